@@ -1,0 +1,79 @@
+"""Time as an argument: whatever waits, expires or stamps takes a Clock, so that a test can own the time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Where the present moment comes from."""
+
+    def now(self) -> datetime:
+        """Return the present moment, aware, in UTC: for stamps and for comparing with other machines."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds that never go backwards: for durations and deadlines on this machine."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; zero and less return at once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SystemClock:
+    """The clock of the machine."""
+
+    def now(self) -> datetime:
+        """Return the machine's time in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Return the machine's monotonic time."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Block the calling thread."""
+        if seconds > 0:
+            time.sleep(seconds)
+
+
+@dataclass(slots=True)
+class ManualClock:
+    """A clock that moves only when told to; sleeping moves it, so that waits cost nothing in tests.
+
+    :param start: the moment it shows first; must be aware.
+    """
+
+    start: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    _passed: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        if self.start.tzinfo is None:
+            raise ValueError(f"The clock was started at {self.start}, which has no time zone: pass an aware datetime.")
+
+    def now(self) -> datetime:
+        """Return the start plus what has passed, in UTC."""
+        return self.start.astimezone(UTC) + timedelta(seconds=self._passed)
+
+    def monotonic(self) -> float:
+        """Return the seconds passed since the start."""
+        return self._passed
+
+    def sleep(self, seconds: float) -> None:
+        """Move on without waiting."""
+        self.advance(max(seconds, 0.0))
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass.
+
+        :param seconds: how much; time never goes backwards.
+        :raises ValueError: when negative.
+        """
+        if seconds < 0:
+            raise ValueError(f"The clock was moved by {seconds} s: time only goes forward, pass zero or more.")
+        self._passed += seconds
