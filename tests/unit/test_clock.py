@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+
 from kafka_dr.clock import Clock, ManualClock, SystemClock
 
 
