@@ -1,0 +1,53 @@
+"""The one door to a Kafka cluster: everything that asks, reads or writes goes through here."""
+
+from __future__ import annotations
+
+from kafka_dr.clusters.cluster import KafkaCluster
+from kafka_dr.clusters.errors import (
+    ClusterError,
+    ClusterUnreachable,
+    GroupNotEmpty,
+    NotAuthorized,
+    NotFound,
+    WriterFenced,
+)
+from kafka_dr.clusters.model import (
+    Acl,
+    AclOperation,
+    AclPermission,
+    ClusterIdentity,
+    GroupState,
+    OffsetRange,
+    OpenTransaction,
+    PatternType,
+    Record,
+    ResourceType,
+    Topic,
+    TopicPartition,
+    WriteAnswer,
+)
+from kafka_dr.clusters.settings import ClientSettings
+
+__all__ = [
+    "KafkaCluster",
+    "ClientSettings",
+    "Acl",
+    "AclOperation",
+    "AclPermission",
+    "ClusterIdentity",
+    "GroupState",
+    "OffsetRange",
+    "OpenTransaction",
+    "PatternType",
+    "Record",
+    "ResourceType",
+    "Topic",
+    "TopicPartition",
+    "WriteAnswer",
+    "ClusterError",
+    "ClusterUnreachable",
+    "GroupNotEmpty",
+    "NotAuthorized",
+    "NotFound",
+    "WriterFenced",
+]

@@ -1,0 +1,94 @@
+"""The authorizer's entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclPermissionType,
+    ResourcePatternType,
+)
+from confluent_kafka.admin import AclOperation as ClientOperation
+from confluent_kafka.admin import ResourceType as ClientResourceType
+
+from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.clusters.session import ClusterSession
+
+_RESOURCES = {
+    ResourceType.TOPIC: ClientResourceType.TOPIC,
+    ResourceType.GROUP: ClientResourceType.GROUP,
+    # librdkafka calls the cluster resource BROKER; its name is always kafka-cluster.
+    ResourceType.CLUSTER: ClientResourceType.BROKER,
+    ResourceType.TRANSACTIONAL_ID: ClientResourceType.TRANSACTIONAL_ID,
+}
+_RESOURCE_OF = {client: ours for ours, client in _RESOURCES.items()}
+
+
+class Acls:
+    """Reads, adds and removes ACLs, each as it is: never by a pattern that could catch more."""
+
+    def __init__(self, session: ClusterSession) -> None:
+        self._session = session
+
+    def list(self) -> frozenset[Acl]:
+        """Return every ACL of the cluster, other than those about delegation tokens and users."""
+        everything = AclBindingFilter(
+            ClientResourceType.ANY,
+            None,
+            ResourcePatternType.ANY,
+            None,
+            None,
+            ClientOperation.ANY,
+            AclPermissionType.ANY,
+        )
+        future = self._session.admin.describe_acls(everything, request_timeout=self._session.request_seconds)
+        bindings = self._session.wait([future], "read the ACLs")[0]
+        return frozenset(_acl(binding) for binding in bindings if binding.restype in _RESOURCE_OF)
+
+    def add(self, acls: Iterable[Acl]) -> None:
+        """Add ACLs. One that is there already stays as it is."""
+        bindings = [_binding(acl) for acl in acls]
+        if bindings:
+            futures = self._session.admin.create_acls(bindings, request_timeout=self._session.request_seconds)
+            self._session.results(futures, "add ACLs")
+
+    def remove(self, acls: Iterable[Acl]) -> None:
+        """Remove exactly these ACLs. One that is not there is no error."""
+        filters = [_filter(acl) for acl in acls]
+        if filters:
+            futures = self._session.admin.delete_acls(filters, request_timeout=self._session.request_seconds)
+            self._session.results(futures, "remove ACLs")
+
+
+def _acl(binding: AclBinding) -> Acl:
+    return Acl(
+        resource=_RESOURCE_OF[binding.restype],
+        name=binding.name,
+        pattern=PatternType(binding.resource_pattern_type.name.lower()),
+        principal=binding.principal,
+        operation=AclOperation(binding.operation.name),
+        permission=AclPermission(binding.permission_type.name),
+        host=binding.host,
+    )
+
+
+def _fields(acl: Acl) -> tuple[object, ...]:
+    return (
+        _RESOURCES[acl.resource],
+        acl.name,
+        ResourcePatternType[acl.pattern.name],
+        acl.principal,
+        acl.host,
+        ClientOperation[acl.operation.name],
+        AclPermissionType[acl.permission.name],
+    )
+
+
+def _binding(acl: Acl) -> AclBinding:
+    return AclBinding(*_fields(acl))
+
+
+def _filter(acl: Acl) -> AclBindingFilter:
+    return AclBindingFilter(*_fields(acl))

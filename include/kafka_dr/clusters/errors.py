@@ -1,0 +1,132 @@
+"""Errors of the client libraries, translated once, by what the caller should do.
+
+::
+
+    KafkaDrError
+    ├── TryAgain
+    │   └── ClusterUnreachable      no broker answered before the deadline
+    ├── OutcomeUnknown              a commit or a write was sent and no answer came
+    └── ClusterError                the cluster answered with an error
+        ├── NotAuthorized           the principal lacks a right, or is fenced
+        ├── NotFound                no such topic, partition or group
+        ├── GroupNotEmpty           offsets of a group with live members cannot be set
+        └── WriterFenced            another writer took the transactional id over
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import contextmanager
+from typing import NoReturn
+
+from confluent_kafka import KafkaError, KafkaException
+from kafka.errors import KafkaError as PythonKafkaError
+
+from kafka_dr.errors import KafkaDrError, TryAgain
+
+
+class ClusterError(KafkaDrError):
+    """The cluster answered with an error."""
+
+
+class ClusterUnreachable(TryAgain):
+    """No broker answered before the deadline."""
+
+
+class NotAuthorized(ClusterError):
+    """The principal lacks a right, or is fenced."""
+
+
+class NotFound(ClusterError):
+    """There is no such topic, partition or group."""
+
+
+class GroupNotEmpty(ClusterError):
+    """Offsets of a group that has live members cannot be set from outside."""
+
+
+class WriterFenced(ClusterError):
+    """Another writer took the transactional id over; this one is finished for good."""
+
+
+_NOT_AUTHORIZED = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError._AUTHENTICATION,
+}
+_NOT_FOUND = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_ID,
+    KafkaError.GROUP_ID_NOT_FOUND,
+}
+_FENCED = {
+    KafkaError._FENCED,
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError.INVALID_PRODUCER_ID_MAPPING,
+}
+_NOT_EMPTY = {KafkaError.NON_EMPTY_GROUP, KafkaError.UNKNOWN_MEMBER_ID}
+_UNREACHABLE = {
+    KafkaError._TIMED_OUT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TRANSPORT,
+    KafkaError._RESOLVE,
+    KafkaError._TIMED_OUT_QUEUE,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError._WAIT_COORD,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError._DESTROY,
+}
+
+_CLASS_OF_CODE: dict[int, type[KafkaDrError]] = {
+    **dict.fromkeys(_NOT_AUTHORIZED, NotAuthorized),
+    **dict.fromkeys(_NOT_FOUND, NotFound),
+    **dict.fromkeys(_FENCED, WriterFenced),
+    **dict.fromkeys(_NOT_EMPTY, GroupNotEmpty),
+    **dict.fromkeys(_UNREACHABLE, ClusterUnreachable),
+}
+
+
+def error_class(code: int) -> type[KafkaDrError]:
+    """Return the class for an error code of the protocol or of librdkafka."""
+    return _CLASS_OF_CODE.get(code, ClusterError)
+
+
+def raise_translated(error: KafkaError, *, cluster: str, doing: str, cause: BaseException | None = None) -> NoReturn:
+    """Raise our error for one of librdkafka's.
+
+    :param doing: what was being done, as it continues "could not …"
+    """
+    kind = error_class(error.code())
+    raise kind(f"{cluster}: could not {doing}: {error.name()} ({error.str()})") from cause
+
+
+@contextmanager
+def translated(cluster: str, doing: str) -> Iterator[None]:
+    """Turn every error of a client library inside the block into one of ours.
+
+    :param cluster: the name of the cluster, for the sentence
+    :param doing: what is being done, as it continues "could not …"
+    """
+    try:
+        yield
+    except KafkaException as error:
+        raise_translated(error.args[0], cluster=cluster, doing=doing, cause=error)
+    except FutureTimeoutError as error:
+        raise ClusterUnreachable(f"{cluster}: could not {doing}: no answer before the deadline") from error
+    except PythonKafkaError as error:
+        kind = error_class(getattr(error, "errno", 0) or 0)
+        if kind is ClusterError and getattr(error, "retriable", False):
+            kind = ClusterUnreachable
+        raise kind(f"{cluster}: could not {doing}: {type(error).__name__} ({error})") from error

@@ -1,0 +1,108 @@
+"""Consumer groups and their committed offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import TopicPartition as ClientPartition
+
+from kafka_dr.clusters.errors import NotFound, raise_translated
+from kafka_dr.clusters.model import AclOperation, GroupState, TopicPartition
+from kafka_dr.clusters.session import ClusterSession
+
+T = TypeVar("T")
+
+#: librdkafka takes one group a call, so calls run beside each other, this many at a time.
+_CONCURRENT_GROUPS = 32
+
+
+class Groups:
+    """Lists and describes groups; reads and writes their offsets."""
+
+    def __init__(self, session: ClusterSession) -> None:
+        self._session = session
+
+    def names(self) -> frozenset[str]:
+        """Return the names of all consumer groups that the principal may see."""
+        future = self._session.admin.list_consumer_groups(request_timeout=self._session.request_seconds)
+        listed = self._session.wait([future], "list the consumer groups")[0]
+        if listed.errors:
+            raise_translated(listed.errors[0].args[0], cluster=self._session.name, doing="list the consumer groups")
+        return frozenset(found.group_id for found in listed.valid)
+
+    def states(self, groups: Iterable[str]) -> dict[str, GroupState]:
+        """Describe groups, with what the asking principal may do with each.
+
+        :returns: by group; state ``DEAD`` for a group that does not exist
+        """
+        wanted = sorted(set(groups))
+        if not wanted:
+            return {}
+        futures = self._session.admin.describe_consumer_groups(
+            wanted, include_authorized_operations=True, request_timeout=self._session.request_seconds
+        )
+        states = {}
+        for group, future in futures.items():
+            try:
+                found = self._session.wait([future], f"describe group {group}")[0]
+            except NotFound:
+                states[group] = GroupState(group, "DEAD", (), frozenset())
+                continue
+            allowed = frozenset(AclOperation(operation.name) for operation in found.authorized_operations or ())
+            members = tuple(f"{member.client_id} {member.host}" for member in found.members)
+            states[group] = GroupState(group, found.state.name, members, allowed)
+        return states
+
+    def offsets(self, groups: Iterable[str], *, require_stable: bool = True) -> dict[str, dict[TopicPartition, int]]:
+        """Read the committed offsets of groups: next to read.
+
+        :param require_stable: wait for open transactions that carry offsets (KIP-447), as long as a request may take
+        """
+
+        def read(group: str) -> dict[TopicPartition, int]:
+            futures = self._session.admin.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group)],
+                require_stable=require_stable,
+                request_timeout=self._session.request_seconds,
+            )
+            found = self._session.results(futures, f"read the offsets of group {group}")[group]
+            return {
+                TopicPartition(p.topic, p.partition): p.offset
+                for p in found.topic_partitions or ()
+                if p.offset >= 0 and self._unless_failed(p, f"read the offsets of group {group}")
+            }
+
+        return self._each(groups, read)
+
+    def set_offsets(self, offsets: Mapping[str, Mapping[TopicPartition, int]]) -> None:
+        """Commit offsets on behalf of groups.
+
+        :param offsets: by group and partition, next to read
+        :raises GroupNotEmpty: a group has live members
+        """
+
+        def write(group: str) -> None:
+            partitions = [ClientPartition(p.topic, p.partition, offset) for p, offset in offsets[group].items()]
+            if not partitions:
+                return
+            futures = self._session.admin.alter_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group, partitions)], request_timeout=self._session.request_seconds
+            )
+            done = self._session.results(futures, f"set the offsets of group {group}")[group]
+            for partition in done.topic_partitions or ():
+                self._unless_failed(partition, f"set the offsets of group {group}")
+
+        self._each(offsets, write)
+
+    def _unless_failed(self, partition: ClientPartition, doing: str) -> bool:
+        if partition.error is not None:
+            raise_translated(partition.error, cluster=self._session.name, doing=doing)
+        return True
+
+    def _each(self, groups: Iterable[str], action: Callable[[str], T]) -> dict[str, T]:
+        wanted = sorted(set(groups))
+        with ThreadPoolExecutor(max_workers=_CONCURRENT_GROUPS) as pool:
+            return dict(zip(wanted, pool.map(action, wanted), strict=True))

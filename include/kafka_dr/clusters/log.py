@@ -1,0 +1,96 @@
+"""Reading records by exact offsets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import TopicPartition as ClientPartition
+
+from kafka_dr.clusters.errors import ClusterUnreachable, raise_translated, translated
+from kafka_dr.clusters.model import OffsetRange, Record, TopicPartition
+from kafka_dr.clusters.session import ClusterSession
+
+Isolation = Literal["read_committed", "read_uncommitted"]
+
+_BATCH = 2_000
+
+
+class Log:
+    """Reads records. Nothing is ever committed and no group is joined."""
+
+    def __init__(self, session: ClusterSession) -> None:
+        self._session = session
+
+    def read(
+        self,
+        ranges: Mapping[TopicPartition, OffsetRange],
+        *,
+        isolation: Isolation = "read_committed",
+        stall_seconds: float = 15.0,
+    ) -> Iterator[Record]:
+        """Yield every record of the ranges, in order within each partition.
+
+        A range ends when a record at or past its end arrives, or when the log ends there: control records and
+        aborted ones take offsets and are not yielded.
+
+        :param stall_seconds: give up when nothing at all arrives for so long
+        :raises ClusterUnreachable: nothing arrived for ``stall_seconds``
+        :raises ClusterError: an offset of a range is gone, or the cluster refused
+        """
+        open_ends = {partition: wanted.end for partition, wanted in ranges.items() if len(wanted)}
+        if not open_ends:
+            return
+        consumer = self._session.consumer({"isolation.level": isolation, "enable.partition.eof": True})
+        try:
+            with translated(self._session.name, "start reading"):
+                consumer.assign([ClientPartition(p.topic, p.partition, ranges[p].start) for p in open_ends])
+            yield from self._until_ends(consumer, open_ends, stall_seconds)
+        finally:
+            consumer.close()
+
+    def _until_ends(
+        self, consumer: Consumer, open_ends: dict[TopicPartition, int], stall_seconds: float
+    ) -> Iterator[Record]:
+        deadline = time.monotonic() + stall_seconds
+        while open_ends:
+            messages = consumer.consume(_BATCH, timeout=0.2)
+            if messages:
+                deadline = time.monotonic() + stall_seconds
+            elif time.monotonic() > deadline:
+                waiting = ", ".join(map(str, sorted(open_ends)))
+                raise ClusterUnreachable(f"{self._session.name}: nothing arrived for {stall_seconds:g} s of {waiting}")
+            for message in messages:
+                record = self._record(message, open_ends)
+                if record is not None:
+                    yield record
+
+    def _record(self, message: Message, open_ends: dict[TopicPartition, int]) -> Record | None:
+        partition = TopicPartition(message.topic(), message.partition())
+        end = open_ends.get(partition)
+        error = message.error()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:
+            raise_translated(error, cluster=self._session.name, doing=f"read {partition}")
+        if end is None:
+            return None
+        offset = message.offset()
+        # The end of the log is reported with the offset that would be read next there.
+        if offset >= (end if error is not None else end - 1):
+            del open_ends[partition]
+        if error is not None or offset >= end:
+            return None
+        return _to_record(message)
+
+
+def _to_record(message: Message) -> Record:
+    return Record(
+        topic=message.topic(),
+        partition=message.partition(),
+        offset=message.offset(),
+        timestamp_ms=message.timestamp()[1],
+        key=message.key(),
+        value=message.value(),
+        headers=tuple(message.headers() or ()),
+    )

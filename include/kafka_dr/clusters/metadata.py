@@ -1,0 +1,118 @@
+"""Topics, their configuration and their offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from confluent_kafka import IsolationLevel, TopicCollection
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import ConfigResource, NewPartitions, NewTopic, OffsetSpec
+from confluent_kafka.admin import ResourceType as ClientResourceType
+
+from kafka_dr.clusters.errors import ClusterError, translated
+from kafka_dr.clusters.model import ClusterIdentity, Topic, TopicPartition
+from kafka_dr.clusters.session import ClusterSession
+
+
+class Topics:
+    """Reads and creates topics; reads the ends of their partitions."""
+
+    def __init__(self, session: ClusterSession) -> None:
+        self._session = session
+
+    def identity(self) -> ClusterIdentity:
+        """Ask who answers.
+
+        :raises ClusterUnreachable: no broker answered
+        """
+        described = self._session.wait(
+            [self._session.admin.describe_cluster(request_timeout=self._session.request_seconds)],
+            "describe the cluster",
+        )[0]
+        controller = described.controller.id if described.controller else None
+        return ClusterIdentity(described.cluster_id, tuple(sorted(n.id for n in described.nodes)), controller)
+
+    def names(self) -> frozenset[str]:
+        """Return the names of all topics that the principal may see."""
+        with translated(self._session.name, "list the topics"):
+            return frozenset(self._session.admin.list_topics(timeout=self._session.request_seconds).topics)
+
+    def describe(self, names: Iterable[str]) -> dict[str, Topic]:
+        """Describe topics by name.
+
+        :raises NotFound: one of them does not exist
+        """
+        wanted = sorted(set(names))
+        if not wanted:
+            return {}
+        futures = self._session.admin.describe_topics(
+            TopicCollection(wanted), request_timeout=self._session.request_seconds
+        )
+        described = self._session.results(futures, f"describe {_listed(wanted)}")
+        return {
+            name: Topic(name, str(found.topic_id), tuple(p.leader.id if p.leader else -1 for p in found.partitions))
+            for name, found in described.items()
+        }
+
+    def create(self, name: str, *, partitions: int, replication_factor: int, config: Mapping[str, str]) -> bool:
+        """Create a topic, unless it is there already.
+
+        :returns: whether this call created it
+        """
+        topic = NewTopic(name, num_partitions=partitions, replication_factor=replication_factor, config=dict(config))
+        futures = self._session.admin.create_topics([topic], request_timeout=self._session.request_seconds)
+        try:
+            self._session.results(futures, f"create topic {name}")
+        except ClusterError as error:
+            if "TOPIC_ALREADY_EXISTS" in str(error):
+                return False
+            raise
+        return True
+
+    def add_partitions(self, name: str, total: int) -> None:
+        """Raise the number of partitions of a topic to ``total``."""
+        futures = self._session.admin.create_partitions(
+            [NewPartitions(name, total)], request_timeout=self._session.request_seconds
+        )
+        self._session.results(futures, f"add partitions to {name}")
+
+    def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return the effective configuration of topics, by name and key."""
+        resources = [ConfigResource(ClientResourceType.TOPIC, name) for name in sorted(set(names))]
+        if not resources:
+            return {}
+        futures = self._session.admin.describe_configs(resources, request_timeout=self._session.request_seconds)
+        found = self._session.results(futures, "read the configuration of topics")
+        return {
+            resource.name: {key: entry.value for key, entry in entries.items() if entry.value is not None}
+            for resource, entries in found.items()
+        }
+
+    def log_starts(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the first offset that is still there, per partition."""
+        return self._offsets(partitions, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
+
+    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the end of what is replicated within the cluster, per partition: next to read, uncommitted."""
+        return self._offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+
+    def last_stable_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the LSO per partition: next to read, committed; open transactions hold it back."""
+        return self._offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+
+    def _offsets(
+        self, partitions: Iterable[TopicPartition], spec: OffsetSpec, isolation: IsolationLevel
+    ) -> dict[TopicPartition, int]:
+        asked = {ClientPartition(p.topic, p.partition): spec for p in partitions}
+        if not asked:
+            return {}
+        futures = self._session.admin.list_offsets(
+            asked, isolation_level=isolation, request_timeout=self._session.request_seconds
+        )
+        found = self._session.results(futures, f"read the ends of {_listed({p.topic for p in asked})}")
+        return {TopicPartition(p.topic, p.partition): result.offset for p, result in found.items()}
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = sorted(names)
+    return ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")

@@ -1,0 +1,176 @@
+"""What a Kafka cluster is made of, as plain values. No client library is imported here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """One partition of one topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """The offsets ``start <= offset < end`` of a partition."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if self.start < 0 or self.end < self.start:
+            raise ValueError(f"an offset range runs upwards from 0, not from {self.start} to {self.end}")
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as the cluster describes it.
+
+    :param topic_id: the id that changes when a topic is deleted and created again (KIP-516)
+    :param leaders: broker id of the leader by partition number; -1 where there is none
+    """
+
+    name: str
+    topic_id: str
+    leaders: tuple[int, ...]
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """Every partition of the topic, in order."""
+        return tuple(TopicPartition(self.name, number) for number in range(len(self.leaders)))
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterIdentity:
+    """Which cluster answered, and with which brokers."""
+
+    cluster_id: str
+    brokers: tuple[int, ...]
+    controller: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as it lies in a log.
+
+    :param offset: the offset *of* the record (not the next one to read)
+    :param timestamp_ms: milliseconds since the epoch, as stored
+    :param headers: in their order, names may repeat
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None = field(repr=False)
+    value: bytes | None = field(repr=False)
+    headers: tuple[tuple[str, bytes | None], ...] = field(default=(), repr=False)
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Where the record lies."""
+        return TopicPartition(self.topic, self.partition)
+
+
+class ResourceType(StrEnum):
+    """What an ACL can be about."""
+
+    TOPIC = "topic"
+    GROUP = "group"
+    CLUSTER = "cluster"
+    TRANSACTIONAL_ID = "transactional_id"
+
+
+class PatternType(StrEnum):
+    """How an ACL names its resources. Kafka knows no regular expressions (KIP-290)."""
+
+    LITERAL = "literal"
+    PREFIXED = "prefixed"
+
+
+class AclOperation(StrEnum):
+    """The operations of Kafka's authorizer."""
+
+    ALL = "ALL"
+    READ = "READ"
+    WRITE = "WRITE"
+    CREATE = "CREATE"
+    DELETE = "DELETE"
+    ALTER = "ALTER"
+    DESCRIBE = "DESCRIBE"
+    CLUSTER_ACTION = "CLUSTER_ACTION"
+    DESCRIBE_CONFIGS = "DESCRIBE_CONFIGS"
+    ALTER_CONFIGS = "ALTER_CONFIGS"
+    IDEMPOTENT_WRITE = "IDEMPOTENT_WRITE"
+
+
+class AclPermission(StrEnum):
+    """What an ACL says. A DENY wins over every ALLOW."""
+
+    ALLOW = "ALLOW"
+    DENY = "DENY"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Acl:
+    """One entry of the authorizer."""
+
+    resource: ResourceType
+    name: str
+    pattern: PatternType
+    principal: str
+    operation: AclOperation
+    permission: AclPermission
+    host: str = "*"
+
+    def __str__(self) -> str:
+        return f"{self.permission} {self.operation} on {self.resource} {self.name} ({self.pattern}) to {self.principal}"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """A consumer group as its coordinator sees it.
+
+    :param state: ``STABLE``, ``EMPTY``, ``PREPARING_REBALANCING``, ``DEAD`` …; ``UNKNOWN`` where it would not say
+    :param members: client id and host of each live member
+    :param authorized_operations: what the asking principal may do with the group
+    """
+
+    group: str
+    state: str
+    members: tuple[str, ...]
+    authorized_operations: frozenset[AclOperation]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """A transaction that its coordinator holds in a state other than complete."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+
+
+#: What a leader answered when asked, without appending anything, whether a principal may write:
+#: ``unknown`` where it could not be asked or gave another error.
+WriteVerdict = Literal["refused", "allowed", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAnswer:
+    """The answer of one partition leader to the question whether a write would be taken."""
+
+    partition: TopicPartition
+    verdict: WriteVerdict
+    detail: str

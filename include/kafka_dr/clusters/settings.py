@@ -1,0 +1,146 @@
+"""One connection, three dialects: the settings of librdkafka, of Java clients and of Spark's Kafka source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, cast
+
+from kafka_dr.errors import Refused
+
+SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_LIBRDKAFKA = {
+    "bootstrap.servers": "bootstrap_servers",
+    "security.protocol": "security_protocol",
+    "sasl.mechanism": "sasl_mechanism",
+    "sasl.mechanisms": "sasl_mechanism",
+    "sasl.username": "username",
+    "sasl.password": "password",
+    "ssl.ca.location": "ca_file",
+    "ssl.certificate.location": "certificate_file",
+    "ssl.key.location": "key_file",
+    "ssl.key.password": "key_password",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """How a principal reaches a cluster. Secrets are kept out of ``repr``.
+
+    :param bootstrap_servers: ``host:port`` pairs, separated by commas
+    :param ca_file: PEM file with the authorities to trust; the system's where empty
+    :param certificate_file: PEM file with the client's certificate, for mutual TLS
+    :param key_file: PEM file with the client's private key (PKCS#8, which Java needs)
+    """
+
+    bootstrap_servers: str
+    security_protocol: SecurityProtocol = "PLAINTEXT"
+    sasl_mechanism: SaslMechanism | None = None
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.bootstrap_servers:
+            raise Refused("the connection names no bootstrap.servers: write host:port, separated by commas")
+        if self.security_protocol not in _PROTOCOLS:
+            raise Refused(f"security.protocol is {self.security_protocol!r}: write one of {', '.join(_PROTOCOLS)}")
+        if self._sasl and self.sasl_mechanism not in _MECHANISMS:
+            raise Refused(f"sasl.mechanism is {self.sasl_mechanism!r}: write one of {', '.join(_MECHANISMS)}")
+        if self._sasl and not (self.username and self.password):
+            raise Refused(f"{self.security_protocol} needs sasl.username and sasl.password, at least one is missing")
+
+    @property
+    def _sasl(self) -> bool:
+        return self.security_protocol.startswith("SASL_")
+
+    @property
+    def _tls(self) -> bool:
+        return self.security_protocol.endswith("SSL")
+
+    @classmethod
+    def from_librdkafka(cls, config: Mapping[str, object]) -> ClientSettings:
+        """Read the keys that librdkafka uses, as an Airflow ``kafka`` connection keeps them in its extra.
+
+        :param config: any librdkafka configuration; keys about other things than reaching the cluster are left out
+        :raises Refused: a setting is missing or is none of the choices
+        """
+        fields = {_LIBRDKAFKA[key]: str(value) for key, value in config.items() if key in _LIBRDKAFKA and value}
+        fields["security_protocol"] = fields.get("security_protocol", "PLAINTEXT").upper()
+        fields.setdefault("bootstrap_servers", "")
+        return cls(**cast("dict[str, SecurityProtocol]", fields))  # type: ignore[arg-type]  # checked at birth
+
+    def librdkafka(self) -> dict[str, str]:
+        """Return the settings for confluent-kafka."""
+        values = {
+            "bootstrap.servers": self.bootstrap_servers,
+            "security.protocol": self.security_protocol,
+            "sasl.mechanism": self.sasl_mechanism if self._sasl else None,
+            "sasl.username": self.username if self._sasl else None,
+            "sasl.password": self.password if self._sasl else None,
+            "ssl.ca.location": self.ca_file if self._tls else None,
+            "ssl.certificate.location": self.certificate_file if self._tls else None,
+            "ssl.key.location": self.key_file if self._tls else None,
+            "ssl.key.password": self.key_password if self._tls else None,
+        }
+        return {key: value for key, value in values.items() if value}
+
+    def java(self, *, prefix: str = "") -> dict[str, str]:
+        """Return the settings for a Java client: Connect, MirrorMaker 2, the tools (PEM stores: KIP-651).
+
+        :param prefix: put before every key, ``source.cluster.`` for instance
+        """
+        values: dict[str, str | None] = {
+            "bootstrap.servers": self.bootstrap_servers,
+            "security.protocol": self.security_protocol,
+        }
+        if self._sasl:
+            values |= {"sasl.mechanism": self.sasl_mechanism, "sasl.jaas.config": self.jaas()}
+        if self._tls and self.ca_file:
+            values |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": self.ca_file}
+        if self._tls and self.certificate_file and self.key_file:
+            values |= {
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.certificate.chain": Path(self.certificate_file).read_text("ascii"),
+                "ssl.keystore.key": Path(self.key_file).read_text("ascii"),
+                "ssl.key.password": self.key_password,
+            }
+        return {prefix + key: value for key, value in values.items() if value}
+
+    def spark(self) -> dict[str, str]:
+        """Return the options for Spark's Kafka source: those of a Java client under ``kafka.``."""
+        return self.java(prefix="kafka.")
+
+    def kafka_python(self) -> dict[str, object]:
+        """Return the settings for kafka-python, which is used for what librdkafka's admin client lacks."""
+        values: dict[str, object | None] = {
+            "bootstrap_servers": self.bootstrap_servers.split(","),
+            "security_protocol": self.security_protocol,
+            "sasl_mechanism": self.sasl_mechanism if self._sasl else None,
+            "sasl_plain_username": self.username if self._sasl else None,
+            "sasl_plain_password": self.password if self._sasl else None,
+            "ssl_cafile": self.ca_file if self._tls else None,
+            "ssl_certfile": self.certificate_file if self._tls else None,
+            "ssl_keyfile": self.key_file if self._tls else None,
+            "ssl_password": self.key_password if self._tls else None,
+        }
+        return {key: value for key, value in values.items() if value is not None}
+
+    def jaas(self) -> str:
+        """Return the ``sasl.jaas.config`` of a Java client; quotes and backslashes in secrets are escaped."""
+        module = "plain.PlainLoginModule" if self.sasl_mechanism == "PLAIN" else "scram.ScramLoginModule"
+        user, password = (_quoted(text or "") for text in (self.username, self.password))
+        return f"org.apache.kafka.common.security.{module} required username={user} password={password};"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

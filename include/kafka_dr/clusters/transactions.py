@@ -1,0 +1,50 @@
+"""Open transactions, and taking a transactional id over from whoever holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from kafka_dr.clusters.errors import translated
+from kafka_dr.clusters.model import OpenTransaction
+from kafka_dr.clusters.session import ClusterSession
+
+#: States in which a transaction holds back the LSO (KIP-664).
+_OPEN = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+
+
+class Transactions:
+    """Lists transactions and ends them."""
+
+    def __init__(self, session: ClusterSession) -> None:
+        self._session = session
+
+    def open(self) -> tuple[OpenTransaction, ...]:
+        """Return every transaction that is not complete, on all brokers.
+
+        Only those whose transactional id the principal may DESCRIBE are seen.
+        """
+        with translated(self._session.name, "list the open transactions"):
+            listed = self._session.python_admin.list_transactions(state_filters=list(_OPEN))
+        found = (
+            OpenTransaction(row.transactional_id, row.producer_id, str(getattr(row.state, "value", row.state)))
+            for rows in listed.values()
+            for row in rows
+        )
+        return tuple(sorted(found, key=lambda transaction: transaction.transactional_id))
+
+    def take_over(self, transactional_ids: Iterable[str]) -> None:
+        """Abort what is open under these ids and fence off whoever writes with them (KIP-98, InitProducerId).
+
+        :raises NotAuthorized: the principal has no WRITE on one of the ids
+        """
+        wanted = sorted(set(transactional_ids))
+
+        def take(transactional_id: str) -> None:
+            producer = self._session.producer({"transactional.id": transactional_id})
+            with translated(self._session.name, f"take over the transactional id {transactional_id}"):
+                producer.init_transactions(self._session.request_seconds)
+
+        if wanted:
+            with ThreadPoolExecutor(max_workers=min(16, len(wanted))) as pool:
+                list(pool.map(take, wanted))

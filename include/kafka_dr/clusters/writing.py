@@ -1,0 +1,223 @@
+"""Writing: ordinary records, transactions, and asking for a write without making one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from kafka_dr.clusters.errors import ClusterError, ClusterUnreachable, WriterFenced, raise_translated, translated
+from kafka_dr.clusters.model import TopicPartition, WriteAnswer, WriteVerdict
+from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.errors import OutcomeUnknown
+
+#: Above this the oversized record would itself be a burden; the question is put by a timestamp instead.
+_LARGEST_QUESTION = 2 * 1024 * 1024
+_TEN_YEARS_MS = 10 * 365 * 24 * 3600 * 1000
+#: ``message.timestamp.after.max.ms`` from here on would take a record stamped ten years ahead.
+_FOREVER_MS = _TEN_YEARS_MS
+
+_VERDICTS: dict[int, WriteVerdict] = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "refused",
+    KafkaError.MSG_SIZE_TOO_LARGE: "allowed",
+    KafkaError.INVALID_TIMESTAMP: "allowed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NewRecord:
+    """A record to be written.
+
+    :param timestamp_ms: milliseconds since the epoch; the client's clock where ``None``
+    """
+
+    partition: TopicPartition
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+    timestamp_ms: int | None = None
+
+
+class Writing:
+    """Writes records, and asks leaders whether they would take one."""
+
+    def __init__(self, session: ClusterSession) -> None:
+        self._session = session
+
+    def append(self, records: Iterable[NewRecord], *, deadline_seconds: float | None = None) -> dict[NewRecord, int]:
+        """Write records with acks=all and idempotence, and return the offset of each.
+
+        :raises ClusterError: a record was refused; others may have been written
+        :raises ClusterUnreachable: no answer before the deadline; records may have been written
+        """
+        seconds = deadline_seconds or self._session.request_seconds
+        wanted = list(records)
+        producer = self._session.producer({"enable.idempotence": True, "delivery.timeout.ms": int(seconds * 1000)})
+        offsets: dict[NewRecord, int] = {}
+        failures: list[KafkaError] = []
+
+        for record in wanted:
+
+            def done(error: KafkaError | None, message: Message, record: NewRecord = record) -> None:
+                if error is not None:
+                    failures.append(error)
+                else:
+                    offsets[record] = message.offset()
+
+            with translated(self._session.name, f"write to {record.partition}"):
+                _produce(producer, record, done)
+        producer.flush(seconds + 1)
+        if failures:
+            raise_translated(failures[0], cluster=self._session.name, doing="write")
+        if len(offsets) < len(wanted):
+            raise ClusterUnreachable(f"{self._session.name}: no answer to a write within {seconds:g} s")
+        return offsets
+
+    @contextmanager
+    def transactions(self, transactional_id: str, *, timeout_ms: int = 10_000) -> Iterator[TransactionalWriter]:
+        """Take a transactional id over and write with it.
+
+        :param timeout_ms: how long an abandoned transaction may hold readers back
+        """
+        producer = self._session.producer(
+            {
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": timeout_ms,
+                "delivery.timeout.ms": timeout_ms,
+                "message.max.bytes": _LARGEST_QUESTION,
+            }
+        )
+        with translated(self._session.name, f"take over the transactional id {transactional_id}"):
+            producer.init_transactions(self._session.request_seconds)
+        yield TransactionalWriter(self._session, producer, transactional_id)
+
+    def ask(
+        self, topic_configs: Mapping[str, Mapping[str, str]], partitions: Iterable[TopicPartition]
+    ) -> tuple[WriteAnswer, ...]:
+        """Ask the leader of every partition whether it would take a write by this principal.
+
+        Nothing is appended whatever the answer: the record is larger than the topic allows, or is stamped further
+        ahead than it allows, and the authorizer is asked before either is looked at.
+
+        :param topic_configs: effective configuration by topic, for the limits
+        :returns: one answer per partition; ``unknown`` where a question that appends nothing cannot be put
+        """
+        answers: dict[TopicPartition, WriteAnswer] = {}
+        producer = self._session.producer(
+            {
+                "enable.idempotence": False,
+                "acks": "all",
+                "retries": 0,
+                "compression.type": "none",
+                "linger.ms": 0,
+                "message.max.bytes": 2 * _LARGEST_QUESTION,
+                "delivery.timeout.ms": int(self._session.request_seconds * 1000),
+                "request.timeout.ms": int(self._session.request_seconds * 1000),
+            }
+        )
+        wanted = sorted(set(partitions))
+        for partition in wanted:
+            question = _question(partition, topic_configs.get(partition.topic, {}))
+            if question is None:
+                reason = "max.message.bytes and message.timestamp.after.max.ms leave no way to ask without writing"
+                answers[partition] = WriteAnswer(partition, "unknown", reason)
+                continue
+
+            def done(error: KafkaError | None, message: Message, partition: TopicPartition = partition) -> None:
+                answers[partition] = _answer(partition, error)
+
+            try:
+                _produce(producer, question, done)
+            except KafkaException as error:
+                answers[partition] = _answer(partition, error.args[0])
+        producer.flush(self._session.request_seconds + 1)
+        silent = "the leader gave no answer before the deadline"
+        return tuple(answers.get(partition) or WriteAnswer(partition, "unknown", silent) for partition in wanted)
+
+
+class TransactionalWriter:
+    """Writes records in transactions. Usable until a newer writer takes the transactional id over."""
+
+    def __init__(self, session: ClusterSession, producer: Producer, transactional_id: str) -> None:
+        self._session = session
+        self._producer = producer
+        self._id = transactional_id
+
+    def write(self, records: Iterable[NewRecord]) -> None:
+        """Write records in one transaction: all of them or none.
+
+        :raises WriterFenced: a newer writer took the id over; nothing was written
+        :raises OutcomeUnknown: the commit was sent and not answered; read before doing anything else
+        """
+        doing = f"write as {self._id}"
+        try:
+            with translated(self._session.name, doing):
+                self._producer.begin_transaction()
+                for record in records:
+                    _produce(self._producer, record, None)
+                self._producer.flush(self._session.request_seconds)
+        except (ClusterError, ClusterUnreachable):
+            self._abort()
+            raise
+        self._commit(doing)
+
+    def _commit(self, doing: str) -> None:
+        deadline = time.monotonic() + self._session.request_seconds
+        while True:
+            try:
+                self._producer.commit_transaction(max(0.1, deadline - time.monotonic()))
+            except KafkaException as error:
+                if self._commit_again(error.args[0], doing, expired=time.monotonic() > deadline):
+                    continue
+            return
+
+    def _commit_again(self, error: KafkaError, doing: str, *, expired: bool) -> bool:
+        if error.txn_requires_abort():
+            self._abort()
+            raise_translated(error, cluster=self._session.name, doing=doing)
+        if error.fatal() or error.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
+            raise WriterFenced(f"{self._session.name}: {self._id} was taken over by another writer ({error.str()})")
+        if error.retriable() and not expired:
+            return True
+        raise OutcomeUnknown(f"{self._session.name}: the commit of {self._id} was not answered ({error.str()})")
+
+    def _abort(self) -> None:
+        try:
+            self._producer.abort_transaction(self._session.request_seconds)
+        except KafkaException:
+            # The next writer with this id, or the transaction's own time-out, ends what is left open.
+            return
+
+
+def _produce(producer: Producer, record: NewRecord, on_delivery: object) -> None:
+    timestamp = {} if record.timestamp_ms is None else {"timestamp": record.timestamp_ms}
+    producer.produce(
+        record.partition.topic,
+        partition=record.partition.partition,
+        key=record.key,
+        value=record.value,
+        headers=list(record.headers),
+        on_delivery=on_delivery,
+        **timestamp,
+    )
+
+
+def _question(partition: TopicPartition, config: Mapping[str, str]) -> NewRecord | None:
+    """Return a record that the leader cannot take, or nothing where every record might be taken."""
+    largest = int(config.get("max.message.bytes", -1))
+    if 0 <= largest <= _LARGEST_QUESTION:
+        return NewRecord(partition, None, b"\0" * (largest + 64 * 1024))
+    keeps_create_time = config.get("message.timestamp.type") == "CreateTime"
+    ahead = int(config.get("message.timestamp.after.max.ms", _FOREVER_MS))
+    if keeps_create_time and ahead < _FOREVER_MS:
+        return NewRecord(partition, None, b"?", timestamp_ms=int(time.time() * 1000) + _TEN_YEARS_MS)
+    return None
+
+
+def _answer(partition: TopicPartition, error: KafkaError | None) -> WriteAnswer:
+    if error is None:
+        return WriteAnswer(partition, "allowed", "the leader appended the question: its limits changed meanwhile")
+    return WriteAnswer(partition, _VERDICTS.get(error.code(), "unknown"), error.name())
