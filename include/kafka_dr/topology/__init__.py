@@ -1,0 +1,42 @@
+"""The declared world, read from one YAML file; all its mistakes are reported at once, each with its line."""
+
+from __future__ import annotations
+
+from kafka_dr.topology.loading import load
+from kafka_dr.topology.mistakes import Mistake, TopologyError
+from kafka_dr.topology.model import (
+    ClusterSpec,
+    ConnectionIds,
+    EvidenceSpec,
+    FlowSpec,
+    GroupsPolicy,
+    Objectives,
+    ProtectionGroup,
+    ReplicatorEndpoint,
+    RouteSpec,
+    Thresholds,
+    Timing,
+    Topology,
+    UnknownName,
+)
+from kafka_dr.topology.names import is_internal_topic
+
+__all__ = [
+    "load",
+    "Topology",
+    "TopologyError",
+    "Mistake",
+    "UnknownName",
+    "ClusterSpec",
+    "ConnectionIds",
+    "ReplicatorEndpoint",
+    "ProtectionGroup",
+    "RouteSpec",
+    "FlowSpec",
+    "Objectives",
+    "Thresholds",
+    "Timing",
+    "GroupsPolicy",
+    "EvidenceSpec",
+    "is_internal_topic",
+]

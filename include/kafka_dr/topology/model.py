@@ -1,0 +1,261 @@
+"""The declared world: clusters, and protection groups that move between them as one.
+
+The topology says what exists and what is wanted. It never says which cluster is active now: that is in the
+DR register. Descriptions of the fields are shown to whoever wrote the file wrongly.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kafka_dr.errors import Refused
+from kafka_dr.topology.names import covers, is_internal_topic
+
+Seconds = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, strict=True)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")]
+ConnectionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:\\/()#-]+$")]
+TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
+#: Kafka allows any text; a lone * is the wildcard of ACLs and blanks at the ends are slips of the pen.
+ResourceName = Annotated[str, Field(pattern=r"^[^\s*](.*[^\s])?$")]
+Principal = Annotated[str, Field(pattern=r"^User:[^\s*](.*[^\s])?$")]
+BootstrapServers = Annotated[str, Field(pattern=r"^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$")]
+AbsolutePath = Annotated[str, Field(pattern=r"^/.*[^/]$")]
+
+
+class UnknownName(Refused):
+    """A cluster or protection group was asked for that the topology does not declare."""
+
+
+class Section(BaseModel):
+    """A part of the topology: never changed after reading, and without room for unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ConnectionIds(Section):
+    """One Airflow connection for each role, so that every role can be given, denied and audited by itself."""
+
+    operator: ConnectionId = Field(description="the connection id that moves traffic: ACLs, offsets, register")
+    probe: ConnectionId = Field(description="the connection id that asks as an application would; it is fenced too")
+    audit: ConnectionId = Field(description="the connection id that only reads")
+    replicator: ConnectionId = Field(description="the connection id of the principal that replication writes as")
+
+
+class ReplicatorEndpoint(Section):
+    """How a Connect cluster that stands beside another cluster reaches this one."""
+
+    bootstrap_servers: BootstrapServers = Field(description="host:port, several with commas, as seen from Connect")
+    security_protocol: Literal["SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        description="the protocol of that listener; it must tell principals apart, or no flow could be fenced"
+    )
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
+        default=None, description="the SASL mechanism; needed with SASL_PLAINTEXT and SASL_SSL, absent with SSL"
+    )
+
+
+class ClusterSpec(Section):
+    """One Kafka cluster in one datacenter, and the Connect cluster beside it."""
+
+    cluster_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] = Field(
+        description="the id that the cluster itself reports; a cluster with another id is never touched"
+    )
+    connections: ConnectionIds = Field(description="an Airflow connection for each role")
+    connect: ConnectionId = Field(description="the connection id of the Connect REST API beside this cluster")
+    connect_group_id: ResourceName = Field(description="the group.id of the Connect workers beside this cluster")
+    replicator: ReplicatorEndpoint = Field(description="how Connect beside another cluster reaches this one")
+    replicator_secrets: Annotated[str, Field(pattern=r"^/[^:{}\s]*[^/:{}\s]$")] = Field(
+        description="the absolute path of the properties file on the Connect workers beside this cluster; it holds "
+        "<cluster>.sasl.jaas.config for each cluster that they reach"
+    )
+    application_bootstrap_servers: BootstrapServers | None = Field(
+        default=None, description="host:port that a route hands to applications; the replicator's if left out"
+    )
+
+    @property
+    def route_bootstrap_servers(self) -> str:
+        """Where applications are sent when this cluster is active."""
+        return self.application_bootstrap_servers or self.replicator.bootstrap_servers
+
+    def jaas_reference(self, cluster: str) -> str:
+        """Return what a connector on this cluster's Connect writes instead of its login at ``cluster``."""
+        return f"${{file:{self.replicator_secrets}:{cluster}.sasl.jaas.config}}"
+
+
+class RouteSpec(Section):
+    """Where applications look up the active cluster."""
+
+    kind: Literal["file"] = Field(description="the kind of router")
+    path: AbsolutePath = Field(description="the absolute path of the file; one file for each protection group")
+
+
+class FlowSpec(Section):
+    """How replication of the group's topics is set up, in either direction."""
+
+    naming: Literal["identity"] = Field(
+        default="identity", description="identity: a copy has the name of its original; nothing else can be failed over"
+    )
+    tasks_max: Count = Field(default=2, description="how many tasks copy; each has its own transactional id")
+    offset_lag_max: Annotated[int, Field(ge=0, strict=True)] = Field(
+        default=100, description="after how many records an offset sync is written; 0 for each record"
+    )
+    replication_factor: Annotated[int, Field(ge=1, le=32767, strict=True)] = Field(
+        default=3, description="the replication factor of topics that replication creates"
+    )
+    refresh_topics_seconds: Count = Field(default=5, description="how often new topics and partitions are looked for")
+
+
+class Objectives(Section):
+    """What the business was promised."""
+
+    rpo_seconds: Seconds = Field(description="how much of the newest data a disaster may take, in seconds")
+    rto_seconds: Seconds = Field(description="how long it may take from the decision to verified traffic, in seconds")
+    write_outage_seconds: Seconds = Field(
+        description="how long writes may be refused in a planned failover, in seconds"
+    )
+
+
+class Thresholds(Section):
+    """Measured values beyond which a run does not start."""
+
+    max_tail_records: Count = Field(
+        default=10_000, description="how many records may be left to verify by content inside the outage"
+    )
+    max_lag_seconds: Seconds = Field(default=300, description="how old the oldest record not yet copied may be")
+    max_record_age_seconds: Seconds = Field(
+        default=60, description="how old a measurement may be before it counts as unknown"
+    )
+    canary_late_seconds: Seconds = Field(default=10, description="after how long a canary record counts as late")
+
+
+class Timing(Section):
+    """How long things wait."""
+
+    confirm_seconds: Seconds = Field(default=30, description="after how long a suspected disaster is looked at again")
+    hold_down_seconds: Seconds = Field(
+        default=3600, description="how long after a failover another one needs an explicit acknowledgement"
+    )
+    approval_expiry_seconds: Seconds = Field(default=900, description="how long an approval may be given and used")
+    transaction_grace_seconds: Seconds = Field(
+        default=2, description="how long open transactions may still be ended by their owners after the fence"
+    )
+    drain_seconds: Seconds = Field(default=5, description="how long consumer groups get to reach the end")
+    step_deadline_seconds: Seconds = Field(default=120, description="after how long a single step gives up")
+    protect_wait_seconds: Seconds = Field(
+        default=60, description="how long the reverse flow may take to move before it is reported as pending"
+    )
+
+
+class GroupsPolicy(Section):
+    """What to do with consumer groups that cannot simply be moved."""
+
+    live_members: Literal["refuse", "wait"] = Field(
+        default="refuse", description="when a group already has live members on the target: refuse or wait"
+    )
+    unknown_offsets: Literal["refuse", "earliest"] = Field(
+        default="refuse", description="when a position cannot be translated: refuse, or earliest to read all again"
+    )
+
+
+class ProtectionGroup(Section):
+    """What moves together: topics, groups, transactional ids, principals and the route. Nothing is in two groups."""
+
+    name: Name = Field(description="the key of the group")
+    pattern: Literal["active_standby"] = Field(
+        default="active_standby", description="active_standby: one cluster takes writes, the others refuse them"
+    )
+    clusters: Annotated[tuple[str, ...], Field(min_length=2)] = Field(description="at least two of the clusters above")
+    initial_active: str = Field(description="the cluster that is active when the group is adopted")
+    topics: tuple[TopicName, ...] = Field(default=(), description="topics by their whole name")
+    topic_prefixes: tuple[TopicName, ...] = Field(default=(), description="topics by the beginning of their name")
+    consumer_groups: tuple[ResourceName, ...] = Field(default=(), description="consumer groups by their whole name")
+    consumer_group_prefixes: tuple[ResourceName, ...] = Field(
+        default=(), description="consumer groups by the beginning of their name"
+    )
+    transactional_ids: tuple[ResourceName, ...] = Field(default=(), description="transactional ids in full")
+    transactional_id_prefixes: tuple[ResourceName, ...] = Field(
+        default=(), description="transactional ids by their beginning"
+    )
+    principals: Annotated[tuple[Principal, ...], Field(min_length=1)] = Field(
+        description="every application that writes or reads, such as User:orders-app; the fence denies these"
+    )
+    probe_principal: Principal = Field(description="the principal of the probe connections, such as User:probe")
+    replicator_principal: Principal = Field(description="the principal that replication writes as")
+    operator_principal: Principal = Field(description="the principal of the operator connections")
+    super_users: tuple[Principal, ...] = Field(
+        default=(), description="the brokers' super.users: they pass every fence, so they must be known"
+    )
+    approvers: Annotated[tuple[Annotated[str, Field(pattern=r"\S")], ...], Field(min_length=1)] = Field(
+        description="the Airflow users who may approve a failover, at least one"
+    )
+    route: RouteSpec = Field(description="where applications look up the active cluster")
+    objectives: Objectives = Field(description="what the business was promised")
+    flow: FlowSpec = Field(default_factory=FlowSpec, description="how replication is set up")
+    thresholds: Thresholds = Field(default_factory=Thresholds, description="beyond which a run does not start")
+    timing: Timing = Field(default_factory=Timing, description="how long things wait")
+    groups_policy: GroupsPolicy = Field(
+        default_factory=GroupsPolicy, description="what to do with groups that cannot simply be moved"
+    )
+
+    @property
+    def canary_topic(self) -> str:
+        """The topic of numbered records that shows whether, when and in which order records cross."""
+        return f"{self.name}.dr-canary"
+
+    def owns_topic(self, name: str) -> bool:
+        """Return whether a topic moves with this group; internal ones never do."""
+        return not is_internal_topic(name) and covers(name, literals=self.topics, prefixes=self.topic_prefixes)
+
+    def owns_group(self, name: str) -> bool:
+        """Return whether a consumer group moves with this protection group."""
+        return covers(name, literals=self.consumer_groups, prefixes=self.consumer_group_prefixes)
+
+    def owns_transactional_id(self, name: str) -> bool:
+        """Return whether a transactional id belongs to an application of this group."""
+        return covers(name, literals=self.transactional_ids, prefixes=self.transactional_id_prefixes)
+
+
+class EvidenceSpec(Section):
+    """Where the proof of every run is kept."""
+
+    root: Annotated[str, Field(pattern=r"^(/|[a-z][a-z0-9+.-]*://)\S+$")] = Field(
+        description="a URI or an absolute path, outside every datacenter that the evidence is to outlive"
+    )
+
+
+class Topology(Section):
+    """Everything that is declared."""
+
+    evidence: EvidenceSpec = Field(description="where the proof of every run is kept")
+    clusters: Annotated[dict[Name, ClusterSpec], Field(min_length=2)] = Field(description="the clusters by name")
+    protection_groups: Annotated[dict[Name, ProtectionGroup], Field(min_length=1)] = Field(
+        description="the protection groups by name"
+    )
+
+    def cluster(self, name: str) -> ClusterSpec:
+        """Return a cluster.
+
+        :raises UnknownName: when it is not declared
+        """
+        return _declared(self.clusters, name, kind="cluster")
+
+    def group(self, name: str) -> ProtectionGroup:
+        """Return a protection group.
+
+        :raises UnknownName: when it is not declared
+        """
+        return _declared(self.protection_groups, name, kind="protection group")
+
+
+_Declared = TypeVar("_Declared", ClusterSpec, ProtectionGroup)
+
+
+def _declared(things: dict[str, _Declared], name: str, *, kind: str) -> _Declared:
+    if name in things:
+        return things[name]
+    near = get_close_matches(name, things, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"declared are {', '.join(sorted(things))}."
+    raise UnknownName(f"The topology declares no {kind} {name!r}: {hint}")

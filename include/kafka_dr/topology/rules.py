@@ -1,0 +1,160 @@
+"""What must hold between the keys of a topology, judged on the values as they stand.
+
+The rules read the document and not the models, so that they still speak when the shape is broken elsewhere:
+whoever edits the file learns everything at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from kafka_dr.topology.document import Document, Path, render
+from kafka_dr.topology.mistakes import Mistake
+from kafka_dr.topology.model import Objectives, Thresholds, Timing
+from kafka_dr.topology.ownership import ownership_mistakes
+
+_ROLES = ("operator", "probe", "audit", "replicator")
+_PRINCIPAL_KEYS = ("operator_principal", "probe_principal", "replicator_principal")
+
+
+def rule_mistakes(document: Document) -> Iterator[Mistake]:
+    """Yield everything that contradicts something else in the file."""
+    yield from _same_value_twice(document)
+    yield from _sasl(document)
+    for group in document.keys("protection_groups"):
+        here = ("protection_groups", group)
+        yield from _clusters(document, here)
+        yield from _principals(document, here)
+        yield from _approvers(document, here)
+        yield from _possible(document, here)
+    yield from ownership_mistakes(document)
+
+
+def _same_value_twice(document: Document) -> Iterator[Mistake]:
+    """Find ids, connections and routes that two owners share although each needs its own."""
+    clusters = [("clusters", name) for name in document.keys("clusters")]
+    groups = [("protection_groups", name) for name in document.keys("protection_groups")]
+    connections = [(*here, "connections", role) for here in clusters for role in _ROLES]
+    for paths, word in (
+        ([(*here, "cluster_id") for here in clusters], "each cluster has an id of its own"),
+        (connections, "use one connection for each role of each cluster"),
+        ([(*here, "connect") for here in clusters], "each cluster has a Connect cluster of its own beside it"),
+        ([(*here, "route", "path") for here in groups], "give each group a route of its own"),
+    ):
+        first: dict[object, Path] = {}
+        for path in paths:
+            value = document.at(*path)
+            if isinstance(value, str) and (earlier := first.setdefault(value, path)) != path:
+                seen = f"{value!r} already stands at {render(earlier)} (line {document.line(earlier)})"
+                yield document.mistake(path, seen, word)
+
+
+def _sasl(document: Document) -> Iterator[Mistake]:
+    for cluster in document.keys("clusters"):
+        here = ("clusters", cluster, "replicator")
+        protocol, mechanism = document.at(*here, "security_protocol"), document.at(*here, "sasl_mechanism")
+        if isinstance(protocol, str) and protocol.startswith("SASL_") and mechanism is None:
+            seen = f"{protocol} is given without sasl_mechanism"
+            yield document.mistake((*here, "security_protocol"), seen, "add sasl_mechanism, such as SCRAM-SHA-512")
+        if protocol == "SSL" and mechanism is not None:
+            seen = "sasl_mechanism is given with SSL, which does not use it"
+            yield document.mistake((*here, "sasl_mechanism"), seen, "write SASL_SSL, or remove sasl_mechanism")
+
+
+def _clusters(document: Document, here: Path) -> Iterator[Mistake]:
+    declared = document.keys("clusters")
+    members = document.texts(*here, "clusters")
+    first: dict[str, Path] = {}
+    for name, path in members:
+        if name not in declared:
+            known = f"declared are {', '.join(declared)}" if declared else "no cluster is declared"
+            yield document.mistake(path, f"there is no cluster {name!r}", f"{known}: name one of them, or add it")
+        if (earlier := first.setdefault(name, path)) != path:
+            seen = f"{name!r} already stands in line {document.line(earlier)}"
+            yield document.mistake(path, seen, "keep one of the two")
+    active = document.at(*here, "initial_active")
+    if isinstance(active, str) and members and active not in first:
+        seen = f"{active!r} is not one of the group's clusters"
+        yield document.mistake((*here, "initial_active"), seen, f"write one of {', '.join(first)}")
+
+
+def _principals(document: Document, here: Path) -> Iterator[Mistake]:
+    """A fence denies the applications and the probe: nobody whom it must not stop may be among them."""
+    roles = {key: document.at(*here, key) for key in _PRINCIPAL_KEYS}
+    applications = document.texts(*here, "principals")
+    supers = {name for name, _ in document.texts(*here, "super_users")}
+    for name, path in applications:
+        if name in supers:
+            seen = f"{name!r} is also a super user, which no ACL can stop from writing"
+            yield document.mistake(path, seen, "run the application as a principal without super rights")
+        for key in (key for key, value in roles.items() if value == name):
+            seen = f"{name!r} is also the {key}, so the fence would stop the failover itself"
+            yield document.mistake(path, seen, "give applications principals of their own")
+    first: dict[object, str] = {}
+    for key, value in roles.items():
+        if isinstance(value, str) and (earlier := first.setdefault(value, key)) != key:
+            seen = f"{value!r} is also the {earlier}, so that one could not be denied without the other"
+            yield document.mistake((*here, key), seen, "use a principal for each role")
+    if roles["probe_principal"] in supers or roles["replicator_principal"] in supers:
+        key = "probe_principal" if roles["probe_principal"] in supers else "replicator_principal"
+        seen = f"{roles[key]!r} is a super user, so no fence could be proven or applied with it"
+        yield document.mistake((*here, key), seen, "use a principal without super rights")
+
+
+def _approvers(document: Document, here: Path) -> Iterator[Mistake]:
+    first: dict[str, Path] = {}
+    for name, path in document.texts(*here, "approvers"):
+        if (earlier := first.setdefault(name, path)) != path:
+            seen = f"{name!r} already stands in line {document.line(earlier)}"
+            yield document.mistake(path, seen, "name each approver once")
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number that counts: as written, or the default where nothing is written."""
+
+    key: str
+    value: float
+    path: Path
+
+    def __str__(self) -> str:
+        return f"{self.key} ({self.value:g} s)"
+
+
+def _possible(document: Document, here: Path) -> Iterator[Mistake]:
+    """Find objectives that the group's own waiting times break before anything has gone wrong."""
+
+    def number(model: type[BaseModel], section: str, key: str) -> _Number | None:
+        value: object = document.at(*here, section, key)
+        if value is None:
+            value = model.model_fields[key].default
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+            return None  # reported as a wrong value already
+        return _Number(f"{section}.{key}", float(value), (*here, section, key))
+
+    rto = number(Objectives, "objectives", "rto_seconds")
+    rpo = number(Objectives, "objectives", "rpo_seconds")
+    outage = number(Objectives, "objectives", "write_outage_seconds")
+    drain = number(Timing, "timing", "drain_seconds")
+    grace = number(Timing, "timing", "transaction_grace_seconds")
+    confirm = number(Timing, "timing", "confirm_seconds")
+    deadline = number(Timing, "timing", "step_deadline_seconds")
+    late = number(Thresholds, "thresholds", "canary_late_seconds")
+    for small, large, why in (
+        (outage, rto, "an outage of writes is part of the recovery time"),
+        (drain, outage, "groups drain while writes are refused"),
+        (grace, outage, "open transactions get their grace while writes are refused"),
+        (confirm, rto, "a disaster is confirmed before recovery begins"),
+        (late, rpo, "a canary that is late only beyond the objective would warn when it is already broken"),
+        (drain, deadline, "the step would give up before groups have drained"),
+        (grace, deadline, "the step would give up within the grace"),
+    ):
+        if small and large and small.value > large.value:
+            seen = f"{small} is longer than {large}, but {why}"
+            yield document.mistake(small.path, seen, f"write at most {large.value:g}, or raise {large.key}")
+    if drain and grace and outage and max(drain.value, grace.value) <= outage.value < drain.value + grace.value:
+        seen = f"{drain} and {grace} follow one another and together are longer than {outage}"
+        yield document.mistake(drain.path, seen, f"leave both together at most {outage.value:g}")

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kafka_dr.topology import Topology
+
+Edit = Callable[..., str]
+Load = Callable[[str], Topology]
+Complain = Callable[[str], tuple[str, ...]]
+
+
+def test_two_groups_that_share_nothing_are_sound(edited: Edit, second: str, load_text: Load) -> None:
+    assert set(load_text(edited(more=second)).protection_groups) == {"orders", "carts"}
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("topics: [payments]", "topics[0]: 'payments' belongs to group 'orders' already (line 22); give each topic to"),
+        (
+            "topics: [orders.x]",
+            "topics[0]: 'orders.x' and the prefix 'orders.' of group 'orders' (line 23) name the same",
+        ),
+        ("topics: [orders.dr-canary]", "'orders.dr-canary' and the prefix 'orders.' of group 'orders'"),
+        (
+            "topic_prefixes: [pay]",
+            "topic_prefixes[0]: the prefix 'pay' and 'payments' of group 'orders' (line 22) name",
+        ),
+        ("topic_prefixes: [orders.]", "the prefix 'orders.' and the prefix 'orders.' of group 'orders' (line 23) name"),
+        (
+            "topic_prefixes: [orders.eu.]",
+            "the prefix 'orders.eu.' and the prefix 'orders.' of group 'orders' (line 23)",
+        ),
+        (
+            "topic_prefixes: [o]",
+            "the prefix 'o' and the prefix 'orders.' of group 'orders' (line 23) name the same topics",
+        ),
+        ("consumer_groups: [ledger]", "consumer_groups[0]: 'ledger' belongs to group 'orders' already (line 24); give"),
+        (
+            "consumer_groups: [orders-x]",
+            "'orders-x' and the prefix 'orders-' of group 'orders' (line 25) name the same",
+        ),
+        ("consumer_group_prefixes: [led]", "the prefix 'led' and 'ledger' of group 'orders' (line 24) name the same"),
+        (
+            "transactional_ids: [ledger-1]",
+            "transactional_ids[0]: 'ledger-1' belongs to group 'orders' already (line 26)",
+        ),
+        (
+            "transactional_id_prefixes: [bill]",
+            "the prefix 'bill' and the prefix 'billing-' of group 'orders' (line 27)",
+        ),
+    ],
+)
+def test_nothing_may_belong_to_two_groups(
+    edited: Edit, second: str, mistakes_in: Complain, key: str, said: str
+) -> None:
+    name, value = key.split(": ")
+    group = second.replace("topic_prefixes: [carts.]", "topic_prefixes: [carts.]\n    topics: [carts.a]")
+    if name in ("topics", "topic_prefixes"):
+        group = group.replace(f"{name}: [", f"{name}: {value[:-1]}, ")
+    else:
+        group += f"    {key}\n"
+
+    (only,) = mistakes_in(edited(more=group))
+
+    assert said in only
+
+
+def test_a_principal_belongs_to_one_group(edited: Edit, second: str, mistakes_in: Complain) -> None:
+    (only,) = mistakes_in(edited(more=second.replace("User:carts-app", "User:orders-app")))
+
+    assert "principals[0]: 'User:orders-app' belongs to group 'orders' already (line 28)" in only
+
+
+def test_the_canary_topic_of_one_group_may_not_fall_to_another(
+    edited: Edit, second: str, mistakes_in: Complain
+) -> None:
+    text = edited(
+        ("topic_prefixes: [orders.]", "topic_prefixes: [orders.v1.]"),
+        ("topics: [payments]", "topics: [orders.dr-canary]"),
+        more=second.replace("[carts.]", "[carts., orders.dr]"),
+    )
+
+    assert any("the prefix 'orders.dr' and 'orders.dr-canary' of group 'orders'" in each for each in mistakes_in(text))
+
+
+def test_many_groups_are_compared_in_a_moment(edited: Edit, second: str, mistakes_in: Complain) -> None:
+    groups = "".join(second.replace("carts", f"g{number:03}") for number in range(200))
+    clash = second.replace("  carts:", "  clash:").replace("[carts.]", "[clash., g117.x]").replace("carts", "clash")
+
+    (only,) = mistakes_in(edited(more=groups + clash))
+
+    assert "the prefix 'g117.x' and the prefix 'g117.' of group 'g117'" in only
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            ("topics: [payments]", "topics: [payments, payments]"),
+            "topics[1]: 'payments' already stands in line 22; keep",
+        ),
+        (
+            ("topic_prefixes: [orders.]", "topic_prefixes: [o, _]"),
+            "the prefix '_' reaches names that begin with '_kafka_dr.'",
+        ),
+        (("topic_prefixes: [orders.]", "topic_prefixes: [o, m]"), "the prefix 'm' reaches names that begin with 'mm2'"),
+        (("topics: [payments]", "topics: [_kafka_dr.register]"), "'_kafka_dr.register' reaches names that begin with"),
+        (("topics: [payments]", "topics: [mm2-offset-syncs.east.internal]"), "begin with 'mm2'"),
+        (("topics: [payments]", "topics: [east.checkpoints.internal]"), "ends as replication's own topics do"),
+        (("topics: [payments]", "topics: [orders.heartbeats]"), "ends with 'heartbeats', which replication renames"),
+        (
+            ("consumer_groups: [ledger]", "consumer_groups: [dr-audit]"),
+            "'dr-audit' reaches names that begin with 'dr-'",
+        ),
+        (
+            ("consumer_groups: [ledger]", "consumer_groups: [connect-east]"),
+            "reaches names that begin with 'connect-east'",
+        ),
+        (("transactional_ids: [ledger-1]", "transactional_ids: [connect-west-flow-0]"), "begin with 'connect-west'"),
+        (("[billing-]", "[kafka-]"), "the prefix 'kafka-' reaches names that begin with 'kafka-dr-'"),
+        (
+            ("topic_prefixes: [orders.]", "topic_prefixes: [o.]"),
+            "'orders.dr-canary' is not among its topics, so it would",
+        ),
+        (("topics: [payments]\n    topic_prefixes: [orders.]", "topics: []"), "neither topics nor topic_prefixes"),
+        (
+            ("initial_active: east", "initial_active: south"),
+            "'south' is not one of the group's clusters; write one of east",
+        ),
+        (("clusters: [east, west]", "clusters: [east, west, east]"), "clusters[2]: 'east' already stands in line 20"),
+        (
+            ("approvers: [alice]", "approvers: [alice, alice]"),
+            "approvers[1]: 'alice' already stands in line 33; name each",
+        ),
+        (('["User:orders-app"]', '["User:admin"]'), "'User:admin' is also a super user, which no ACL can stop"),
+        (('["User:orders-app"]', '["User:op"]'), "'User:op' is also the operator_principal, so the fence would stop"),
+        (('["User:orders-app"]', '["User:probe"]'), "'User:probe' is also the probe_principal"),
+        (
+            ("User:replicator", "User:probe"),
+            "replicator_principal: 'User:probe' is also the probe_principal, so that one",
+        ),
+        (("User:probe", "User:admin"), "probe_principal: 'User:admin' is a super user, so no fence could be proven"),
+        (("User:replicator", "User:admin"), "replicator_principal: 'User:admin' is a super user"),
+        (
+            ("cluster_id: r0hWq2sFTK6KX5nYzOYxUw", "cluster_id: c4bSLbgDQUupnRKGhGWJpg"),
+            "each cluster has an id of its own",
+        ),
+        (("w_op", "e_op"), "'e_op' already stands at clusters.east.connections.operator (line 6); use one connection"),
+        (("e_audit", "e_op"), "clusters.east.connections.audit: 'e_op' already stands at"),
+        (("connect: connect_west", "connect: connect_east"), "each cluster has a Connect cluster of its own beside it"),
+        ((", sasl_mechanism: PLAIN", ""), "SASL_PLAINTEXT is given without sasl_mechanism; add sasl_mechanism"),
+        (
+            ("security_protocol: SSL", "sasl_mechanism: PLAIN, security_protocol: SSL"),
+            "SSL, which does not use it; write",
+        ),
+        (("write_outage_seconds: 10", "write_outage_seconds: 301"), "an outage of writes is part of the recovery time"),
+        (
+            ("write_outage_seconds: 10", "write_outage_seconds: 4"),
+            "timing.drain_seconds (5 s) is longer than objectives.",
+        ),
+        (
+            ("write_outage_seconds: 10", "write_outage_seconds: 1"),
+            "timing.transaction_grace_seconds (2 s) is longer than",
+        ),
+        (("write_outage_seconds: 10", "write_outage_seconds: 6"), "follow one another and together are longer than"),
+        (
+            ("rto_seconds: 300", "rto_seconds: 20"),
+            "timing.confirm_seconds (30 s) is longer than objectives.rto_seconds (20",
+        ),
+        (
+            ("rpo_seconds: 60", "rpo_seconds: 9"),
+            "thresholds.canary_late_seconds (10 s) is longer than objectives.rpo_sec",
+        ),
+        (
+            ("    approvers:", "    timing: {step_deadline_seconds: 4}\n    approvers:"),
+            "would give up before groups have",
+        ),
+        (
+            ("    approvers:", "    timing: {step_deadline_seconds: 1}\n    approvers:"),
+            "would give up within the grace",
+        ),
+    ],
+)
+def test_what_contradicts_itself_is_refused_with_the_reason(
+    edited: Edit, mistakes_in: Complain, change: tuple[str, str], said: str
+) -> None:
+    assert any(said in mistake for mistake in mistakes_in(edited(change)))
+
+
+def test_two_groups_may_not_share_a_route(edited: Edit, second: str, mistakes_in: Complain) -> None:
+    (only,) = mistakes_in(edited(more=second.replace("carts.json", "orders.json")))
+
+    assert "protection_groups.carts.route.path: '/srv/route/orders.json' already stands at" in only
+
+
+def test_a_prefix_that_also_covers_a_name_of_its_own_group_is_no_mistake(edited: Edit, load_text: Load) -> None:
+    load_text(edited(("topics: [payments]", "topics: [payments, orders.x]")))
