@@ -73,10 +73,18 @@ def _claims(document: Document, kind: Kind) -> list[Claim]:
 
 
 def _canaries(document: Document, kind: Kind) -> list[Claim]:
-    if kind is not TOPICS:
-        return []
-    groups = document.keys("protection_groups")
+    """Return what each group claims without naming it; where a group does name its canary, that claim speaks."""
+    groups = _groups_without_canary(document) if kind is TOPICS else ()
     return [Claim(group, f"{group}.dr-canary", ("protection_groups", group), implied=True) for group in groups]
+
+
+def _groups_without_canary(document: Document) -> Iterator[str]:
+    for group in document.keys("protection_groups"):
+        here = ("protection_groups", group)
+        topics = [name for name, _ in document.texts(*here, "topics")]
+        prefixes = [name for name, _ in document.texts(*here, "topic_prefixes")]
+        if (topics or prefixes) and not covers(f"{group}.dr-canary", literals=topics, prefixes=prefixes):
+            yield group
 
 
 def _listed_twice(document: Document, claims: Iterable[Claim]) -> Iterator[Mistake]:
@@ -159,14 +167,9 @@ def _unusable_endings(document: Document, claims: Iterable[Claim]) -> Iterator[M
 
 
 def _uncovered_canaries(document: Document) -> Iterator[Mistake]:
-    for group in document.keys("protection_groups"):
-        here = ("protection_groups", group)
-        topics = [name for name, _ in document.texts(*here, "topics")]
-        prefixes = [name for name, _ in document.texts(*here, "topic_prefixes")]
-        canary = f"{group}.dr-canary"
-        if (topics or prefixes) and not covers(canary, literals=topics, prefixes=prefixes):
-            seen = f"the group's canary topic {canary!r} is not among its topics, so it would not be replicated"
-            yield document.mistake((*here, "topics"), seen, f"add {canary} to topics")
+    for group in _groups_without_canary(document):
+        seen = f"the group's canary topic '{group}.dr-canary' is not among its topics, so it would not be replicated"
+        yield document.mistake(("protection_groups", group, "topics"), seen, f"add {group}.dr-canary to topics")
 
 
 def _without_topics(document: Document) -> Iterator[Mistake]:
