@@ -1,0 +1,121 @@
+"""The register on a real cluster: a compacted topic with one partition, changed in transactions.
+
+Compare-and-set: take the group's transactional id over (which ends whatever an earlier writer left open), take the
+high watermark, read committed until it is reached, compare, write, commit. An open transaction of another group
+holds the reading back: it waits, and never compares early. An unknown outcome starts over with reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters.errors import NotFound, WriterFenced
+from kafka_dr.clusters.model import Acl
+from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
+from kafka_dr.errors import OutcomeUnknown, TryAgain
+from kafka_dr.register import records
+from kafka_dr.register.port import RegisterConflict
+from kafka_dr.register.state import RegisterState
+
+_PARTITION = TopicPartition(records.REGISTER_TOPIC, 0)
+_TOPIC_CONFIG = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000", "max.message.bytes": "1048588"}
+
+
+class KafkaRegister:
+    """The register of one cluster.
+
+    :param cluster: reached as the operator
+    :param deadline_seconds: how long a compare-and-set may try to learn its outcome
+    """
+
+    def __init__(self, cluster: KafkaCluster, clock: Clock, *, deadline_seconds: float = 20.0) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._deadline_seconds = deadline_seconds
+
+    def create(self, *, replication_factor: int) -> bool:
+        """Create the topic unless it exists, and return whether this call did."""
+        return self._cluster.topics.create(
+            records.REGISTER_TOPIC, partitions=1, replication_factor=replication_factor, config=_TOPIC_CONFIG
+        )
+
+    def read(self, group: str) -> RegisterState | None:
+        """Return the committed record of a group, ``None`` where there is none."""
+        value = self._latest().get(records.group_key(group))
+        return None if value is None else RegisterState.from_json(value)
+
+    def compare_and_set(self, expected: RegisterState | None, new: RegisterState) -> None:
+        """Write ``new`` if the record still is ``expected``; done already if it is ``new``."""
+        deadline = self._clock.monotonic() + self._deadline_seconds
+        while True:
+            try:
+                with self._writer(new.group) as writer:
+                    found = self.read(new.group)
+                    if found == new:
+                        return
+                    if found != expected:
+                        raise RegisterConflict(expected, found)
+                    writer.write([NewRecord(_PARTITION, records.group_key(new.group), new.to_json())])
+                return
+            except (OutcomeUnknown, WriterFenced, TryAgain):
+                # Another writer of the group, or a silent broker: only reading tells what happened.
+                if self._clock.monotonic() > deadline:
+                    raise
+                self._clock.sleep(0.1)
+
+    def copy(self, state: RegisterState) -> RegisterState:
+        """Bring this register up to ``state`` unless it holds a newer record, and return what it holds then."""
+        found = self.read(state.group)
+        if found is not None and found.order >= state.order:
+            return found
+        self.compare_and_set(found, state)
+        return state
+
+    def facts(self, group: str, run: str) -> dict[str, Any]:
+        """Return everything journaled by a run, by the name of the fact."""
+        return records.facts_of(self._latest(), group, run)
+
+    def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
+        """Journal a fact, in place of an earlier one with the same name."""
+        wanted = [NewRecord(_PARTITION, key, value) for key, value in records.fact_records(group, run, fact, payload)]
+        if len(wanted) == 1:
+            self._cluster.writing.append(wanted)
+            return
+        with self._writer(group) as writer:
+            writer.write(wanted)
+
+    def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
+        """Return the ACLs that this project added to a cluster for a group."""
+        value = self._latest().get(records.fence_key(group, cluster))
+        return frozenset() if value is None else records.acls_from_json(value)
+
+    def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
+        """Keep which ACLs this project added to a cluster for a group, in place of what was kept before."""
+        value = records.acls_to_json(acls)
+        self._cluster.writing.append([NewRecord(_PARTITION, records.fence_key(group, cluster), value)])
+
+    @contextmanager
+    def _writer(self, group: str) -> Iterator[TransactionalWriter]:
+        with self._cluster.writing.transactions(f"kafka-dr-register-{group}") as writer:
+            yield writer
+
+    def _latest(self) -> dict[bytes, bytes]:
+        """Return the newest committed value by key, up to the high watermark of this moment."""
+        try:
+            end = self._cluster.topics.high_watermarks([_PARTITION])[_PARTITION]
+        except NotFound:
+            return {}
+        start = self._cluster.topics.log_starts([_PARTITION])[_PARTITION]
+        latest: dict[bytes, bytes] = {}
+        for record in self._cluster.log.read({_PARTITION: OffsetRange(start, end)}):
+            if record.key is None:
+                continue
+            if record.value is None:
+                latest.pop(record.key, None)
+            else:
+                latest[record.key] = record.value
+        return latest

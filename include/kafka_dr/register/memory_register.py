@@ -1,0 +1,59 @@
+"""The register in memory, for tests of rules; one contract suite holds it to the real one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from kafka_dr.clusters.model import Acl
+from kafka_dr.register import records
+from kafka_dr.register.port import RegisterConflict
+from kafka_dr.register.state import RegisterState
+
+
+class MemoryRegister:
+    """Behaves as :class:`~kafka_dr.register.kafka_register.KafkaRegister`, without a cluster."""
+
+    def __init__(self) -> None:
+        self._values: dict[bytes, bytes] = {}
+
+    def read(self, group: str) -> RegisterState | None:
+        """Return the record of a group, ``None`` where there is none."""
+        value = self._values.get(records.group_key(group))
+        return None if value is None else RegisterState.from_json(value)
+
+    def compare_and_set(self, expected: RegisterState | None, new: RegisterState) -> None:
+        """Write ``new`` if the record still is ``expected``; done already if it is ``new``."""
+        found = self.read(new.group)
+        if found == new:
+            return
+        if found != expected:
+            raise RegisterConflict(expected, found)
+        self._values[records.group_key(new.group)] = new.to_json()
+
+    def copy(self, state: RegisterState) -> RegisterState:
+        """Bring this register up to ``state`` unless it holds a newer record, and return what it holds then."""
+        found = self.read(state.group)
+        if found is not None and found.order >= state.order:
+            return found
+        self.compare_and_set(found, state)
+        return state
+
+    def facts(self, group: str, run: str) -> dict[str, Any]:
+        """Return everything journaled by a run, by the name of the fact."""
+        return records.facts_of(self._values, group, run)
+
+    def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
+        """Journal a fact, in place of an earlier one with the same name."""
+        json.dumps(payload)
+        self._values |= dict(records.fact_records(group, run, fact, payload))
+
+    def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
+        """Return the ACLs that this project added to a cluster for a group."""
+        value = self._values.get(records.fence_key(group, cluster))
+        return frozenset() if value is None else records.acls_from_json(value)
+
+    def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
+        """Keep which ACLs this project added to a cluster for a group, in place of what was kept before."""
+        self._values[records.fence_key(group, cluster)] = records.acls_to_json(acls)

@@ -1,0 +1,112 @@
+"""What the DR register says about a protection group, and in which order its records stand.
+
+Order is (epoch, revision): every write raises one of them, and an epoch that was once reserved is never used
+again. Two different records with the same pair are a conflict: nothing opens until a person has decided.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from kafka_dr.errors import NeedsPerson
+
+SCHEMA_VERSION = 1
+
+Verb = Literal["adopt", "planned_failover", "unplanned_failover", "failback", "drill", "roll_back"]
+
+
+class Phase(StrEnum):
+    """Where a group stands between two switches."""
+
+    STABLE = "stable"
+    SWITCHING = "switching"
+    HANDED_OVER = "handed_over"
+    UNFENCED = "unfenced"
+    DIVERGED = "diverged"
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterState:
+    """One record ``group/<name>`` of the register.
+
+    :param epoch: raised by every claim and every roll back
+    :param revision: raised by every other write within an epoch
+    :param active: the cluster whose applications may write, if the phase allows it
+    :param standby: the cluster that holds the copy and refuses application writes
+    :param verb: what brought the group here
+    :param run: the run that brought it here; while ``switching`` and ``handed_over`` it owns the group
+    :param evidence_sha256: digest of the decision facts that were approved
+    :param at: when it was written, UTC
+    :param quarantine: ranges of the standby's log that stay aside, by partition name
+    """
+
+    group: str
+    epoch: int
+    revision: int
+    phase: Phase
+    active: str
+    standby: str
+    verb: Verb
+    run: str
+    at: datetime
+    evidence_sha256: str = ""
+    approved_by: str = ""
+    quarantine: tuple[str, ...] = field(default=())
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The pair that says which of two records is newer."""
+        return (self.epoch, self.revision)
+
+    def to_json(self) -> bytes:
+        """Return the record's value, the same bytes for the same state."""
+        values = asdict(self) | {"at": self.at.astimezone(UTC).isoformat(), "phase": self.phase.value}
+        return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, value: bytes) -> RegisterState:
+        """Read a record's value.
+
+        :raises NeedsPerson: it is none, or of a newer schema than this program knows
+        """
+        try:
+            values: dict[str, Any] = json.loads(value)
+            version = values["schema_version"]
+            if version != SCHEMA_VERSION:
+                raise NeedsPerson(
+                    f"the register holds a record of schema {version}, this program knows {SCHEMA_VERSION}: "
+                    "use the version of this project that wrote it"
+                )
+            values = {name.name: values[name.name] for name in fields(cls)}
+            values["phase"] = Phase(values["phase"])
+            values["at"] = datetime.fromisoformat(values["at"])
+            values["quarantine"] = tuple(values["quarantine"])
+            return cls(**values)
+        except (ValueError, KeyError, TypeError) as error:
+            raise NeedsPerson(f"the register holds a record that cannot be read ({error}): {value[:80]!r}") from error
+
+
+def highest(states: dict[str, RegisterState | None]) -> RegisterState | None:
+    """Return the newest record among those of several clusters.
+
+    :param states: by cluster; ``None`` where a cluster has no record of the group
+    :returns: ``None`` where no cluster has one: the group is not adopted
+    :raises NeedsPerson: two clusters hold different records with the same epoch and revision
+    """
+    present = {cluster: state for cluster, state in states.items() if state is not None}
+    if not present:
+        return None
+    newest = max(present.values(), key=lambda state: state.order)
+    for cluster, state in present.items():
+        if state.order == newest.order and state != newest:
+            raise NeedsPerson(
+                f"the registers contradict each other about {newest.group}: epoch {newest.epoch} revision "
+                f"{newest.revision} says {newest.phase} with {newest.active} active in one place and {state.phase} "
+                f"with {state.active} active on {cluster}. Nothing will be opened: decide which side is right"
+            )
+    return newest

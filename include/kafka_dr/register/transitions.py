@@ -1,0 +1,98 @@
+"""The moves that a group's register record can make. Pure: each takes the record that is and returns the next.
+
+::
+
+    (none) ── adopted ──▶ stable ── claimed ──▶ switching ── handed_over ──▶ handed_over ── settled ──▶ stable
+                            ▲                       │
+                            └───── rolled_back ─────┘
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from kafka_dr.errors import Refused
+from kafka_dr.register.state import Phase, RegisterState, Verb
+
+
+def adopted(group: str, *, active: str, standby: str, run: str, at: datetime) -> RegisterState:
+    """Return the first record of a group: epoch 1."""
+    return RegisterState(group, 1, 0, Phase.STABLE, active, standby, "adopt", run, at)
+
+
+def claimed(
+    state: RegisterState,
+    *,
+    run: str,
+    verb: Verb,
+    source: str,
+    target: str,
+    highest_epoch: int,
+    evidence_sha256: str,
+    approved_by: str,
+    at: datetime,
+) -> RegisterState:
+    """Return the record by which a run takes a group for itself.
+
+    :param highest_epoch: the highest epoch that any cluster's register holds for the group
+    :raises Refused: the group is not stable, or stands otherwise than the run believes
+    """
+    if state.phase is not Phase.STABLE:
+        raise Refused(
+            f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): wait until it ends, "
+            "or finish or abandon it with dr_resume"
+        )
+    if state.active != source:
+        raise Refused(f"{state.group} is active on {state.active}, not on {source}: trigger the run from there")
+    if source == target:
+        raise Refused(f"{state.group} is active on {target} already: name another target")
+    return replace(
+        state,
+        epoch=max(state.epoch, highest_epoch) + 1,
+        revision=0,
+        phase=Phase.SWITCHING,
+        active=source,
+        standby=target,
+        verb=verb,
+        run=run,
+        evidence_sha256=evidence_sha256,
+        approved_by=approved_by,
+        at=at,
+    )
+
+
+def handed_over(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
+    """Return the record that is the point of no return: the standby is the active cluster from here on."""
+    _owned(state, run, Phase.SWITCHING)
+    return replace(
+        state,
+        revision=state.revision + 1,
+        phase=Phase.HANDED_OVER,
+        active=state.standby,
+        standby=state.active,
+        at=at,
+    )
+
+
+def settled(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
+    """Return the record that ends a run that went through."""
+    _owned(state, run, Phase.HANDED_OVER)
+    return replace(state, revision=state.revision + 1, phase=Phase.STABLE, at=at)
+
+
+def rolled_back(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
+    """Return the record that ends a run before its point of no return.
+
+    The epoch rises, so that a step of the run that still lives somewhere finds that the group is no longer its own.
+    """
+    _owned(state, run, Phase.SWITCHING)
+    return replace(state, epoch=state.epoch + 1, revision=0, phase=Phase.STABLE, verb="roll_back", at=at)
+
+
+def _owned(state: RegisterState, run: str, phase: Phase) -> None:
+    if state.run != run or state.phase is not phase:
+        raise Refused(
+            f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}), "
+            f"not {phase} by run {run}: this run may not change it"
+        )
