@@ -82,7 +82,7 @@ def test_the_canary_topic_of_one_group_may_not_fall_to_another(
     missing, taken = sorted(mistakes_in(text), key=lambda each: "orders.topics" not in each)
 
     assert "'orders.dr-canary' is not among its topics" in missing
-    assert "the canary topic 'orders.dr-canary' and the prefix 'orders.dr' of group 'carts'" in taken
+    assert "the prefix 'orders.dr' and the canary topic 'orders.dr-canary' of group 'orders'" in taken
 
 
 def test_many_groups_are_compared_in_a_moment(edited: Edit, second: str, mistakes_in: Complain) -> None:
