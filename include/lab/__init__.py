@@ -1,0 +1,3 @@
+"""Two real, secured Kafka datacenters with Connect and Airflow on one machine; ``lab.api`` is the door for programs."""
+
+from __future__ import annotations

@@ -1,0 +1,227 @@
+"""The lab for programs: tests and the demo start it, break it and ask it through this class."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from lab import clients, credentials, jars, java, rights
+from lab.bootstrap import cache_folder, check_space
+from lab.clusters import CLUSTERS, Cluster, cluster_named
+from lab.credentials import Credentials
+from lab.errors import LabError
+from lab.jvm import Jvm
+from lab.layout import DEFAULT_HOME, PROJECT, Home, Settings, chosen_settings
+from lab.processes import Supervisor
+from lab.startup import Report, Startup
+from lab.status import AirflowStatus, ClusterStatus, LabStatus, ProcessStatus
+
+NEEDED_BYTES = 2 * 1024**3
+LOCK_SECONDS = 120.0
+
+
+def _silent(_what: str, _seconds: float) -> None:
+    """Report nothing."""
+
+
+class Lab:
+    """One lab, known by its home.
+
+    :param home: folder of all its state; by default ``.lab`` in the project.
+    :param port_base: first of its ports; by default the one that it was made with.
+    :param brokers: brokers in each cluster; by default as it was made.
+    :param environ: settings from outside (``KAFKA_DR_…``); by default those of this process.
+    """
+
+    def __init__(
+        self,
+        home: Path | None = None,
+        *,
+        port_base: int | None = None,
+        brokers: int | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.home = Home((home or DEFAULT_HOME).expanduser().absolute())
+        self.settings = chosen_settings(self.home, port_base=port_base, brokers=brokers)
+        self.supervisor = Supervisor(self.home)
+        self._environ = dict(os.environ if environ is None else environ)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What the topology and the project's code read from the environment in this lab. No secrets."""
+        values = {
+            "KAFKA_DR_TOPOLOGY": str(PROJECT / "include" / "topology.yaml"),
+            "KAFKA_DR_LAB_HOME": str(self.home.root),
+        }
+        for cluster in CLUSTERS:
+            values[f"KAFKA_DR_LAB_{cluster.name.upper()}"] = cluster.bootstrap(self.settings)
+        return values
+
+    def up(self, *, airflow: bool = True, report: Report = _silent) -> LabStatus:
+        """Start what does not run; return when everything answers.
+
+        :param airflow: whether Airflow belongs to it.
+        :param report: called with each part that became ready and the seconds since the start.
+        :raises LabError: something cannot start; what this call started is stopped again.
+        """
+        self.home.root.mkdir(parents=True, exist_ok=True)
+        with self._locked():
+            check_space(self.home.root, NEEDED_BYTES)
+            self._refuse_moved_ports()
+            cache = cache_folder(self._environ)
+            jvm = Jvm(
+                java_home=java.java_home(self._environ),
+                jars=jars.obtain(jars.KAFKA, cache=cache, environ=self._environ, progress=_jars_progress(report)),
+            )
+            self.settings.write(self.home)
+            startup = Startup(
+                home=self.home,
+                settings=self.settings,
+                credentials=self._credentials(),
+                jvm=jvm,
+                supervisor=self.supervisor,
+                report=report,
+            )
+            seconds = startup.run()
+        return replace(self.status(), ready_seconds=round(seconds, 1))
+
+    def down(self, *, delete: bool = False) -> None:
+        """Stop every process of the lab; with ``delete`` remove its state, too.
+
+        :raises LabError: something cannot be ended.
+        """
+        if not self.home.root.exists():
+            return
+        with self._locked():
+            names = list(self.supervisor.names())
+            first = [name for name in names if "-broker-" not in name]  # brokers go last: the others take leave of them
+            for group in (first, [name for name in names if name not in first]):
+                _stop_together(self.supervisor, group)
+            left = self.supervisor.leftovers()
+            for process in left:
+                process.kill()
+        if delete:
+            shutil.rmtree(self.home.root)
+
+    def status(self) -> LabStatus:
+        """Look at the lab once."""
+        processes = []
+        for name in self.supervisor.names():
+            process = self.supervisor.find(name)
+            processes.append(
+                ProcessStatus(
+                    name=name,
+                    running=process is not None,
+                    pid=process.pid if process else None,
+                    log=self.supervisor.log(name),
+                )
+            )
+        return LabStatus(
+            home=self.home.root,
+            port_base=self.settings.port_base,
+            brokers=self.settings.brokers,
+            processes=tuple(processes),
+            clusters=tuple(self._cluster_status(cluster) for cluster in CLUSTERS),
+            airflow=AirflowStatus(
+                url=f"http://127.0.0.1:{self.settings.ports.airflow}",
+                home=self.home.airflow,
+                passwords=self.home.airflow / "passwords.json",
+                users=credentials.AIRFLOW_USERS,
+            ),
+            route=self.home.route,
+            evidence=self.home.evidence,
+            environ=self.environ,
+        )
+
+    def client_settings(self, cluster: str, principal: str) -> dict[str, str]:
+        """Settings of a principal in librdkafka's names, the password among them."""
+        return clients.librdkafka(
+            cluster_named(cluster), principal, settings=self.settings, credentials=self._credentials()
+        )
+
+    def kill(self, name: str) -> None:
+        """End a process as a crash would, e.g. ``east-broker-1``."""
+        self.supervisor.kill(name)
+
+    def pause(self, name: str) -> None:
+        """Stop a process from running without ending it: it hangs, and its connections stay open."""
+        self.supervisor.signal(name, signal.SIGSTOP)
+
+    def resume(self, name: str) -> None:
+        """Let a paused process run again."""
+        self.supervisor.signal(name, signal.SIGCONT)
+
+    def restart(self, name: str) -> None:
+        """Start a process again as it was started last, whether it runs or not; it may not answer at once."""
+        self.supervisor.restart(name)
+
+    def _cluster_status(self, cluster: Cluster) -> ClusterStatus:
+        return ClusterStatus(
+            name=cluster.name,
+            cluster_id=cluster.cluster_id,
+            bootstrap_servers=cluster.bootstrap(self.settings),
+            connect_url=cluster.connect_url(self.settings),
+            connect_group_id=cluster.connect_group_id,
+            connect_secrets=self.home.connect(cluster.name) / "secrets.properties",
+            client_settings={
+                principal: self.home.client(cluster.name, principal)
+                for principal in (credentials.ADMIN, *rights.PRINCIPALS)
+            },
+        )
+
+    def _credentials(self) -> Credentials:
+        return credentials.obtain(
+            self.home, clusters=tuple(cluster.name for cluster in CLUSTERS), principals=rights.PRINCIPALS
+        )
+
+    def _refuse_moved_ports(self) -> None:
+        stored = Settings.read(self.home)
+        if stored is None or stored.port_base == self.settings.port_base:
+            return
+        if any(self.supervisor.find(name) for name in self.supervisor.names()):
+            raise LabError(
+                f"the lab in {self.home.root} runs on ports from {stored.port_base}, not {self.settings.port_base}: "
+                "run `down` first, or leave --port-base out"
+            )
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        deadline = time.monotonic() + LOCK_SECONDS
+        with (self.home.root / "lock").open("w") as handle:
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError as error:
+                    if time.monotonic() > deadline:
+                        raise LabError(
+                            f"another command has been working on {self.home.root} for {LOCK_SECONDS:.0f} s: "
+                            "wait for it or end it"
+                        ) from error
+                    time.sleep(0.1)
+            yield
+
+
+def _jars_progress(report: Report) -> Callable[[int, int], None]:
+    began = time.monotonic()
+
+    def progress(done: int, of: int) -> None:
+        if done % 20 == 0 or done == of:
+            report(f"jars: {done} of {of} fetched and checked", time.monotonic() - began)
+
+    return progress
+
+
+def _stop_together(supervisor: Supervisor, names: Sequence[str]) -> None:
+    if names:
+        with ThreadPoolExecutor(len(names)) as pool:
+            for stopped in [pool.submit(supervisor.stop, name) for name in names]:
+                stopped.result()

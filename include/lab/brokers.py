@@ -1,0 +1,111 @@
+"""The brokers: KRaft nodes with SASL on every listener and the standard authorizer."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from lab.clusters import Cluster, Node
+from lab.credentials import ADMIN, BROKER, Credentials, write_private
+from lab.errors import LabError
+from lab.jvm import Jvm
+from lab.layout import LOOPBACK, Home, Settings
+from lab.processes import Command
+
+HEAP_MEGABYTES = 512
+FORMAT_SECONDS = 60
+
+
+def server_properties(cluster: Cluster, node: Node, *, settings: Settings, credentials: Credentials, data: Path) -> str:
+    """The broker's settings. Passwords stand in here and nowhere else; the file is private."""
+    votes = node in cluster.voters(settings)
+    password = credentials.kafka(cluster.name, BROKER)
+    users = f'username="{BROKER}" password="{password}" user_{BROKER}="{password}"'
+    plain = f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+    copies = min(settings.brokers, 3)
+    listeners = f"CLIENT://{LOOPBACK}:{node.client_port},INTERNAL://{LOOPBACK}:{node.internal_port}"
+    controller = f",CONTROLLER://{LOOPBACK}:{node.controller_port}" if votes else ""
+    voters = ",".join(f"{each.number}@{LOOPBACK}:{each.controller_port}" for each in cluster.voters(settings))
+    values = {
+        "process.roles": "broker,controller" if votes else "broker",
+        "node.id": node.number,
+        "controller.quorum.voters": voters,
+        "listeners": listeners + controller,
+        "advertised.listeners": listeners,
+        "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,INTERNAL:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "INTERNAL",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "listener.name.client.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "listener.name.client.scram-sha-512.sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        ),
+        "listener.name.internal.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.internal.plain.sasl.jaas.config": plain,
+        "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.controller.plain.sasl.jaas.config": plain,
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": f"User:{BROKER};User:{ADMIN}",
+        "allow.everyone.if.no.acl.found": "false",
+        "auto.create.topics.enable": "false",
+        "default.replication.factor": copies,
+        "min.insync.replicas": 1,
+        "offsets.topic.replication.factor": copies,
+        "offsets.topic.num.partitions": 8,
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": 1,
+        "transaction.state.log.num.partitions": 4,
+        "share.coordinator.state.topic.replication.factor": copies,
+        "share.coordinator.state.topic.min.isr": 1,
+        "group.initial.rebalance.delay.ms": 0,
+        "num.network.threads": 2,
+        "num.io.threads": 4,
+        "log.cleaner.dedupe.buffer.size": 16 * 1024**2,
+        "log.dirs": data,
+    }
+    return "".join(f"{name}={value}\n" for name, value in values.items())
+
+
+def prepare(
+    cluster: Cluster, node: Node, *, home: Home, settings: Settings, credentials: Credentials, jvm: Jvm
+) -> Command:
+    """Write a broker's settings, format its log directory if it is new, and say how to start it.
+
+    :raises LabError: the log directory cannot be formatted.
+    """
+    folder = home.broker(node.name)
+    data = folder / "data"
+    properties = folder / "server.properties"
+    write_private(
+        properties,
+        server_properties(cluster, node, settings=settings, credentials=credentials, data=data),
+    )
+    if not (data / "meta.properties").exists():
+        _format(cluster, node, properties=properties, jvm=jvm)
+    return Command(
+        name=node.name,
+        argv=jvm.argv("kafka.Kafka", str(properties), heap_megabytes=HEAP_MEGABYTES, folder=folder),
+        folder=folder,
+        grace_seconds=10.0,
+    )
+
+
+def _format(cluster: Cluster, node: Node, *, properties: Path, jvm: Jvm) -> None:
+    argv = jvm.argv(
+        "kafka.tools.StorageTool",
+        "format",
+        "--cluster-id",
+        cluster.cluster_id,
+        "--config",
+        str(properties),
+        heap_megabytes=128,
+        folder=properties.parent,
+    )
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=FORMAT_SECONDS, check=False)
+    if done.returncode:
+        raise LabError(
+            f"the log directory of {node.name} could not be formatted: {done.stdout[-400:]}{done.stderr[-400:]}; "
+            f"remove {properties.parent} and try again"
+        )

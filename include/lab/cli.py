@@ -1,0 +1,123 @@
+"""The lab's command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from lab.api import Lab
+from lab.errors import LabError
+from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE
+from lab.status import LabStatus
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command.
+
+    :returns: the exit code: 0 done, 1 something is not as it should be, 2 it could not be done.
+    """
+    options = _parser().parse_args(arguments)
+    console = Console(stderr=options.command == "status" and options.json)
+    try:
+        return int(options.run(options, console))
+    except LabError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("lab: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python3 include/lab",
+        description="Two secured Kafka datacenters with Connect and Airflow on this machine.",
+    )
+    place = argparse.ArgumentParser(add_help=False)
+    place.add_argument("--home", type=Path, default=DEFAULT_HOME, help="folder of all its state (default: .lab)")
+    place.add_argument(
+        "--port-base",
+        type=int,
+        metavar="N",
+        help=f"first of its 300 ports on the loopback (default: {DEFAULT_PORT_BASE}, or as the lab was made)",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    up = commands.add_parser("up", parents=[place], help="start what does not run; ends when everything answers")
+    up.add_argument("--brokers", type=int, metavar="N", help="brokers in each cluster (default: 1, or as it was made)")
+    up.add_argument("--no-airflow", action="store_true", help="only brokers and Connect")
+    up.set_defaults(run=_up)
+
+    down = commands.add_parser("down", parents=[place], help="stop every process of the lab")
+    down.add_argument("--delete", action="store_true", help="remove its state, too")
+    down.set_defaults(run=_down)
+
+    status = commands.add_parser("status", parents=[place], help="what runs, and where it answers")
+    status.add_argument("--json", action="store_true", help="the same for programs; paths of credentials, never values")
+    status.set_defaults(run=_status)
+
+    logs = commands.add_parser("logs", parents=[place], help="show the log of a process, e.g. east-broker-1")
+    logs.add_argument("name", metavar="NAME")
+    logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
+    logs.set_defaults(run=_logs)
+    return parser
+
+
+def _lab(options: argparse.Namespace) -> Lab:
+    return Lab(options.home, port_base=options.port_base, brokers=getattr(options, "brokers", None))
+
+
+def _up(options: argparse.Namespace, console: Console) -> int:
+    status = _lab(options).up(
+        airflow=not options.no_airflow,
+        report=lambda what, seconds: console.print(f"[green]✓[/] {what} [dim]{seconds:.1f} s[/]"),
+    )
+    console.print(_table(status))
+    console.print(f"ready in {status.ready_seconds} s")
+    return 0
+
+
+def _down(options: argparse.Namespace, console: Console) -> int:
+    _lab(options).down(delete=options.delete)
+    console.print("nothing of the lab runs" + (", and its state is removed" if options.delete else ""))
+    return 0
+
+
+def _status(options: argparse.Namespace, console: Console) -> int:
+    status = _lab(options).status()
+    if options.json:
+        print(json.dumps(status.as_json(), indent=1))
+    else:
+        console.print(_table(status))
+    return 0 if status.running else 1
+
+
+def _logs(options: argparse.Namespace, _console: Console) -> int:
+    lab = _lab(options)
+    log = lab.supervisor.log(options.name)
+    if not log.exists():
+        known = ", ".join(path.stem for path in sorted(lab.home.logs.glob("*.log"))) or "none yet"
+        raise LabError(f"there is no log of {options.name!r}; logs that there are: {known}")
+    sys.stdout.flush()
+    argv = ["tail", "-n", "+1", *(["-f"] if options.follow else []), str(log)]
+    os.execvp("tail", argv)  # noqa: S606, S607
+
+
+def _table(status: LabStatus) -> Table:
+    answers_at = {f"{cluster.name}-connect": cluster.connect_url for cluster in status.clusters}
+    for cluster in status.clusters:
+        for number, address in enumerate(cluster.bootstrap_servers.split(","), start=1):
+            answers_at[f"{cluster.name}-broker-{number}"] = address
+    answers_at["airflow-api-server"] = status.airflow.url
+    table = Table("process", "state", "pid", "answers at", title=f"lab in {status.home}", title_justify="left")
+    for process in status.processes:
+        state = "[green]running[/]" if process.running else "[red]dead[/]"
+        table.add_row(process.name, state, str(process.pid or ""), answers_at.get(process.name, ""))
+    return table

@@ -1,0 +1,116 @@
+"""The two datacenters of the lab: their names, cluster ids, brokers and topics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.errors import LabError
+from lab.layout import LOOPBACK, Ports, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One broker, which may also vote in its cluster's metadata quorum."""
+
+    cluster: str
+    number: int
+    client_port: int
+    internal_port: int
+    controller_port: int
+
+    @property
+    def name(self) -> str:
+        """Name of the broker's process, e.g. ``east-broker-1``."""
+        return f"{self.cluster}-broker-{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One datacenter. Its id is fixed, so that the topology can name it."""
+
+    name: str
+    number: int
+    cluster_id: str
+
+    @property
+    def connect_group_id(self) -> str:
+        """``group.id`` of the Connect worker beside this cluster."""
+        return f"connect-{self.name}"
+
+    @property
+    def connect_name(self) -> str:
+        """Name of the Connect worker's process."""
+        return f"{self.name}-connect"
+
+    @property
+    def other(self) -> Cluster:
+        """The other datacenter."""
+        return next(cluster for cluster in CLUSTERS if cluster.name != self.name)
+
+    def nodes(self, settings: Settings) -> tuple[Node, ...]:
+        """The brokers of this cluster."""
+        ports = settings.ports
+        return tuple(
+            Node(
+                cluster=self.name,
+                number=number,
+                client_port=ports.client(self.number, number),
+                internal_port=ports.internal(self.number, number),
+                controller_port=ports.controller(self.number, number),
+            )
+            for number in range(1, settings.brokers + 1)
+        )
+
+    def voters(self, settings: Settings) -> tuple[Node, ...]:
+        """The brokers that vote: three, or one where there are fewer than three.
+
+        Two voters would stop when either of them stops, so the second broker of two does not vote.
+        """
+        return self.nodes(settings)[: 3 if settings.brokers >= 3 else 1]
+
+    def bootstrap(self, settings: Settings) -> str:
+        """Bootstrap servers of the listener for applications."""
+        return ",".join(f"{LOOPBACK}:{node.client_port}" for node in self.nodes(settings))
+
+    def internal_bootstrap(self, settings: Settings) -> str:
+        """Bootstrap servers of the listener for brokers; the lab uses it once, to create its users."""
+        return ",".join(f"{LOOPBACK}:{node.internal_port}" for node in self.nodes(settings))
+
+    def connect_port(self, ports: Ports) -> int:
+        """REST port of the Connect worker beside this cluster."""
+        return ports.connect(self.number)
+
+    def connect_url(self, settings: Settings) -> str:
+        """REST address of the Connect worker beside this cluster."""
+        return f"http://{LOOPBACK}:{self.connect_port(settings.ports)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that ``up`` creates on both clusters, with the same settings."""
+
+    name: str
+    partitions: int
+
+
+EAST = Cluster(name="east", number=0, cluster_id="c4bSLbgDQUupnRKGhGWJpg")
+WEST = Cluster(name="west", number=1, cluster_id="r0hWq2sFTK6KX5nYzOYxUw")
+CLUSTERS = (EAST, WEST)
+
+PROTECTION_GROUP = "orders"
+TOPICS = (
+    Topic("orders.payments", partitions=6),
+    Topic("orders.invoices", partitions=4),
+    Topic("orders.dr-canary", partitions=4),
+)
+
+
+def cluster_named(name: str) -> Cluster:
+    """The cluster of this name.
+
+    :raises LabError: there is none.
+    """
+    for cluster in CLUSTERS:
+        if cluster.name == name:
+            return cluster
+    raise LabError(f"there is no cluster {name!r} in the lab; its clusters are east and west")

@@ -1,0 +1,92 @@
+"""The Connect workers: one beside each cluster and backed by it, exactly once, secrets by reference."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+
+from lab.clients import MECHANISM, SECURITY_PROTOCOL, jaas
+from lab.clusters import CLUSTERS, Cluster
+from lab.credentials import Credentials, write_private
+from lab.jvm import Jvm
+from lab.layout import LOOPBACK, Home, Settings
+from lab.processes import Command
+from lab.rights import REPLICATOR
+
+HEAP_MEGABYTES = 384
+BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+
+
+def worker_properties(cluster: Cluster, *, home: Home, settings: Settings) -> str:
+    """The worker's settings. Its own login, too, is a reference into the secrets file."""
+    secrets = home.connect(cluster.name) / "secrets.properties"
+    copies = min(settings.brokers, 3)
+    access = {
+        "security.protocol": SECURITY_PROTOCOL,
+        "sasl.mechanism": MECHANISM,
+        "sasl.jaas.config": f"${{file:{secrets}:{cluster.name}.sasl.jaas.config}}",
+    }
+    values: dict[str, object] = {
+        "bootstrap.servers": cluster.bootstrap(settings),
+        "group.id": cluster.connect_group_id,
+        "listeners": f"http://{LOOPBACK}:{cluster.connect_port(settings.ports)}",
+        "rest.advertised.host.name": LOOPBACK,
+        "key.converter": BYTES,
+        "value.converter": BYTES,
+        "header.converter": BYTES,
+        "exactly.once.source.support": "enabled",
+        "connector.client.config.override.policy": "All",
+        "offset.flush.interval.ms": 1000,
+        "task.shutdown.graceful.timeout.ms": 5000,
+        "scheduled.rebalance.max.delay.ms": 0,
+        "topic.creation.enable": "false",
+        "plugin.discovery": "service_load",
+        "config.providers": "file",
+        "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+        "config.providers.file.param.allowed.paths": home.connect(cluster.name),
+        "offset.storage.partitions": 1,
+        "status.storage.partitions": 1,
+    }
+    for storage in ("offset", "config", "status"):
+        values[f"{storage}.storage.topic"] = f"{cluster.connect_group_id}-{storage}s"
+        values[f"{storage}.storage.replication.factor"] = copies
+    for prefix in ("", "admin.", "producer.", "consumer."):
+        values |= {prefix + name: value for name, value in access.items()}
+    return "".join(f"{name}={value}\n" for name, value in values.items())
+
+
+def secret_properties(*, credentials: Credentials) -> str:
+    """What connectors refer to: ``<cluster>.sasl.jaas.config`` for the replicator on each cluster."""
+    lines = []
+    for cluster in CLUSTERS:
+        login = jaas(cluster, REPLICATOR, credentials=credentials)
+        lines.append(f"{cluster.name}.sasl.jaas.config={login}\n")
+    return "".join(lines)
+
+
+def prepare(cluster: Cluster, *, home: Home, settings: Settings, credentials: Credentials, jvm: Jvm) -> Command:
+    """Write a worker's settings and secrets, and say how to start it."""
+    folder = home.connect(cluster.name)
+    properties = folder / "worker.properties"
+    write_private(folder / "secrets.properties", secret_properties(credentials=credentials))
+    write_private(properties, worker_properties(cluster, home=home, settings=settings))
+    return Command(
+        name=cluster.connect_name,
+        argv=jvm.argv(
+            "org.apache.kafka.connect.cli.ConnectDistributed",
+            str(properties),
+            heap_megabytes=HEAP_MEGABYTES,
+            folder=folder,
+        ),
+        folder=folder,
+        grace_seconds=10.0,
+    )
+
+
+def answers(cluster: Cluster, settings: Settings) -> bool:
+    """Whether the worker has joined its group and serves: a port that listens says neither."""
+    try:
+        with urllib.request.urlopen(f"{cluster.connect_url(settings)}/connectors", timeout=2) as reply:  # noqa: S310
+            return bool(reply.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False

@@ -1,0 +1,70 @@
+"""The passwords of one lab: made at random when it is made, kept in one file that only its owner can read."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.layout import Home
+
+BROKER = "broker"
+ADMIN = "admin"
+AIRFLOW_USERS = ("admin", "alice", "bob", "carol")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Passwords by what they open, e.g. ``kafka/east/dr-operator`` or ``airflow/alice``."""
+
+    _passwords: Mapping[str, str] = field(repr=False)
+
+    def kafka(self, cluster: str, principal: str) -> str:
+        """Password of a principal on a cluster."""
+        return self._passwords[f"kafka/{cluster}/{principal}"]
+
+    def airflow(self, user: str) -> str:
+        """Password of a user of Airflow."""
+        return self._passwords[f"airflow/{user}"]
+
+    def key(self, name: str) -> str:
+        """A key that Airflow signs or encrypts with."""
+        return self._passwords[f"key/{name}"]
+
+
+def obtain(home: Home, *, clusters: tuple[str, ...], principals: tuple[str, ...]) -> Credentials:
+    """Read the passwords of this lab, and make those that it lacks."""
+    stored = _stored(home.credentials)
+    wanted = [f"kafka/{cluster}/{principal}" for cluster in clusters for principal in (BROKER, ADMIN, *principals)]
+    wanted += [f"airflow/{user}" for user in AIRFLOW_USERS]
+    wanted += ["key/jwt", "key/api"]
+    missing = [name for name in wanted if name not in stored]
+    if missing:
+        stored |= {name: secrets.token_urlsafe(64 if name.startswith("key/") else 24) for name in missing}
+        write_private(home.credentials, json.dumps(stored, indent=1) + "\n")
+    return Credentials(stored)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read; readers see the old content or the new, nothing between."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(text)
+    draft.replace(path)
+
+
+def _stored(path: Path) -> dict[str, str]:
+    try:
+        content = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise LabError(f"{path} is not readable ({error}): run `down --delete` and then `up`") from error
+    return {str(name): str(value) for name, value in content.items()}

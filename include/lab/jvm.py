@@ -1,0 +1,51 @@
+"""The Java processes of the lab: class path, memory, logging."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+_LOGGING = """\
+status = error
+rootLogger.level = INFO
+rootLogger.appenderRef.out.ref = out
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d{ISO8601}{UTC}Z %-5p %c{1}: %m%n
+logger.configs.name = org.apache.kafka.common.config.AbstractConfig
+logger.configs.level = WARN
+logger.reflections.name = org.reflections
+logger.reflections.level = ERROR
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Jvm:
+    """What every Java process of the lab has in common."""
+
+    java_home: Path
+    jars: Path
+
+    def argv(self, main_class: str, *arguments: str, heap_megabytes: int, folder: Path) -> tuple[str, ...]:
+        """The command line of one Java process.
+
+        :param folder: where the process's own files lie; its logging settings are written there.
+        """
+        logging = folder / "log4j2.properties"
+        logging.write_text(_LOGGING)
+        return (
+            str(self.java_home / "bin" / "java"),
+            f"-Xms{min(heap_megabytes, 128)}m",
+            f"-Xmx{heap_megabytes}m",
+            "-XX:+UseSerialGC",
+            "-XX:MaxMetaspaceSize=192m",
+            "-Xshare:auto",
+            "-Djava.awt.headless=true",
+            f"-Dlog4j2.configurationFile={logging}",
+            f"-Dkafka.logs.dir={folder}",
+            "-cp",
+            f"{self.jars}/*",
+            main_class,
+            *arguments,
+        )

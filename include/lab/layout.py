@@ -1,0 +1,158 @@
+"""Where things lie: the folders of one lab home, and its ports."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lab.errors import LabError
+
+PROJECT = Path(__file__).resolve().parents[2]
+DEFAULT_HOME = PROJECT / ".lab"
+DEFAULT_PORT_BASE = 19000
+SPAN = 300  # ports that a lab may use from its base on
+LOOPBACK = "127.0.0.1"
+MOST_BROKERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folders of a lab. Everything that a lab writes, apart from its downloads, lies under ``root``."""
+
+    root: Path
+
+    @property
+    def settings(self) -> Path:
+        """What was asked for when the lab was made."""
+        return self.root / "lab.json"
+
+    @property
+    def credentials(self) -> Path:
+        """All passwords of the lab."""
+        return self.root / "credentials.json"
+
+    @property
+    def run(self) -> Path:
+        """A file for each process: its pid and start time."""
+        return self.root / "run"
+
+    @property
+    def logs(self) -> Path:
+        """A file for each process: what it printed."""
+        return self.root / "logs"
+
+    @property
+    def clients(self) -> Path:
+        """Client settings by cluster and principal."""
+        return self.root / "clients"
+
+    @property
+    def airflow(self) -> Path:
+        """AIRFLOW_HOME."""
+        return self.root / "airflow"
+
+    @property
+    def evidence(self) -> Path:
+        """Root of the evidence."""
+        return self.root / "evidence"
+
+    @property
+    def route(self) -> Path:
+        """The file that applications read to find their cluster."""
+        return self.root / "route" / "orders.json"
+
+    def broker(self, name: str) -> Path:
+        """Settings and log directory of one broker."""
+        return self.root / "kafka" / name
+
+    def connect(self, cluster: str) -> Path:
+        """Settings and secrets of the Connect worker beside ``cluster``."""
+        return self.root / "connect" / cluster
+
+    def client(self, cluster: str, principal: str) -> Path:
+        """Client settings of ``principal`` on ``cluster``, as librdkafka names them."""
+        return self.clients / cluster / f"{principal}.properties"
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The ports of a lab, counted from its base."""
+
+    base: int
+
+    def __post_init__(self) -> None:
+        """Refuse a base that leaves no room for all ports."""
+        if not 1024 <= self.base <= 65535 - SPAN:
+            raise LabError(f"--port-base is {self.base}, and must lie between 1024 and {65535 - SPAN}")
+
+    def client(self, cluster_number: int, node: int) -> int:
+        """SASL listener for applications."""
+        return self.base + 100 * cluster_number + 10 * node
+
+    def internal(self, cluster_number: int, node: int) -> int:
+        """Listener for brokers among themselves."""
+        return self.client(cluster_number, node) + 1
+
+    def controller(self, cluster_number: int, node: int) -> int:
+        """Listener for the metadata quorum."""
+        return self.client(cluster_number, node) + 2
+
+    def connect(self, cluster_number: int) -> int:
+        """REST of the Connect worker beside the cluster."""
+        return self.base + 100 * cluster_number + 80
+
+    @property
+    def airflow(self) -> int:
+        """Airflow's user interface and API."""
+        return self.base + 200
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a lab was made with; kept in its home, so that later commands need not be told again."""
+
+    port_base: int
+    brokers: int
+
+    def __post_init__(self) -> None:
+        """Refuse a number of brokers that has no ports."""
+        if not 1 <= self.brokers <= MOST_BROKERS:
+            raise LabError(f"--brokers is {self.brokers}, and must lie between 1 and {MOST_BROKERS}")
+
+    @property
+    def ports(self) -> Ports:
+        """The ports of this lab."""
+        return Ports(self.port_base)
+
+    @classmethod
+    def read(cls, home: Home) -> Settings | None:
+        """What the lab in ``home`` was made with; ``None`` if there is none."""
+        try:
+            stored = json.loads(home.settings.read_text())
+            return cls(port_base=int(stored["port_base"]), brokers=int(stored["brokers"]))
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError) as error:
+            raise LabError(f"{home.settings} is not readable ({error}): remove {home.root} and run `up`") from error
+
+    def write(self, home: Home) -> None:
+        """Keep the settings in ``home``."""
+        home.root.mkdir(parents=True, exist_ok=True)
+        home.settings.write_text(json.dumps(asdict(self)) + "\n")
+
+
+def chosen_settings(home: Home, *, port_base: int | None, brokers: int | None) -> Settings:
+    """Join what the command asks for with what the home was made with.
+
+    :raises LabError: the home was made with another number of brokers.
+    """
+    stored = Settings.read(home)
+    if stored is None:
+        return Settings(port_base=port_base or DEFAULT_PORT_BASE, brokers=brokers or 1)
+    if brokers is not None and brokers != stored.brokers:
+        raise LabError(
+            f"the lab in {home.root} was made with {stored.brokers} broker(s) a cluster, not {brokers}: "
+            "run `down --delete` first, or choose another --home"
+        )
+    return Settings(port_base=port_base or stored.port_base, brokers=stored.brokers)

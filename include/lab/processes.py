@@ -1,0 +1,255 @@
+"""The processes of one lab: started in a session of their own, known again by pid and start time, ended whole.
+
+Every process carries its lab and name in its environment (``KAFKA_DR_LAB_PROCESS``), and so do its children. What a
+killed parent left behind is found by that mark, so that ``down`` can promise to leave nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from lab.errors import LabError, NotReady
+from lab.layout import Home
+
+MARK = "KAFKA_DR_LAB_PROCESS"
+_started: dict[int, subprocess.Popen[bytes]] = {}  # kept so that a process that ends here does not stay a zombie
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """How to start one process of the lab.
+
+    :param environ: what it gets on top of the environment of this process; no secrets, it is written down.
+    :param grace_seconds: how long it may take to end when asked to.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    folder: Path
+    environ: Mapping[str, str] = field(default_factory=dict)
+    grace_seconds: float = 10.0
+
+
+class Supervisor:
+    """Starts, finds and ends the processes of the lab in one home.
+
+    :param home: the lab's folders.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def log(self, name: str) -> Path:
+        """The file with what the process printed."""
+        return self._home.logs / f"{name}.log"
+
+    def names(self) -> tuple[str, ...]:
+        """Every process that was started and not stopped, running or dead."""
+        return tuple(sorted(path.stem for path in self._home.run.glob("*.json")))
+
+    def find(self, name: str) -> psutil.Process | None:
+        """The running process of this name; ``None`` if it was never started or has ended, however it ended."""
+        try:
+            record = json.loads(self._record(name).read_text())
+            process = psutil.Process(int(record["pid"]))
+            same = abs(process.create_time() - float(record["created"])) < 0.05
+            if same and process.status() == psutil.STATUS_ZOMBIE:
+                self._reap(process.pid)
+                return None
+        except (FileNotFoundError, ValueError, KeyError, psutil.Error):
+            return None
+        return process if same else None
+
+    def start(self, command: Command) -> psutil.Process:
+        """Start a process that outlives this command; its pid and start time are on disk before this returns."""
+        self._end_members(command.name, grace_seconds=0)
+        for folder in (self._home.run, self._home.logs):
+            folder.mkdir(parents=True, exist_ok=True)
+        log = self.log(command.name)
+        if log.exists():
+            log.replace(log.with_suffix(".log.1"))
+        environ = _inherited() | dict(command.environ) | {MARK: self._mark(command.name)}
+        with log.open("wb") as output:
+            child = subprocess.Popen(
+                command.argv,
+                env=environ,
+                cwd=command.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        _started[child.pid] = child
+        process = psutil.Process(child.pid)
+        record = {
+            "pid": child.pid,
+            "created": process.create_time(),
+            "argv": command.argv,
+            "folder": str(command.folder),
+            "environ": dict(command.environ),
+            "grace_seconds": command.grace_seconds,
+        }
+        draft = self._record(command.name).with_suffix(".draft")
+        draft.write_text(json.dumps(record))
+        draft.replace(self._record(command.name))
+        return process
+
+    def stop(self, name: str) -> None:
+        """End a process and all that it started: politely, after its grace by force; return when nothing is left.
+
+        :raises LabError: something cannot be ended.
+        """
+        self._end_members(name, grace_seconds=self._grace(name))
+        self._record(name).unlink(missing_ok=True)
+
+    def restart(self, name: str) -> psutil.Process:
+        """Start a process again as it was started last; if it runs, it is stopped first.
+
+        :raises LabError: it was never started.
+        """
+        try:
+            record = json.loads(self._record(name).read_text())
+        except FileNotFoundError:
+            raise LabError(f"{name} was never started in {self._home.root}; `status` shows what was") from None
+        self.stop(name)
+        return self.start(
+            Command(
+                name=name,
+                argv=tuple(record["argv"]),
+                folder=Path(record["folder"]),
+                environ=record["environ"],
+                grace_seconds=float(record["grace_seconds"]),
+            )
+        )
+
+    def kill(self, name: str) -> None:
+        """End a process at once, as a crash would, and what it started with it. It still counts as started."""
+        self.signal(name, signal.SIGKILL)
+        self._end_members(name, grace_seconds=0)
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to a running process.
+
+        :raises LabError: it does not run.
+        """
+        process = self.find(name)
+        if process is None:
+            raise LabError(f"{name} does not run; `status` shows what does")
+        process.send_signal(number)
+
+    def members(self, name: str) -> list[psutil.Process]:
+        """Every living process that carries this name's mark, the children of a dead parent too."""
+        return [process for process, mark in _marked() if mark == self._mark(name)]
+
+    def leftovers(self) -> list[psutil.Process]:
+        """Every living process that carries this lab's mark under any name."""
+        return [process for process, mark in _marked() if mark.rpartition("#")[0] == str(self._home.root)]
+
+    def last_lines(self, name: str, *, count: int = 8) -> str:
+        """The end of the process's log."""
+        try:
+            lines = self.log(name).read_text(errors="replace").splitlines()
+        except FileNotFoundError:
+            return ""
+        return "\n".join(line[:300] for line in lines[-count:])
+
+    def wait(self, name: str, ready: Callable[[], bool], *, seconds: float, expected: str) -> None:
+        """Wait until ``ready`` says so.
+
+        :raises NotReady: the process ended or the deadline passed; the end of its log is in the message.
+        """
+        deadline = time.monotonic() + seconds
+        while not ready():
+            if self.find(name) is None:
+                raise NotReady(f"{name} ended while it was starting; the end of its log:\n{self.last_lines(name)}")
+            if time.monotonic() > deadline:
+                raise NotReady(
+                    f"{name} runs, but {expected} did not happen within {seconds:.0f} s; "
+                    f"the end of its log:\n{self.last_lines(name)}"
+                )
+            time.sleep(0.1)
+
+    def _mark(self, name: str) -> str:
+        return f"{self._home.root}#{name}"
+
+    def _record(self, name: str) -> Path:
+        return self._home.run / f"{name}.json"
+
+    def _grace(self, name: str) -> float:
+        try:
+            return float(json.loads(self._record(name).read_text())["grace_seconds"])
+        except (FileNotFoundError, ValueError, KeyError):
+            return 0.0
+
+    def _end_members(self, name: str, *, grace_seconds: float) -> None:
+        process = self.find(name)
+        if process is not None and grace_seconds:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGCONT)  # a paused process cannot end politely
+                process.terminate()
+            _gone([process], grace_seconds)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            members = self.members(name)
+            for member in members:
+                with suppress(psutil.NoSuchProcess):
+                    member.send_signal(signal.SIGKILL if not grace_seconds else number)
+            if _gone(members, 3.0):
+                break
+        for pid in list(_started):
+            self._reap(pid)
+        left = self.members(name)
+        if left:
+            pids = ", ".join(str(each.pid) for each in left)
+            raise LabError(f"{name} was killed and still runs (pid {pids}): end it by hand and try again")
+
+    @staticmethod
+    def _reap(pid: int) -> None:
+        child = _started.get(pid)
+        if child is not None and child.poll() is not None:
+            del _started[pid]
+
+
+def _inherited() -> dict[str, str]:
+    """This process's environment without what would change a Java process or an Airflow behind our back."""
+    strangers = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "KAFKA_OPTS")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in strangers and not name.startswith(("AIRFLOW", "_AIRFLOW"))
+    }
+
+
+def _gone(processes: Sequence[psutil.Process], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while any(_lives(process) for process in processes):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _marked() -> Iterator[tuple[psutil.Process, str]]:
+    me = os.getpid()
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.pid != me and process.status() != psutil.STATUS_ZOMBIE:
+                mark = process.environ().get(MARK)
+                if mark is not None:
+                    yield process, mark

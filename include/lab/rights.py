@@ -1,0 +1,151 @@
+"""Who may do what on the lab's clusters: one table, applied by the lab and shown in the README.
+
+Patterns may contain ``{here}`` (the cluster that the right is given on), ``{other}`` (the other one). Application
+principals have the same rights on both clusters: what keeps them from writing to the standby is the fence, a DENY.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lab.clusters import Cluster
+
+
+class Resource(StrEnum):
+    """What a right is about."""
+
+    CLUSTER = "cluster"
+    TOPIC = "topic"
+    GROUP = "group"
+    TRANSACTIONAL_ID = "transactional id"
+
+
+class Operation(StrEnum):
+    """What a right permits, by its name in Kafka."""
+
+    ALL = "ALL"
+    READ = "READ"
+    WRITE = "WRITE"
+    CREATE = "CREATE"
+    DELETE = "DELETE"
+    ALTER = "ALTER"
+    DESCRIBE = "DESCRIBE"
+    DESCRIBE_CONFIGS = "DESCRIBE_CONFIGS"
+    ALTER_CONFIGS = "ALTER_CONFIGS"
+    IDEMPOTENT_WRITE = "IDEMPOTENT_WRITE"
+
+
+ALL, READ, WRITE, CREATE, DELETE = (
+    Operation.ALL,
+    Operation.READ,
+    Operation.WRITE,
+    Operation.CREATE,
+    Operation.DELETE,
+)
+ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = (
+    Operation.ALTER,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+    Operation.IDEMPOTENT_WRITE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """One row of the table. A pattern that ends in ``*`` is a prefix, ``*`` alone is every name."""
+
+    principal: str
+    resource: Resource
+    pattern: str
+    operations: tuple[Operation, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """One ALLOW binding, as a broker stores it."""
+
+    principal: str
+    resource: Resource
+    name: str
+    prefixed: bool
+    operation: Operation
+
+
+OPERATOR, REPLICATOR, AUDIT, PROBE = "dr-operator", "replicator", "audit", "probe"
+ORDERS_APP, BILLING_APP = "orders-app", "billing-app"
+APPLICATIONS = (ORDERS_APP, BILLING_APP)
+PRINCIPALS = (OPERATOR, REPLICATOR, AUDIT, PROBE, *APPLICATIONS)
+
+_T, _G, _X, _C = Resource.TOPIC, Resource.GROUP, Resource.TRANSACTIONAL_ID, Resource.CLUSTER
+_NAME = "kafka-cluster"
+
+RIGHTS: tuple[Right, ...] = (
+    Right(OPERATOR, _C, _NAME, (DESCRIBE, DESCRIBE_CONFIGS), "read brokers, ACLs and the authorizer's settings"),
+    Right(OPERATOR, _C, _NAME, (ALTER,), "add and lift the DENYs that are the fences"),
+    Right(OPERATOR, _T, "*", (DESCRIBE, DESCRIBE_CONFIGS), "see the whole world that a prefix can reach"),
+    Right(OPERATOR, _T, "orders.*", (READ,), "match content to the head; commit offsets for groups"),
+    Right(OPERATOR, _T, "mm2-offset-syncs.*", (READ,), "bracket offsets before content decides"),
+    Right(OPERATOR, _T, "_kafka_dr.*", (CREATE, READ, WRITE, ALTER_CONFIGS), "keep the register"),
+    Right(OPERATOR, _G, "*", (DESCRIBE,), "find every group that reads the topics"),
+    Right(OPERATOR, _G, "orders-*", (READ,), "read and set the offsets of the protected groups"),
+    Right(OPERATOR, _G, "billing-*", (READ,), "read and set the offsets of the protected groups"),
+    Right(OPERATOR, _X, "*", (DESCRIBE,), "see open transactions, also those that nobody declared"),
+    Right(OPERATOR, _X, "kafka-dr-register-*", (WRITE,), "compare-and-set in the register"),
+    Right(OPERATOR, _X, "billing-*", (WRITE,), "take over the applications' transactions when fencing"),
+    Right(OPERATOR, _X, "connect-*", (WRITE,), "take over a flow's transactions when fencing it"),
+    Right(REPLICATOR, _C, _NAME, (DESCRIBE, IDEMPOTENT_WRITE), "exactly-once copying"),
+    Right(REPLICATOR, _T, "orders.*", (READ, DESCRIBE, DESCRIBE_CONFIGS), "read what it copies"),
+    Right(REPLICATOR, _T, "orders.*", (WRITE, CREATE, ALTER), "write the copy; add partitions to it"),
+    Right(REPLICATOR, _T, "mm2-offset-syncs*", (ALL,), "say which offset became which"),
+    Right(REPLICATOR, _T, "{other}.*", (ALL,), "checkpoints of the flow from the other side"),
+    Right(REPLICATOR, _T, "connect-{here}-*", (ALL,), "the three storage topics of the Connect worker"),
+    Right(REPLICATOR, _G, "*", (DESCRIBE,), "read the offsets that checkpoints are made from"),
+    Right(REPLICATOR, _G, "connect-{here}*", (ALL,), "the Connect worker's own group"),
+    Right(REPLICATOR, _X, "connect-{here}*", (ALL,), "exactly-once tasks"),
+    Right(REPLICATOR, _X, "connect-cluster-connect-{here}", (ALL,), "the Connect worker's leader"),
+    Right(AUDIT, _C, _NAME, (DESCRIBE,), "know which cluster it reads"),
+    Right(AUDIT, _T, "orders.*", (READ, DESCRIBE, DESCRIBE_CONFIGS), "read both copies"),
+    Right(AUDIT, _T, "_kafka_dr.*", (READ, DESCRIBE), "know the roles and the journaled offsets"),
+    Right(AUDIT, _T, "mm2-offset-syncs.*", (READ, DESCRIBE), "archive the offset syncs"),
+    Right(AUDIT, _G, "*", (DESCRIBE,), "judge the lag of every group"),
+    Right(AUDIT, _G, "dr-audit*", (READ,), "its own groups"),
+    Right(PROBE, _C, _NAME, (DESCRIBE,), "know which cluster it asks"),
+    Right(PROBE, _T, "orders.*", (READ, WRITE, DESCRIBE), "ask the fence; send and see canaries"),
+    Right(PROBE, _G, "orders-*", (READ, DESCRIBE), "ask the freeze, by its own authorized operations"),
+    Right(PROBE, _G, "billing-*", (READ, DESCRIBE), "ask the freeze, by its own authorized operations"),
+    Right(PROBE, _G, "dr-probe*", (READ,), "its own groups"),
+    Right(ORDERS_APP, _T, "orders.*", (READ, WRITE, DESCRIBE), "the application's work"),
+    Right(ORDERS_APP, _G, "orders-*", (READ,), "the application's groups"),
+    Right(BILLING_APP, _T, "orders.*", (READ, WRITE, DESCRIBE), "the application's work"),
+    Right(BILLING_APP, _G, "billing-*", (READ,), "the application's groups"),
+    Right(BILLING_APP, _X, "billing-*", (WRITE, DESCRIBE), "the application's transactions"),
+)
+
+
+def allowed_on(cluster: Cluster) -> Iterator[Allowed]:
+    """Every ALLOW binding of the table on one cluster."""
+    for right in RIGHTS:
+        name = right.pattern.format(here=cluster.name, other=cluster.other.name)
+        prefixed = name.endswith("*") and name != "*"
+        for operation in right.operations:
+            yield Allowed(
+                principal=right.principal,
+                resource=right.resource,
+                name=name.removesuffix("*") if prefixed else name,
+                prefixed=prefixed,
+                operation=operation,
+            )
+
+
+def as_markdown() -> str:
+    """The table as the README shows it."""
+    lines = ["| principal | on | may | why |", "| --- | --- | --- | --- |"]
+    for right in RIGHTS:
+        pattern = right.pattern.replace("{here}", "<here>").replace("{other}", "<other>")
+        where = "the cluster" if right.resource is Resource.CLUSTER else f"{right.resource} `{pattern}`"
+        lines.append(f"| `{right.principal}` | {where} | {', '.join(right.operations)} | {right.reason} |")
+    return "\n".join(lines) + "\n"
