@@ -1,0 +1,160 @@
+"""Where applications find the active cluster, and what every router promises.
+
+A route follows the DR register and never leads it: it is switched after the target is open, by compare-and-set on
+the epoch, so that a run which was overtaken cannot send traffic back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from kafka_dr.errors import NeedsPerson, OutcomeUnknown, Refused, TryAgain
+
+SCHEMA_VERSION = 1
+
+
+class RouteConflict(Refused):
+    """The stored route is not the one that the caller expected. Nothing was changed."""
+
+
+class RouteUnreadable(NeedsPerson):
+    """There is a route, but not one that can be read. This never counts as "no route"."""
+
+
+class RouteBusy(TryAgain):
+    """Another switch of the same route did not end before the deadline."""
+
+
+class RouteUnwritable(TryAgain):
+    """The route could not be stored. Nothing was changed."""
+
+
+class RouteUncertain(OutcomeUnknown):
+    """The new route is there, but may not survive a crash of the machine: read it before doing anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Which cluster applications of a protection group use.
+
+    :param group: the protection group
+    :param active: the cluster
+    :param bootstrap_servers: what applications connect to
+    :param epoch: the epoch of the DR register that this follows
+    :param at: when it was decided, aware
+    """
+
+    group: str
+    active: str
+    bootstrap_servers: str
+    epoch: int
+    at: datetime
+
+    def __post_init__(self) -> None:
+        if self.at.tzinfo is None:
+            raise ValueError(f"The route of {self.group} is stamped {self.at}, without time zone: pass an aware time.")
+        if self.epoch < 1:
+            raise ValueError(f"The route of {self.group} has epoch {self.epoch}: epochs of the register begin at 1.")
+
+    def to_json(self) -> dict[str, object]:
+        """Return what is stored, as plain values."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "group": self.group,
+            "active": self.active,
+            "bootstrap_servers": self.bootstrap_servers,
+            "epoch": self.epoch,
+            "at": self.at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        }
+
+    @classmethod
+    def from_json(cls, stored: object) -> Route:
+        """Return the route that was stored.
+
+        :raises ValueError: when this is not exactly what :meth:`to_json` returns
+        """
+        if not isinstance(stored, Mapping):
+            raise ValueError(f"a route is a JSON object, this is {type(stored).__name__}")
+        if stored.get("schema_version") != SCHEMA_VERSION:
+            raise ValueError(f"schema_version is {stored.get('schema_version')!r}, this version reads {SCHEMA_VERSION}")
+        epoch = stored.get("epoch")
+        if not isinstance(epoch, int) or isinstance(epoch, bool):
+            raise ValueError(f"epoch is {epoch!r}, expected a whole number")
+        return cls(
+            group=_text(stored, "group"),
+            active=_text(stored, "active"),
+            bootstrap_servers=_text(stored, "bootstrap_servers"),
+            epoch=epoch,
+            at=datetime.fromisoformat(_text(stored, "at")),
+        )
+
+
+def _text(stored: Mapping[str, object], key: str) -> str:
+    value = stored.get(key)
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{key} is {value!r}, expected text")
+    return value
+
+
+class Router(Protocol):
+    """One protection group's route, wherever it is kept."""
+
+    def read(self) -> Route | None:
+        """Return the stored route, or None if there has never been one.
+
+        :raises RouteUnreadable: when there is something that cannot be understood or reached
+        """
+        ...
+
+    def switch(self, *, expected_epoch: int | None, route: Route) -> None:
+        """Store a route if the stored one still has the expected epoch; storing what is stored already succeeds.
+
+        :param expected_epoch: the epoch of the stored route; None when there must be none
+        :param route: the new route, whose epoch is higher
+        :raises RouteConflict: when another route is stored; nothing was changed
+        :raises RouteUnreadable: when the stored route cannot be understood; nothing was changed
+        :raises RouteBusy: when another switch held the route until the deadline; nothing was changed
+        :raises RouteUnwritable: when it cannot be stored; nothing was changed
+        :raises RouteUncertain: when it is not certain that what was stored stays stored
+        """
+        ...
+
+
+def must_replace(stored: Route | None, route: Route, *, expected_epoch: int | None) -> bool:
+    """Return whether the new route has to be written: False when it stands there already.
+
+    The time of the decision is no part of what a route says: a step that runs again stamps it anew.
+
+    :raises RouteConflict: when something else stands there than expected, or the epoch would not rise
+    """
+    if stored is not None and _says(stored) == _says(route):
+        return False
+    if stored is not None and stored.group != route.group:
+        raise RouteConflict(
+            f"The route belongs to group {stored.group} and was asked to lead {route.group}: "
+            "give each protection group a route of its own."
+        )
+    stored_epoch = stored.epoch if stored else None
+    if stored_epoch != expected_epoch:
+        seen = f"is at epoch {stored_epoch} and leads to {stored.active}" if stored else "is not set"
+        raise RouteConflict(
+            f"The route of {route.group} {seen}, expected {_epoch(expected_epoch)}: another run switched it; "
+            "read the DR register before trying again."
+        )
+    if stored_epoch is not None and route.epoch <= stored_epoch:
+        raise RouteConflict(
+            f"The route of {route.group} is at epoch {stored_epoch} and cannot go to epoch {route.epoch}: "
+            "a route only follows a higher epoch of the DR register."
+        )
+    return True
+
+
+def _says(route: Route) -> tuple[str, str, str, int]:
+    return route.group, route.active, route.bootstrap_servers, route.epoch
+
+
+def _epoch(expected: int | None) -> str:
+    return "no route" if expected is None else f"epoch {expected}"

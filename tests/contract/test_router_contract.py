@@ -1,0 +1,112 @@
+"""What every router promises, held by the in-memory twin and by the real ones alike."""
+
+from __future__ import annotations
+
+import dataclasses
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.routing import FileRouter, MemoryRouter, Route, RouteConflict, Router
+
+EAST = Route("orders", "east", "east:9092", 1, datetime(2026, 11, 20, 3, tzinfo=UTC))
+WEST = Route("orders", "west", "west:9092", 2, datetime(2026, 11, 20, 4, tzinfo=UTC))
+
+
+@pytest.fixture(params=["memory", "file"])
+def router(request: pytest.FixtureRequest, tmp_path: Path) -> Router:
+    return MemoryRouter() if request.param == "memory" else FileRouter(tmp_path / "route" / "orders.json")
+
+
+def test_a_route_that_was_never_set_is_none(router: Router) -> None:
+    assert router.read() is None
+
+
+def test_the_first_route_is_stored_when_none_is_expected(router: Router) -> None:
+    router.switch(expected_epoch=None, route=EAST)
+
+    assert router.read() == EAST
+
+
+def test_a_route_is_switched_when_the_expected_epoch_is_stored(router: Router) -> None:
+    router.switch(expected_epoch=None, route=EAST)
+
+    router.switch(expected_epoch=1, route=WEST)
+
+    assert router.read() == WEST
+
+
+@pytest.mark.parametrize("expected", [None, 1, 2, 7])
+def test_storing_the_stored_route_again_succeeds_whatever_was_expected(router: Router, expected: int | None) -> None:
+    router.switch(expected_epoch=None, route=EAST)
+    router.switch(expected_epoch=1, route=WEST)
+
+    router.switch(expected_epoch=expected, route=dataclasses.replace(WEST, at=WEST.at + timedelta(minutes=1)))
+
+    assert router.read() == WEST
+
+
+def test_a_run_that_was_overtaken_is_refused_and_changes_nothing(router: Router) -> None:
+    router.switch(expected_epoch=None, route=EAST)
+    router.switch(expected_epoch=1, route=WEST)
+
+    with pytest.raises(
+        RouteConflict, match="is at epoch 2 and leads to west, expected epoch 1: another run switched it"
+    ):
+        router.switch(expected_epoch=1, route=dataclasses.replace(EAST, epoch=3))
+
+    assert router.read() == WEST
+
+
+def test_a_first_route_is_refused_where_there_is_one(router: Router) -> None:
+    router.switch(expected_epoch=None, route=EAST)
+
+    with pytest.raises(RouteConflict, match="is at epoch 1 and leads to east, expected no route"):
+        router.switch(expected_epoch=None, route=WEST)
+
+    assert router.read() == EAST
+
+
+def test_a_switch_is_refused_where_there_is_no_route(router: Router) -> None:
+    with pytest.raises(RouteConflict, match="is not set, expected epoch 1"):
+        router.switch(expected_epoch=1, route=WEST)
+
+    assert router.read() is None
+
+
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_an_epoch_never_goes_back_and_never_means_two_things(router: Router, epoch: int) -> None:
+    router.switch(expected_epoch=None, route=dataclasses.replace(WEST, epoch=2))
+
+    with pytest.raises(RouteConflict, match=f"is at epoch 2 and cannot go to epoch {epoch}"):
+        router.switch(expected_epoch=2, route=dataclasses.replace(EAST, epoch=epoch))
+
+    assert router.read() == WEST
+
+
+def test_the_route_of_another_group_is_not_taken_over(router: Router) -> None:
+    router.switch(expected_epoch=None, route=EAST)
+
+    with pytest.raises(RouteConflict, match="belongs to group orders and was asked to lead carts"):
+        router.switch(expected_epoch=1, route=dataclasses.replace(WEST, group="carts"))
+
+
+def test_of_many_switches_at_once_exactly_one_wins(router: Router) -> None:
+    router.switch(expected_epoch=None, route=EAST)
+
+    def attempt(number: int) -> bool:
+        try:
+            router.switch(expected_epoch=1, route=dataclasses.replace(WEST, active=f"c{number}", epoch=2))
+        except RouteConflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        won = [number for number, outcome in enumerate(pool.map(attempt, range(16))) if outcome]
+
+    assert len(won) == 1
+    stored = router.read()
+    assert stored is not None
+    assert stored.active == f"c{won[0]}"
