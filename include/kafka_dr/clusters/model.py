@@ -155,11 +155,15 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """A transaction that its coordinator holds in a state other than complete."""
+    """A transaction that its coordinator holds in a state other than complete.
+
+    :param partitions: what it has written to so far; empty where that could not be seen
+    """
 
     transactional_id: str
     producer_id: int
     state: str
+    partitions: frozenset[TopicPartition] = frozenset()
 
 
 #: What a leader answered when asked, without appending anything, whether a principal may write:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from kafka_dr.clusters.errors import translated
-from kafka_dr.clusters.model import OpenTransaction
+from kafka_dr.clusters.model import OpenTransaction, TopicPartition
 from kafka_dr.clusters.session import ClusterSession
 
 #: States in which a transaction holds back the LSO (KIP-664).
@@ -24,14 +24,21 @@ class Transactions:
 
         Only those whose transactional id the principal may DESCRIBE are seen.
         """
+        admin = self._session.python_admin
         with translated(self._session.name, "list the open transactions"):
-            listed = self._session.python_admin.list_transactions(state_filters=list(_OPEN))
-        found = (
-            OpenTransaction(row.transactional_id, row.producer_id, str(getattr(row.state, "value", row.state)))
-            for rows in listed.values()
-            for row in rows
+            listed = admin.list_transactions(state_filters=list(_OPEN))
+            ids = sorted({row.transactional_id for rows in listed.values() for row in rows})
+            described = admin.describe_transactions(ids) if ids else {}
+        return tuple(
+            OpenTransaction(
+                transactional_id,
+                found.producer_id,
+                found.state.value,
+                frozenset(TopicPartition(p.topic, p.partition) for p in found.topic_partitions),
+            )
+            for transactional_id, found in sorted(described.items())
+            if found.state.value in _OPEN
         )
-        return tuple(sorted(found, key=lambda transaction: transaction.transactional_id))
 
     def take_over(self, transactional_ids: Iterable[str]) -> None:
         """Abort what is open under these ids and fence off whoever writes with them (KIP-98, InitProducerId).

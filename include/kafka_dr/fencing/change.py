@@ -1,0 +1,79 @@
+"""Changing a cluster's ACLs so that only what was added here can ever be lifted.
+
+What is going to be added is kept in the register of the cluster *before* it is added: a run killed between the two
+leaves a record of an ACL that does not exist, which is harmless to lift; the other order would leave a fence that
+nobody may lift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import Acl, KafkaCluster
+from kafka_dr.errors import TryAgain
+from kafka_dr.register.port import Register
+
+#: An ACL change must follow the register read that permits it within this time.
+_FRESH_SECONDS = 1.0
+_TRIES = 5
+
+#: Reads the register and raises :class:`~kafka_dr.errors.Refused` unless the caller may still change things.
+Permission = Callable[[], None]
+
+
+class AclChanges:
+    """Adds and lifts the DENYs of one protection group on one cluster.
+
+    :param cluster: reached as the operator
+    :param register: the register of that same cluster
+    :param permission: asked right before each change
+    """
+
+    def __init__(
+        self, group: str, cluster: KafkaCluster, register: Register, *, permission: Permission, clock: Clock
+    ) -> None:
+        self._group = group
+        self._cluster = cluster
+        self._register = register
+        self._permission = permission
+        self._clock = clock
+
+    def add(self, wanted: Collection[Acl]) -> frozenset[Acl]:
+        """Add those of the ACLs that are missing, and return them."""
+        missing = frozenset(wanted) - self._cluster.acls.list()
+        if not missing:
+            return missing
+        ours = self._register.added_acls(self._group, self._cluster.name)
+        if not missing <= ours:
+            self._register.record_added_acls(self._group, self._cluster.name, ours | missing)
+        self._permitted()
+        self._cluster.acls.add(missing)
+        return missing
+
+    def lift(self, unwanted: Collection[Acl]) -> frozenset[Acl]:
+        """Remove those of the ACLs that were added here, and return them; what others added stays."""
+        ours = self._register.added_acls(self._group, self._cluster.name)
+        lifted = frozenset(unwanted) & ours
+        if lifted:
+            self._permitted()
+            self._cluster.acls.remove(lifted)
+            self._register.record_added_acls(self._group, self._cluster.name, ours - lifted)
+        return lifted
+
+    def foreign(self, unwanted: Collection[Acl]) -> frozenset[Acl]:
+        """Return those of the ACLs that stand on the cluster though they were never added here."""
+        return (frozenset(unwanted) & self._cluster.acls.list()) - self._register.added_acls(
+            self._group, self._cluster.name
+        )
+
+    def _permitted(self) -> None:
+        for _ in range(_TRIES):
+            asked = self._clock.monotonic()
+            self._permission()
+            if self._clock.monotonic() - asked <= _FRESH_SECONDS:
+                return
+        raise TryAgain(
+            f"{self._cluster.name}: the register could not be read within {_FRESH_SECONDS:g} s before an ACL change: "
+            "nothing was changed, run the step again"
+        )

@@ -1,0 +1,114 @@
+"""Proof that a cluster refuses, or takes, what it should: asked of the brokers, never concluded from what was sent.
+
+Right after ACLs are changed a broker may for some milliseconds still decide by the old ones, so each question is
+put again until the answer is the expected one or the deadline has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import Acl, AclOperation, KafkaCluster, TopicPartition, WriteAnswer
+
+T = TypeVar("T")
+
+Outcome = Literal["ok", "failed", "unknown"]
+
+_PAUSE_SECONDS = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a proof found.
+
+    :param facts: JSON-ready details
+    """
+
+    outcome: Outcome
+    detail: str
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+
+def writes_refused(
+    cluster: KafkaCluster, partitions: Collection[TopicPartition], *, clock: Clock, deadline_seconds: float
+) -> Finding:
+    """Prove that the leader of every partition refuses a write by the principal that ``cluster`` is reached as."""
+    return _asked(cluster, partitions, "refused", clock=clock, deadline_seconds=deadline_seconds)
+
+
+def writes_allowed(
+    cluster: KafkaCluster, partitions: Collection[TopicPartition], *, clock: Clock, deadline_seconds: float
+) -> Finding:
+    """Prove that the leader of every partition would take a write by the principal that ``cluster`` is reached as."""
+    return _asked(cluster, partitions, "allowed", clock=clock, deadline_seconds=deadline_seconds)
+
+
+def reads_refused(cluster: KafkaCluster, groups: Collection[str], *, clock: Clock, deadline_seconds: float) -> Finding:
+    """Prove that the coordinator of every group gives no READ to the principal that ``cluster`` is reached as."""
+    return _reads(cluster, groups, expected=False, clock=clock, deadline_seconds=deadline_seconds)
+
+
+def reads_allowed(cluster: KafkaCluster, groups: Collection[str], *, clock: Clock, deadline_seconds: float) -> Finding:
+    """Prove that the coordinator of every group gives READ to the principal that ``cluster`` is reached as."""
+    return _reads(cluster, groups, expected=True, clock=clock, deadline_seconds=deadline_seconds)
+
+
+def acls_present(cluster: KafkaCluster, wanted: Collection[Acl]) -> Finding:
+    """Prove by reading back that ACLs stand on the cluster."""
+    missing = frozenset(wanted) - cluster.acls.list()
+    if missing:
+        shown = "; ".join(str(acl) for acl in sorted(missing)[:5])
+        return Finding("failed", f"{len(missing)} of {len(wanted)} DENYs are missing on {cluster.name}: {shown}")
+    return Finding("ok", f"all {len(wanted)} DENYs stand on {cluster.name}")
+
+
+def _asked(
+    cluster: KafkaCluster,
+    partitions: Collection[TopicPartition],
+    expected: Literal["refused", "allowed"],
+    *,
+    clock: Clock,
+    deadline_seconds: float,
+) -> Finding:
+    if not partitions:
+        return Finding("unknown", f"no partition on {cluster.name} could be asked: the group has no topics there")
+    configs = cluster.topics.configs({partition.topic for partition in partitions})
+
+    def ask() -> tuple[WriteAnswer, ...]:
+        return cluster.writing.ask(configs, partitions)
+
+    answers = _until(ask, lambda found: all(a.verdict == expected for a in found), clock, deadline_seconds)
+    others = [answer for answer in answers if answer.verdict != expected]
+    facts = {"asked": len(answers), "answers": sorted({answer.detail for answer in answers})}
+    if not others:
+        return Finding("ok", f"{len(answers)} partition leaders on {cluster.name}: every write {expected}", facts)
+    shown = ", ".join(f"{answer.partition} ({answer.detail})" for answer in others[:5])
+    outcome: Outcome = "unknown" if all(answer.verdict == "unknown" for answer in others) else "failed"
+    sentence = f"{len(others)} of {len(answers)} partition leaders on {cluster.name} did not answer {expected}: {shown}"
+    return Finding(outcome, sentence, facts)
+
+
+def _reads(
+    cluster: KafkaCluster, groups: Collection[str], *, expected: bool, clock: Clock, deadline_seconds: float
+) -> Finding:
+    def others() -> list[str]:
+        states = cluster.groups.states(groups)
+        return sorted(g for g, s in states.items() if (AclOperation.READ in s.authorized_operations) is not expected)
+
+    wrong = _until(others, lambda found: not found, clock, deadline_seconds)
+    word = "allowed" if expected else "refused"
+    if wrong:
+        return Finding("failed", f"READ is not {word} on {cluster.name} for {', '.join(wrong[:5])}", {"groups": wrong})
+    return Finding("ok", f"{len(groups)} group coordinators on {cluster.name}: every READ {word}")
+
+
+def _until(ask: Callable[[], T], good: Callable[[T], bool], clock: Clock, deadline_seconds: float) -> T:
+    deadline = clock.monotonic() + deadline_seconds
+    while True:
+        answer = ask()
+        if good(answer) or clock.monotonic() > deadline:
+            return answer
+        clock.sleep(_PAUSE_SECONDS)
