@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from lab import clients, credentials, jars, java, rights
+from lab import airflow_home, clients, credentials, jars, java, rights
+from lab.airflow_services import Airflow
 from lab.bootstrap import cache_folder, check_space
 from lab.clusters import CLUSTERS, Cluster, cluster_named
 from lab.credentials import Credentials
@@ -39,6 +40,7 @@ class Lab:
     :param port_base: first of its ports; by default the one that it was made with.
     :param brokers: brokers in each cluster; by default as it was made.
     :param environ: settings from outside (``KAFKA_DR_…``); by default those of this process.
+    :param dags: folder of the DAGs that its Airflow runs; by default the project's.
     """
 
     def __init__(
@@ -48,10 +50,12 @@ class Lab:
         port_base: int | None = None,
         brokers: int | None = None,
         environ: Mapping[str, str] | None = None,
+        dags: Path = airflow_home.DAGS,
     ) -> None:
         self.home = Home((home or DEFAULT_HOME).expanduser().absolute())
         self.settings = chosen_settings(self.home, port_base=port_base, brokers=brokers)
         self.supervisor = Supervisor(self.home)
+        self._dags = dags
         self._environ = dict(os.environ if environ is None else environ)
 
     @property
@@ -90,7 +94,7 @@ class Lab:
                 supervisor=self.supervisor,
                 report=report,
             )
-            seconds = startup.run()
+            seconds = startup.run(*((self._airflow(cache),) if airflow else ()))
         return replace(self.status(), ready_seconds=round(seconds, 1))
 
     def down(self, *, delete: bool = False) -> None:
@@ -133,7 +137,7 @@ class Lab:
             airflow=AirflowStatus(
                 url=f"http://127.0.0.1:{self.settings.ports.airflow}",
                 home=self.home.airflow,
-                passwords=self.home.airflow / "passwords.json",
+                passwords=airflow_home.passwords_file(self.home),
                 users=credentials.AIRFLOW_USERS,
             ),
             route=self.home.route,
@@ -162,6 +166,16 @@ class Lab:
     def restart(self, name: str) -> None:
         """Start a process again as it was started last, whether it runs or not; it may not answer at once."""
         self.supervisor.restart(name)
+
+    def _airflow(self, cache: Path) -> Airflow:
+        return Airflow(
+            home=self.home,
+            settings=self.settings,
+            credentials=self._credentials(),
+            environ=self.environ,
+            cache=cache,
+            dags=self._dags,
+        )
 
     def _cluster_status(self, cluster: Cluster) -> ClusterStatus:
         return ClusterStatus(

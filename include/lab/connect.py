@@ -47,8 +47,8 @@ def worker_properties(cluster: Cluster, *, home: Home, settings: Settings) -> st
         "offset.storage.partitions": 1,
         "status.storage.partitions": 1,
     }
-    for storage in ("offset", "config", "status"):
-        values[f"{storage}.storage.topic"] = f"{cluster.connect_group_id}-{storage}s"
+    for storage, name in (("offset", "offsets"), ("config", "configs"), ("status", "status")):
+        values[f"{storage}.storage.topic"] = f"{cluster.connect_group_id}-{name}"
         values[f"{storage}.storage.replication.factor"] = copies
     for prefix in ("", "admin.", "producer.", "consumer."):
         values |= {prefix + name: value for name, value in access.items()}

@@ -41,7 +41,7 @@ def obtain(home: Home, *, clusters: tuple[str, ...], principals: tuple[str, ...]
     stored = _stored(home.credentials)
     wanted = [f"kafka/{cluster}/{principal}" for cluster in clusters for principal in (BROKER, ADMIN, *principals)]
     wanted += [f"airflow/{user}" for user in AIRFLOW_USERS]
-    wanted += ["key/jwt", "key/api"]
+    wanted += ["key/jwt", "key/api", "key/fernet"]
     missing = [name for name in wanted if name not in stored]
     if missing:
         stored |= {name: secrets.token_urlsafe(64 if name.startswith("key/") else 24) for name in missing}

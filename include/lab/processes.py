@@ -163,19 +163,21 @@ class Supervisor:
             return ""
         return "\n".join(line[:300] for line in lines[-count:])
 
-    def wait(self, name: str, ready: Callable[[], bool], *, seconds: float, expected: str) -> None:
+    def wait(self, names: Sequence[str], ready: Callable[[], bool], *, seconds: float, expected: str) -> None:
         """Wait until ``ready`` says so.
 
-        :raises NotReady: the process ended or the deadline passed; the end of its log is in the message.
+        :param names: the processes that it depends on, the one that answers first.
+        :raises NotReady: one of them ended or the deadline passed; the end of its log is in the message.
         """
         deadline = time.monotonic() + seconds
         while not ready():
-            if self.find(name) is None:
-                raise NotReady(f"{name} ended while it was starting; the end of its log:\n{self.last_lines(name)}")
+            for name in names:
+                if self.find(name) is None:
+                    raise NotReady(f"{name} ended while it was starting; the end of its log:\n{self.last_lines(name)}")
             if time.monotonic() > deadline:
                 raise NotReady(
-                    f"{name} runs, but {expected} did not happen within {seconds:.0f} s; "
-                    f"the end of its log:\n{self.last_lines(name)}"
+                    f"{', '.join(names)}: running, but {expected} did not come within {seconds:.0f} s; "
+                    f"the end of the log of {names[0]}:\n{self.last_lines(names[0])}"
                 )
             time.sleep(0.1)
 

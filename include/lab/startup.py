@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from lab import brokers, clients, connect, world
 from lab.clusters import CLUSTERS, Cluster
@@ -24,6 +25,16 @@ BROKER_SECONDS = 60.0
 CONNECT_SECONDS = 90.0
 
 Report = Callable[[str, float], None]
+
+
+class Part(Protocol):
+    """Something that comes up beside the clusters."""
+
+    def ports(self) -> list[tuple[int, str]]:
+        """The ports that it listens on, each with the name of the process."""
+
+    def start(self, startup: Startup) -> None:
+        """Start what does not run and return when it answers."""
 
 
 @dataclass(slots=True)
@@ -43,19 +54,19 @@ class Startup:
     _started: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def run(self, beside: tuple[Callable[[Startup], None], ...] = ()) -> float:
+    def run(self, *beside: Part) -> float:
         """Start what does not run and wait until everything answers.
 
         :param beside: more parts, started at the same time as the clusters.
         :returns: the seconds it took.
         :raises LabError: a part did not become ready; nothing that this call started still runs.
         """
-        self.check_ports()
+        self._check_ports([port for part in beside for port in part.ports()])
         clients.write_files(self.home, settings=self.settings, credentials=self.credentials)
         try:
             with ThreadPoolExecutor(len(CLUSTERS) + len(beside)) as pool:
                 parts = [pool.submit(self._datacenter, cluster) for cluster in CLUSTERS]
-                parts += [pool.submit(part, self) for part in beside]
+                parts += [pool.submit(part.start, self) for part in beside]
                 for part in parts:
                     part.result()
         except BaseException:
@@ -63,9 +74,7 @@ class Startup:
             raise
         return self.seconds()
 
-    def check_ports(self) -> None:
-        """Refuse before anything starts if a port that this call needs is taken."""
-        needed = []
+    def _check_ports(self, needed: list[tuple[int, str]]) -> None:
         for cluster in CLUSTERS:
             for node in cluster.nodes(self.settings):
                 votes = node in cluster.voters(self.settings)
@@ -105,7 +114,7 @@ class Startup:
                     )
                 )
         self.supervisor.wait(
-            nodes[0].name,
+            [node.name for node in nodes],
             lambda: world.brokers_answer(cluster, settings=self.settings, credentials=self.credentials),
             seconds=BROKER_SECONDS,
             expected=f"an answer from all {len(nodes)} broker(s) of {cluster.name}",
@@ -119,7 +128,7 @@ class Startup:
                 )
             )
         self.supervisor.wait(
-            cluster.connect_name,
+            [cluster.connect_name],
             lambda: connect.answers(cluster, self.settings),
             seconds=CONNECT_SECONDS,
             expected="an answer 200 from /connectors",

@@ -1,0 +1,112 @@
+"""AIRFLOW_HOME: settings, users, connections. All secrets stand in files that only their owner can read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from lab.clients import librdkafka
+from lab.clusters import CLUSTERS
+from lab.credentials import AIRFLOW_USERS, Credentials, write_private
+from lab.layout import LOOPBACK, PROJECT, Home, Settings
+from lab.rights import AUDIT, OPERATOR, PROBE, REPLICATOR
+
+ROLES = {"operator": OPERATOR, "probe": PROBE, "audit": AUDIT, "replicator": REPLICATOR}
+DAGS = PROJECT / "dags"
+PLUGINS = PROJECT / "plugins"
+
+# Airflow looks for a module of this name in `$AIRFLOW_HOME/config`.
+_LOCAL_SETTINGS = "from lab.airflow_tuning import create_metadata_engine  # noqa: F401\n"
+
+
+def write(home: Home, *, settings: Settings, credentials: Credentials, dags: Path = DAGS) -> None:
+    """Write everything that Airflow reads from its home."""
+    write_private(home.airflow / "airflow.cfg", _config(home, settings=settings, credentials=credentials, dags=dags))
+    passwords = {user: credentials.airflow(user) for user in AIRFLOW_USERS}
+    write_private(passwords_file(home), json.dumps(passwords) + "\n")
+    write_private(connections_file(home), json.dumps(connections(settings, credentials), indent=1) + "\n")
+    write_private(home.airflow / "config" / "airflow_local_settings.py", _LOCAL_SETTINGS)
+
+
+def passwords_file(home: Home) -> Path:
+    """Passwords of Airflow's users, in the form of its simple auth manager: ``{"user": "password"}``."""
+    return home.airflow / "passwords.json"
+
+
+def connections_file(home: Home) -> Path:
+    """The connections as ``airflow connections import`` reads them."""
+    return home.airflow / "connections.json"
+
+
+def connections(settings: Settings, credentials: Credentials) -> dict[str, dict[str, Any]]:
+    """One ``kafka`` connection for each cluster and role, and one ``http`` connection for each Connect worker."""
+    wanted: dict[str, dict[str, Any]] = {}
+    for cluster in CLUSTERS:
+        for role, principal in ROLES.items():
+            wanted[f"kafka_{cluster.name}_{role}"] = {
+                "conn_type": "kafka",
+                "description": f"Kafka in {cluster.name} as {principal}",
+                "extra": json.dumps(librdkafka(cluster, principal, settings=settings, credentials=credentials)),
+            }
+        wanted[f"connect_{cluster.name}"] = {
+            "conn_type": "http",
+            "description": f"REST of the Connect worker beside {cluster.name}",
+            "host": LOOPBACK,
+            "port": cluster.connect_port(settings.ports),
+            "schema": "http",
+        }
+    return wanted
+
+
+def _config(home: Home, *, settings: Settings, credentials: Credentials, dags: Path) -> str:
+    url = f"http://{LOOPBACK}:{settings.ports.airflow}"
+    users = ",".join(f"{user}:{'admin' if user == 'admin' else 'op'}" for user in AIRFLOW_USERS)
+    fernet = base64.urlsafe_b64encode(hashlib.sha256(credentials.key("fernet").encode()).digest()).decode()
+    sections: dict[str, dict[str, object]] = {
+        "core": {
+            "dags_folder": dags,
+            "plugins_folder": PLUGINS,
+            "executor": "LocalExecutor",
+            "parallelism": 8,
+            "load_examples": False,
+            "dags_are_paused_at_creation": False,
+            "simple_auth_manager_users": users,
+            "simple_auth_manager_passwords_file": passwords_file(home),
+            "execution_api_server_url": f"{url}/execution/",
+            "test_connection": "Enabled",
+            "fernet_key": fernet,
+            "hostname_callable": "socket.gethostname",
+            "sensitive_var_conn_names": "ssl.key.pem,sasl.jaas.config",
+            "min_serialized_dag_update_interval": 1,
+        },
+        "api": {
+            "host": LOOPBACK,
+            "port": settings.ports.airflow,
+            "base_url": url,
+            "secret_key": credentials.key("api"),
+        },
+        "api_auth": {"jwt_secret": credentials.key("jwt")},
+        "database": {"sql_alchemy_conn": f"sqlite:///{home.airflow / 'airflow.db'}"},
+        "scheduler": {
+            "scheduler_idle_sleep_time": 0.1,
+            "task_instance_heartbeat_timeout": 60,
+            "trigger_timeout_check_interval": 5,
+        },
+        "dag_processor": {
+            "refresh_interval": 5,
+            "min_file_process_interval": 10,
+            "parsing_processes": 1,
+            "print_stats_interval": 0,
+        },
+        "logging": {"colored_console_log": False, "base_log_folder": home.airflow / "logs"},
+        "usage_data_collection": {"enabled": False},
+    }
+    lines = []
+    for section, values in sections.items():
+        lines.append(f"[{section}]")
+        lines += [f"{name} = {str(value).replace('%', '%%')}" for name, value in values.items()]
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,200 @@
+"""What the judge looks at, and what it answers: plain data. Offsets mean *next to read* for groups; times are seconds.
+
+A record is known by the application that wrote it and by a sequence number that rises in the order of writing and is
+never given to another record. So loss, order, copies and what a group has seen can all be said about numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Invariant = Literal["I1", "I2", "I3", "I10"]
+Outcome = Literal["held", "violated", "unknown"]
+
+PROMISES: Mapping[Invariant, str] = {
+    "I1": "no two clusters accept application writes at a time",
+    "I2": "no acknowledged record is lost, none is reordered within its partition",
+    "I3": "no group's position is ever past a record that the group has not seen",
+    "I10": "replication never loops",
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RecordId:
+    """A record, wherever it is stored and however often."""
+
+    application: str
+    sequence: int
+
+    def __str__(self) -> str:
+        return f"{self.application}#{self.sequence}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Partition:
+    """A partition, which has the same name on every cluster."""
+
+    topic: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A record that a cluster took: acknowledged, or part of a transaction whose commit was acknowledged.
+
+    :param at: when the application learned it
+    """
+
+    record: RecordId
+    partition: Partition
+    offset: int
+    cluster: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One record as it stands in a cluster's log.
+
+    :param record: ``None`` for a record that no application of the lab wrote
+    :param intact: key, value and time are the ones it was written with
+    """
+
+    offset: int
+    record: RecordId | None
+    intact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A record that a group processed."""
+
+    group: str
+    record: RecordId
+    partition: Partition
+    offset: int
+    cluster: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A position that a cluster stored for a group, whoever committed it; from the cluster's own history."""
+
+    group: str
+    partition: Partition
+    offset: int
+    cluster: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """A cluster was meant to be the active one, at the earliest from ``since`` on: the moment of the approval."""
+
+    cluster: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything that was seen.
+
+    :param writes: what applications know to be written
+    :param attempts: for each record, how often it was sent without learning the outcome; each may have written it once
+    :param void: records that must not be visible: refused, or of an aborted transaction
+    :param undecided: transactions whose outcome was not learned; each must be visible whole or not at all
+    :param deliveries: what the groups processed
+    :param commits: every position stored for a group, on any cluster
+    :param logs: cluster → partition → its visible records in the order of the log
+    :param groups: groups that are expected to work after the switch
+    """
+
+    writes: Sequence[Write]
+    deliveries: Sequence[Delivery]
+    commits: Sequence[Commit]
+    logs: Mapping[str, Mapping[Partition, Sequence[Held]]]
+    groups: Sequence[str] = ()
+    attempts: Mapping[RecordId, int] = field(default_factory=dict)
+    void: frozenset[RecordId] = frozenset()
+    undecided: Sequence[frozenset[RecordId]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one rule says about one invariant.
+
+    :param examples: the first few cases, for a person
+    """
+
+    invariant: Invariant
+    outcome: Outcome
+    sentence: str
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One change of the active cluster, as the applications lived through it.
+
+    :param write_outage_seconds: last acknowledged before → first after, the longest over all partitions
+    :param restored_seconds: from the approval until every partition takes writes and every group works again
+    """
+
+    source: str
+    target: str
+    write_outage_seconds: float | None
+    longest_at: Partition | None
+    restored_seconds: float | None
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The numbers of a verdict.
+
+    :param redelivered: processed again although the group had committed past it
+    :param uncommitted_at_freeze: processed again on the other cluster because it was never committed
+    :param rpo_seconds: how far the last acknowledged write was ahead of the first lost one
+    """
+
+    acknowledged: int
+    lost: int
+    reordered: int
+    duplicated: int
+    looped: int
+    both_sides: int
+    skipped: int
+    redelivered: int
+    uncommitted_at_freeze: int
+    redelivered_by_group: Mapping[str, int]
+    uncommitted_by_group: Mapping[str, int]
+    rpo_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judge's answer.
+
+    :param unknown: what could not be judged; a verdict with any is not good
+    """
+
+    findings: tuple[Finding, ...]
+    figures: Figures
+    switches: tuple[Switch, ...]
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def held(self) -> bool:
+        """Whether every invariant was judged and held."""
+        return not self.unknown and all(finding.outcome == "held" for finding in self.findings)
+
+    @property
+    def violated(self) -> tuple[Finding, ...]:
+        """The findings that say that an invariant was broken."""
+        return tuple(finding for finding in self.findings if finding.outcome == "violated")
