@@ -1,0 +1,35 @@
+"""Flows: replication of a protection group from its active cluster to a standby."""
+
+from __future__ import annotations
+
+from kafka_dr.replication.connect import (
+    ConnectClient,
+    ConnectEndpoint,
+    ConnectorNotFound,
+    ConnectorStatus,
+    ConnectRefused,
+    ConnectUnreachable,
+    SourceOffset,
+    TaskStatus,
+)
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.mirrormaker import Mm2Replicator
+from kafka_dr.replication.replicator import Ensured, FlowState, FlowStatus, Positions, Replicator
+
+__all__ = [
+    "Flow",
+    "FlowState",
+    "FlowStatus",
+    "Ensured",
+    "Positions",
+    "Replicator",
+    "Mm2Replicator",
+    "ConnectClient",
+    "ConnectEndpoint",
+    "ConnectorStatus",
+    "TaskStatus",
+    "SourceOffset",
+    "ConnectUnreachable",
+    "ConnectorNotFound",
+    "ConnectRefused",
+]

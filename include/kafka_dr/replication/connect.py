@@ -1,0 +1,296 @@
+"""Kafka Connect's REST API: connectors, their state and their offsets. Every call has a deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Literal, cast
+from urllib.parse import quote
+
+import httpx
+
+from kafka_dr.clock import Clock
+from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
+
+#: Connect's own word for a state, in lower case; ``absent`` where there is no such connector, ``unknown`` where
+#: Connect does not say.
+ConnectorState = Literal["absent", "stopped", "running", "failed", "paused", "unassigned", "restarting", "unknown"]
+_STATES = ("stopped", "running", "failed", "paused", "unassigned", "restarting")
+
+_POLL_SECONDS = 0.05
+#: What Connect answers while its resources are not registered yet. A connector that is missing is named instead.
+_NOT_YET = "HTTP 404 Not Found"
+
+
+class ConnectUnreachable(TryAgain):
+    """Connect did not answer, or is rebalancing and cannot take requests just now."""
+
+
+class ConnectorNotFound(KafkaDrError):
+    """There is no connector of that name."""
+
+
+class ConnectRefused(Refused):
+    """Connect understood the request and will not do it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectEndpoint:
+    """Where a Connect cluster's REST API is, and as whom it is asked."""
+
+    base_url: str
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.base_url.startswith(("http://", "https://")):
+            raise Refused(f"the address of Connect is {self.base_url!r}: write http://host:port or https://host:port")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatus:
+    """One task of a connector.
+
+    :param trace: the first line of what it failed with; empty otherwise
+    """
+
+    number: int
+    state: ConnectorState
+    worker: str
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorStatus:
+    """A connector and its tasks, as Connect sees them."""
+
+    name: str
+    state: ConnectorState
+    tasks: tuple[TaskStatus, ...] = ()
+    trace: str = ""
+
+    @property
+    def settled(self) -> ConnectorState:
+        """The state of connector and tasks together.
+
+        ``stopped`` only when no task is left, ``running`` only when there are tasks and all of them run.
+        """
+        states = {task.state for task in self.tasks}
+        if self.state == "failed" or "failed" in states:
+            return "failed"
+        if self.state == "stopped":
+            return "unknown" if self.tasks else "stopped"
+        if self.state == "running" and states != {"running"}:
+            return "unassigned"
+        return self.state
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOffset:
+    """One entry of a source connector's offsets.
+
+    :param offset: what the connector keeps for that partition; ``None`` removes it
+    """
+
+    partition: Mapping[str, object]
+    offset: Mapping[str, object] | None
+
+
+class ConnectClient:
+    """Asks one Connect cluster.
+
+    A request that Connect turns down because it is rebalancing was not carried out: it is sent again until the
+    deadline. A change that was sent and not answered is an :class:`OutcomeUnknown`.
+
+    :param endpoint: where it is
+    :param clock: for deadlines
+    :param request_seconds: the deadline of one call
+    """
+
+    def __init__(self, endpoint: ConnectEndpoint, *, clock: Clock, request_seconds: float = 10.0) -> None:
+        self.endpoint = endpoint
+        self._clock = clock
+        self._seconds = request_seconds
+        auth = (endpoint.username, endpoint.password or "") if endpoint.username else None
+        self._http = httpx.Client(base_url=endpoint.base_url.rstrip("/"), auth=auth, trust_env=False)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def __enter__(self) -> ConnectClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def connectors(self) -> tuple[str, ...]:
+        """Return the names of all connectors."""
+        return tuple(sorted(self._ask("GET", "/connectors", "list the connectors")))
+
+    def plugins(self) -> dict[str, str]:
+        """Return the version of each connector class that the workers can run."""
+        found = self._ask("GET", "/connector-plugins", "list the plugins")
+        return {plugin["class"]: str(plugin.get("version")) for plugin in found}
+
+    def config(self, name: str) -> dict[str, str] | None:
+        """Return a connector's configuration, or ``None`` where there is no such connector."""
+        try:
+            found = self._ask("GET", _path(name, "/config"), f"read the configuration of {name}")
+        except ConnectorNotFound:
+            return None
+        return {key: str(value) for key, value in found.items()}
+
+    def status(self, name: str) -> ConnectorStatus:
+        """Return the state of a connector and its tasks; state ``absent`` where there is none."""
+        try:
+            found = self._ask("GET", _path(name, "/status"), f"read the state of {name}")
+        except ConnectorNotFound:
+            return ConnectorStatus(name, "absent")
+        tasks = (
+            TaskStatus(int(task["id"]), _state(task), str(task.get("worker_id", "")), _first_line(task))
+            for task in found.get("tasks", ())
+        )
+        return ConnectorStatus(name, _state(found["connector"]), tuple(tasks), _first_line(found["connector"]))
+
+    def create(self, name: str, config: Mapping[str, str], *, stopped: bool = True) -> None:
+        """Create a connector.
+
+        :param stopped: create it without tasks, so that its offsets can be set before it moves anything
+        :raises ConnectRefused: it exists already, or its configuration is wrong
+        """
+        body = {"name": name, "config": dict(config), "initial_state": "STOPPED" if stopped else "RUNNING"}
+        self._ask("POST", "/connectors", f"create {name}", body)
+
+    def update(self, name: str, config: Mapping[str, str]) -> None:
+        """Replace the configuration of a connector; it stays stopped if it was stopped."""
+        self._ask("PUT", _path(name, "/config"), f"update {name}", dict(config))
+
+    def stop(self, name: str) -> None:
+        """Ask for a connector to be stopped. It is when :meth:`wait_for` says so; its tasks need a moment to end."""
+        self._ask("PUT", _path(name, "/stop"), f"stop {name}")
+
+    def resume(self, name: str) -> None:
+        """Ask for a connector to run."""
+        self._ask("PUT", _path(name, "/resume"), f"resume {name}")
+
+    def restart_failed(self, name: str) -> None:
+        """Restart the connector and those of its tasks that failed; what runs is left alone."""
+        path = _path(name, "/restart?includeTasks=true&onlyFailed=true")
+        self._ask("POST", path, f"restart the failed tasks of {name}")
+
+    def delete(self, name: str) -> None:
+        """Delete a connector. Its offsets stay. One that is not there is no error."""
+        try:
+            self._ask("DELETE", _path(name), f"delete {name}")
+        except ConnectorNotFound:
+            return
+
+    def offsets(self, name: str) -> tuple[SourceOffset, ...]:
+        """Return the offsets of a source connector; with exactly-once these are the committed ones.
+
+        :raises ConnectorNotFound: there is none
+        """
+        found = self._ask("GET", _path(name, "/offsets"), f"read the offsets of {name}")
+        return tuple(SourceOffset(entry["partition"], entry["offset"]) for entry in found.get("offsets", ()))
+
+    def set_offsets(self, name: str, offsets: Iterable[SourceOffset]) -> None:
+        """Set offsets of a stopped connector; entries that are not named stay.
+
+        :raises ConnectRefused: the connector is not stopped
+        """
+        body = {"offsets": [{"partition": dict(o.partition), "offset": o.offset and dict(o.offset)} for o in offsets]}
+        if body["offsets"]:
+            self._ask("PATCH", _path(name, "/offsets"), f"set the offsets of {name}", body)
+
+    def wait_for(self, name: str, state: ConnectorState, *, deadline_seconds: float) -> ConnectorStatus:
+        """Wait until a connector has settled in a state.
+
+        :returns: the status seen last: that state, or ``failed`` at once when another one was waited for
+        :raises TryAgain: it had not settled there when the deadline passed
+        """
+        deadline = self._clock.monotonic() + deadline_seconds
+        while True:
+            status = self.status(name)
+            if status.settled in (state, "failed"):
+                return status
+            if self._clock.monotonic() >= deadline:
+                tasks = ", ".join(f"{task.number} {task.state}" for task in status.tasks) or "none"
+                raise TryAgain(
+                    f"{name} is {status.state} (tasks: {tasks}) after {deadline_seconds:g} s, expected {state}: "
+                    "look at the Connect worker's log"
+                )
+            self._clock.sleep(_POLL_SECONDS)
+
+    def _ask(self, method: str, path: str, doing: str, body: object = None) -> Any:
+        """Send a request, again while Connect is rebalancing, and return what it answers."""
+        deadline = self._clock.monotonic() + self._seconds
+        while True:
+            left = max(0.1, deadline - self._clock.monotonic())
+            response = self._send(method, path, doing, body, left)
+            if response.is_success:
+                return response.json() if response.content else None
+            error = self._error(method, response, doing)
+            if not isinstance(error, TryAgain) or self._clock.monotonic() + _POLL_SECONDS >= deadline:
+                raise error
+            self._clock.sleep(_POLL_SECONDS)
+
+    def _send(self, method: str, path: str, doing: str, body: object, seconds: float) -> httpx.Response:
+        where = self.endpoint.base_url
+        try:
+            return self._http.request(method, path, json=body, timeout=seconds)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            raise ConnectUnreachable(
+                f"could not {doing}: Connect at {where} cannot be reached ({error}): check that its worker runs"
+            ) from error
+        except httpx.HTTPError as error:
+            if method == "GET":
+                raise ConnectUnreachable(
+                    f"could not {doing}: Connect at {where} gave no answer within {seconds:.0f} s ({error})"
+                ) from error
+            raise OutcomeUnknown(
+                f"asked Connect at {where} to {doing} and got no answer within {seconds:.0f} s ({error}): "
+                "read the connector's state before anything else"
+            ) from error
+
+    def _error(self, method: str, response: httpx.Response, doing: str) -> KafkaDrError:
+        message = _message(response)
+        sentence = f"could not {doing}: Connect at {self.endpoint.base_url} answered {response.status_code} ({message})"
+        match response.status_code:
+            case 409 if "already exists" in message:
+                return ConnectRefused(sentence)
+            case 409:
+                return ConnectUnreachable(f"{sentence}: it is rebalancing, try again")
+            case 404 if message != _NOT_YET:
+                return ConnectorNotFound(sentence)
+            case 404 | 503:
+                return ConnectUnreachable(f"{sentence}: it is starting, try again")
+            case status if status >= 500 and method == "GET":
+                return ConnectUnreachable(sentence)
+            case status if status >= 500:
+                return OutcomeUnknown(f"{sentence}: read the connector's state before anything else")
+            case _:
+                return ConnectRefused(sentence)
+
+
+def _path(name: str, rest: str = "") -> str:
+    return f"/connectors/{quote(name, safe='')}{rest}"
+
+
+def _state(found: Mapping[str, Any]) -> ConnectorState:
+    state = str(found.get("state", "")).lower()
+    return cast("ConnectorState", state) if state in _STATES else "unknown"
+
+
+def _first_line(found: Mapping[str, Any]) -> str:
+    return str(found.get("trace") or "").partition("\n")[0]
+
+
+def _message(response: httpx.Response) -> str:
+    try:
+        return str(response.json()["message"])
+    except (ValueError, KeyError, TypeError):
+        return response.text[:200] or response.reason_phrase

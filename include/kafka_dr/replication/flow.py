@@ -1,0 +1,45 @@
+"""A flow: the copying of one protection group from one cluster to another."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kafka_dr.errors import Refused
+
+#: The name ends up in REST paths and in transactional ids, and must be the same in both without escaping.
+_SAFE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Flow:
+    """Replication of a protection group's topics, from the active cluster to a standby.
+
+    :param group: the protection group
+    :param source: the cluster that is read
+    :param target: the cluster that is written; Connect runs beside it
+    """
+
+    group: str
+    source: str
+    target: str
+
+    def __post_init__(self) -> None:
+        for name in (self.group, self.source, self.target):
+            if not _SAFE.fullmatch(name):
+                raise Refused(f"a flow was named with {name!r}: use letters, digits, _ and - in names")
+        if self.source == self.target:
+            raise Refused(f"a flow of {self.group} was to go from {self.source} to itself: name two clusters")
+
+    @property
+    def connector(self) -> str:
+        """The name of the connector that does the copying."""
+        return f"dr.{self.group}.{self.source}-to-{self.target}"
+
+    @property
+    def reverse(self) -> Flow:
+        """The same topics, the other way."""
+        return Flow(self.group, source=self.target, target=self.source)
+
+    def __str__(self) -> str:
+        return f"{self.group}: {self.source} → {self.target}"

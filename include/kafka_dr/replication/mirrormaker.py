@@ -1,0 +1,175 @@
+"""A flow made by MirrorMaker 2 on the Connect cluster beside the target.
+
+Invariants: positions are written only while the connector is stopped; seeding replaces every position, so that none
+of an earlier direction survives; the epoch of the seed lies among the positions and is written in the same
+transaction, so that a flow that was not seeded for its epoch can be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.replication.connect import ConnectClient, ConnectorStatus, SourceOffset
+from kafka_dr.replication.flow import Flow
+from kafka_dr.replication.replicator import Ensured, FlowState, FlowStatus, Positions
+from kafka_dr.replication.settings import as_config, flow_settings
+from kafka_dr.topology import ClusterSpec, ProtectionGroup
+
+#: The position of this "topic" is the epoch of the seed. It is reserved, so no flow ever reads such a topic.
+SEED_TOPIC = "_kafka_dr.seed"
+_SEED = TopicPartition(SEED_TOPIC, 0)
+
+
+class Mm2Replicator:
+    """One flow, as a ``MirrorSourceConnector``.
+
+    :param flow: which one
+    :param group: the protection group, for topics and flow settings
+    :param source: the cluster that is read
+    :param target: the cluster that is written, and beside which Connect stands
+    :param connect: that Connect cluster
+    """
+
+    def __init__(
+        self,
+        flow: Flow,
+        *,
+        group: ProtectionGroup,
+        source: ClusterSpec,
+        target: ClusterSpec,
+        connect: ConnectClient,
+    ) -> None:
+        self._flow = flow
+        self._group = group
+        self._source = source
+        self._target = target
+        self._connect = connect
+
+    @property
+    def flow(self) -> Flow:
+        """Which flow this is."""
+        return self._flow
+
+    @property
+    def connect(self) -> ConnectClient:
+        """The Connect cluster that runs it."""
+        return self._connect
+
+    def config(self) -> dict[str, str]:
+        """Return the connector's configuration as topology and rules want it; secrets are references."""
+        settings = flow_settings(self._flow, group=self._group, source=self._source, target=self._target)
+        return {"name": self._flow.connector, **as_config(settings)}
+
+    def status(self) -> FlowStatus:
+        """Return what the connector is doing."""
+        return _status(self._connect.status(self._flow.connector))
+
+    def ensure(self, *, stopped: bool = True) -> Ensured:
+        """Create the connector, or give it the wanted configuration; one that exists keeps its state."""
+        name, wanted = self._flow.connector, self.config()
+        found = self._connect.config(name)
+        if found is None:
+            self._connect.create(name, wanted, stopped=stopped)
+            return "created"
+        if found == wanted:
+            return "unchanged"
+        self._connect.update(name, wanted)
+        return "updated"
+
+    def stop(self) -> None:
+        """Ask for the connector to be stopped."""
+        self._connect.stop(self._flow.connector)
+
+    def wait_stopped(self, deadline_seconds: float) -> FlowStatus:
+        """Wait until the connector is stopped and has no tasks."""
+        return _status(self._connect.wait_for(self._flow.connector, "stopped", deadline_seconds=deadline_seconds))
+
+    def resume(self) -> None:
+        """Ask for the connector to run."""
+        self._connect.resume(self._flow.connector)
+
+    def wait_running(self, deadline_seconds: float) -> FlowStatus:
+        """Wait until connector and tasks run; a failed one ends the wait."""
+        return _status(self._connect.wait_for(self._flow.connector, "running", deadline_seconds=deadline_seconds))
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """Return, by source partition, the next offset that will be copied."""
+        return dict(self.where().next_to_read)
+
+    def where(self) -> Positions:
+        """Return the positions together with the epoch whose seed they started from."""
+        stored = self._stored()
+        epoch = stored.pop(_SEED, None)
+        return Positions({partition: offset + 1 for partition, offset in stored.items()}, epoch)
+
+    def seed(self, positions: Mapping[TopicPartition, int], *, epoch: int) -> None:
+        """Place the stopped connector at these positions and no others, and read them back.
+
+        :param positions: next to read; 0, like a partition that is not named, means from the start
+        :param epoch: of the register, whose seed this is
+        :raises Refused: the connector is not stopped
+        :raises NeedsPerson: what was read back is something else
+        """
+        state = self.status().state
+        if state != "stopped":
+            raise Refused(f"{self._flow} is {state}: positions can only be set while it is stopped, so stop it first")
+        wanted = {partition: offset - 1 for partition, offset in positions.items() if offset > 0} | {_SEED: epoch}
+        removed = self._stored().keys() - wanted.keys()
+        self._connect.set_offsets(
+            self._flow.connector,
+            [self._entry(p, offset) for p, offset in sorted(wanted.items())] + [self._entry(p, None) for p in removed],
+        )
+        if (found := self._stored()) != wanted:
+            raise NeedsPerson(
+                f"{self._flow} was seeded and its positions read back differ at {_differences(wanted, found)}: "
+                "somebody else sets them; leave the connector stopped and find out who"
+            )
+
+    def transactional_ids(self) -> tuple[str, ...]:
+        """Return the transactional ids of the connector's tasks, as many as there may be."""
+        prefix = f"{self._target.connect_group_id}-{self._flow.connector}"
+        return tuple(f"{prefix}-{task}" for task in range(self._group.flow.tasks_max))
+
+    def _stored(self) -> dict[TopicPartition, int]:
+        """Return what the connector keeps: the offset *of* the last record copied, by source partition."""
+        entries = self._connect.offsets(self._flow.connector)
+        return dict(self._decoded(entry) for entry in entries if entry.offset is not None)
+
+    def _decoded(self, entry: SourceOffset) -> tuple[TopicPartition, int]:
+        try:
+            source = entry.partition["cluster"]
+            partition = TopicPartition(str(entry.partition["topic"]), int(str(entry.partition["partition"])))
+            offset = int(str((entry.offset or {})["offset"]))
+        except (KeyError, ValueError) as error:
+            raise NeedsPerson(
+                f"{self._flow.connector} keeps a position that is not MirrorMaker's ({dict(entry.partition)}): "
+                "find out what else uses this connector's name"
+            ) from error
+        if source != self._flow.source:
+            raise NeedsPerson(
+                f"{self._flow.connector} keeps a position of cluster {source!r}, expected {self._flow.source!r}: "
+                "find out what else uses this connector's name"
+            )
+        return partition, offset
+
+    def _entry(self, partition: TopicPartition, offset: int | None) -> SourceOffset:
+        key = {"cluster": self._flow.source, "partition": partition.partition, "topic": partition.topic}
+        return SourceOffset(key, None if offset is None else {"offset": offset})
+
+
+def _status(found: ConnectorStatus) -> FlowStatus:
+    state: FlowState = "unassigned" if found.settled == "restarting" else found.settled
+    traces = [found.trace, *(f"task {task.number}: {task.trace}" for task in found.tasks if task.trace)]
+    return FlowStatus(state, len(found.tasks), "; ".join(filter(None, traces)))
+
+
+def _differences(wanted: Mapping[TopicPartition, int], found: Mapping[TopicPartition, int]) -> str:
+    differing = _sorted(p for p in wanted.keys() | found.keys() if wanted.get(p) != found.get(p))
+    shown = [f"{p} ({found.get(p)} instead of {wanted.get(p)})" for p in differing[:3]]
+    return ", ".join(shown) + (f" and {len(differing) - 3} more" if len(differing) > 3 else "")
+
+
+def _sorted(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    return sorted(partitions)

@@ -1,0 +1,119 @@
+"""The settings of a MirrorMaker 2 flow, and why each is what it is.
+
+Only ``MirrorSourceConnector`` is deployed. MirrorMaker's own group-offset sync can rewind groups on the target
+(KAFKA-19794), its ACL sync drops or weakens most entries, and its config sync overwrites what was set on the target
+on purpose: those three are done elsewhere, by rules of this project.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kafka_dr.errors import Refused
+from kafka_dr.replication.flow import Flow
+from kafka_dr.topology import ClusterSpec, ProtectionGroup
+
+CONNECTOR_CLASS = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+_BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+
+#: What no flow may copy, whatever a prefix says: our own topics, Kafka's and MirrorMaker's.
+_EXCLUDED = (r"_kafka_dr\..*", r"__.*", r"\..*", r"mm2.*", r".*\.checkpoints\.internal")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of a connector.
+
+    :param reason: why it is set, and set to this
+    """
+
+    key: str
+    value: str
+    reason: str
+
+
+#: The same for every flow.
+FIXED = (
+    Setting("connector.class", CONNECTOR_CLASS, "copies records; checkpoints and heartbeats are not wanted"),
+    Setting("replication.policy.class", IDENTITY, "a copy keeps its name, so applications move without renaming"),
+    Setting("key.converter", _BYTES, "bytes stay bytes"),
+    Setting("value.converter", _BYTES, "bytes stay bytes"),
+    Setting("header.converter", _BYTES, "the default would re-encode headers"),
+    Setting("exactly.once.support", "required", "exact positions and nothing copied twice, or it does not start"),
+    Setting("transaction.boundary", "poll", "a transaction for each batch read: the shortest wait until it is visible"),
+    Setting("errors.tolerance", "none", "a record that cannot be copied stops the flow; skipping it would be loss"),
+    Setting("source.consumer.isolation.level", "read_committed", "aborted records are not copied"),
+    Setting("source.consumer.auto.offset.reset", "earliest", "a partition without a position is copied from its start"),
+    Setting("source.consumer.fetch.max.wait.ms", "100", "an idle fetch must not hold up the end of the task"),
+    Setting("consumer.poll.timeout.ms", "100", "how long an idle task looks away from a stop: 1000 by default"),
+    Setting("emit.offset-syncs.enabled", "true", "anchors for translating the offsets of groups"),
+    Setting("offset-syncs.topic.location", "target", "the map must outlive the source"),
+    Setting("sync.topic.configs.enabled", "false", "it would undo what was set on the target on purpose"),
+    Setting("sync.topic.acls.enabled", "false", "it copies ALLOW READ and DENY only, and never revokes"),
+    Setting("heartbeats.replication.enabled", "false", "the canary tells more, and moves through the same topics"),
+    Setting("refresh.topics.enabled", "true", "new topics and partitions of the group are copied, too"),
+    Setting("producer.override.linger.ms", "5", "a batch fills while a transaction is written; latency stays low"),
+    Setting("producer.override.max.request.size", "16777216", "a batch may be larger uncompressed than at the source"),
+    Setting("producer.override.buffer.memory", "67108864", "room for several batches of that size"),
+    Setting("producer.override.transaction.timeout.ms", "30000", "a dead task holds readers back no longer than this"),
+)
+
+
+def flow_settings(
+    flow: Flow, *, group: ProtectionGroup, source: ClusterSpec, target: ClusterSpec
+) -> tuple[Setting, ...]:
+    """Return every setting of a flow's connector, other than its name.
+
+    :raises Refused: the group asks for another naming than identity
+    """
+    if group.flow.naming != "identity":
+        raise Refused(f"{flow} names copies by {group.flow.naming!r}: only identity naming can be failed over")
+    wanted = group.flow
+    copies = str(wanted.replication_factor)
+    return (
+        *FIXED,
+        Setting("source.cluster.alias", flow.source, "names the source in positions and offset syncs"),
+        Setting("target.cluster.alias", flow.target, "names the target"),
+        *_access("source.cluster.", flow.source, endpoint=source, reader=target),
+        *_access("target.cluster.", flow.target, endpoint=target, reader=target),
+        Setting("topics", _patterns(group), "the group's topics and no others"),
+        Setting("topics.exclude", ",".join(_EXCLUDED), "internal topics never move"),
+        Setting("tasks.max", str(wanted.tasks_max), "topology: flow.tasks_max"),
+        Setting("offset.lag.max", str(wanted.offset_lag_max), "topology: flow.offset_lag_max"),
+        Setting("replication.factor", copies, "topology: flow.replication_factor; the default would be 2"),
+        Setting("offset-syncs.topic.replication.factor", copies, "as many copies as the topics have"),
+        Setting(
+            "refresh.topics.interval.seconds",
+            str(wanted.refresh_topics_seconds),
+            "until then a new topic is not copied: 600 by default",
+        ),
+    )
+
+
+def as_config(settings: Iterable[Setting]) -> dict[str, str]:
+    """Return settings as Connect takes them."""
+    return {setting.key: setting.value for setting in settings}
+
+
+def _access(prefix: str, name: str, *, endpoint: ClusterSpec, reader: ClusterSpec) -> tuple[Setting, ...]:
+    reached = endpoint.replicator
+    settings = [
+        Setting(f"{prefix}bootstrap.servers", reached.bootstrap_servers, "as Connect reaches it"),
+        Setting(f"{prefix}security.protocol", reached.security_protocol, "as Connect reaches it"),
+    ]
+    if reached.sasl_mechanism:
+        settings += [
+            Setting(f"{prefix}sasl.mechanism", reached.sasl_mechanism, "as Connect reaches it"),
+            Setting(f"{prefix}sasl.jaas.config", reader.jaas_reference(name), "a reference; the worker reads it"),
+        ]
+    return tuple(settings)
+
+
+def _patterns(group: ProtectionGroup) -> str:
+    """Return the topics as MirrorMaker reads them: regular expressions that match whole names."""
+    literals = [re.escape(name).replace(r"\-", "-") for name in group.topics]
+    prefixes = [re.escape(prefix).replace(r"\-", "-") + ".*" for prefix in group.topic_prefixes]
+    return ",".join((*literals, *prefixes))
