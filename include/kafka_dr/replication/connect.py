@@ -63,25 +63,30 @@ class TaskStatus:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorStatus:
-    """A connector and its tasks, as Connect sees them."""
+    """A connector and its tasks, as Connect sees them.
+
+    :param tasks: those that have said something about themselves
+    :param expected_tasks: how many are configured; one that has not started yet is only counted here
+    """
 
     name: str
     state: ConnectorState
     tasks: tuple[TaskStatus, ...] = ()
     trace: str = ""
+    expected_tasks: int = 0
 
     @property
     def settled(self) -> ConnectorState:
         """The state of connector and tasks together.
 
-        ``stopped`` only when no task is left, ``running`` only when there are tasks and all of them run.
+        ``stopped`` only when no task is left, ``running`` only when all configured tasks run.
         """
         states = {task.state for task in self.tasks}
         if self.state == "failed" or "failed" in states:
             return "failed"
         if self.state == "stopped":
             return "unknown" if self.tasks else "stopped"
-        if self.state == "running" and states != {"running"}:
+        if self.state == "running" and (states != {"running"} or len(self.tasks) < self.expected_tasks):
             return "unassigned"
         return self.state
 
@@ -154,7 +159,10 @@ class ConnectClient:
             TaskStatus(int(task["id"]), _state(task), str(task.get("worker_id", "")), _first_line(task))
             for task in found.get("tasks", ())
         )
-        return ConnectorStatus(name, _state(found["connector"]), tuple(tasks), _first_line(found["connector"]))
+        connector = found["connector"]
+        state = _state(connector)
+        expected = self._configured_tasks(name) if state == "running" else 0
+        return ConnectorStatus(name, state, tuple(tasks), _first_line(connector), expected)
 
     def create(self, name: str, config: Mapping[str, str], *, stopped: bool = True) -> None:
         """Create a connector.
@@ -225,6 +233,12 @@ class ConnectClient:
                 )
             self._clock.sleep(_POLL_SECONDS)
 
+    def _configured_tasks(self, name: str) -> int:
+        try:
+            return len(self._ask("GET", _path(name), f"count the tasks of {name}")["tasks"])
+        except ConnectorNotFound:
+            return 0
+
     def _ask(self, method: str, path: str, doing: str, body: object = None) -> Any:
         """Send a request, again while Connect is rebalancing, and return what it answers."""
         deadline = self._clock.monotonic() + self._seconds
@@ -233,7 +247,8 @@ class ConnectClient:
             response = self._send(method, path, doing, body, left)
             if response.is_success:
                 return response.json() if response.content else None
-            error = self._error(method, response, doing)
+            where = self.endpoint.base_url
+            error = answered(method, response.status_code, _message(response), doing=doing, where=where)
             if not isinstance(error, TryAgain) or self._clock.monotonic() + _POLL_SECONDS >= deadline:
                 raise error
             self._clock.sleep(_POLL_SECONDS)
@@ -256,24 +271,29 @@ class ConnectClient:
                 "read the connector's state before anything else"
             ) from error
 
-    def _error(self, method: str, response: httpx.Response, doing: str) -> KafkaDrError:
-        message = _message(response)
-        sentence = f"could not {doing}: Connect at {self.endpoint.base_url} answered {response.status_code} ({message})"
-        match response.status_code:
-            case 409 if "already exists" in message:
-                return ConnectRefused(sentence)
-            case 409:
-                return ConnectUnreachable(f"{sentence}: it is rebalancing, try again")
-            case 404 if message != _NOT_YET:
-                return ConnectorNotFound(sentence)
-            case 404 | 503:
-                return ConnectUnreachable(f"{sentence}: it is starting, try again")
-            case status if status >= 500 and method == "GET":
-                return ConnectUnreachable(sentence)
-            case status if status >= 500:
-                return OutcomeUnknown(f"{sentence}: read the connector's state before anything else")
-            case _:
-                return ConnectRefused(sentence)
+
+def answered(method: str, status: int, message: str, *, doing: str, where: str) -> KafkaDrError:
+    """Return the error for an answer of Connect that is no success.
+
+    :param message: what Connect said
+    :param doing: what was asked for, as it continues "could not …"
+    """
+    sentence = f"could not {doing}: Connect at {where} answered {status} ({message})"
+    match status:
+        case 409 if "already exists" in message:
+            return ConnectRefused(sentence)
+        case 409:
+            return ConnectUnreachable(f"{sentence}: it is rebalancing, try again")
+        case 404 if message != _NOT_YET:
+            return ConnectorNotFound(sentence)
+        case 404 | 503:
+            return ConnectUnreachable(f"{sentence}: it is starting, try again")
+        case _ if status >= 500 and method == "GET":
+            return ConnectUnreachable(sentence)
+        case _ if status >= 500:
+            return OutcomeUnknown(f"{sentence}: read the connector's state before anything else")
+        case _:
+            return ConnectRefused(sentence)
 
 
 def _path(name: str, rest: str = "") -> str:
