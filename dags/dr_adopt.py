@@ -1,0 +1,22 @@
+"""Adoption. What it does, and what to do when it stops, stands in the runbook of the same name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow.sdk import DAG
+
+from kafka_dr_airflow.declared import declared
+from kafka_dr_airflow.operators.adopt import AdoptOperator
+
+with DAG(
+    dag_id="dr_adopt",
+    dag_display_name="DR: adopt",
+    description="Takes a protection group under the DR register and fences its standby.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule=None,
+    catchup=False,
+    tags=["kafka-dr", "set-up"],
+    params={"protection_group": declared().group_param()},
+) as dag:
+    AdoptOperator()

@@ -1,0 +1,74 @@
+"""The planned failover. What it does, and what to do when it stops, stands in the runbook of the same name."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from airflow.sdk import DAG, Param, chain
+
+from kafka_dr_airflow.declared import declared
+from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
+from kafka_dr_airflow.operators.roll_back import RollBackOperator
+from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
+
+# Behind the point of no return a run can only go forward, so its steps are tried again before a person is called.
+FORWARD = {"retries": 3, "retry_delay": timedelta(seconds=5)}
+
+# No dagrun_timeout: Airflow would mark the pending tasks skipped, roll_back among them. No max_active_runs: what keeps
+# two runs apart is the claim in the DR register, for each protection group.
+with DAG(
+    dag_id="dr_planned_failover",
+    dag_display_name="DR: planned failover",
+    description="Moves a protection group to its standby, with proof at every step.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule=None,
+    catchup=False,
+    tags=["kafka-dr", "moves traffic"],
+    params={
+        "protection_group": declared().group_param(),
+        "source": declared().cluster_param(
+            title="From",
+            description="The cluster that applications write to now; the run stops if the register names another.",
+            default="the active cluster",
+        ),
+        "target": declared().cluster_param(
+            title="To", description="The cluster that applications are moved to.", default="its standby"
+        ),
+        "dry_run": Param(
+            False,
+            type="boolean",
+            title="Dry run",
+            description="Runs every check and shows what each step would do. Changes nothing and asks nobody.",
+        ),
+        "reason": Param(
+            type="string",
+            minLength=3,
+            maxLength=500,
+            title="Reason",
+            description="Why now. Shown to the approvers and kept with the evidence.",
+        ),
+    },
+) as dag:
+    preflight = FailoverStepOperator(step="preflight")
+    approval = ManualApprovalSensor()
+    claim = FailoverStepOperator(step="claim")
+    fence_source = FailoverStepOperator(step="fence_source")
+    drain = FailoverStepOperator(step="drain")
+    stop_flow = FailoverStepOperator(step="stop_flow")
+    cut_over_groups = FailoverStepOperator(step="cut_over_groups")
+    # The point of no return lies inside this step: tried once more, since it may have been passed when it failed.
+    open_target = FailoverStepOperator(step="open_target", retries=1, retry_delay=timedelta(seconds=1))
+    flip_route = FailoverStepOperator(step="flip_route", **FORWARD)
+    verify = FailoverStepOperator(step="verify", **FORWARD)
+    protect = FailoverStepOperator(step="protect", **FORWARD)
+    report = FailoverStepOperator(step="report", **FORWARD)
+    roll_back = RollBackOperator(retries=5, retry_delay=timedelta(seconds=5))
+
+    # Nothing is claimed, let alone changed, before somebody has approved it.
+    chain(preflight, approval, claim)
+    # Each step rests on what the one before it has proven: never open before the groups are cut over, never cut them
+    # over while the flow can still write, never flip the route to a cluster that refuses writes.
+    chain(claim, fence_source, drain, stop_flow, cut_over_groups, open_target, flip_route, verify, protect, report)
+    # Runs when one of these has failed, and only these: before them nothing is changed, behind them nothing is undone.
+    [claim, fence_source, drain, stop_flow, cut_over_groups, open_target] >> roll_back

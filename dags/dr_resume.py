@@ -1,0 +1,47 @@
+"""Ending a run that died. What it does, and when, stands in the runbook of the same name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow.sdk import DAG, Param
+
+from kafka_dr_airflow.declared import declared
+from kafka_dr_airflow.operators.resume import ResumeOperator
+
+with DAG(
+    dag_id="dr_resume",
+    dag_display_name="DR: resume",
+    description="Finishes or abandons a run that died, from the DR register alone.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule=None,
+    catchup=False,
+    tags=["kafka-dr", "moves traffic"],
+    params={
+        "protection_group": declared().group_param(),
+        "decision": Param(
+            type="string",
+            enum=["finish", "abandon"],
+            values_display={
+                "finish": "Finish: go on to the target",
+                "abandon": "Abandon: go back to the source (only before the point of no return)",
+            },
+            title="Decision",
+            description="What is to become of the run that holds the group.",
+        ),
+        "run": Param(
+            None,
+            type=["null", "string"],
+            title="Run",
+            description="The run that died, to be sure that no other one is meant. Left open: the one that holds it.",
+        ),
+        "reason": Param(
+            type="string",
+            minLength=3,
+            maxLength=500,
+            title="Reason",
+            description="How it is known that the run is dead. Kept with the evidence.",
+        ),
+    },
+) as dag:
+    ResumeOperator()

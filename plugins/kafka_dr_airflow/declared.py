@@ -1,0 +1,76 @@
+"""What the topology declares, as far as trigger forms need it: read once, and never a reason for a DAG not to load."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from airflow.sdk import Param
+
+from kafka_dr.errors import KafkaDrError, Refused
+from kafka_dr.topology import Topology, load
+
+_TOPOLOGY = "KAFKA_DR_TOPOLOGY"
+_UNREADABLE = "The topology cannot be read, so no choices are offered here; the first task says what is wrong with it."
+
+
+def read_topology(environ: Mapping[str, str]) -> Topology:
+    """Read the declared world from the file that the environment names.
+
+    :raises Refused: it names none
+    :raises TopologyError: carrying everything that is wrong with the file
+    """
+    if not (path := environ.get(_TOPOLOGY)):
+        raise Refused(f"{_TOPOLOGY} is not set: it names the topology file, for instance include/topology.yaml")
+    return load(Path(path), environ)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The names that a trigger form offers.
+
+    :param readable: whether the topology could be read; without it the form takes free text
+    """
+
+    groups: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()
+    readable: bool = False
+
+    def group_param(self) -> Param:
+        """Return the parameter that chooses a protection group; chosen already where there is only one."""
+        description = "What moves together: topics, consumer groups, transactional ids, applications and the route."
+        if not self.readable:
+            return Param(type="string", minLength=1, title="Protection group", description=_UNREADABLE)
+        chosen = {"default": self.groups[0]} if len(self.groups) == 1 else {}
+        return Param(**chosen, type="string", enum=list(self.groups), title="Protection group", description=description)
+
+    def cluster_param(self, *, title: str, description: str, default: str) -> Param:
+        """Return a parameter that chooses a cluster, or leaves the choice to the DR register.
+
+        :param default: what leaving it open means, as the form shows it
+        """
+        if not self.readable:
+            free = f"{description} Empty: {default}. {_UNREADABLE}"
+            return Param(None, type=["null", "string"], title=title, description=free)
+        labels = {"null": default} | {name: name for name in self.clusters}
+        return Param(
+            None,
+            type=["null", "string"],
+            enum=[None, *self.clusters],
+            values_display=labels,
+            title=title,
+            description=f"{description} Left open: {default}.",
+        )
+
+
+@cache
+def declared() -> Declared:
+    """Read the topology of this process's environment, once."""
+    try:
+        topology = read_topology(os.environ)
+    except KafkaDrError:
+        return Declared()
+    return Declared(tuple(sorted(topology.protection_groups)), tuple(sorted(topology.clusters)), readable=True)

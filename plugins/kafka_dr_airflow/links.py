@@ -1,0 +1,39 @@
+"""Buttons on a task's page."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from airflow.sdk import BaseOperatorLink
+from airflow.sdk.configuration import conf
+
+#: Where the plugin serves evidence, below Airflow's own address.
+EVIDENCE_PREFIX = "/kafka-dr"
+
+
+def evidence_url(group: str, run: str) -> str:
+    """Return the page that shows what a run saw."""
+    return f"{EVIDENCE_PREFIX}/evidence/{quote(group, safe='')}/{quote(run, safe='')}"
+
+
+def trigger_url(dag_id: str) -> str:
+    """Return the page with a DAG's trigger button."""
+    base = conf.get("api", "base_url", fallback="") or ""
+    return f"{base.rstrip('/')}/dags/{dag_id}"
+
+
+class EvidenceLink(BaseOperatorLink):
+    """Leads to what the task's run saw and proved."""
+
+    name = "Evidence"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """Return the page of the run that the task belongs to.
+
+        Airflow calls this in the task's own process when the task has ended, with the task instance as the key.
+        """
+        group = getattr(operator, "protection_group", None) or ti_key.get_template_context()["params"].get(
+            "protection_group"
+        )
+        return evidence_url(group, ti_key.run_id) if group else ""

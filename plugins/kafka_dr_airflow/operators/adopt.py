@@ -1,0 +1,28 @@
+"""Taking a protection group under the DR register."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import BaseOperator
+
+from kafka_dr_airflow.links import EvidenceLink
+from kafka_dr_airflow.operators.failover_step import HANGING
+from kafka_dr_airflow.operators.record import Receipt, perform
+
+
+class AdoptOperator(BaseOperator):
+    """Writes the first record of a group and fences its standby; completes an adoption that was interrupted."""
+
+    ui_color = "#dfeedd"
+    operator_extra_links = (EvidenceLink(),)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"task_id": "adopt", "retries": 0, "execution_timeout": HANGING, **kwargs})
+
+    def execute(self, context: Any) -> Receipt:
+        """Adopt the group that the run's parameters name."""
+        from kafka_dr.failover import adopt
+
+        group, run = context["params"]["protection_group"], context["run_id"]
+        return perform(self.log, lambda world: adopt(group, world, run))

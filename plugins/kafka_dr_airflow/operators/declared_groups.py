@@ -1,0 +1,25 @@
+"""The protection groups of the topology, at run time."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import BaseOperator
+
+from kafka_dr_airflow.declared import read_topology
+from kafka_dr_airflow.operators.record import plain_errors
+
+
+class DeclaredGroupsOperator(BaseOperator):
+    """Names each protection group, for the tasks that are mapped over them; lists every mistake of the topology."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        defaults = {"task_id": "protection_groups", "retries": 0, "execution_timeout": timedelta(minutes=1)}
+        super().__init__(**{**defaults, **kwargs})
+
+    def execute(self, context: Any) -> list[str]:
+        """Return the names, sorted."""
+        with plain_errors():
+            return sorted(read_topology(os.environ).protection_groups)

@@ -1,0 +1,43 @@
+"""One step of a verb is one task."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import BaseOperator
+
+from kafka_dr_airflow.links import EvidenceLink
+from kafka_dr_airflow.operators.record import Receipt, perform, run_request
+
+#: A failover waits behind nothing else that Airflow does: these tasks go first, whatever hangs on them.
+URGENT = {"priority_weight": 1000, "weight_rule": "absolute"}
+#: Each wait inside a step has its own deadline, from the topology. This one only ends what hangs in spite of that.
+HANGING = timedelta(minutes=15)
+
+
+class FailoverStepOperator(BaseOperator):
+    """Runs one step: its check, its act, its proof. What was asked for is read from the run's parameters.
+
+    A step waits for the world by itself, as long as the topology allows, so Airflow retries nothing by default: up to
+    the point of no return a failed step is rolled back, and each second until then is a second without writes. Steps
+    behind it can only go forward; there ``retries`` belongs in the DAG. A refusal is never retried.
+
+    :param step: the step's name, which is the task's id too
+    :param verb: which procedure the step is part of
+    """
+
+    ui_color = "#dbe8f4"
+    operator_extra_links = (EvidenceLink(),)
+
+    def __init__(self, *, step: str, verb: str = "planned_failover", **kwargs: Any) -> None:
+        super().__init__(**{"task_id": step, "retries": 0, "execution_timeout": HANGING, **URGENT, **kwargs})
+        self.step = step
+        self.verb = verb
+
+    def execute(self, context: Any) -> Receipt:
+        """Run the step and say where its evidence is."""
+        from kafka_dr.failover import StepName, run_step
+
+        request = run_request(context, self.verb)
+        return perform(self.log, lambda world: run_step(StepName(self.step), request, world))

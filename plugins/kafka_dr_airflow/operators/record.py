@@ -1,0 +1,80 @@
+"""How a task shows what a step saw: its record in the log, a receipt in XCom, one sentence when it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
+
+if TYPE_CHECKING:
+    from kafka_dr.failover import RunRequest, StepRecord, World
+
+
+class Receipt(TypedDict):
+    """What XCom keeps of a step: where its evidence is. No step reads it; each looks at the world itself."""
+
+    outcome: str
+    evidence: str
+    evidence_sha256: str
+
+
+def run_request(context: Any, verb: str) -> RunRequest:
+    """Read what was asked for from a run's parameters.
+
+    :param context: Airflow's task context
+    :param verb: which procedure the run follows
+    """
+    from kafka_dr.failover import RunRequest
+
+    params = context["params"]
+    return RunRequest(
+        verb=verb,
+        protection_group=params["protection_group"],
+        source=params.get("source") or None,
+        target=params.get("target") or None,
+        run=context["run_id"],
+        dry_run=bool(params.get("dry_run", False)),
+        reason=params.get("reason") or "",
+    )
+
+
+def perform(log: Any, action: Callable[[World], StepRecord]) -> Receipt:
+    """Do something in the world that leaves a record, and show the record whether it went well or not.
+
+    :param log: the task's logger
+    :raises AirflowFailException: it was refused; trying again changes nothing
+    :raises AirflowException: it failed or its outcome is unknown; trying again may help, where retries are allowed
+    """
+    from kafka_dr.failover import StepFailed
+    from kafka_dr_airflow.world import open_world
+
+    with plain_errors(), open_world() as world:
+        try:
+            record = action(world)
+        except StepFailed as failure:
+            show(log, failure.record)
+            final = failure.record.outcome == "refused"
+            raise (AirflowFailException if final else AirflowException)(str(failure)) from None
+    show(log, record)
+    return Receipt(outcome=record.outcome, evidence=record.evidence, evidence_sha256=record.evidence_sha256)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn our errors into Airflow's: the sentence stays, and what may succeed later stays open to retries."""
+    try:
+        yield
+    except (TryAgain, OutcomeUnknown) as error:
+        raise AirflowException(str(error)) from None
+    except KafkaDrError as error:
+        raise AirflowFailException(str(error)) from None
+
+
+def show(log: Any, record: StepRecord) -> None:
+    """Write a record to the task log, a line at a time."""
+    for line in record.summary().splitlines():
+        log.info("%s", line)

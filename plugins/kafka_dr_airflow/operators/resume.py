@@ -1,0 +1,35 @@
+"""Ending a run that died, from the register and its journal alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import BaseOperator
+
+from kafka_dr_airflow.links import EvidenceLink
+from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
+from kafka_dr_airflow.operators.record import Receipt, perform
+
+
+class ResumeOperator(BaseOperator):
+    """Finishes or abandons the run that holds a group; needs nothing that the dead run left in Airflow."""
+
+    ui_color = "#f6e3c5"
+    operator_extra_links = (EvidenceLink(),)
+
+    def __init__(self, **kwargs: Any) -> None:
+        defaults = {"task_id": "resume", "retries": 0, "execution_timeout": HANGING}
+        super().__init__(**{**defaults, **URGENT, **kwargs})
+
+    def execute(self, context: Any) -> Receipt:
+        """Carry out the decision that the run's parameters state."""
+        from kafka_dr.failover import ResumeRequest, resume
+
+        params = context["params"]
+        request = ResumeRequest(
+            protection_group=params["protection_group"],
+            decision=params["decision"],
+            run=params.get("run") or None,
+            reason=params["reason"],
+        )
+        return perform(self.log, lambda world: resume(request, world))

@@ -1,0 +1,37 @@
+"""Undoing a run that failed before its point of no return."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import BaseOperator, TriggerRule
+
+from kafka_dr_airflow.links import EvidenceLink
+from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
+from kafka_dr_airflow.operators.record import Receipt, perform, run_request
+
+
+class RollBackOperator(BaseOperator):
+    """Runs as soon as one of the steps upstream of it has failed, and decides by reading the DR register.
+
+    That a task failed says nothing about how far the run came: the register does. Where nothing was claimed, or the
+    run is past the point of no return, this changes nothing and says so. It is tried again, since a source that is
+    shut for nothing is an outage.
+
+    :param verb: which procedure is rolled back
+    """
+
+    ui_color = "#f6e3c5"
+    operator_extra_links = (EvidenceLink(),)
+
+    def __init__(self, *, verb: str = "planned_failover", **kwargs: Any) -> None:
+        defaults = {"task_id": "roll_back", "trigger_rule": TriggerRule.ONE_FAILED, "execution_timeout": HANGING}
+        super().__init__(**{**defaults, **URGENT, **kwargs})
+        self.verb = verb
+
+    def execute(self, context: Any) -> Receipt:
+        """Roll back what the register says was begun."""
+        from kafka_dr.failover import roll_back
+
+        request = run_request(context, self.verb)
+        return perform(self.log, lambda world: roll_back(request, world))

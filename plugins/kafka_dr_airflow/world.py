@@ -1,0 +1,53 @@
+"""The world of a task: the declared clusters, reached through Airflow's connections."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import ObjectStoragePath
+
+from kafka_dr.clock import SystemClock
+from kafka_dr.clusters import ClientSettings
+from kafka_dr.failover import World
+from kafka_dr.replication import ConnectEndpoint
+from kafka_dr_airflow.declared import read_topology
+from kafka_dr_airflow.hooks.connect import ConnectHook
+from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
+
+
+def open_world(environ: Mapping[str, str] = os.environ) -> World:
+    """Build the world from the topology and Airflow's connections; use it in a ``with``, which lets its clients go.
+
+    Nothing is connected to before it is asked for.
+
+    :raises Refused: no topology is named
+    :raises TopologyError: carrying everything that is wrong with the topology
+    """
+    topology = read_topology(environ)
+    return World(
+        topology,
+        settings_of=_settings_of,
+        connect_of=_connect_of,
+        evidence_root=evidence_root(topology.evidence.root),
+        clock=SystemClock(),
+    )
+
+
+def evidence_root(root: str) -> Any:
+    """Return the evidence root as a path object: a plain path on this machine, else one of Airflow's object storage.
+
+    On a file system "create, unless it exists" is one atomic call; object storage has its own ways.
+    """
+    local = root.removeprefix("file://")
+    return Path(local) if local.startswith("/") else ObjectStoragePath(root)
+
+
+def _settings_of(connection_id: str) -> ClientSettings:
+    return KafkaClusterHook(connection_id).settings()
+
+
+def _connect_of(connection_id: str) -> ConnectEndpoint:
+    return ConnectHook(connection_id).endpoint()
