@@ -68,7 +68,8 @@ def behind(log: Iterable[Held]) -> list[RecordId]:
 
 def _superfluous(observation: Observation) -> tuple[list[tuple[str, RecordId]], list[tuple[str, RecordId]]]:
     written = {write.record: write.cluster for write in observation.writes}
-    duplicated, looped = [], []
+    duplicated: list[tuple[str, RecordId]] = []
+    looped: list[tuple[str, RecordId]] = []
     for cluster, logs in observation.logs.items():
         for record, copies in _copies(logs).items():
             allowed = (record in written) + observation.attempts.get(record, 0)
