@@ -1,0 +1,25 @@
+"""What each step saw, kept so that it can be trusted and read a year later."""
+
+from __future__ import annotations
+
+from kafka_dr.evidence.bundle import Bundle, EvidenceChanged, FileDigest, Verification
+from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
+from kafka_dr.evidence.place import Place
+from kafka_dr.evidence.secrets import SecretInEvidence
+from kafka_dr.evidence.store import EvidenceRef, EvidenceStore, EvidenceUnwritable, UnusableName
+
+__all__ = [
+    "EvidenceStore",
+    "EvidenceRef",
+    "Bundle",
+    "Verification",
+    "FileDigest",
+    "Place",
+    "canonical",
+    "digest",
+    "EvidenceChanged",
+    "EvidenceUnwritable",
+    "NotCanonical",
+    "SecretInEvidence",
+    "UnusableName",
+]

@@ -1,0 +1,157 @@
+"""A sealed run: which files belong to it, with which content, and what is no longer so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.evidence.canonical import digest, plain
+
+SCHEMA_VERSION = 1
+
+
+class EvidenceChanged(NeedsPerson):
+    """Evidence that was sealed is not what it was. It proves nothing until somebody finds out why."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FileDigest:
+    """A file of a bundle, and its content in one number."""
+
+    name: str
+    sha256: str
+    size: int
+
+    @classmethod
+    def of(cls, name: str, data: bytes) -> FileDigest:
+        """Return the digest of some content."""
+        return cls(name, hashlib.sha256(data).hexdigest(), len(data))
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Everything that a seal covers."""
+
+    group: str
+    run: str
+    sealed_at: datetime
+    files: tuple[FileDigest, ...]
+
+    @property
+    def digest(self) -> str:
+        """The digest of the manifest itself: whoever keeps it elsewhere can tell a replaced manifest."""
+        return digest(self._facts())
+
+    def _facts(self) -> dict[str, object]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "group": self.group,
+            "run": self.run,
+            "sealed_at": self.sealed_at,
+            "files": self.files,
+        }
+
+    def to_json(self) -> dict[str, object]:
+        """Return what is stored."""
+        return {**self._facts(), "digest": self.digest}
+
+    @classmethod
+    def from_json(cls, stored: object) -> Manifest:
+        """Return the manifest that was stored.
+
+        :raises ValueError: when it is not exactly what :meth:`to_json` returned, its own digest included
+        """
+        if not isinstance(stored, dict) or stored.get("schema_version") != SCHEMA_VERSION:
+            raise ValueError(f"expected an object with schema_version {SCHEMA_VERSION}")
+        try:
+            manifest = cls(
+                group=str(stored["group"]),
+                run=str(stored["run"]),
+                sealed_at=datetime.fromisoformat(str(stored["sealed_at"])),
+                files=tuple(FileDigest(str(f["name"]), str(f["sha256"]), int(f["size"])) for f in stored["files"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"a part is missing or of the wrong type: {error}") from error
+        if plain(manifest.to_json()) != stored:
+            raise ValueError("its digest is not that of its content")
+        return manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A seal of a run.
+
+    :param path: the run's folder, below the evidence root
+    :param page: the file to read
+    :param manifest: the file to verify with
+    :param digest: the manifest's digest
+    """
+
+    group: str
+    run: str
+    path: str
+    page: str
+    manifest: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What differs between a seal and what is stored. Files added after the seal are named, and covered by none."""
+
+    changed: tuple[str, ...]
+    missing: tuple[str, ...]
+    added: tuple[str, ...]
+
+    @property
+    def intact(self) -> bool:
+        """Whether every sealed file is what it was."""
+        return not self.changed and not self.missing
+
+    def __str__(self) -> str:
+        parts = [
+            f"{word}: {', '.join(names)}"
+            for word, names in (("changed", self.changed), ("missing", self.missing), ("added", self.added))
+            if names
+        ]
+        return "; ".join(parts) + "." if parts else "every file is what it was."
+
+
+def seal_names(number: int) -> tuple[str, str]:
+    """Return the names of the page and the manifest of the nth seal of a run."""
+    middle = "" if number == 1 else f".{number}"
+    return f"report{middle}.html", f"manifest{middle}.json"
+
+
+def seal_number(name: str) -> int | None:
+    """Return which seal a manifest is by its name, or None for any other file."""
+    found = re.fullmatch(r"manifest(?:\.([1-9][0-9]*))?\.json", name)
+    return int(found[1] or 1) if found else None
+
+
+def compare(bundle: Bundle, stored: Mapping[str, bytes]) -> Verification:
+    """Judge the stored files of a run by one of its seals.
+
+    :param stored: content by name
+    """
+    if bundle.manifest not in stored:
+        return Verification(changed=(), missing=(bundle.manifest,), added=())
+    try:
+        manifest = Manifest.from_json(json.loads(stored[bundle.manifest]))
+    except ValueError:
+        return Verification(changed=(bundle.manifest,), missing=(), added=())
+    if (manifest.digest, manifest.group, manifest.run) != (bundle.digest, bundle.group, bundle.run):
+        return Verification(changed=(bundle.manifest,), missing=(), added=())
+    sealed = {file.name: file for file in manifest.files}
+    return Verification(
+        changed=tuple(
+            name for name, file in sealed.items() if name in stored and FileDigest.of(name, stored[name]) != file
+        ),
+        missing=tuple(name for name in sealed if name not in stored),
+        added=tuple(sorted(stored.keys() - sealed.keys() - {bundle.manifest})),
+    )

@@ -1,0 +1,45 @@
+"""The page that an auditor reads: one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files as resources
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from kafka_dr.evidence.bundle import FileDigest
+from kafka_dr.evidence.story import Story, tone_of
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["tone"] = tone_of
+    environment.filters["clock"] = _clock
+    environment.filters["seconds"] = _seconds
+    text = resources("kafka_dr.evidence").joinpath("page.html.j2").read_text(encoding="utf-8")
+    return environment.from_string(text)
+
+
+def render_page(story: Story, *, files: Iterable[FileDigest], sealed_at: datetime) -> str:
+    """Return the page of a run.
+
+    :param files: what the seal covers besides the page
+    :param sealed_at: aware
+    """
+    stamp = sealed_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return _template().render(story=story, files=tuple(files), sealed_at=stamp)
+
+
+def _clock(stamp: str) -> str:
+    """Return the time of a stamp, to the millisecond; a stamp that is none is shown as it is."""
+    try:
+        return datetime.fromisoformat(stamp).astimezone(UTC).isoformat(sep=" ", timespec="milliseconds")[:23]
+    except ValueError:
+        return stamp
+
+
+def _seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:,.2f}"

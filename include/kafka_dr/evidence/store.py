@@ -1,0 +1,224 @@
+"""Evidence of runs: one JSON file for each attempt of each step, written once and never again.
+
+``runs/<group>/<run>/<nn>-<step>.<attempt>.json`` below the root, and, once sealed, ``report.html`` and
+``manifest.json`` beside them. A run that goes on after it was sealed is sealed again under the next number; each seal
+covers the ones before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import IO, Any
+
+from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.evidence.bundle import (
+    Bundle,
+    EvidenceChanged,
+    FileDigest,
+    Manifest,
+    Verification,
+    compare,
+    seal_names,
+    seal_number,
+)
+from kafka_dr.evidence.canonical import plain, readable
+from kafka_dr.evidence.page import render_page
+from kafka_dr.evidence.place import Place
+from kafka_dr.evidence.secrets import refuse_secrets
+from kafka_dr.evidence.story import tell
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]{0,249}")
+_MOST_ATTEMPTS = 10_000
+
+
+class EvidenceUnwritable(TryAgain):
+    """The evidence could not be stored. An unfinished file may be there; it is never read as a good one."""
+
+
+class UnusableName(Refused):
+    """A group, run or step has a name that cannot be part of a path. Nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRef:
+    """A piece of evidence, bound to its content.
+
+    :param path: below the evidence root
+    :param sha256: of the file's bytes, in hex
+    :param attempt: which attempt of the step this is, from 1
+    """
+
+    path: str
+    sha256: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceStore:
+    """Where evidence is written, sealed and verified.
+
+    :param root: a path object; only its maker knows what kind of storage it is
+    :param clock: what seals are stamped with
+    """
+
+    root: Place
+    clock: Clock = field(default_factory=SystemClock)
+
+    def write(self, group: str, run: str, number: int, step: str, payload: Mapping[str, object]) -> EvidenceRef:
+        """Store what a step saw, as the next attempt that is free.
+
+        :param number: the step's place in its verb
+        :param payload: what to store; ``attempt`` is filled in unless it is given
+        :raises SecretInEvidence: when it holds a secret; nothing was written
+        :raises NotCanonical: when it has no canonical form; nothing was written
+        :raises EvidenceUnwritable: when the storage fails
+        """
+        content = plain(payload)
+        refuse_secrets(content)
+        folder = self._folder(group, run)
+        stem = f"{number:02d}-{_usable(step, 'step')}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for attempt in range(1, _MOST_ATTEMPTS):
+                data = readable({"attempt": attempt, **dict(payload)}).encode("utf-8")
+                name = f"{stem}.{attempt}.json"
+                with suppress(FileExistsError):
+                    _create(folder.joinpath(name), data)
+                    return EvidenceRef(f"runs/{group}/{run}/{name}", hashlib.sha256(data).hexdigest(), attempt)
+        except OSError as error:
+            raise self._unwritable(folder, error) from error
+        raise EvidenceUnwritable(f"Step {step} of run {run} has {_MOST_ATTEMPTS} attempts in {folder}: end this run.")
+
+    def newest(self, group: str, run: str, step: str) -> dict[str, Any] | None:
+        """Return the newest attempt of a step, or None if there is none.
+
+        :raises EvidenceChanged: when it is there and cannot be read
+        """
+        folder = self._folder(group, run)
+        found = [name for name in _names(folder) if name.endswith(".json") and name.split(".")[0][3:] == step]
+        if not found:
+            return None
+        name = max(found, key=lambda each: int(each.split(".")[1]))
+        try:
+            return dict(json.loads(folder.joinpath(name).read_bytes()))
+        except ValueError as error:
+            raise EvidenceChanged(f"The evidence {folder.joinpath(name)} cannot be read ({error}).") from error
+
+    def seal(self, group: str, run: str) -> Bundle:
+        """Write the page and the manifest over everything that is there; sealing again without news changes nothing.
+
+        :raises EvidenceChanged: when a file that was sealed before is no longer what it was
+        :raises EvidenceUnwritable: when the storage fails
+        """
+        folder = self._folder(group, run)
+        earlier = self.bundle(group, run)
+        if earlier is not None:
+            verification = self.verify(earlier)
+            if verification.changed or verification.missing:
+                raise EvidenceChanged(f"The evidence of run {run} is not sealed again: {verification}")
+            if not verification.added:
+                return earlier
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return self._seal(group, run, folder=folder, sealed_at=self.clock.now())
+        except OSError as error:
+            raise self._unwritable(folder, error) from error
+
+    def bundle(self, group: str, run: str) -> Bundle | None:
+        """Return the newest seal of a run, or None if it was never sealed. A seal that was cut off is none.
+
+        :raises EvidenceChanged: when the newest manifest is whole but contradicts itself
+        """
+        folder = self._folder(group, run)
+        for number in sorted(filter(None, map(seal_number, _names(folder))), reverse=True):
+            page, manifest = seal_names(number)
+            try:
+                stored = json.loads(folder.joinpath(manifest).read_bytes())
+            except ValueError:
+                continue
+            try:
+                sealed = Manifest.from_json(stored)
+            except ValueError as error:
+                raise EvidenceChanged(
+                    f"The manifest {folder.joinpath(manifest)} is not what was written ({error}): the evidence of run "
+                    f"{run} proves nothing until it is restored from a copy."
+                ) from error
+            return Bundle(group, run, f"runs/{group}/{run}", page, manifest, sealed.digest)
+        return None
+
+    def verify(self, bundle: Bundle) -> Verification:
+        """Compare a sealed run with what is stored, and name every file that differs."""
+        folder = self._folder(bundle.group, bundle.run)
+        stored = {name: data for name in _names(folder) if (data := _read(folder.joinpath(name))) is not None}
+        return compare(bundle, stored)
+
+    def locate(self, path: str) -> str:
+        """Return where a path below the root really is, for a person to open."""
+        return str(self.root.joinpath(*path.split("/")))
+
+    def _seal(self, group: str, run: str, *, folder: Place, sealed_at: datetime) -> Bundle:
+        stored = {name: folder.joinpath(name).read_bytes() for name in _names(folder)}
+        number = 1
+        while stored.keys() & set(seal_names(number)):
+            number += 1
+        page, manifest = seal_names(number)
+        evidence = tuple(FileDigest.of(name, data) for name, data in sorted(stored.items()))
+        html = render_page(tell(group, run, stored), files=evidence, sealed_at=sealed_at).encode("utf-8")
+        files = tuple(sorted((*evidence, FileDigest.of(page, html))))
+        sealed = Manifest(group, run, sealed_at, files)
+        _create(folder.joinpath(page), html)
+        _create(folder.joinpath(manifest), readable(sealed.to_json()).encode("utf-8"))
+        return Bundle(group, run, f"runs/{group}/{run}", page, manifest, sealed.digest)
+
+    def _folder(self, group: str, run: str) -> Place:
+        folder: Place = self.root.joinpath("runs", _usable(group, "group"), _usable(run, "run"))
+        return folder
+
+    def _unwritable(self, folder: Place, error: OSError) -> EvidenceUnwritable:
+        return EvidenceUnwritable(
+            f"Evidence could not be written to {folder} ({error}): expected a place that this process may write, with "
+            "space; check evidence.root of the topology and run the step again."
+        )
+
+
+def _usable(name: str, what: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise UnusableName(
+            f"The {what} {name!r} cannot name a file: expected letters, digits and _.:+@=~-, a letter or digit first."
+        )
+    return name
+
+
+def _create(place: Any, data: bytes) -> None:
+    """Write a file that must not exist yet, down to the disk where there is one."""
+    with place.open("xb") as file:
+        file.write(data)
+        file.flush()
+        _sync(file)
+
+
+def _sync(file: IO[bytes]) -> None:
+    with suppress(AttributeError, ValueError, NotImplementedError):  # what an object store's file says to fileno
+        os.fsync(file.fileno())
+
+
+def _names(folder: Place) -> set[str]:
+    try:
+        return {place.name for place in folder.iterdir()}
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+
+
+def _read(place: Any) -> bytes | None:
+    try:
+        return bytes(place.read_bytes())
+    except FileNotFoundError:
+        return None

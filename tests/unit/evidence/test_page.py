@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.clock import ManualClock
+from kafka_dr.evidence import EvidenceStore
+from kafka_dr.evidence.page import render_page
+from kafka_dr.evidence.story import Story, tell
+
+SEALED = datetime(2026, 11, 20, 4, tzinfo=UTC)
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+
+
+class Outline(HTMLParser):
+    """Reads a page, fails on tags that do not match, and keeps its text and what it would load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        self.loads += [
+            value or "" for name, value in attrs if name in ("src", "srcset", "data") or name.startswith("on")
+        ]
+        self.loads += [tag] if tag in ("script", "link", "iframe", "object", "img") else []
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text.append(data)
+
+
+def read(html: str) -> str:
+    """Return a page's text, each run of blanks as one."""
+    outline = Outline()
+    outline.feed(html)
+    assert outline.open == []
+    assert outline.loads == []
+    assert "url(" not in html
+    assert "@import" not in html
+    return re.sub(r"\s+", " ", " ".join(outline.text))
+
+
+def step(outcome: str = "ok", *, second: int = 0, **more: object) -> dict[str, object]:
+    return {
+        "schema_version": 1,
+        "outcome": outcome,
+        "started_at": f"2026-11-20T03:00:{second:02}.000000Z",
+        "finished_at": f"2026-11-20T03:00:{second + 1:02}.000000Z",
+        "seconds": 1.25,
+        "checks": [],
+        "proofs": [],
+        "facts": {},
+        **more,
+    }
+
+
+GROUPS = [
+    {
+        "group": "orders-a",
+        "topic": "orders.x",
+        "partition": 0,
+        "source_offset": 7,
+        "target_offset": 9,
+        "class": "exact",
+    },
+    {
+        "group": "orders-b",
+        "topic": "orders.x",
+        "partition": 1,
+        "source_offset": 1,
+        "target_offset": 1,
+        "class": "bounded",
+    },
+]
+COMPLETE = {
+    "01-preflight.1.json": step(
+        facts={
+            "verb": "planned_failover",
+            "source": "east",
+            "target": "west",
+            "reason": "Maintenance of the east <datacenter>",
+            "objectives": {"write_outage_seconds": 5, "rto_seconds": 60, "rpo_seconds": 60},
+        },
+        checks=[{"name": "lag is low", "outcome": "ok", "detail": "3 records", "facts": {"lag": 3}}],
+    ),
+    "02-approval.1.json": step(second=1, facts={"approved_by": "alice", "decision": "approved", "digest": "abc123"}),
+    "04-fence_source.1.json": step("failed", second=2, error="A leader did not answer."),
+    "04-fence_source.2.json": step(
+        second=3, proofs=[{"name": "probe refused", "outcome": "ok", "detail": "6 of 6 leaders", "facts": {}}]
+    ),
+    "07-cut_over_groups.1.json": step(second=4, facts={"groups": GROUPS}),
+    "12-report.1.json": step(
+        second=5,
+        facts={"write_outage_seconds": 2.5, "rto_seconds": 90, "rpo_seconds": 0, "lost": 0, "redelivered": 1234},
+    ),
+}
+
+
+def told(files: dict[str, dict[str, object]]) -> Story:
+    return tell("orders", "run-1", {name: json.dumps(payload).encode() for name, payload in files.items()})
+
+
+def page(story: Story) -> str:
+    return read(render_page(story, files=(), sealed_at=SEALED))
+
+
+def test_a_complete_run_answers_every_question() -> None:
+    story = told(COMPLETE)
+    text = page(story)
+
+    assert (story.verdict, story.tone) == ("Completed", "good")
+    assert "Planned failover of orders, east → west" in text
+    assert "Run run-1 , 2026-11-20 03:00:00.000 to 2026-11-20 03:00:06.000 UTC" in text
+    assert "Maintenance of the east <datacenter>" in text
+    assert "Write outage 2.5 s promised 5 s" in text
+    assert "Delivered again 1,234" in text
+    assert "Approval alice approved 2026-11-20 03:00:02.000 abc123" in text
+    assert "4 Fence source ok 2026-11-20 03:00:03.000 1.25 2 1 of 1" in text
+    assert "probe refused 6 of 6 leaders" in text
+    assert "lag is low 3 records" in text
+    assert "orders-b orders.x 1 1 1 bounded" in text
+    assert "A leader did not answer." in text
+    assert "Sealed 2026-11-20 04:00:00 UTC." in text
+
+
+def test_a_promise_that_was_broken_does_not_look_kept() -> None:
+    tones = {figure.label: figure.tone for figure in told(COMPLETE).figures}
+
+    assert tones["Write outage"] == "good"
+    assert tones["Recovery time (RTO)"] == "bad"
+    assert tones["Lost"] == "good"
+    assert tones["Delivered again"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("files", "verdict", "tone"),
+    [
+        ({}, "Nothing was recorded", "unknown"),
+        ({"01-preflight.1.json": step()}, "Not finished: the last step recorded is preflight", "warn"),
+        ({"01-preflight.1.json": step("refused")}, "Stopped at preflight: refused", "bad"),
+        ({"02-approval.1.json": step("rejected")}, "Stopped at approval: rejected", "bad"),
+        ({"01-preflight.1.json": step("unknown")}, "Unknown at preflight: unknown", "unknown"),
+        ({"01-preflight.1.json": step("splendid")}, "Unknown at preflight: splendid", "unknown"),
+        ({"01-preflight.1.json": step(outcome=None)}, "Unknown at preflight: unknown", "unknown"),  # type: ignore[arg-type]
+        ({**COMPLETE, "12-report.2.json": step("unknown")}, "Unknown at report: unknown", "unknown"),
+        ({"04-fence_source.1.json": step("failed"), "13-roll_back.1.json": step()}, "Rolled back", "warn"),
+        ({"13-roll_back.1.json": step("failed")}, "The roll back did not finish", "bad"),
+        ({"13-roll_back.1.json": step("unknown")}, "The roll back did not finish", "bad"),
+        (
+            {"01-preflight.1.json": step(facts={"dry_run": True}), "12-report.1.json": step()},
+            "Dry run: completed",
+            "good",
+        ),
+    ],
+)
+def test_a_run_that_ended_early_says_how(files: dict[str, dict[str, object]], verdict: str, tone: str) -> None:
+    story = told(files)
+
+    assert (story.verdict, story.tone) == (verdict, tone)
+    assert verdict in page(story)
+
+
+@pytest.mark.parametrize("data", [b"", b'{"outcome": "ok"', b"\xff", b"[]", b"null"])
+def test_a_file_that_was_cut_off_is_shown_as_unreadable_and_not_as_good(data: bytes) -> None:
+    story = tell("orders", "run-1", {"01-preflight.1.json": data})
+
+    assert story.tone == "unknown"
+    assert "Unknown at preflight: unreadable" in page(story)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"checks": "none", "proofs": {"a": 1}, "facts": [1]},
+        {"checks": [1, {"name": None}], "proofs": [{}], "seconds": "long", "started_at": "yesterday"},
+        {
+            "facts": {
+                "groups": [1, {"group": "g", "topic": "t"}],
+                "objectives": 5,
+                "lost": True,
+                "approved_by": ["a", "b"],
+            }
+        },
+    ],
+)
+def test_a_payload_of_another_shape_still_makes_a_page(odd: dict[str, object]) -> None:
+    assert "Preflight" in page(told({"01-preflight.1.json": step(**odd)}))  # type: ignore[arg-type]
+
+
+def test_what_a_step_saw_cannot_become_markup() -> None:
+    attack = "<script>alert(1)</script>"
+    story = told({"01-preflight.1.json": step(attack, facts={attack: attack, "verb": attack}, error=attack)})
+
+    html = render_page(story, files=(), sealed_at=SEALED)
+
+    assert "<script" not in html
+    assert attack in read(html)
+
+
+def test_the_sealed_page_lists_every_file_with_its_digest(tmp_path: Path) -> None:
+    store = EvidenceStore(tmp_path, ManualClock(SEALED))
+    refs = [
+        store.write("orders", "run-1", number, name, step()) for number, name in ((1, "preflight"), (2, "approval"))
+    ]
+
+    bundle = store.seal("orders", "run-1")
+
+    text = read((tmp_path / bundle.path / bundle.page).read_text(encoding="utf-8"))
+    assert all(ref.sha256 in text for ref in refs)
