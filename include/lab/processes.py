@@ -1,7 +1,8 @@
 """The processes of one lab: started in a session of their own, known again by pid and start time, ended whole.
 
-Every process carries its lab and name in its environment (``KAFKA_DR_LAB_PROCESS``), and so do its children. What a
-killed parent left behind is found by that mark, so that ``down`` can promise to leave nothing.
+What a killed parent left behind is found by its session, whose number is the parent's pid, and by a mark in its
+environment (``KAFKA_DR_LAB_PROCESS``); a process that changes its title overwrites the mark, one that makes a session
+of its own leaves the parent's. So ``down`` can promise to leave nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -22,6 +24,8 @@ from lab.errors import LabError, NotReady
 from lab.layout import Home
 
 MARK = "KAFKA_DR_LAB_PROCESS"
+SAME_SECONDS = 0.05  # start times are read with this precision
+KILL_SECONDS = 10.0
 _started: dict[int, subprocess.Popen[bytes]] = {}  # kept so that a process that ends here does not stay a zombie
 
 
@@ -59,16 +63,14 @@ class Supervisor:
 
     def find(self, name: str) -> psutil.Process | None:
         """The running process of this name; ``None`` if it was never started or has ended, however it ended."""
-        try:
-            record = json.loads(self._record(name).read_text())
-            process = psutil.Process(int(record["pid"]))
-            same = abs(process.create_time() - float(record["created"])) < 0.05
-            if same and process.status() == psutil.STATUS_ZOMBIE:
-                self._reap(process.pid)
-                return None
-        except (FileNotFoundError, ValueError, KeyError, psutil.Error):
+        record = self._read(name)
+        if record is None:
             return None
-        return process if same else None
+        try:
+            process = psutil.Process(int(record["pid"]))
+            return process if _is(process, record) and _lives(process) else None
+        except psutil.Error:
+            return None
 
     def start(self, command: Command) -> psutil.Process:
         """Start a process that outlives this command; its pid and start time are on disk before this returns."""
@@ -109,7 +111,8 @@ class Supervisor:
 
         :raises LabError: something cannot be ended.
         """
-        self._end_members(name, grace_seconds=self._grace(name))
+        record = self._read(name)
+        self._end_members(name, grace_seconds=float(record["grace_seconds"]) if record else 0)
         self._record(name).unlink(missing_ok=True)
 
     def restart(self, name: str) -> psutil.Process:
@@ -117,10 +120,9 @@ class Supervisor:
 
         :raises LabError: it was never started.
         """
-        try:
-            record = json.loads(self._record(name).read_text())
-        except FileNotFoundError:
-            raise LabError(f"{name} was never started in {self._home.root}; `status` shows what was") from None
+        record = self._read(name)
+        if record is None:
+            raise LabError(f"{name} was never started in {self._home.root}; `status` shows what was")
         self.stop(name)
         return self.start(
             Command(
@@ -148,8 +150,15 @@ class Supervisor:
         process.send_signal(number)
 
     def members(self, name: str) -> list[psutil.Process]:
-        """Every living process that carries this name's mark, the children of a dead parent too."""
-        return [process for process, mark in _marked() if mark == self._mark(name)]
+        """Every living process of this name: itself, its descendants, and what a dead parent left behind."""
+        found = {process.pid: process for process, mark in _marked() if mark == self._mark(name)}
+        record = self._read(name)
+        if record is not None:
+            found |= {process.pid: process for process in _session(record)}
+        for process in list(found.values()):
+            with suppress(psutil.Error):
+                found |= {child.pid: child for child in process.children(recursive=True) if _lives(child)}
+        return list(found.values())
 
     def leftovers(self) -> list[psutil.Process]:
         """Every living process that carries this lab's mark under any name."""
@@ -187,38 +196,32 @@ class Supervisor:
     def _record(self, name: str) -> Path:
         return self._home.run / f"{name}.json"
 
-    def _grace(self, name: str) -> float:
+    def _read(self, name: str) -> dict[str, Any] | None:
         try:
-            return float(json.loads(self._record(name).read_text())["grace_seconds"])
-        except (FileNotFoundError, ValueError, KeyError):
-            return 0.0
+            record: dict[str, Any] = json.loads(self._record(name).read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+        return record
 
     def _end_members(self, name: str, *, grace_seconds: float) -> None:
-        process = self.find(name)
-        if process is not None and grace_seconds:
+        """End what carries the name; a parent first, which may end its children better than we can."""
+        before = self.members(name)
+        parent = self.find(name)
+        if parent is not None and grace_seconds:
             with suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGCONT)  # a paused process cannot end politely
-                process.terminate()
-            _gone([process], grace_seconds)
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            members = self.members(name)
-            for member in members:
-                with suppress(psutil.NoSuchProcess):
-                    member.send_signal(signal.SIGKILL if not grace_seconds else number)
-            if _gone(members, 3.0):
-                break
-        for pid in list(_started):
-            self._reap(pid)
-        left = self.members(name)
-        if left:
-            pids = ", ".join(str(each.pid) for each in left)
+                parent.send_signal(signal.SIGCONT)  # a paused process cannot end politely
+                parent.terminate()
+            _gone([parent], grace_seconds)
+        members = {process.pid: process for process in (*before, *self.members(name)) if _lives(process)}
+        for member in members.values():
+            with suppress(psutil.NoSuchProcess):
+                member.kill()
+        if not _gone(list(members.values()), KILL_SECONDS):
+            pids = ", ".join(str(pid) for pid, process in members.items() if _lives(process))
             raise LabError(f"{name} was killed and still runs (pid {pids}): end it by hand and try again")
-
-    @staticmethod
-    def _reap(pid: int) -> None:
-        child = _started.get(pid)
-        if child is not None and child.poll() is not None:
-            del _started[pid]
+        for pid, child in list(_started.items()):
+            if child.poll() is not None:
+                del _started[pid]
 
 
 def _inherited() -> dict[str, str]:
@@ -238,6 +241,23 @@ def _gone(processes: Sequence[psutil.Process], seconds: float) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+def _is(process: psutil.Process, record: Mapping[str, Any]) -> bool:
+    return abs(process.create_time() - float(record["created"])) < SAME_SECONDS
+
+
+def _session(record: Mapping[str, Any]) -> Iterator[psutil.Process]:
+    """The living processes in the session of the recorded process, unless its number now belongs to another one."""
+    leader = int(record["pid"])
+    with suppress(psutil.Error):
+        if not _is(psutil.Process(leader), record):
+            return
+    earliest = float(record["created"]) - SAME_SECONDS
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if os.getsid(process.pid) == leader and process.create_time() > earliest and _lives(process):
+                yield process
 
 
 def _lives(process: psutil.Process) -> bool:
