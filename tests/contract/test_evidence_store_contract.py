@@ -15,6 +15,7 @@ from kafka_dr.evidence import (
     Bundle,
     EvidenceChanged,
     EvidenceStore,
+    EvidenceUnfinished,
     EvidenceUnwritable,
     NotCanonical,
     Place,
@@ -78,6 +79,29 @@ def test_an_attempt_that_the_caller_counts_is_kept(store: EvidenceStore, folder:
     store.write("orders", RUN, 4, "fence_source", {"attempt": 7})
 
     assert json.loads((folder / "04-fence_source.1.json").read_bytes())["attempt"] == 7
+
+
+def test_the_newest_attempt_of_a_step_is_read_back_by_number_and_not_by_name(store: EvidenceStore) -> None:
+    for count in range(1, 12):
+        store.write("orders", RUN, 4, "drain", {"count": count})
+    store.write("orders", RUN, 5, "drain_more", {"count": 99})
+
+    newest = store.newest("orders", RUN, "drain")
+
+    assert newest == {"attempt": 11, "count": 11}
+    assert store.newest("orders", RUN, "verify") is None
+    assert store.newest("orders", "another-run", "drain") is None
+
+
+@pytest.mark.parametrize("left", ["", '{"outcome": "done"', "[]"])
+def test_an_attempt_that_was_cut_off_is_not_replaced_by_an_older_one(
+    store: EvidenceStore, folder: Path, left: str
+) -> None:
+    store.write("orders", RUN, 2, "approval", {"approved": True})
+    (folder / "02-approval.2.json").write_text(left)
+
+    with pytest.raises(EvidenceUnfinished, match=r"02-approval\.2\.json .* run approval again"):
+        store.newest("orders", RUN, "approval")
 
 
 def test_writers_at_the_same_time_each_get_their_own_attempt(store: EvidenceStore) -> None:

@@ -6,7 +6,13 @@ from kafka_dr.evidence.bundle import Bundle, EvidenceChanged, FileDigest, Verifi
 from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
 from kafka_dr.evidence.place import Place
 from kafka_dr.evidence.secrets import SecretInEvidence
-from kafka_dr.evidence.store import EvidenceRef, EvidenceStore, EvidenceUnwritable, UnusableName
+from kafka_dr.evidence.store import (
+    EvidenceRef,
+    EvidenceStore,
+    EvidenceUnfinished,
+    EvidenceUnwritable,
+    UnusableName,
+)
 
 __all__ = [
     "EvidenceStore",
@@ -18,6 +24,7 @@ __all__ = [
     "canonical",
     "digest",
     "EvidenceChanged",
+    "EvidenceUnfinished",
     "EvidenceUnwritable",
     "NotCanonical",
     "SecretInEvidence",

@@ -43,6 +43,10 @@ class EvidenceUnwritable(TryAgain):
     """The evidence could not be stored. An unfinished file may be there; it is never read as a good one."""
 
 
+class EvidenceUnfinished(TryAgain):
+    """The newest evidence of a step was cut off while it was written. It says nothing, and nothing is read instead."""
+
+
 class UnusableName(Refused):
     """A group, run or step has a name that cannot be part of a path. Nothing was written."""
 
@@ -98,19 +102,25 @@ class EvidenceStore:
         raise EvidenceUnwritable(f"Step {step} of run {run} has {_MOST_ATTEMPTS} attempts in {folder}: end this run.")
 
     def newest(self, group: str, run: str, step: str) -> dict[str, Any] | None:
-        """Return the newest attempt of a step, or None if there is none.
+        """Return what the newest attempt of a step wrote, or None if the step never wrote anything.
 
-        :raises EvidenceChanged: when it is there and cannot be read
+        :raises EvidenceUnfinished: when that file was cut off; an older one would only look like an answer
         """
         folder = self._folder(group, run)
-        found = [name for name in _names(folder) if name.endswith(".json") and name.split(".")[0][3:] == step]
-        if not found:
+        found = re.compile(rf"\d+-{re.escape(_usable(step, 'step'))}\.(\d+)\.json")
+        attempts = {int(match[1]): name for name in _names(folder) if (match := found.fullmatch(name))}
+        if not attempts:
             return None
-        name = max(found, key=lambda each: int(each.split(".")[1]))
+        name = attempts[max(attempts)]
         try:
-            return dict(json.loads(folder.joinpath(name).read_bytes()))
-        except ValueError as error:
-            raise EvidenceChanged(f"The evidence {folder.joinpath(name)} cannot be read ({error}).") from error
+            payload = json.loads(folder.joinpath(name).read_bytes())
+        except (OSError, ValueError) as error:
+            raise EvidenceUnfinished(
+                f"The evidence {name} of run {run} cannot be read ({error}): its writer was cut off, run {step} again."
+            ) from error
+        if not isinstance(payload, dict):
+            raise EvidenceUnfinished(f"The evidence {name} of run {run} holds no object: run {step} again.")
+        return payload
 
     def seal(self, group: str, run: str) -> Bundle:
         """Write the page and the manifest over everything that is there; sealing again without news changes nothing.

@@ -15,11 +15,9 @@ from typing import Any, Literal
 Tone = Literal["good", "warn", "bad", "unknown"]
 
 _TONES: dict[str, Tone] = {
-    **dict.fromkeys(("ok", "done", "already_done", "passed", "green", "succeeded", "success", "approved"), "good"),
-    **dict.fromkeys(("exact", "stable", "on_time"), "good"),
-    **dict.fromkeys(("warning", "skipped", "rolled_back", "bounded", "not_yet_seen", "pending", "dry_run"), "warn"),
-    **dict.fromkeys(("failed", "error", "refused", "rejected", "blocked", "expired", "superseded", "red"), "bad"),
-    **dict.fromkeys(("lost", "late", "duplicated", "reordered", "looped"), "bad"),
+    **dict.fromkeys(("ok", "done", "passed", "approved", "exact"), "good"),
+    **dict.fromkeys(("would_do", "bounded"), "warn"),
+    **dict.fromkeys(("failed", "refused", "rejected"), "bad"),
 }
 _FILE = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
 _FIGURES = (
@@ -69,7 +67,8 @@ class Attempt:
     checks: tuple[Finding, ...] = ()
     proofs: tuple[Finding, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
-    error: str = ""
+    detail: str = ""
+    intent: tuple[str, ...] = ()
 
     @property
     def tone(self) -> Tone:
@@ -107,11 +106,12 @@ class Decision:
     at: str
     digest: str
     reason: str
+    counted: bool
 
     @property
     def tone(self) -> Tone:
         """How it looks."""
-        return tone_of(self.said)
+        return tone_of(self.said) if self.counted else "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,8 @@ def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
     latest = {(each.number, each.step): each for each in attempts}
     steps = tuple(latest.values())
     facts = _merged(steps)
-    verdict, tone = _verdict(steps, dry_run=facts.get("dry_run") is True)
+    decisions = tuple(_decisions(attempts))
+    verdict, tone = _verdict(steps, decisions)
     return Story(
         group=group,
         run=run,
@@ -153,7 +154,7 @@ def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
         finished_at=max((each.finished_at for each in attempts if each.finished_at), default=""),
         reason=_text(facts.get("reason")),
         figures=tuple(_figures(facts)),
-        decisions=tuple(_decisions(steps)),
+        decisions=decisions,
         steps=steps,
         earlier=tuple(each for each in attempts if each not in steps),
         offsets=_offsets(facts),
@@ -170,9 +171,11 @@ def _attempt(name: str, data: bytes, *, number: int, step: str, attempt: int) ->
     try:
         said = json.loads(data)
     except ValueError as error:
-        return Attempt(number, step, attempt, name, error=f"This file cannot be read: {error}. Its writer was cut off.")
+        return Attempt(
+            number, step, attempt, name, detail=f"This file cannot be read: {error}. Its writer was cut off."
+        )
     if not isinstance(said, dict):
-        return Attempt(number, step, attempt, name, error="This file holds no object.")
+        return Attempt(number, step, attempt, name, detail="This file holds no object.")
     facts = said.get("facts")
     seconds = said.get("seconds")
     return Attempt(
@@ -187,7 +190,8 @@ def _attempt(name: str, data: bytes, *, number: int, step: str, attempt: int) ->
         checks=_findings(said.get("checks")),
         proofs=_findings(said.get("proofs")),
         facts=facts if isinstance(facts, dict) else {},
-        error=_text(said.get("error")),
+        detail=_text(said.get("detail")),
+        intent=tuple(map(_text, intent)) if isinstance(intent := said.get("intent"), list) else (),
     )
 
 
@@ -207,26 +211,35 @@ def _findings(rows: object) -> tuple[Finding, ...]:
 
 
 def _merged(steps: Iterable[Attempt]) -> dict[str, Any]:
-    """Return the facts of all steps; what a later step says replaces what an earlier one said."""
-    return {key: value for step in steps for key, value in step.facts.items() if value is not None}
+    """Return the facts of all steps, those decided on among them; a later step replaces what an earlier one said."""
+    merged: dict[str, Any] = {}
+    for step in steps:
+        decided = step.facts.get("decision")
+        for facts in (decided if isinstance(decided, dict) else {}, step.facts):
+            merged |= {key: value for key, value in facts.items() if value is not None}
+    return merged
 
 
-def _verdict(steps: Sequence[Attempt], *, dry_run: bool) -> tuple[str, Tone]:
+def _verdict(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[str, Tone]:
     if not steps:
         return "Nothing was recorded", "unknown"
-    verdict, tone = _ending(steps)
-    return (f"Dry run: {verdict[0].lower()}{verdict[1:]}", tone) if dry_run else (verdict, tone)
+    dry = any(step.outcome == "would_do" for step in steps)
+    verdict, tone = _ending(steps, decisions)
+    return (f"Dry run: {verdict[0].lower()}{verdict[1:]}", tone) if dry else (verdict, tone)
 
 
-def _ending(steps: Sequence[Attempt]) -> tuple[str, Tone]:
+def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[str, Tone]:
     back = next((each for each in steps if each.step == "roll_back"), None)
     if back is not None:
-        done = back.tone in ("good", "warn")
-        return ("Rolled back", "warn") if done else ("The roll back did not finish", "bad")
-    for tone, word in (("bad", "Stopped at"), ("unknown", "Unknown at")):
-        for step in steps:
-            if step.tone == tone:
-                return f"{word} {step.title.lower()}: {step.outcome.replace('_', ' ')}", tone
+        return ("Rolled back", "warn") if back.tone == "good" else ("The roll back did not finish", "bad")
+    for step in steps:
+        if step.tone == "bad":
+            return f"Stopped at {step.title.lower()}: {step.outcome}", "bad"
+    for step in steps:
+        if step.tone == "unknown":
+            return f"Unknown at {step.title.lower()}: {step.outcome}", "unknown"
+    if decisions and decisions[-1].said == "rejected":
+        return f"Rejected by {decisions[-1].who}: nothing was changed", "warn"
     if steps[-1].step == "report":
         return "Completed", "good"
     return f"Not finished: the last step recorded is {steps[-1].title.lower()}", "warn"
@@ -253,20 +266,24 @@ def _figures(facts: Mapping[str, Any]) -> Iterable[Figure]:
         yield Figure(label, _number(value, unit), f"promised {_number(limit, unit)}" if limit is not None else "", kept)
 
 
-def _decisions(steps: Iterable[Attempt]) -> Iterable[Decision]:
-    for step in steps:
-        facts = step.facts
-        who = facts.get("approved_by") or facts.get("responder") or facts.get("rejected_by")
-        if who is None and step.step != "approval":
-            continue
-        yield Decision(
-            step=step.title,
-            who=", ".join(map(str, who)) if isinstance(who, list) else _text(who) or "nobody",
-            said=_text(facts.get("decision")) or step.outcome,
-            at=_text(facts.get("approved_at") or facts.get("responded_at")) or step.finished_at,
-            digest=_text(facts.get("digest") or facts.get("evidence_sha256")),
-            reason=_text(facts.get("reason")),
-        )
+def _decisions(attempts: Iterable[Attempt]) -> Iterable[Decision]:
+    """Return every answer that was kept, also one that did not count."""
+    for attempt in attempts:
+        answer = attempt.facts.get("answer")
+        if isinstance(answer, dict):
+            yield Decision(
+                step=attempt.title,
+                who=_text(answer.get("responder")) or "nobody",
+                said=_said(answer.get("approved")),
+                at=_text(answer.get("responded_at")),
+                digest=_text(answer.get("digest")),
+                reason=_text(answer.get("reason")),
+                counted=attempt.tone == "good",
+            )
+
+
+def _said(approved: object) -> str:
+    return "approved" if approved is True else "rejected" if approved is False else "unknown"
 
 
 def _offsets(facts: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

@@ -53,7 +53,7 @@ def read(html: str) -> str:
     return re.sub(r"\s+", " ", " ".join(outline.text))
 
 
-def step(outcome: str = "ok", *, second: int = 0, **more: object) -> dict[str, object]:
+def step(outcome: str = "done", *, second: int = 0, **more: object) -> dict[str, object]:
     return {
         "schema_version": 1,
         "outcome": outcome,
@@ -85,19 +85,26 @@ GROUPS = [
         "class": "bounded",
     },
 ]
+ANSWER = {
+    "approved": True,
+    "responder": "alice",
+    "responded_at": "2026-11-20T03:00:02.000000Z",
+    "digest": "abc123",
+    "reason": "agreed with sales",
+}
 COMPLETE = {
     "01-preflight.1.json": step(
         facts={
-            "verb": "planned_failover",
-            "source": "east",
-            "target": "west",
+            "decision": {"verb": "planned_failover", "source": "east", "target": "west", "checks": {}},
             "reason": "Maintenance of the east <datacenter>",
             "objectives": {"write_outage_seconds": 5, "rto_seconds": 60, "rpo_seconds": 60},
         },
+        intent=["write the decision facts"],
         checks=[{"name": "lag is low", "outcome": "ok", "detail": "3 records", "facts": {"lag": 3}}],
     ),
-    "02-approval.1.json": step(second=1, facts={"approved_by": "alice", "decision": "approved", "digest": "abc123"}),
-    "04-fence_source.1.json": step("failed", second=2, error="A leader did not answer."),
+    "02-approval.1.json": step(second=1, detail="asked"),
+    "02-approval.2.json": step(second=1, facts={"answer": ANSWER}),
+    "04-fence_source.1.json": step("failed", second=2, detail="A leader did not answer."),
     "04-fence_source.2.json": step(
         second=3, proofs=[{"name": "probe refused", "outcome": "ok", "detail": "6 of 6 leaders", "facts": {}}]
     ),
@@ -127,9 +134,10 @@ def test_a_complete_run_answers_every_question() -> None:
     assert "Maintenance of the east <datacenter>" in text
     assert "Write outage 2.5 s promised 5 s" in text
     assert "Delivered again 1,234" in text
-    assert "Approval alice approved 2026-11-20 03:00:02.000 abc123" in text
-    assert "4 Fence source ok 2026-11-20 03:00:03.000 1.25 2 1 of 1" in text
-    assert "probe refused 6 of 6 leaders" in text
+    assert "Approval alice approved agreed with sales 2026-11-20 03:00:02.000 abc123" in text
+    assert "4 Fence source done 2026-11-20 03:00:03.000 1.25 2 1 of 1" in text
+    assert "ok probe refused 6 of 6 leaders" in text
+    assert "Meant to do write the decision facts" in text
     assert "lag is low 3 records" in text
     assert "orders-b orders.x 1 1 1 bounded" in text
     assert "A leader did not answer." in text
@@ -151,7 +159,11 @@ def test_a_promise_that_was_broken_does_not_look_kept() -> None:
         ({}, "Nothing was recorded", "unknown"),
         ({"01-preflight.1.json": step()}, "Not finished: the last step recorded is preflight", "warn"),
         ({"01-preflight.1.json": step("refused")}, "Stopped at preflight: refused", "bad"),
-        ({"02-approval.1.json": step("rejected")}, "Stopped at approval: rejected", "bad"),
+        (
+            {"02-approval.1.json": step(facts={"answer": {**ANSWER, "approved": False}})},
+            "Rejected by alice: nothing was changed",
+            "warn",
+        ),
         ({"01-preflight.1.json": step("unknown")}, "Unknown at preflight: unknown", "unknown"),
         ({"01-preflight.1.json": step("splendid")}, "Unknown at preflight: splendid", "unknown"),
         ({"01-preflight.1.json": step(outcome=None)}, "Unknown at preflight: unknown", "unknown"),  # type: ignore[arg-type]
@@ -160,7 +172,7 @@ def test_a_promise_that_was_broken_does_not_look_kept() -> None:
         ({"13-roll_back.1.json": step("failed")}, "The roll back did not finish", "bad"),
         ({"13-roll_back.1.json": step("unknown")}, "The roll back did not finish", "bad"),
         (
-            {"01-preflight.1.json": step(facts={"dry_run": True}), "12-report.1.json": step()},
+            {"01-preflight.1.json": step("would_do"), "12-report.1.json": step("would_do")},
             "Dry run: completed",
             "good",
         ),
@@ -171,6 +183,13 @@ def test_a_run_that_ended_early_says_how(files: dict[str, dict[str, object]], ve
 
     assert (story.verdict, story.tone) == (verdict, tone)
     assert verdict in page(story)
+
+
+def test_an_answer_of_somebody_else_is_shown_and_does_not_count() -> None:
+    story = told({"02-approval.1.json": step("refused", facts={"answer": {**ANSWER, "responder": "mallory"}})})
+
+    assert [(each.who, each.counted, each.tone) for each in story.decisions] == [("mallory", False, "unknown")]
+    assert "mallory approved did not count agreed with sales" in page(story)
 
 
 @pytest.mark.parametrize("data", [b"", b'{"outcome": "ok"', b"\xff", b"[]", b"null"])
@@ -202,7 +221,9 @@ def test_a_payload_of_another_shape_still_makes_a_page(odd: dict[str, object]) -
 
 def test_what_a_step_saw_cannot_become_markup() -> None:
     attack = "<script>alert(1)</script>"
-    story = told({"01-preflight.1.json": step(attack, facts={attack: attack, "verb": attack}, error=attack)})
+    story = told(
+        {"01-preflight.1.json": step(attack, facts={attack: attack, "verb": attack}, detail=attack, intent=[attack])}
+    )
 
     html = render_page(story, files=(), sealed_at=SEALED)
 
