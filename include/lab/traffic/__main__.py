@@ -1,0 +1,31 @@
+"""The process that keeps the applications running; the lab starts it as ``traffic``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from lab.layout import Home
+from lab.traffic.fleet import Rates, fleet
+from lab.traffic.keeper import Folders, Keeper
+
+
+def main(arguments: list[str]) -> None:
+    """Run the fleet of the lab in ``--home``."""
+    usual = Rates()
+    parser = argparse.ArgumentParser(prog="lab.traffic")
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--logs", type=Path, required=True)
+    parser.add_argument("--payments-per-second", type=float, default=usual.payments_per_second)
+    parser.add_argument("--slow-per-second", type=float, default=usual.slow_per_second)
+    options = parser.parse_args(arguments)
+    home = Home(options.home)
+    rates = Rates(payments_per_second=options.payments_per_second, slow_per_second=options.slow_per_second)
+    folders = Folders(route=home.route, clients=home.clients, logs=options.logs)
+    folders.logs.mkdir(parents=True, exist_ok=True)
+    Keeper(fleet(rates), folders).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,108 @@
+"""What every application of the lab is given, and how it ends: refused, told to stop, or broken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from lab.traffic.logbook import Logbook
+
+REFUSALS = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
+
+
+class Ended(Exception):
+    """The application cannot go on; whoever supervises it starts it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The cluster that an application found when it started.
+
+    :param settings: how its principal reaches it, in librdkafka's names
+    """
+
+    cluster: str
+    settings: dict[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """One running incarnation.
+
+    :param stopping: whether it was asked to end
+    :param now: the present time in seconds
+    """
+
+    name: str
+    place: Place
+    log: Logbook
+    stopping: Callable[[], bool]
+    now: Callable[[], float]
+    random: Random
+    _troubles: list[KafkaError] = field(default_factory=list)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether a connection broke: then a refusal may be the answer to a second try, after a first that worked."""
+        return bool(self._troubles)
+
+    def client(self, **settings: Any) -> dict[str, Any]:
+        """Settings of a client of this application."""
+        return {
+            **self.place.settings,
+            "client.id": self.name,
+            "log_level": 2,
+            "error_cb": self._trouble,
+            "socket.nagle.disable": True,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 500,
+            **settings,
+        }
+
+    def _trouble(self, error: KafkaError) -> None:
+        if error.code() not in REFUSALS:
+            self._troubles.append(error)
+
+
+def check(error: KafkaError | None) -> None:
+    """End if the error is one that an application cannot do anything about.
+
+    :raises Ended: refused for lack of rights, or fatal
+    """
+    if error is not None and (error.code() in REFUSALS or error.fatal()):
+        raise Ended(error.name())
+
+
+def ended_by(error: KafkaException) -> Ended:
+    """The end that an exception of the client means."""
+    return Ended(error.args[0].name())
+
+
+def find_place(route: Path, clients: Path, *, principal: str) -> Place:
+    """Look up the active cluster, as applications do when they start.
+
+    :param route: the route's file
+    :param clients: folder of client settings by cluster and principal
+    :raises Ended: there is no route yet, or it is not readable
+    """
+    try:
+        stored = json.loads(route.read_text())
+        cluster, bootstrap = str(stored["active"]), str(stored["bootstrap_servers"])
+        lines = (clients / cluster / f"{principal}.properties").read_text().splitlines()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Ended(f"no way to a cluster: {error}") from error
+    settings = dict(line.split("=", 1) for line in lines if "=" in line)
+    return Place(cluster, {**settings, "bootstrap.servers": bootstrap})

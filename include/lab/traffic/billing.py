@@ -1,0 +1,150 @@
+"""The billing application: reads payments and writes one invoice for each, in transactions that hold its position, too.
+
+Every now and then it changes its mind and aborts; the payments are read again. It ends at once when it is refused and
+leaves its transaction open, as a crash does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from lab.traffic.application import Application, check, ended_by
+from lab.traffic.logbook import read_tail
+from lab.traffic.payments import TOPIC as PAYMENTS
+from lab.traffic.records import headers, identify
+
+TOPIC = "orders.invoices"
+GROUP = "billing-settlement"
+TRANSACTIONAL_ID = "billing-settlement-1"
+CUSTOMERS = 40
+MOST_AT_ONCE = 200
+GATHER_SECONDS = 0.1
+CALL_SECONDS = 5.0
+ABORT_EVERY = 9
+
+
+class Billing:
+    """One incarnation of the application."""
+
+    def __init__(self, application: Application) -> None:
+        self._app = application
+        sent = [event for event in read_tail(application.log.path) if event["event"] == "sent"]
+        self._sequence = int(sent[-1]["sequences"][1]) + 1 if sent else 0
+        self._transaction = int(sent[-1]["transaction"]) + 1 if sent else 0
+        self._written: list[tuple[int, int, int]] = []
+        self._consumer = Consumer(
+            application.client(
+                **{
+                    "group.id": GROUP,
+                    "group.instance.id": f"{GROUP}-1",
+                    "session.timeout.ms": 6000,
+                    "isolation.level": "read_committed",
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "earliest",
+                    "fetch.wait.max.ms": 50,
+                }
+            )
+        )
+        self._producer = Producer(
+            application.client(
+                **{
+                    "transactional.id": TRANSACTIONAL_ID,
+                    "transaction.timeout.ms": 10_000,
+                    "linger.ms": 5,
+                    "partitioner": "murmur2_random",
+                }
+            )
+        )
+
+    def run(self) -> None:
+        """Settle payments until told to stop.
+
+        :raises Ended: refused, or a call did not come through
+        """
+        self._app.log.write("start", cluster=self._app.place.cluster, topic=TOPIC, input=PAYMENTS, group=GROUP)
+        try:
+            self._producer.init_transactions(CALL_SECONDS)
+            self._consumer.subscribe([PAYMENTS])
+            while not self._app.stopping():
+                batch = self._gather()
+                if batch:
+                    self._settle(batch)
+        except KafkaException as error:
+            raise ended_by(error) from error
+        self._consumer.close()
+
+    def _gather(self) -> list[Message]:
+        batch = []
+        for message in self._consumer.consume(MOST_AT_ONCE, timeout=GATHER_SECONDS):
+            check(message.error())
+            if message.error() is None:
+                batch.append(message)
+        return batch
+
+    def _settle(self, batch: Sequence[Message]) -> None:
+        """One transaction: the invoices for a batch of payments, and the position behind it."""
+        number, self._transaction = self._transaction, self._transaction + 1
+        first, self._sequence = self._sequence, self._sequence + len(batch)
+        self._app.log.write(
+            "sent", transaction=number, sequences=[first, self._sequence - 1], inputs=[_input(each) for each in batch]
+        )
+        self._written = []
+        self._producer.begin_transaction()
+        for sequence, payment in enumerate(batch, start=first):
+            self._produce(sequence, payment)
+        positions = {each.partition(): (each.offset() or 0) + 1 for each in batch}
+        self._producer.send_offsets_to_transaction(
+            [TopicPartition(PAYMENTS, partition, offset) for partition, offset in positions.items()],
+            self._consumer.consumer_group_metadata(),
+            CALL_SECONDS,
+        )
+        if number % ABORT_EVERY == ABORT_EVERY - 1:
+            self._abort(number, batch)
+        else:
+            self._commit(number)
+
+    def _commit(self, number: int) -> None:
+        self._producer.commit_transaction(CALL_SECONDS)
+        self._app.log.write("committed", transaction=number, records=self._written)
+
+    def _abort(self, number: int, batch: Sequence[Message]) -> None:
+        self._producer.flush(CALL_SECONDS)
+        self._producer.abort_transaction(CALL_SECONDS)
+        self._app.log.write("aborted", transaction=number)
+        back: dict[int, int] = {}
+        for each in batch:
+            partition, offset = each.partition() or 0, each.offset() or 0
+            back[partition] = min(offset, back.get(partition, offset))
+        for partition, offset in back.items():
+            self._consumer.seek(TopicPartition(PAYMENTS, partition, offset))
+
+    def _produce(self, sequence: int, payment: Message) -> None:
+        time_ms = int(self._app.now() * 1000)
+        key = f"customer-{sequence % CUSTOMERS}".encode()
+        value = json.dumps({"invoice": sequence, "for": [payment.partition(), payment.offset()]}).encode()
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                self._written.append((sequence, message.partition() or 0, message.offset() or 0))
+
+        self._producer.produce(
+            TOPIC,
+            key=key,
+            value=value,
+            timestamp=time_ms,
+            headers=headers(self._app.name, sequence, key=key, value=value, time_ms=time_ms),
+            on_delivery=delivered,
+        )
+
+
+def _input(payment: Message) -> tuple[int, int, str | None, int]:
+    who = identify(payment.headers())
+    return (
+        payment.partition() or 0,
+        payment.offset() or 0,
+        who.application if who else None,
+        who.sequence if who else -1,
+    )

@@ -1,0 +1,130 @@
+"""Traffic for programs: start it, look at it, let it run dry, stop it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.errors import LabError
+from lab.layout import PROJECT
+from lab.processes import Command
+from lab.traffic.fleet import Rates, fleet
+from lab.traffic.keeper import GRACE_SECONDS
+from lab.traffic.logbook import read_tail
+
+if TYPE_CHECKING:
+    from lab.api import Lab
+
+NAME = "traffic"
+START_SECONDS = 45.0
+_SIGN_OF_WORK = frozenset({"acknowledged", "committed", "processed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """One application, as it stands.
+
+    :param worked_at: when it last wrote, settled or processed something
+    """
+
+    pid: int | None
+    starts: int
+    worked_at: float | None
+
+
+class Traffic:
+    """The applications of a lab. Their logs stay, so that what they know outlives them, as applications' data does.
+
+    :param lab: a lab whose brokers run
+    :param directory: where the logs are kept; by default ``traffic`` in the lab's home
+    """
+
+    def __init__(self, lab: Lab, directory: Path | None = None, *, rates: Rates | None = None) -> None:
+        self._lab = lab
+        self._rates = rates or Rates()
+        self.logs = directory or lab.home.root / "traffic"
+
+    @property
+    def log_paths(self) -> tuple[Path, ...]:
+        """The log of each application."""
+        return tuple(self.logs / f"{name}.jsonl" for name in fleet(self._rates))
+
+    @property
+    def running(self) -> bool:
+        """Whether the applications are kept running."""
+        return self._lab.supervisor.find(NAME) is not None
+
+    def start(self, *, seconds: float = START_SECONDS) -> None:
+        """Start the applications and wait until each of them has done something; nothing if they run.
+
+        :raises LabError: one of them gets nothing done
+        """
+        if self.running:
+            return
+        began = time.time()
+        self._lab.supervisor.start(self._command())
+        self._lab.supervisor.wait(
+            [NAME],
+            lambda: not self.idle(since=began),
+            seconds=seconds,
+            expected=f"work by every application (logs in {self.logs})",
+        )
+
+    def idle(self, *, since: float) -> list[str]:
+        """Applications that got nothing done since a moment."""
+        return [name for name, each in self.status().items() if (each.worked_at or 0.0) < since]
+
+    def status(self) -> Mapping[str, Working]:
+        """Look at every application once."""
+        try:
+            state = json.loads((self.logs / "applications.json").read_text())
+        except (FileNotFoundError, ValueError):
+            state = {}
+        return {name: self._working(name, state.get(name, {})) for name in fleet(self._rates)}
+
+    def quiesce(self) -> None:
+        """End the applications that write; the others go on reading.
+
+        :raises LabError: the applications do not run
+        """
+        self._lab.supervisor.signal(NAME, signal.SIGUSR1)
+
+    def stop(self, *, drain_seconds: float = 0.0) -> None:
+        """End all applications; writers first, the others ``drain_seconds`` later."""
+        if drain_seconds and self.running:
+            self.quiesce()
+            time.sleep(drain_seconds)
+        self._lab.supervisor.stop(NAME)
+
+    def pid(self, name: str) -> int:
+        """The process of an application.
+
+        :raises LabError: it does not run
+        """
+        pid = self.status()[name].pid if name in self.status() else None
+        if pid is None:
+            raise LabError(f"the application {name!r} does not run; the lab's are {', '.join(fleet(self._rates))}")
+        return pid
+
+    def _working(self, name: str, state: Mapping[str, int | None]) -> Working:
+        events = read_tail(self.logs / f"{name}.jsonl", size=64 * 1024)
+        worked = [float(event["at"]) for event in events if event["event"] in _SIGN_OF_WORK]
+        return Working(
+            pid=state.get("pid"),
+            starts=state.get("starts") or 0,
+            worked_at=worked[-1] if worked else None,
+        )
+
+    def _command(self) -> Command:
+        self.logs.mkdir(parents=True, exist_ok=True)
+        argv = [sys.executable, "-m", "lab.traffic", "--home", str(self._lab.home.root), "--logs", str(self.logs)]
+        argv += ["--payments-per-second", str(self._rates.payments_per_second)]
+        argv += ["--slow-per-second", str(self._rates.slow_per_second)]
+        environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PROJECT / "include"), "PYTHONUNBUFFERED": "1"}
+        return Command(name=NAME, argv=tuple(argv), environ=environ, folder=self.logs, grace_seconds=2 * GRACE_SECONDS)

@@ -1,0 +1,80 @@
+"""Which applications there are: one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from lab.rights import BILLING_APP, ORDERS_APP
+from lab.traffic import billing, payments
+from lab.traffic.application import Application
+from lab.traffic.billing import Billing
+from lab.traffic.payments import Payments
+from lab.traffic.readers import Commits, Habit, Reader
+
+PAYMENTS, BILLING = "payments", "billing"
+INVOICES = billing.TOPIC
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """How much goes on.
+
+    :param payments_per_second: records that the payments application writes; billing writes one more for each
+    :param slow_per_second: records that the group far behind processes
+    """
+
+    payments_per_second: float = 300.0
+    slow_per_second: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An application of the fleet.
+
+    :param name: its name, and the name of its log
+    :param writes: the topic that it writes, if any
+    :param group: the group that it reads with, if any
+    """
+
+    name: str
+    principal: str
+    run: Callable[[Application], None]
+    writes: str | None = None
+    group: str | None = None
+
+
+def habits(rates: Rates) -> tuple[Habit, ...]:
+    """The groups that only read."""
+    both = (payments.TOPIC, billing.TOPIC)
+    return (
+        Habit("orders-head", both, Commits.ALL),
+        Habit("orders-slow", (payments.TOPIC,), Commits.ALL, per_second=rates.slow_per_second),
+        Habit("orders-gaps", both, Commits.GAPS),
+        Habit("orders-reader", (billing.TOPIC,), Commits.NEVER),
+    )
+
+
+def fleet(rates: Rates) -> Mapping[str, Job]:
+    """Every application by name."""
+
+    def pay(application: Application) -> None:
+        Payments(application, per_second=rates.payments_per_second).run()
+
+    def bill(application: Application) -> None:
+        Billing(application).run()
+
+    def reading(habit: Habit) -> Callable[[Application], None]:
+        return lambda application: Reader(application, habit).run()
+
+    jobs = [
+        Job(PAYMENTS, ORDERS_APP, pay, writes=payments.TOPIC),
+        Job(BILLING, BILLING_APP, bill, writes=billing.TOPIC, group=billing.GROUP),
+        *(Job(habit.group, ORDERS_APP, reading(habit), group=habit.group) for habit in habits(rates)),
+    ]
+    return {job.name: job for job in jobs}
+
+
+def groups() -> tuple[str, ...]:
+    """Every consumer group of the fleet."""
+    return tuple(job.group for job in fleet(Rates()).values() if job.group is not None)

@@ -1,0 +1,138 @@
+"""The applications that only read, each with its own habit of committing."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from lab.traffic.application import Application, check, ended_by
+from lab.traffic.records import identify
+
+HELD_BACK = (1, 1, 50, 400, 2000)  # how many processed records a commit with gaps leaves out
+
+
+class Commits(StrEnum):
+    """How a group commits."""
+
+    ALL = "what it processed"
+    GAPS = "some partitions at a time, at a position that may be far older"
+    NEVER = "nothing; it reads everything again when it starts"
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """How a group reads and commits.
+
+    :param per_second: the most records that it processes in a second; ``None`` for as many as come
+    """
+
+    group: str
+    topics: tuple[str, ...]
+    commits: Commits
+    per_second: float | None = None
+    commit_seconds: float = 0.4
+
+
+class Reader:
+    """One incarnation of a reading application."""
+
+    def __init__(self, application: Application, habit: Habit) -> None:
+        self._app = application
+        self._habit = habit
+        self._processed: dict[tuple[str, int], deque[int]] = {}
+        self._committed: dict[tuple[str, int], int] = {}
+        self._consumer = Consumer(
+            application.client(
+                **{
+                    "group.id": habit.group,
+                    "group.instance.id": f"{habit.group}-1",
+                    "session.timeout.ms": 6000,
+                    "isolation.level": "read_committed",
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "earliest",
+                    "fetch.wait.max.ms": 100,
+                    "queued.max.messages.kbytes": 4096 if habit.per_second is None else 64,
+                }
+            )
+        )
+
+    def run(self) -> None:
+        """Read until told to stop.
+
+        :raises Ended: refused
+        """
+        self._app.log.write("start", cluster=self._app.place.cluster, group=self._habit.group)
+        try:
+            self._consumer.subscribe(list(self._habit.topics), on_assign=self._assigned)
+            self._work()
+            self._commit()
+        except KafkaException as error:
+            raise ended_by(error) from error
+        self._consumer.close()
+
+    def _work(self) -> None:
+        at_once = 500 if self._habit.per_second is None else max(int(self._habit.per_second / 10), 1)
+        last = time.monotonic()
+        while not self._app.stopping():
+            self._process(self._consumer.consume(at_once, timeout=0.1))
+            if self._habit.per_second is not None:
+                time.sleep(at_once / self._habit.per_second)
+            if time.monotonic() - last > self._habit.commit_seconds:
+                last = time.monotonic()
+                self._commit()
+
+    def _process(self, messages: Sequence[Message]) -> None:
+        """To process a record is to write it into the log."""
+        rows: dict[tuple[str, int], list[tuple[int, str, int]]] = {}
+        for message in messages:
+            check(message.error())
+            if message.error() is not None:
+                continue
+            where = (message.topic() or "", message.partition() or 0)
+            offset = message.offset() or 0
+            who = identify(message.headers())
+            if who is not None:
+                rows.setdefault(where, []).append((offset, who.application, who.sequence))
+            self._processed.setdefault(where, deque(maxlen=2 * max(HELD_BACK))).append(offset)
+        for (topic, partition), records in rows.items():
+            self._app.log.write("processed", topic=topic, partition=partition, records=records)
+
+    def _commit(self) -> None:
+        positions = self._due()
+        if not positions:
+            return
+        rows = [(topic, partition, offset) for (topic, partition), offset in positions.items()]
+        try:
+            self._consumer.commit(offsets=[TopicPartition(*row) for row in rows], asynchronous=False)
+        except KafkaException as error:
+            check(error.args[0])
+            if error.args[0].code() not in {KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION}:
+                raise
+            return
+        self._app.log.write("committed", positions=rows)
+        self._committed.update(positions)
+
+    def _due(self) -> dict[tuple[str, int], int]:
+        """The positions to commit now: never before what is committed, never past what was processed."""
+        due = {}
+        for where, offsets in self._processed.items():
+            held_back = 1
+            if self._habit.commits is Commits.NEVER or not offsets:
+                continue
+            if self._habit.commits is Commits.GAPS:
+                if self._app.random.random() < 0.5:
+                    continue
+                held_back = min(self._app.random.choice(HELD_BACK), len(offsets))
+            position = offsets[-held_back] + 1
+            if position > self._committed.get(where, -1):
+                due[where] = position
+        return due
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        for each in consumer.committed(partitions, timeout=5.0):
+            self._committed[each.topic, each.partition] = each.offset  # negative where there is none
