@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from threading import Lock
 from typing import TypeVar
 
 from confluent_kafka import Consumer, Producer
@@ -34,24 +35,27 @@ class ClusterSession:
         self.request_seconds = request_seconds
         self._admin: AdminClient | None = None
         self._transactions: KafkaAdminClient | None = None
+        self._lock = Lock()
 
     @property
     def admin(self) -> AdminClient:
         """librdkafka's admin client. It must outlive its futures, hence it is kept."""
-        if self._admin is None:
-            self._admin = AdminClient(self._config())
-        return self._admin
+        with self._lock:
+            if self._admin is None:
+                self._admin = AdminClient(self._config())
+            return self._admin
 
     @property
     def python_admin(self) -> KafkaAdminClient:
         """kafka-python's admin client, for the calls that librdkafka's lacks."""
-        if self._transactions is None:
-            millis = int(self.request_seconds * 1000)
-            with translated(self.name, "connect"):
-                self._transactions = KafkaAdminClient(
-                    **self.settings.kafka_python(), request_timeout_ms=millis, bootstrap_timeout_ms=millis
-                )
-        return self._transactions
+        with self._lock:
+            if self._transactions is None:
+                millis = int(self.request_seconds * 1000)
+                with translated(self.name, "connect"):
+                    self._transactions = KafkaAdminClient(
+                        **self.settings.kafka_python(), request_timeout_ms=millis, bootstrap_timeout_ms=millis
+                    )
+            return self._transactions
 
     def producer(self, extra: Mapping[str, object]) -> Producer:
         """Make a producer with these librdkafka settings besides the connection's."""

@@ -39,17 +39,20 @@ class AclChanges:
         self._permission = permission
         self._clock = clock
 
-    def add(self, wanted: Collection[Acl]) -> frozenset[Acl]:
-        """Add those of the ACLs that are missing, and return them."""
-        missing = frozenset(wanted) - self._cluster.acls.list()
-        if not missing:
-            return missing
+    def add(self, *stages: Collection[Acl]) -> frozenset[Acl]:
+        """Add those of the ACLs that are missing, one stage after another has been answered, and return them."""
+        present = self._cluster.acls.list()
+        missing = [frozenset(stage) - present for stage in stages]
+        added = frozenset[Acl]().union(*missing)
+        if not added:
+            return added
         ours = self._register.added_acls(self._group, self._cluster.name)
-        if not missing <= ours:
-            self._register.record_added_acls(self._group, self._cluster.name, ours | missing)
-        self._permitted()
-        self._cluster.acls.add(missing)
-        return missing
+        if not added <= ours:
+            self._register.record_added_acls(self._group, self._cluster.name, ours | added)
+        for stage in filter(None, missing):
+            self._permitted()
+            self._cluster.acls.add(stage)
+        return added
 
     def lift(self, unwanted: Collection[Acl]) -> frozenset[Acl]:
         """Remove those of the ACLs that were added here, and return them; what others added stays."""

@@ -79,6 +79,10 @@ class KafkaRegister:
         """Return everything journaled by a run, by the name of the fact."""
         return records.facts_of(self._latest(), group, run)
 
+    def history(self, group: str) -> dict[str, dict[str, Any]]:
+        """Return everything journaled about a group, by run and fact."""
+        return records.history_of(self._latest(), group)
+
     def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
         """Journal a fact, in place of an earlier one with the same name."""
         wanted = [NewRecord(_PARTITION, key, value) for key, value in records.fact_records(group, run, fact, payload)]

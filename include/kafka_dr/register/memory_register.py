@@ -44,6 +44,10 @@ class MemoryRegister:
         """Return everything journaled by a run, by the name of the fact."""
         return records.facts_of(self._values, group, run)
 
+    def history(self, group: str) -> dict[str, dict[str, Any]]:
+        """Return everything journaled about a group, by run and fact."""
+        return records.history_of(self._values, group)
+
     def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
         """Journal a fact, in place of an earlier one with the same name."""
         json.dumps(payload)

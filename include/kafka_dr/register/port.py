@@ -40,6 +40,9 @@ class Register(Protocol):
     def facts(self, group: str, run: str) -> dict[str, Any]:
         """Return everything journaled by a run, by the name of the fact."""
 
+    def history(self, group: str) -> dict[str, dict[str, Any]]:
+        """Return everything journaled about a group, by run and fact."""
+
     def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
         """Journal a fact, in place of an earlier one with the same name."""
 

@@ -56,12 +56,26 @@ def facts_of(records: Mapping[bytes, bytes], group: str, run: str) -> dict[str, 
     :param records: newest value by key
     :raises NeedsPerson: a part of a fact is missing or no JSON
     """
-    prefix = run_prefix(group, run)
+    return history_of(records, group).get(run, {})
+
+
+def history_of(records: Mapping[bytes, bytes], group: str) -> dict[str, dict[str, Any]]:
+    """Put the facts of all runs of a group together again, by run and fact.
+
+    :param records: newest value by key
+    :raises NeedsPerson: a part of a fact is missing or no JSON
+    """
+    prefix = f"run/{group}/".encode()
     found = {key[len(prefix) :].decode(): value for key, value in records.items() if key.startswith(prefix)}
+    history: dict[str, dict[str, Any]] = {}
     try:
-        return {fact: _whole(found, fact) for fact in found if "#" not in fact}
+        for name in found:
+            run, _, fact = name.rpartition("/")
+            if "#" not in fact:
+                history.setdefault(run, {})[fact] = _whole(found, name)
     except (KeyError, ValueError) as error:
-        raise NeedsPerson(f"the journal of run {run} of {group} cannot be read: {error}") from error
+        raise NeedsPerson(f"the journal of {group} cannot be read: {error}") from error
+    return history
 
 
 def _whole(found: Mapping[str, bytes], fact: str) -> Any:

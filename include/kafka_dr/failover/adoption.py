@@ -1,0 +1,158 @@
+"""Take a protection group under the register: its first record, its first fence, its first flow.
+
+Only where no cluster has a record; a rerun completes what an interrupted one began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.clusters import KafkaCluster
+from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
+from kafka_dr.failover.record import Check, StepOutcome, StepRecord, worst
+from kafka_dr.failover.request import RunRequest
+from kafka_dr.failover.run import Run, positions_to_json
+from kafka_dr.failover.runner import Attempt
+from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
+from kafka_dr.failover.world import World
+from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing.change import Permission
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.transitions import adopted
+from kafka_dr.replication import Flow
+from kafka_dr.routing import Route
+
+_NUMBER = 1
+
+
+def adopt(group: str, world: World, run: str) -> StepRecord:
+    """Adopt a group, or complete an adoption that was interrupted.
+
+    :param run: the run's id, Airflow's ``run_id``
+    :raises StepFailed: it could not be adopted; the record says why
+    """
+    request = RunRequest(group, run, verb="adopt")
+    attempt = Attempt.start(request, world, "adopt", _NUMBER)
+    try:
+        outcome, detail = _go(Run(request, world), attempt)
+    except (OutcomeUnknown, NeedsPerson) as error:
+        return attempt.end(world, "unknown", str(error))
+    except KafkaDrError as error:
+        return attempt.end(world, "failed", str(error))
+    record = attempt.end(world, outcome, detail)
+    world.evidence.seal(group, run)
+    return record
+
+
+def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
+    active = run.group.initial_active
+    standby = next(name for name in run.group.clusters if name != active)
+    attempt.checks = tuple(_checks(run))
+    if (found := worst(attempt.checks)) != "ok":
+        reasons = " ".join(f"{check.name}: {check.detail}." for check in attempt.checks if check.outcome != "ok")
+        return ("refused" if found == "failed" else "unknown"), reasons
+    for name in run.group.clusters:
+        brokers = len(run.operator(name).topics.identity().brokers)
+        run.world.register(name).create(replication_factor=min(3, brokers))
+    standing = run.standing
+    if standing is not None and not _is_adoption(standing):
+        return "passed", f"{run.group.name} is adopted: {standing.phase} on {standing.active} (epoch {standing.epoch})"
+    state = standing or adopted(run.group.name, active=active, standby=standby, run=run.request.run, at=run.clock.now())
+    attempt.facts = _complete(run, state)
+    attempt.proofs = tuple(_proofs(run, state))
+    if (found := worst(attempt.proofs)) != "ok":
+        return ("failed" if found == "failed" else "unknown"), " ".join(p.detail for p in attempt.proofs)
+    return "done", f"{run.group.name} is adopted: active on {state.active}, standby {state.standby}"
+
+
+def _is_adoption(state: RegisterState) -> bool:
+    return state.verb == "adopt" and state.epoch == 1 and state.phase is Phase.STABLE
+
+
+def _checks(run: Run) -> Sequence[Check]:
+    wrong = []
+    for name in run.group.clusters:
+        found = run.operator(name).topics.identity().cluster_id
+        declared = run.world.topology.cluster(name).cluster_id
+        if found != declared:
+            wrong.append(f"{name} answers with cluster id {found}, the topology says {declared}")
+    return (Check.that("right_clusters", not wrong, "; ".join(wrong) or "every cluster has its declared id"),)
+
+
+def _complete(run: Run, state: RegisterState) -> Mapping[str, Any]:
+    """Write the record, the active's first; fence the standby; place the flow; write the route."""
+    run.world.register(state.active).copy(state)
+    run.world.register(state.standby).copy(state)
+    changes = run.acl_changes(state.standby, _still(run, state))
+    added = changes.add(plan.application_denies(run.group), plan.probe_fence(run.group) | plan.probe_freeze(run.group))
+    run.acl_changes(state.active, _still(run, state)).add(plan.flow_fence(run.group))
+    seed = _place_flow(run, state)
+    return {"epoch": state.epoch, "denies_added": len(added), "seed": seed, "route": _write_route(run, state)}
+
+
+def _still(run: Run, state: RegisterState) -> Permission:
+    def ask() -> None:
+        found = run.world.register(state.active).read(run.group.name)
+        if found != state:
+            raise Refused(f"{state.active}'s register changed during the adoption: no ACL was changed")
+
+    return ask
+
+
+def _place_flow(run: Run, state: RegisterState) -> Mapping[str, Any]:
+    """Journal where the flow begins: at the start, into empty topics only; a flow that runs already keeps its place."""
+    register = run.world.register(state.active)
+    known = register.facts(run.group.name, state.run).get("flow_seed")
+    if known:
+        return dict(known)
+    replicator = run.world.replicator(Flow(run.group.name, state.active, state.standby))
+    exists = replicator.status().state != "absent"
+    filled = [] if exists else _holding_records(run.operator(state.standby), run, state.standby)
+    if filled:
+        raise Refused(
+            f"{', '.join(filled[:3])} on {state.standby} hold records, and no flow of ours wrote them: empty or "
+            "delete these topics, or set up the flow with the position it has, before adopting the group"
+        )
+    seed = {
+        "epoch": state.epoch,
+        "source": state.active,
+        "target": state.standby,
+        "source_positions": positions_to_json({}),
+        "target_positions": positions_to_json({}),
+        "mode": "continue" if exists else "start",
+    }
+    for name in (state.active, state.standby):
+        run.world.register(name).write_fact(run.group.name, state.run, "flow_seed", seed)
+    return seed
+
+
+def _holding_records(cluster: KafkaCluster, run: Run, name: str) -> list[str]:
+    partitions = run.partitions(name)
+    starts, ends = cluster.topics.log_starts(partitions), cluster.topics.high_watermarks(partitions)
+    return sorted({p.topic for p in partitions if ends[p] > starts[p]})
+
+
+def _write_route(run: Run, state: RegisterState) -> str:
+    router = run.world.router(run.group)
+    before = router.read()
+    if before is None:
+        servers = run.world.topology.cluster(state.active).route_bootstrap_servers
+        route = Route(run.group.name, state.active, servers, state.epoch, run.clock.now())
+        router.switch(expected_epoch=None, route=route)
+        return state.active
+    return before.active
+
+
+def _proofs(run: Run, state: RegisterState) -> Sequence[Check]:
+    records = {name: run.world.register(name).read(run.group.name) for name in (state.active, state.standby)}
+    differing = [name for name, found in records.items() if found != state]
+    said = "the registers agree" if not differing else f"the register of {', '.join(differing)} says something else"
+    partitions = run.partitions(state.standby)
+    # Where replication has yet to create the topics there is no leader to ask.
+    refused = (
+        proof.writes_refused(run.probe(state.standby), partitions, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+        if partitions
+        else proof.acls_present(run.operator(state.standby), plan.standby(run.group))
+    )
+    return (Check.that("registers_agree", not differing, said), Check.of("standby_refuses", refused))

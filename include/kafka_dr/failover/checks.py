@@ -1,0 +1,187 @@
+"""Everything that has to hold before a switch. Each check is named, and the name is part of the decision facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_dr.clusters import KafkaCluster, Topic
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover import content
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.steps.cut_over_groups import no_live_members
+from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
+from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
+from kafka_dr.replication import flow_moves
+
+#: Configuration that decides whether a copy can be the original; the first three by value, the last by presence.
+_MUST_MATCH = ("cleanup.policy", "max.message.bytes", "message.timestamp.type")
+_MOVING_SECONDS = 1.0
+
+
+def preflight_checks(run: Run) -> tuple[Check, ...]:
+    """Ask every question; one that cannot be answered is unknown and does not keep the others from being asked."""
+    questions: tuple[tuple[str, Callable[[Run], Check]], ...] = (
+        ("active_side", _active_side),
+        ("right_clusters", _right_clusters),
+        ("topics_on_both_sides", _topics_on_both_sides),
+        ("writers_declared", _writers_declared),
+        ("source_can_be_fenced", _source_can_be_fenced),
+        ("target_refuses", _target_refuses),
+        ("target_can_be_opened", _target_can_be_opened),
+        ("flow_moves", _flow_moves),
+        ("content_verified", content.tail),
+        ("positions_translate", _positions_translate),
+        ("no_live_members_on_target", no_live_members),
+        ("route_follows", _route_follows),
+    )
+    checks = []
+    for name, ask in questions:
+        try:
+            checks.append(ask(run))
+        except KafkaDrError as error:
+            checks.append(Check(name, "unknown", str(error)))
+        if name in ("active_side", "right_clusters") and checks[-1].outcome != "ok":
+            # What is asked of the wrong cluster, or about the wrong direction, would only mislead.
+            break
+    return tuple(checks)
+
+
+def _active_side(run: Run) -> Check:
+    state = run.standing
+    active = state.active if state else "nowhere"
+    declared = run.target in run.group.clusters and run.target != run.source
+    if active != run.source:
+        return Check.that("active_side", False, f"{run.group.name} is active on {active}, not on {run.source}")
+    if not declared:
+        known = ", ".join(run.group.clusters)
+        return Check.that("active_side", False, f"{run.target} is no other cluster of the group: choose among {known}")
+    return Check.that(
+        "active_side", True, f"{run.group.name} is active on {active}, epoch {state.epoch if state else 0}"
+    )
+
+
+def _right_clusters(run: Run) -> Check:
+    wrong = []
+    for name in (run.source, run.target):
+        found = run.operator(name).topics.identity().cluster_id
+        expected = run.world.topology.cluster(name).cluster_id
+        if found != expected:
+            wrong.append(f"{name} answers with cluster id {found}, the topology says {expected}")
+    return Check.that("right_clusters", not wrong, "; ".join(wrong) or "both clusters have the declared cluster ids")
+
+
+def _owned(run: Run, cluster: str) -> dict[str, Topic]:
+    topics = run.operator(cluster).topics
+    return topics.describe(name for name in topics.names() if run.group.owns_topic(name))
+
+
+def _topics_on_both_sides(run: Run) -> Check:
+    source, target = _owned(run, run.source), _owned(run, run.target)
+    wrong = [f"{name} is missing on {run.target}" for name in sorted(source.keys() - target.keys())]
+    shared = sorted(source.keys() & target.keys())
+    for name in shared:
+        here, there = len(source[name].leaders), len(target[name].leaders)
+        if here != there:
+            wrong.append(f"{name} has {here} partitions on {run.source} and {there} on {run.target}")
+    here_configs = run.operator(run.source).topics.configs(shared)
+    there_configs = run.operator(run.target).topics.configs(shared)
+    for name in shared:
+        for key in _MUST_MATCH:
+            here_value, there_value = here_configs[name].get(key), there_configs[name].get(key)
+            if here_value != there_value:
+                wrong.append(f"{name} has {key}={here_value} on {run.source} and {there_value} on {run.target}")
+    if run.group.canary_topic not in source:
+        wrong.append(f"the canary topic {run.group.canary_topic} is missing on {run.source}")
+    if leaderless := [n for n, topic in {**source, **target}.items() if -1 in topic.leaders]:
+        wrong.append(f"partitions of {', '.join(sorted(leaderless)[:5])} have no leader")
+    return Check.that("topics_on_both_sides", not wrong, "; ".join(wrong[:6]) or f"{len(source)} topics alike")
+
+
+def _authorizer(run: Run, cluster: KafkaCluster) -> Authorizer:
+    return Authorizer(cluster.acls.list(), frozenset(run.group.super_users))
+
+
+def _writers_declared(run: Run) -> Check:
+    """Nobody may write whom the fence would not stop, on either side."""
+    group = run.group
+    fenced = {*group.principals, group.probe_principal}
+    passing = {group.replicator_principal, *group.super_users}
+    problems = []
+    if super_apps := sorted(fenced & set(group.super_users)):
+        problems.append(f"{', '.join(super_apps)} is a super user, whom no fence stops: take it out of super.users")
+    for name in (run.source, run.target):
+        cluster = run.operator(name)
+        writers = _authorizer(run, cluster).writers(_owned(run, name))
+        undeclared = sorted(writers - fenced - passing)
+        if EVERYONE in undeclared:
+            problems.append(f"an ACL on {name} lets everybody (User:*) write: name the principals instead")
+        elif undeclared:
+            problems.append(f"{', '.join(undeclared)} may write on {name} and is not among the group's principals")
+    return Check.that("writers_declared", not problems, "; ".join(problems) or "every effective writer is declared")
+
+
+def _source_can_be_fenced(run: Run) -> Check:
+    """The question of the fence's proof gets an answer now: the probe may write, and asking appends nothing."""
+    found = proof.writes_allowed(
+        run.probe(run.source), run.partitions(run.source), clock=run.clock, deadline_seconds=PROOF_SECONDS
+    )
+    return Check.of("source_can_be_fenced", found)
+
+
+def _target_refuses(run: Run) -> Check:
+    found = proof.writes_refused(
+        run.probe(run.target), run.partitions(run.target), clock=run.clock, deadline_seconds=PROOF_SECONDS
+    )
+    missing = proof.acls_present(run.operator(run.target), plan.application_denies(run.group))
+    return Check.of("target_refuses", found if found.outcome != "ok" else missing if missing.outcome != "ok" else found)
+
+
+def _target_can_be_opened(run: Run) -> Check:
+    """DENYs that others added stay, so the target would stay shut; applications need their ALLOWs there."""
+    changes = run.acl_changes(run.target, lambda: None)
+    foreign = changes.foreign(plan.standby(run.group))
+    if foreign:
+        shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
+        detail = f"{run.target} holds DENYs that were not added here and would not be lifted: {shown}. Remove them"
+        return Check.that("target_can_be_opened", False, detail)
+    topics = _owned(run, run.target)
+    opened = Authorizer(run.operator(run.target).acls.list() - plan.standby(run.group))
+    source = Authorizer(run.operator(run.source).acls.list())
+    lost = sorted((source.writers(topics) & set(run.group.principals)) - opened.writers(topics))
+    detail = f"{', '.join(lost)} may write on {run.source} and could not on {run.target}: add the ALLOWs there"
+    return Check.that("target_can_be_opened", not lost, detail if lost else "every writer could write there")
+
+
+def _flow_moves(run: Run) -> Check:
+    """Progress, never a state: positions are read twice, with the source's LSO between them."""
+    replicator = run.world.replicator(run.flow)
+    status = replicator.status()
+    if status.state != "running":
+        detail = f"{run.flow.connector} is {status.state} {status.detail}".rstrip()
+        return Check.that("flow_moves", False, f"{detail}: run dr_flows, or look at the connector")
+    before = replicator.positions()
+    ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
+    run.clock.sleep(_MOVING_SECONDS)
+    verdict = flow_moves(before, replicator.positions(), ends)
+    outcome = {"moves": "ok", "idle": "ok", "stuck": "failed"}.get(verdict.verdict, "unknown")
+    return Check("flow_moves", outcome, verdict.detail)  # type: ignore[arg-type]
+
+
+def _positions_translate(run: Run) -> Check:
+    classes = content.predicted_classes(run)
+    unknown = sorted(group for group, kind in classes.items() if kind == "unknown")
+    if unknown and run.group.groups_policy.unknown_offsets == "refuse":
+        detail = f"positions of {', '.join(unknown)} cannot be translated: see groups_policy.unknown_offsets"
+        return Check("positions_translate", "failed", detail, {"classes": classes})
+    said = ", ".join(f"{group} {kind}" for group, kind in classes.items()) or "no group has committed anything"
+    return Check("positions_translate", "ok", said, {"classes": classes})
+
+
+def _route_follows(run: Run) -> Check:
+    route = run.world.router(run.group).read()
+    follows = route is not None and route.active == run.source
+    said = f"the route names {route.active}" if route else "there is no route"
+    detail = said if follows else f"{said}, the register {run.source}: run dr_adopt, or mend the route"
+    return Check.that("route_follows", follows, detail)

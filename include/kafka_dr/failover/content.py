@@ -1,0 +1,188 @@
+"""What content proves about a run: how far the copy is verified, and where each group's position lies on it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from kafka_dr.audit import FileFrontierStore, Frontier, PlainFrontier, Start, Verified
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run, positions_from_json
+from kafka_dr.offsets import BracketingOffsetMap, Kind, OffsetMap, Seed, TranslatedOffset, translate_groups
+
+_BADNESS: tuple[Kind, ...] = ("exact", "bounded", "unknown")
+
+
+def seeds(run: Run) -> dict[TopicPartition, list[Seed]]:
+    """Return every place where a direction began, seen from this run's source; journaled by earlier switches."""
+    found: dict[TopicPartition, list[Seed]] = {}
+    for seed in _journaled_seeds(run):
+        here, there = positions_from_json(seed["source_positions"]), positions_from_json(seed["target_positions"])
+        if seed["source"] != run.source:
+            here, there = there, here
+        for partition in here.keys() & there.keys():
+            found.setdefault(partition, []).append(Seed(here[partition], there[partition]))
+    return found
+
+
+def offset_map(run: Run) -> OffsetMap:
+    """Return what translates positions from source to target."""
+    return BracketingOffsetMap(
+        run.world.cluster(run.source, "audit"), run.world.cluster(run.target, "audit"), seeds=seeds(run)
+    )
+
+
+def frontier(run: Run) -> Frontier:
+    """Return what verifies the copy by content; it goes on where an earlier step or run left off."""
+    newest = max(
+        (s for s in _journaled_seeds(run) if s["source"] == run.source), key=lambda s: int(s["epoch"]), default=None
+    )
+    starts: dict[TopicPartition, Start] = {}
+    if newest is not None:
+        here, there = positions_from_json(newest["source_positions"]), positions_from_json(newest["target_positions"])
+        starts = {p: Start(here[p], there[p]) for p in here.keys() & there.keys()}
+    store = FileFrontierStore(run.world.evidence_root, run.group.name)
+    return PlainFrontier(
+        run.world.cluster(run.source, "audit"),
+        run.world.cluster(run.target, "audit"),
+        store=store,
+        starts=starts,
+        epoch=int(newest["epoch"]) if newest else 0,
+    )
+
+
+def advance_near_head(run: Run) -> tuple[dict[TopicPartition, int], Mapping[TopicPartition, Verified]]:
+    """Verify what the flow has copied so far, and return the source's ends with it."""
+    partitions = run.partitions(run.source)
+    positions = run.world.replicator(run.flow).positions()
+    ends = run.operator(run.source).topics.last_stable_offsets(partitions)
+    until = {p: min(end, positions.get(p, 0)) for p, end in ends.items()}
+    return ends, frontier(run).advance(until)
+
+
+def tail(run: Run) -> Check:
+    """Return whether little enough is left to be verified inside the outage, and all before it is equal."""
+    ends, verified = advance_near_head(run)
+    findings = [found.finding for found in verified.values() if found.finding is not None]
+    if findings:
+        return Check("content_verified", "failed", "; ".join(str(finding) for finding in findings[:3]))
+    left = sum(max(0, end - verified[p].source_offset) for p, end in ends.items() if p in verified)
+    limit = run.group.thresholds.max_tail_records
+    said = f"{left} records are left to verify, {limit} are allowed"
+    return Check("content_verified", "ok" if left <= limit else "failed", said, {"tail_records": left})
+
+
+def matched(verified: Mapping[TopicPartition, Verified], ends: Mapping[TopicPartition, int], *, where: str) -> Check:
+    """Return whether every record up to the ends was matched by content."""
+    findings = [str(found.finding) for found in verified.values() if found.finding is not None]
+    short = sorted(p for p, end in ends.items() if p not in verified or verified[p].source_offset < end)
+    if findings or short:
+        detail = "; ".join(findings[:3]) or f"not verified to the end: {', '.join(map(str, short[:5]))}"
+        return Check("tail_matched", "failed", f"{where}: {detail}")
+    return Check("tail_matched", "ok", f"every record of {len(ends)} partitions on {where} was matched by content")
+
+
+def translate(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
+    """Translate what groups have committed on the source; by policy an unknown position becomes the earliest."""
+    translated = translate_groups(offset_map(run), committed)
+    if run.group.groups_policy.unknown_offsets == "refuse":
+        return list(translated)
+    starts = run.operator(run.target).topics.log_starts({t.partition for t in translated if t.target_offset is None})
+    return [t if t.target_offset is not None else _moved(t, starts[t.partition]) for t in translated]
+
+
+def stale_positions(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
+    """Return positions that only the target has, left by an earlier time there: they go to the start of their log.
+
+    Left as they are they could lie past records that the group has not seen.
+    """
+    target = run.operator(run.target)
+    kept = target.groups.offsets(run.consumer_groups(run.target))
+    stale = [
+        (group, partition)
+        for group, offsets in kept.items()
+        for partition in offsets
+        if run.group.owns_topic(partition.topic) and partition not in committed.get(group, {})
+    ]
+    starts = target.topics.log_starts({partition for _, partition in stale})
+    reason = "committed on the target only, by an earlier time there"
+    return [
+        TranslatedOffset(group, partition, 0, starts[partition], "bounded", None, reason)
+        for group, partition in sorted(stale)
+    ]
+
+
+def predicted_classes(run: Run) -> dict[str, Kind]:
+    """Return how sure each group's position would be if the switch were now: the worst of its partitions.
+
+    A position that the verified frontier has not reached is exact by the time it matters: the drain matches every
+    record up to the end.
+    """
+    groups = run.operator(run.source).groups.offsets(run.consumer_groups(run.source), require_stable=False)
+    committed = {
+        group: {p: offset for p, offset in offsets.items() if run.group.owns_topic(p.topic)}
+        for group, offsets in groups.items()
+    }
+    positions = run.world.replicator(run.flow).positions()
+    behind = {
+        group: {p: offset for p, offset in offsets.items() if offset < positions.get(p, 0)}
+        for group, offsets in committed.items()
+    }
+    classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(committed.items()) if offsets}
+    for found in translate_groups(offset_map(run), behind):
+        classes[found.group] = max(classes[found.group], found.kind, key=_BADNESS.index)
+    return classes
+
+
+def classes(placed: Collection[TranslatedOffset]) -> dict[str, int]:
+    """Count positions by how sure they are."""
+    return dict(Counter(position.kind for position in placed))
+
+
+def facts(verified: Mapping[TopicPartition, Verified]) -> list[list[Any]]:
+    """Return verified places as JSON: ``[topic, partition, source offset, target offset]``, next to read."""
+    return [[p.topic, p.partition, found.source_offset, found.target_offset] for p, found in sorted(verified.items())]
+
+
+def placed_to_json(position: TranslatedOffset) -> dict[str, Any]:
+    """Return a group's position as JSON."""
+    return {
+        "group": position.group,
+        "topic": position.partition.topic,
+        "partition": position.partition.partition,
+        "source_offset": position.source_offset,
+        "target_offset": position.target_offset,
+        "class": position.kind,
+        "redelivered_at_most": position.redelivered_at_most,
+        "reason": position.reason,
+    }
+
+
+def placed_from_json(rows: Sequence[Mapping[str, Any]]) -> list[TranslatedOffset]:
+    """Read what :func:`placed_to_json` wrote."""
+    return [
+        TranslatedOffset(
+            group=row["group"],
+            partition=TopicPartition(row["topic"], row["partition"]),
+            source_offset=row["source_offset"],
+            target_offset=row["target_offset"],
+            kind=row["class"],
+            redelivered_at_most=row["redelivered_at_most"],
+            reason=row["reason"],
+        )
+        for row in rows
+    ]
+
+
+def _moved(position: TranslatedOffset, start: int) -> TranslatedOffset:
+    reason = f"{position.reason}; by policy from the earliest record on"
+    return TranslatedOffset(position.group, position.partition, position.source_offset, start, "bounded", None, reason)
+
+
+def _journaled_seeds(run: Run) -> list[dict[str, Any]]:
+    """Return the seeds between this run's two clusters, from the register that decides."""
+    history = run.world.register(run.source).history(run.group.name)
+    found = [facts["flow_seed"] for facts in history.values() if "flow_seed" in facts]
+    return [seed for seed in found if {seed["source"], seed["target"]} == {run.source, run.target}]

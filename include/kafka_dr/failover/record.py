@@ -1,0 +1,109 @@
+"""What a step saw and did, as it is kept in the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.fencing.proof import Finding
+
+Outcome = Literal["ok", "failed", "unknown"]
+#: ``done``: acted and proved. ``passed``: a later step of this run is through already, nothing was touched.
+#: ``would_do``: a dry run. ``refused``: a check forbade it. ``failed``: it was tried. ``unknown``: see the detail.
+StepOutcome = Literal["done", "passed", "would_do", "refused", "failed", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question and its answer. Unknown is an answer of its own and never a good one.
+
+    :param detail: one sentence: what was seen and, unless it is good, what was expected and what to do
+    """
+
+    name: str
+    outcome: Outcome
+    detail: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, name: str, finding: Finding) -> Check:
+        """Give a proof's finding a name."""
+        return cls(name, finding.outcome, finding.detail, finding.facts)
+
+    @classmethod
+    def that(cls, name: str, holds: bool, detail: str, **facts: Any) -> Check:
+        """Return a check that is ok or failed."""
+        return cls(name, "ok" if holds else "failed", detail, facts)
+
+
+def worst(checks: Iterable[Check]) -> Outcome:
+    """Return the outcome of all checks together."""
+    outcomes = {check.outcome for check in checks}
+    if "failed" in outcomes:
+        return "failed"
+    return "unknown" if "unknown" in outcomes else "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One attempt of one step.
+
+    :param intent: what acting means, in sentences; what a dry run prints
+    :param seconds: from the start of the checks to the end of the proofs
+    """
+
+    group: str
+    run: str
+    step: str
+    number: int
+    outcome: StepOutcome
+    started_at: datetime
+    finished_at: datetime
+    seconds: float
+    detail: str
+    intent: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    proofs: tuple[Check, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    evidence: str = ""
+    evidence_sha256: str = ""
+    schema_version: int = 1
+
+    @property
+    def good(self) -> bool:
+        """Whether the run may go on."""
+        return self.outcome in ("done", "passed", "would_do")
+
+    def payload(self) -> dict[str, Any]:
+        """Return what is written to the evidence."""
+        names = ("schema_version", "group", "run", "step", "outcome", "started_at", "finished_at", "seconds", "detail")
+        head: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return head | {
+            "intent": list(self.intent),
+            "checks": [_payload(check) for check in self.checks],
+            "proofs": [_payload(proof) for proof in self.proofs],
+            "facts": dict(self.facts),
+        }
+
+    def summary(self) -> str:
+        """Return the record as Markdown lines for a task's log."""
+        lines = [f"{self.step}: {self.outcome} in {self.seconds:.2f} s. {self.detail}".rstrip()]
+        lines += [f"  would: {sentence}" for sentence in self.intent if self.outcome == "would_do"]
+        lines += [f"  check {check.name}: {check.outcome}. {check.detail}" for check in self.checks]
+        lines += [f"  proof {proof.name}: {proof.outcome}. {proof.detail}" for proof in self.proofs]
+        return "\n".join([*lines, f"  evidence: {self.evidence}"])
+
+
+class StepFailed(KafkaDrError):
+    """A step did not go through; its record says why."""
+
+    def __init__(self, record: StepRecord) -> None:
+        self.record = record
+        super().__init__(f"{record.step} {record.outcome}: {record.detail}")
+
+
+def _payload(check: Check) -> dict[str, Any]:
+    return {"name": check.name, "outcome": check.outcome, "detail": check.detail, "facts": dict(check.facts)}

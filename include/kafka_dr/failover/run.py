@@ -1,0 +1,192 @@
+"""One run of a verb: what it is about, who holds the group, and what it has journaled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any, TypeVar
+
+from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.request import RunRequest
+from kafka_dr.failover.world import World
+from kafka_dr.fencing.change import AclChanges
+from kafka_dr.register import Phase, RegisterState, highest
+from kafka_dr.replication import Flow
+
+T = TypeVar("T")
+
+
+class Run:
+    """The facts of one run that every step needs.
+
+    :param request: what was asked for
+    :param world: where it is done
+    """
+
+    def __init__(self, request: RunRequest, world: World) -> None:
+        self.request = request
+        self.world = world
+        self.group = world.topology.group(request.protection_group)
+        self.clock = world.clock
+        #: What the checks of this step answered; set before it acts.
+        self.checks: tuple[Check, ...] = ()
+
+    @cached_property
+    def standing(self) -> RegisterState | None:
+        """The highest record that the registers held when this step began."""
+        return self.read_standing()
+
+    @cached_property
+    def source(self) -> str:
+        """Where the group was active before this run."""
+        return self._ends()[0]
+
+    @cached_property
+    def target(self) -> str:
+        """Where this run takes the group."""
+        return self._ends()[1]
+
+    @property
+    def flow(self) -> Flow:
+        """Replication from source to target."""
+        return Flow(self.group.name, self.source, self.target)
+
+    def operator(self, cluster: str) -> KafkaCluster:
+        """Return a cluster as the operator sees it."""
+        return self.world.cluster(cluster, "operator")
+
+    def probe(self, cluster: str) -> KafkaCluster:
+        """Return a cluster as the probe sees it, which is fenced as the applications are."""
+        return self.world.cluster(cluster, "probe")
+
+    def partitions(self, cluster: str) -> tuple[TopicPartition, ...]:
+        """Resolve the group's topics on a cluster, now."""
+        topics = self.operator(cluster).topics
+        owned = [name for name in topics.names() if self.group.owns_topic(name)]
+        described = topics.describe(owned)
+        return tuple(p for name in sorted(described) for p in described[name].partitions)
+
+    def consumer_groups(self, cluster: str) -> list[str]:
+        """Return the group's consumer groups on a cluster, now."""
+        return sorted(name for name in self.operator(cluster).groups.names() if self.group.owns_group(name))
+
+    def read_standing(self) -> RegisterState | None:
+        """Read the registers of the group's clusters at once and return the highest record.
+
+        Before the hand-over the source's register decides, afterwards the target's; so one that does not answer is
+        tolerated only while the other one's record says that it is the one to ask.
+
+        :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
+        """
+        states: dict[str, RegisterState | None] = {}
+        silent: dict[str, KafkaDrError] = {}
+        for cluster, answer in self.each_cluster(lambda name: self.world.register(name).read(self.group.name)).items():
+            if isinstance(answer, KafkaDrError):
+                silent[cluster] = answer
+            else:
+                states[cluster] = answer
+        found = highest(states)
+        if silent and (found is None or found.active in silent):
+            raise NeedsPerson(
+                f"the register that decides for {self.group.name} cannot be read "
+                f"({'; '.join(str(error) for error in silent.values())}): nothing is changed"
+            )
+        return found
+
+    def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
+        """Ask every cluster of the group at the same time; an error stands in the place of an answer."""
+
+        def asked(cluster: str) -> T | KafkaDrError:
+            try:
+                return ask(cluster)
+            except KafkaDrError as error:
+                return error
+
+        with ThreadPoolExecutor(max_workers=len(self.group.clusters)) as pool:
+            return dict(zip(self.group.clusters, pool.map(asked, self.group.clusters), strict=True))
+
+    def permission(self, phase: Phase) -> Callable[[], None]:
+        """Return what is asked right before each ACL change: does the group still belong to this run?
+
+        :param phase: the phase that the deciding register has to show; it is read again at each call
+        """
+        arbiter = self.source if phase is Phase.SWITCHING else self.target
+        epoch = self.standing.epoch if self.standing else -1
+
+        def ask() -> None:
+            state = self.world.register(arbiter).read(self.group.name)
+            held = state is not None and (state.run, state.epoch, state.phase) == (self.request.run, epoch, phase)
+            if not held:
+                said = "nothing" if state is None else f"{state.phase} by run {state.run} (epoch {state.epoch})"
+                raise Refused(f"{arbiter}'s register says {said}, not {phase} by this run: no ACL was changed")
+
+        return ask
+
+    def acl_changes(self, cluster: str, permission: Callable[[], None]) -> AclChanges:
+        """Return what changes the group's ACLs on a cluster."""
+        return AclChanges(
+            self.group.name,
+            self.operator(cluster),
+            self.world.register(cluster),
+            permission=permission,
+            clock=self.clock,
+        )
+
+    def write_fact(self, fact: str, payload: Mapping[str, Any], *, needed_on: Collection[str] | None = None) -> None:
+        """Journal a fact on source and target.
+
+        :param needed_on: the clusters whose registers must take it; both where ``None``
+        :raises KafkaDrError: one of those did not take it
+        """
+        needed = set(needed_on if needed_on is not None else (self.source, self.target))
+        answers = self.each_cluster(
+            lambda name: self.world.register(name).write_fact(self.group.name, self.request.run, fact, payload)
+        )
+        for cluster in needed:
+            answer = answers[cluster]
+            if isinstance(answer, KafkaDrError):
+                raise answer
+
+    @cached_property
+    def journal(self) -> dict[str, Any]:
+        """What earlier steps of this run journaled, as it was when this step began."""
+        answers = self.each_cluster(lambda name: self.world.register(name).facts(self.group.name, self.request.run))
+        facts: dict[str, Any] = {}
+        for answer in answers.values():
+            if not isinstance(answer, KafkaDrError):
+                facts |= answer
+        return facts
+
+    def fact(self, name: str) -> Any:
+        """Return a journaled fact.
+
+        :raises NeedsPerson: no register holds it, though the step that writes it is through
+        """
+        if name not in self.journal:
+            raise NeedsPerson(
+                f"the journal of run {self.request.run} holds no {name}: the step that writes it has to run first"
+            )
+        return self.journal[name]
+
+    def _ends(self) -> tuple[str, str]:
+        state = self.standing
+        if state is None:
+            raise Refused(f"no register has a record of {self.group.name}: adopt it with dr_adopt first")
+        if state.run == self.request.run and state.verb != "roll_back":
+            ends = (state.active, state.standby)
+            return ends if state.phase is Phase.SWITCHING else (ends[1], ends[0])
+        source = self.request.source or state.active
+        return source, self.request.target or (state.standby if source == state.active else state.active)
+
+
+def positions_to_json(positions: Mapping[TopicPartition, int]) -> list[list[Any]]:
+    """Return offsets by partition as JSON: ``[topic, partition, offset]`` in order."""
+    return [[p.topic, p.partition, offset] for p, offset in sorted(positions.items())]
+
+
+def positions_from_json(rows: Collection[Collection[Any]]) -> dict[TopicPartition, int]:
+    """Read what :func:`positions_to_json` wrote."""
+    return {TopicPartition(topic, partition): offset for topic, partition, offset in rows}

@@ -1,0 +1,84 @@
+"""Take the group for this run: the approval is checked against the world as it is now, then the register is set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.failover import approval, content, decision
+from kafka_dr.failover.checks import preflight_checks
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run
+from kafka_dr.register.transitions import claimed
+
+
+def check(run: Run) -> Sequence[Check]:
+    """The answer is an approver's, fresh, and about the facts that hold now; the measurements are no worse."""
+    if run.request.dry_run:
+        return (content.tail(run),)
+    answer = approval.newest_answer(run)
+    if answer is None:
+        return (Check("approved", "failed", "no answer to this run's approval is in the evidence: nobody approved it"),)
+    facts = decision.facts(run, preflight_checks(run))
+    digest = decision.digest_of(facts)
+    same = digest == answer.digest
+    differs = "the decision facts are those that were approved"
+    if not same:
+        differs = (
+            f"what was approved has changed since ({decision.difference(run, facts)}): the approval is superseded; "
+            "trigger a new run"
+        )
+    return (
+        *approval.judge(run, answer),
+        Check.that("decision_unchanged", same, differs, digest=digest, approved_digest=answer.digest),
+    )
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    epoch = run.standing.epoch + 1 if run.standing else 1
+    return (f"write to the registers that this run is switching {run.group.name} (epoch {epoch})",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Compare and set the source's register, then copy it to the target."""
+    before = run.standing
+    answer = approval.newest_answer(run)
+    if before is None or answer is None:
+        raise NeedsPerson("the register's record or the approval is gone since it was checked")
+    state = claimed(
+        before,
+        run=run.request.run,
+        verb=run.request.verb,
+        source=run.source,
+        target=run.target,
+        highest_epoch=before.epoch,
+        evidence_sha256=answer.digest,
+        approved_by=answer.responder,
+        at=run.clock.now(),
+    )
+    run.world.register(run.source).compare_and_set(before, state)
+    run.world.register(run.target).copy(state)
+    run.write_fact(
+        "claim",
+        {
+            "source": run.source,
+            "target": run.target,
+            "epoch": state.epoch,
+            "reason": run.request.reason,
+            "approved_by": answer.responder,
+            "approved_at": answer.responded_at.isoformat(),
+            "digest": answer.digest,
+            "claimed_at": state.at.isoformat(),
+        },
+    )
+    return {"epoch": state.epoch, "approved_by": answer.responder, "claimed_at": state.at}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """Both registers name this run."""
+    states = {name: run.world.register(name).read(run.group.name) for name in (run.source, run.target)}
+    others = [name for name, state in states.items() if state is None or state.run != run.request.run]
+    said = "both registers name this run" if not others else f"the register of {', '.join(others)} names another run"
+    return (Check.that("register_read_back", not others, said),)

@@ -1,0 +1,137 @@
+"""Bring everything across: the flow reaches the fenced ends, the tail is matched by content, groups are frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.errors import TryAgain
+from kafka_dr.failover import content
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run, positions_from_json, positions_to_json
+from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
+from kafka_dr.fencing import plan, proof
+from kafka_dr.register import Phase
+
+_PAUSE_SECONDS = 0.05
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Nothing besides the register, which the runner has asked."""
+    return ()
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (
+        f"wait until {run.flow} has passed the last data record of every partition, and match the tail by content",
+        f"give consumer groups up to {run.group.timing.drain_seconds:g} s to reach the end, then deny them READ on "
+        f"{run.source} and journal their offsets",
+    )
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Drain, match, freeze, and journal the groups' offsets."""
+    ends = _source_ends(run)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        at_end = beside.submit(_wait_for_groups, run, ends)
+        positions = _wait_for_flow(run, ends)
+        verified = content.frontier(run).advance(ends)
+        waiting = at_end.result()
+    frozen = _freeze(run)
+    run.write_fact("group_offsets", {"groups": {g: positions_to_json(found) for g, found in frozen.items()}})
+    return {
+        "positions": positions_to_json(positions),
+        "verified": content.facts(verified),
+        "groups_short_of_the_end": waiting,
+        "group_offsets": {group: positions_to_json(found) for group, found in frozen.items()},
+    }
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """The tail is matched, nothing was written meanwhile, and no group can read or commit any more."""
+    ends = _source_ends(run)
+    now = run.operator(run.source).topics.high_watermarks(ends)
+    moved = sorted(partition for partition in ends if now[partition] != ends[partition])
+    still = f"the ends of {len(ends)} partitions on {run.source} have not moved since the fence"
+    if moved:
+        still = (
+            f"{', '.join(map(str, moved[:5]))} on {run.source} moved after the fence was proven: somebody passes it, "
+            "a super user perhaps; find out who writes before trying again"
+        )
+    frozen = proof.reads_refused(
+        run.probe(run.source),
+        run.consumer_groups(run.source),
+        clock=run.clock,
+        deadline_seconds=PROOF_SECONDS,
+    )
+    return (
+        content.matched(content.frontier(run).advance(ends), ends, where=run.target),
+        Check.that("source_is_still", not moved, still),
+        Check.of("groups_frozen", frozen),
+    )
+
+
+def _source_ends(run: Run) -> dict[TopicPartition, int]:
+    return positions_from_json(run.fact("source_ends")["ends"])
+
+
+def _wait_for_flow(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """Wait until no data record is left between the flow's position and the end: control records take offsets."""
+    replicator = run.world.replicator(run.flow)
+    deadline = run.clock.monotonic() + run.group.timing.step_deadline_seconds
+    while True:
+        positions = replicator.positions()
+        behind = {p: OffsetRange(positions.get(p, 0), end) for p, end in ends.items() if positions.get(p, 0) < end}
+        left = _with_data(run, behind)
+        if not left:
+            return positions
+        if run.clock.monotonic() > deadline:
+            shown = ", ".join(f"{p} (at {behind[p].start} of {behind[p].end})" for p in left[:5])
+            raise TryAgain(f"{run.flow} did not reach the end within its deadline: {shown}; look at the connector")
+        run.clock.sleep(_PAUSE_SECONDS)
+
+
+def _with_data(run: Run, ranges: Mapping[TopicPartition, OffsetRange]) -> list[TopicPartition]:
+    """Return the partitions that hold a data record in their range; long ranges need no look."""
+    if not ranges:
+        return []
+    starts = run.operator(run.source).topics.log_starts(ranges)
+    there = {p: OffsetRange(max(r.start, starts[p]), r.end) for p, r in ranges.items() if starts[p] < r.end}
+    short = {p: r for p, r in there.items() if len(r) <= 20}
+    if len(short) < len(there):
+        return sorted(set(there) - set(short))
+    reader = run.world.cluster(run.source, "audit").log
+    return sorted({record.topic_partition for record in reader.read(short)})
+
+
+def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, int]:
+    """Give groups that are close to the end time to reach it, and return the records left for each that is not.
+
+    A group farther behind than the tail is allowed to be cannot be waited for; it keeps its place.
+    """
+    deadline = run.clock.monotonic() + run.group.timing.drain_seconds
+    groups = run.operator(run.source).groups
+    names = run.consumer_groups(run.source)
+    while True:
+        left: dict[str, int] = {}
+        for name, offsets in groups.offsets(names, require_stable=False).items():
+            behind = sum(max(0, ends[p] - offset) for p, offset in offsets.items() if p in ends)
+            left |= {name: behind} if behind else {}
+        close = [name for name, behind in left.items() if behind <= run.group.thresholds.max_tail_records]
+        if not close or run.clock.monotonic() > deadline:
+            return left
+        run.clock.sleep(_PAUSE_SECONDS)
+
+
+def _freeze(run: Run) -> dict[str, dict[TopicPartition, int]]:
+    changes = run.acl_changes(run.source, run.permission(Phase.SWITCHING))
+    changes.add(plan.group_freeze(run.group), plan.probe_freeze(run.group))
+    names = run.consumer_groups(run.source)
+    refused = proof.reads_refused(run.probe(run.source), names, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+    if refused.outcome != "ok":
+        raise TryAgain(f"the groups could not be frozen: {refused.detail}")
+    offsets = run.operator(run.source).groups.offsets(names, require_stable=True)
+    return {g: {p: o for p, o in found.items() if run.group.owns_topic(p.topic)} for g, found in offsets.items()}

@@ -1,0 +1,92 @@
+"""Stop writes on the source and prove it: DENYs, then transactions, then a refused write on every leader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.errors import TryAgain
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run, positions_to_json
+from kafka_dr.fencing import open_transactions, plan, proof
+from kafka_dr.register import Phase
+
+#: How long brokers get to act on an ACL that they have acknowledged.
+PROOF_SECONDS = 5.0
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Nothing besides the register, which the runner has asked: the fence is checked by its proofs."""
+    return ()
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    group = run.group
+    return (
+        f"deny WRITE on {run.source} to {', '.join(group.principals)}, then to {group.probe_principal}",
+        f"wait up to {group.timing.transaction_grace_seconds:g} s for open transactions, deny their ids, "
+        "take over what is left",
+    )
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Fence, end what is open, and journal the ends of the source's log."""
+    source = run.operator(run.source)
+    changes = run.acl_changes(run.source, run.permission(Phase.SWITCHING))
+    changes.add(plan.write_fence(run.group), plan.probe_fence(run.group))
+    fenced_at = run.clock.now()
+
+    partitions = run.partitions(run.source)
+    topics = {partition.topic for partition in partitions}
+    grace = run.group.timing.transaction_grace_seconds
+    open_transactions.wait_until_ended(source, topics, clock=run.clock, grace_seconds=grace)
+    changes.add(plan.transaction_fence(run.group))
+    left = open_transactions.touching(source, topics)
+    source.transactions.take_over(transaction.transactional_id for transaction in left)
+    held = open_transactions.wait_until_stable(
+        source, partitions, clock=run.clock, deadline_seconds=run.group.timing.step_deadline_seconds
+    )
+    if held:
+        shown = ", ".join(f"{p} (LSO {low}, high watermark {high})" for p, (low, high) in sorted(held.items())[:5])
+        raise TryAgain(f"open transactions still hold back {shown} on {run.source}: end them and run the step again")
+
+    ends = source.topics.last_stable_offsets(partitions)
+    run.write_fact("source_ends", {"ends": positions_to_json(ends), "fenced_at": fenced_at.isoformat()})
+    return {
+        "ended_transactions": [transaction.transactional_id for transaction in left],
+        "source_ends": positions_to_json(ends),
+        "fenced_at": fenced_at,
+    }
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """Every leader refuses, the DENYs stand, every partition with data is replicated."""
+    partitions = run.partitions(run.source)
+    wanted = plan.write_fence(run.group) | plan.transaction_fence(run.group) | plan.probe_fence(run.group)
+    refused = proof.writes_refused(run.probe(run.source), partitions, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+    return (
+        Check.of("writes_refused", refused),
+        Check.of("denies_read_back", proof.acls_present(run.operator(run.source), wanted)),
+        _all_replicated(run, partitions),
+    )
+
+
+def _all_replicated(run: Run, partitions: Sequence[TopicPartition]) -> Check:
+    """A partition that holds data and was never replicated would be missing on the target."""
+    positions = run.world.replicator(run.flow).positions()
+    unknown = [partition for partition in partitions if partition not in positions]
+    topics = run.operator(run.source).topics
+    starts, ends = topics.log_starts(unknown), topics.last_stable_offsets(unknown)
+    ranges = {p: OffsetRange(starts[p], ends[p]) for p in unknown if starts[p] < ends[p]}
+    with_data = {record.topic_partition for record in run.world.cluster(run.source, "audit").log.read(ranges)}
+    if not with_data:
+        return Check("all_partitions_replicated", "ok", f"{len(partitions)} partitions: each is replicated or empty")
+    shown = ", ".join(map(str, sorted(with_data)[:5]))
+    return Check(
+        "all_partitions_replicated",
+        "failed",
+        f"{shown}: holds records on {run.source} and the flow has no position there, so nothing of it was copied. "
+        "Was it created a moment ago? Let the flow find it and trigger a new run",
+    )

@@ -1,0 +1,94 @@
+"""Hand over and open the target. The compare-and-set in this step is the point of no return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run, positions_from_json
+from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
+from kafka_dr.failover.steps.stop_flow import target_is_still
+from kafka_dr.fencing import plan, proof
+from kafka_dr.register import Phase
+from kafka_dr.register.transitions import handed_over
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Up to the hand-over: both logs stand where they were journaled, and the source still refuses."""
+    if run.request.dry_run or _is_handed_over(run):
+        return ()
+    journaled = positions_from_json(run.fact("source_ends")["ends"])
+    partitions = run.partitions(run.source)
+    now = run.operator(run.source).topics.high_watermarks(partitions)
+    moved = sorted(partition for partition in partitions if now[partition] != journaled.get(partition, 0))
+    detail = f"the ends of {len(partitions)} partitions on {run.source} stand where the fence left them"
+    if moved:
+        shown = ", ".join(map(str, moved[:5]))
+        detail = f"{shown} on {run.source} moved behind the fence: records would be left there; find out who writes"
+    refused = proof.writes_refused(run.probe(run.source), partitions, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+    return (
+        Check.that("source_is_still", not moved, detail),
+        Check.of("source_refuses", refused),
+        target_is_still(run),
+    )
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (
+        f"write to the register that {run.target} is active: from here on there is only forward",
+        f"lift the fence and the freeze of the applications on {run.target}; {run.group.replicator_principal} "
+        "stays denied there",
+    )
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Hand over, copy the record to the target and read it back there, then lift the fence."""
+    state = run.standing
+    if state is None:
+        raise NeedsPerson(f"no register has a record of {run.group.name} any more")
+    if state.phase is Phase.SWITCHING:
+        new = handed_over(state, run=run.request.run, at=run.clock.now())
+        run.world.register(run.source).compare_and_set(state, new)
+        state = new
+    kept = run.world.register(run.target).copy(state)
+    if kept != state:
+        raise NeedsPerson(
+            f"{run.target}'s register holds epoch {kept.epoch} revision {kept.revision} by run {kept.run}, which is "
+            "not what was handed over: nothing was opened; compare the registers"
+        )
+    changes = run.acl_changes(run.target, run.permission(Phase.HANDED_OVER))
+    if foreign := changes.foreign(plan.standby(run.group)):
+        shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
+        raise Refused(f"{run.target} holds DENYs that were not added here and are not lifted: {shown}. Remove them")
+    changes.lift(plan.standby(run.group))
+    opened_at = run.clock.now()
+    run.write_fact("opened", {"at": opened_at.isoformat()}, needed_on=[run.target])
+    return {"epoch": state.epoch, "handed_over_at": state.at, "opened_at": opened_at}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """The target's register says so, its leaders take application writes, and the replicator stays denied."""
+    state = run.world.register(run.target).read(run.group.name)
+    held = state is not None and state.run == run.request.run and state.phase is Phase.HANDED_OVER
+    partitions = run.partitions(run.target)
+    clock = run.clock
+    allowed = proof.writes_allowed(run.probe(run.target), partitions, clock=clock, deadline_seconds=PROOF_SECONDS)
+    readable = proof.reads_allowed(
+        run.probe(run.target), run.consumer_groups(run.target), clock=clock, deadline_seconds=PROOF_SECONDS
+    )
+    denied = proof.writes_refused(
+        run.world.cluster(run.target, "replicator"), partitions, clock=clock, deadline_seconds=PROOF_SECONDS
+    )
+    return (
+        Check.that("register_read_back", held, f"{run.target}'s register names {run.target} active"),
+        Check.of("writes_allowed", allowed),
+        Check.of("groups_readable", readable),
+        Check.of("replicator_refused", denied),
+    )
+
+
+def _is_handed_over(run: Run) -> bool:
+    return run.standing is not None and run.standing.phase is Phase.HANDED_OVER

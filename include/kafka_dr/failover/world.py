@@ -1,0 +1,100 @@
+"""The world that the verbs act on: every cluster, register, flow and route, reached as the right principal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any, Literal
+
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import ClientSettings, KafkaCluster
+from kafka_dr.evidence import EvidenceStore
+from kafka_dr.register import KafkaRegister
+from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
+from kafka_dr.routing import FileRouter, Router
+from kafka_dr.topology import ProtectionGroup, Topology
+
+Role = Literal["operator", "probe", "audit", "replicator"]
+
+
+class World:
+    """Builds each client when it is first needed and keeps it until closed.
+
+    :param topology: what is declared
+    :param settings_of: the client settings behind a Kafka connection id; secrets stay in memory
+    :param connect_of: the REST endpoint behind a Connect connection id
+    :param evidence_root: a path object, local or Airflow's ObjectStoragePath
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        *,
+        settings_of: Callable[[str], ClientSettings],
+        connect_of: Callable[[str], ConnectEndpoint],
+        evidence_root: Any,
+        clock: Clock,
+    ) -> None:
+        self.topology = topology
+        self.clock = clock
+        self.evidence_root = evidence_root
+        self.evidence = EvidenceStore(evidence_root)
+        self._settings_of = settings_of
+        self._connect_of = connect_of
+        self._clusters: dict[tuple[str, Role], KafkaCluster] = {}
+        self._connects: dict[str, ConnectClient] = {}
+        self._lock = Lock()
+
+    def cluster(self, name: str, role: Role) -> KafkaCluster:
+        """Return a cluster as the principal of a role sees it."""
+        key = (name, role)
+        with self._lock:
+            if key not in self._clusters:
+                connection = getattr(self.topology.cluster(name).connections, role)
+                self._clusters[key] = KafkaCluster(name, self._settings_of(connection))
+            return self._clusters[key]
+
+    def register(self, cluster: str) -> KafkaRegister:
+        """Return a cluster's register, reached as the operator."""
+        return KafkaRegister(self.cluster(cluster, "operator"), self.clock)
+
+    def connect(self, cluster: str) -> ConnectClient:
+        """Return the Connect cluster beside a cluster."""
+        with self._lock:
+            if cluster not in self._connects:
+                endpoint = self._connect_of(self.topology.cluster(cluster).connect)
+                self._connects[cluster] = ConnectClient(endpoint, clock=self.clock)
+            return self._connects[cluster]
+
+    def replicator(self, flow: Flow) -> Mm2Replicator:
+        """Return what replicates a flow; it runs beside the flow's target."""
+        return Mm2Replicator(
+            flow,
+            group=self.topology.group(flow.group),
+            source=self.topology.cluster(flow.source),
+            target=self.topology.cluster(flow.target),
+            connect=self.connect(flow.target),
+        )
+
+    def router(self, group: ProtectionGroup) -> Router:
+        """Return where the group's applications look up the active cluster."""
+        return FileRouter(Path(group.route.path), self.clock)
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        for cluster in self._clusters.values():
+            cluster.close()
+        for connect in self._connects.values():
+            connect.close()
+        self._clusters.clear()
+        self._connects.clear()
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
