@@ -9,7 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AclOperation, AdminClient
 
 from lab.traffic.logbook import Logbook
 
@@ -21,6 +22,7 @@ REFUSALS = frozenset(
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     }
 )
+CALL_SECONDS = 5.0
 
 
 class Ended(Exception):
@@ -71,6 +73,21 @@ class Application:
             "reconnect.backoff.max.ms": 500,
             **settings,
         }
+
+    def check_right_to_write(self, topic: str) -> None:
+        """Ask the cluster whether this application may write; a client that may not takes a second to find out.
+
+        :raises Ended: it may not, or the cluster does not say
+        """
+        admin = AdminClient(self.client())
+        try:
+            described = admin.describe_topics(
+                TopicCollection([topic]), include_authorized_operations=True, request_timeout=CALL_SECONDS
+            )[topic].result(timeout=CALL_SECONDS)
+        except (KafkaException, TimeoutError) as error:
+            raise Ended(f"the cluster does not say what may be done: {error}") from error
+        if AclOperation.WRITE not in (described.authorized_operations or ()):
+            raise Ended("TOPIC_AUTHORIZATION_FAILED")
 
     def _trouble(self, error: KafkaError) -> None:
         if error.code() not in REFUSALS:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from lab.traffic.application import Application, check, ended_by
+from lab.traffic.application import CALL_SECONDS, Application, check, ended_by
 from lab.traffic.logbook import read_tail
 from lab.traffic.payments import TOPIC as PAYMENTS
 from lab.traffic.records import headers, identify
@@ -22,7 +22,6 @@ TRANSACTIONAL_ID = "billing-settlement-1"
 CUSTOMERS = 40
 MOST_AT_ONCE = 200
 GATHER_SECONDS = 0.1
-CALL_SECONDS = 5.0
 ABORT_EVERY = 9
 
 
@@ -66,8 +65,9 @@ class Billing:
         """
         self._app.log.write("start", cluster=self._app.place.cluster, topic=TOPIC, input=PAYMENTS, group=GROUP)
         try:
-            self._producer.init_transactions(CALL_SECONDS)
             self._consumer.subscribe([PAYMENTS])
+            self._app.check_right_to_write(TOPIC)
+            self._producer.init_transactions(CALL_SECONDS)
             while not self._app.stopping():
                 batch = self._gather()
                 if batch:

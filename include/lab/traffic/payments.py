@@ -83,11 +83,12 @@ class Payments:
     def run(self) -> None:
         """Send what the last incarnation left, then new payments at their pace, until told to stop.
 
-        :raises Ended: a record was refused, or its outcome could not be learned in time
+        :raises Ended: refused, or the outcome of a record could not be learned in time
         """
         self._app.log.write(
             "start", cluster=self._app.place.cluster, topic=TOPIC, unsettled=len(self._outbox.unsettled)
         )
+        self._app.check_right_to_write(TOPIC)
         try:
             self._send(sorted(self._outbox.unsettled))
             self._work()
