@@ -43,7 +43,12 @@ class Log:
         open_ends = {partition: wanted.end for partition, wanted in ranges.items() if len(wanted)}
         if not open_ends:
             return
-        consumer = self._session.consumer({"isolation.level": isolation, "enable.partition.eof": True})
+        # Behind the last data record a broker holds a fetch back, half a second unless told otherwise.
+        consumer = self._session.consumer({
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 20,
+        })
         try:
             with translated(self._session.name, "start reading"):
                 consumer.assign([ClientPartition(p.topic, p.partition, ranges[p].start) for p in open_ends])
@@ -56,7 +61,7 @@ class Log:
     ) -> Iterator[Record]:
         deadline = time.monotonic() + stall_seconds
         while open_ends:
-            messages = consumer.consume(_BATCH, timeout=0.2)
+            messages = _arrived(consumer)
             if messages:
                 deadline = time.monotonic() + stall_seconds
             elif time.monotonic() > deadline:
@@ -82,6 +87,12 @@ class Log:
         if error is not None or offset >= end:
             return None
         return _to_record(message)
+
+
+def _arrived(consumer: Consumer) -> list[Message]:
+    """Return what has arrived as soon as something has: asking for many at once would wait for many."""
+    first = consumer.poll(0.2)
+    return [] if first is None else [first, *consumer.consume(_BATCH, timeout=0)]
 
 
 def _to_record(message: Message) -> Record:

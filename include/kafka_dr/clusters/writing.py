@@ -47,15 +47,26 @@ class Writing:
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
 
-    def append(self, records: Iterable[NewRecord], *, deadline_seconds: float | None = None) -> dict[NewRecord, int]:
-        """Write records with acks=all and idempotence, and return the offset of each.
+    def append(
+        self, records: Iterable[NewRecord], *, idempotent: bool = True, deadline_seconds: float | None = None
+    ) -> dict[NewRecord, int]:
+        """Write records with acks=all, and return the offset of each.
 
+        :param idempotent: without it a record may be written twice when an answer is lost; with it a new producer
+            needs half a second to start, which is too much where a reader takes the newest by key anyway
         :raises ClusterError: a record was refused; others may have been written
         :raises ClusterUnreachable: no answer before the deadline; records may have been written
         """
         seconds = deadline_seconds or self._session.request_seconds
         wanted = list(records)
-        producer = self._session.producer({"enable.idempotence": True, "delivery.timeout.ms": int(seconds * 1000)})
+        producer = self._session.producer(
+            {
+                "enable.idempotence": idempotent,
+                "acks": "all",
+                "linger.ms": 1,
+                "delivery.timeout.ms": int(seconds * 1000),
+            }
+        )
         offsets: dict[NewRecord, int] = {}
         failures: list[KafkaError] = []
 

@@ -87,7 +87,7 @@ class KafkaRegister:
         """Journal a fact, in place of an earlier one with the same name."""
         wanted = [NewRecord(_PARTITION, key, value) for key, value in records.fact_records(group, run, fact, payload)]
         if len(wanted) == 1:
-            self._cluster.writing.append(wanted)
+            self._cluster.writing.append(wanted, idempotent=False)
             return
         with self._writer(group) as writer:
             writer.write(wanted)
@@ -100,7 +100,8 @@ class KafkaRegister:
     def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
         """Keep which ACLs this project added to a cluster for a group, in place of what was kept before."""
         value = records.acls_to_json(acls)
-        self._cluster.writing.append([NewRecord(_PARTITION, records.fence_key(group, cluster), value)])
+        record = NewRecord(_PARTITION, records.fence_key(group, cluster), value)
+        self._cluster.writing.append([record], idempotent=False)
 
     @contextmanager
     def _writer(self, group: str) -> Iterator[TransactionalWriter]:

@@ -1,0 +1,251 @@
+"""A protection group of a test's own: topics, groups and rights that no other test touches, in the shared lab."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kafka_dr.clock import SystemClock
+from kafka_dr.clusters import (
+    Acl,
+    AclOperation,
+    AclPermission,
+    ClientSettings,
+    KafkaCluster,
+    PatternType,
+    ResourceType,
+    TopicPartition,
+)
+from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.failover import (
+    Answer,
+    RunRequest,
+    StepName,
+    StepRecord,
+    World,
+    adopt,
+    ask_approval,
+    record_answer,
+    run_step,
+)
+from kafka_dr.register import RegisterState
+from kafka_dr.replication import ConnectEndpoint, Flow
+from kafka_dr.topology import ProtectionGroup, Topology, load
+from lab import rights
+from lab.api import Lab
+from lab.clusters import CLUSTERS, cluster_named
+
+#: Which principal of the lab stands behind each role.
+_PRINCIPALS = {
+    "operator": rights.OPERATOR,
+    "probe": rights.PROBE,
+    "audit": rights.AUDIT,
+    "replicator": rights.REPLICATOR,
+}
+_APPLICATION_PATTERNS = {"orders.*": "{name}.*", "orders-*": "{name}-*", "billing-*": "{name}-*"}
+STEPS_BEFORE_APPROVAL = (StepName.PREFLIGHT,)
+STEPS_AFTER_APPROVAL = (
+    StepName.CLAIM,
+    StepName.FENCE_SOURCE,
+    StepName.DRAIN,
+    StepName.STOP_FLOW,
+    StepName.CUT_OVER_GROUPS,
+    StepName.OPEN_TARGET,
+    StepName.FLIP_ROUTE,
+    StepName.VERIFY,
+    StepName.PROTECT,
+    StepName.REPORT,
+)
+
+
+@dataclass(slots=True)
+class Protection:
+    """One protection group in the lab, and what a test does with it.
+
+    :param lab: the shared lab
+    :param folder: for evidence and route
+    """
+
+    lab: Lab
+    folder: Path
+    name: str = field(default_factory=lambda: f"t{uuid.uuid4().hex[:8]}")
+    partitions: int = 2
+    changes: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def topic(self) -> str:
+        """The group's topic of payments."""
+        return f"{self.name}.payments"
+
+    @property
+    def group(self) -> ProtectionGroup:
+        """The group as the topology declares it."""
+        return self.topology.group(self.name)
+
+    @property
+    def topology(self) -> Topology:
+        """The lab's topology with this group in place of its own, and with quick times."""
+        declared = load(Path(self.lab.environ["KAFKA_DR_TOPOLOGY"]), self.lab.environ)
+        base = declared.protection_groups["orders"]
+        names = {
+            "name": self.name,
+            "topic_prefixes": (f"{self.name}.",),
+            "consumer_group_prefixes": (f"{self.name}-",),
+            "transactional_id_prefixes": (f"{self.name}-",),
+            "route": base.route.model_copy(update={"path": str(self.folder / "route" / f"{self.name}.json")}),
+            "timing": base.timing.model_copy(update={"drain_seconds": 0.5, "transaction_grace_seconds": 0.5}),
+        }
+        group = base.model_copy(update={**names, **self.changes})
+        evidence = declared.evidence.model_copy(update={"root": str(self.folder / "evidence")})
+        return declared.model_copy(update={"protection_groups": {self.name: group}, "evidence": evidence})
+
+    def world(self) -> World:
+        """Build the world as Airflow would, from the lab's files instead of connections."""
+        topology = self.topology
+        root = self.folder / "evidence"
+        root.mkdir(parents=True, exist_ok=True)
+        return World(
+            topology,
+            settings_of=self._settings_of,
+            connect_of=lambda connection: ConnectEndpoint(
+                cluster_named(connection.removeprefix("connect_")).connect_url(self.lab.settings)
+            ),
+            evidence_root=root,
+            clock=SystemClock(),
+        )
+
+    def cluster(self, name: str, principal: str) -> KafkaCluster:
+        """Return a cluster as one of the lab's principals sees it, ``admin`` among them."""
+        return KafkaCluster(name, ClientSettings.from_librdkafka(self.lab.client_settings(name, principal)))
+
+    def create(self) -> None:
+        """Give the principals their rights on this group's names, and create its topics on both clusters."""
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(self._create_on, [cluster.name for cluster in CLUSTERS]))
+
+    def adopt(self, *, run: str = "adoption") -> StepRecord:
+        """Adopt the group and start its flow from the beginning."""
+        with self.world() as world:
+            record = adopt(self.name, world, run)
+            self.start_flow(world)
+            return record
+
+    def start_flow(self, world: World) -> None:
+        """Start the flow as ``dr_flows`` would after an adoption."""
+        replicator = world.replicator(self.flow)
+        replicator.ensure(stopped=True)
+        replicator.seed({}, epoch=1)
+        replicator.resume()
+        replicator.wait_running(30)
+
+    @property
+    def flow(self) -> Flow:
+        """Replication east to west."""
+        return Flow(self.name, "east", "west")
+
+    def produce(self, cluster: str, count: int, *, topic: str | None = None, principal: str = rights.ORDERS_APP) -> int:
+        """Write numbered records as an application, and return how many were acknowledged."""
+        records = [
+            NewRecord(
+                TopicPartition(topic or self.topic, number % self.partitions),
+                f"key-{number % 7}".encode(),
+                f"{uuid.uuid4()}".encode(),
+                headers=(("n", str(number).encode()),),
+            )
+            for number in range(count)
+        ]
+        with self.cluster(cluster, principal) as client:
+            return len(client.writing.append(records))
+
+    def commit(self, cluster: str, group: str, offsets: dict[TopicPartition, int]) -> None:
+        """Commit offsets of a consumer group, as its application would have."""
+        with self.cluster(cluster, "admin") as client:
+            client.groups.set_offsets({group: offsets})
+
+    def wait_copied(self, *, source: str = "east", target: str = "west", seconds: float = 30) -> None:
+        """Wait until the flow has passed every record of the source."""
+        deadline = time.monotonic() + seconds
+        with self.world() as world:
+            replicator = world.replicator(Flow(self.name, source, target))
+            topics = world.cluster(source, "operator").topics
+            owned = topics.describe(n for n in topics.names() if n.startswith(f"{self.name}."))
+            partitions = [p for topic in owned.values() for p in topic.partitions]
+            while True:
+                ends, done = topics.last_stable_offsets(partitions), replicator.positions()
+                left = {str(p): end - done.get(p, 0) for p, end in ends.items() if end > done.get(p, 0) + 1}
+                if not left:
+                    return
+                assert time.monotonic() < deadline, f"not copied within {seconds} s: {left}"
+                time.sleep(0.1)
+
+    def state(self, cluster: str) -> RegisterState | None:
+        """Read a cluster's register."""
+        with self.world() as world:
+            return world.register(cluster).read(self.name)
+
+    def request(self, run: str, **changes: object) -> RunRequest:
+        """Return a request for a planned failover, east to west unless changed."""
+        fields: dict[str, object] = {"source": "east", "target": "west", "reason": "a test"}
+        return RunRequest(self.name, run, **{**fields, **changes})  # type: ignore[arg-type]
+
+    def approve(self, request: RunRequest, world: World, *, responder: str = "alice", approved: bool = True) -> None:
+        """Ask for the approval and answer it."""
+        question = ask_approval(request, world)
+        record_answer(request, world, Answer(approved, responder, datetime.now(UTC), question.digest))
+
+    def run_until(self, request: RunRequest, last: StepName, world: World) -> list[StepRecord]:
+        """Run the steps up to and with ``last``, the approval given."""
+        records = [run_step(StepName.PREFLIGHT, request, world)]
+        self.approve(request, world)
+        return [*records, *(run_step(step, request, world) for step in _through(last))]
+
+    def refuses_writes(self, cluster: str) -> bool:
+        """Ask every leader whether it refuses the probe."""
+        return self._verdicts(cluster) == {"refused"}
+
+    def takes_writes(self, cluster: str) -> bool:
+        """Ask every leader whether it would take a write by the probe."""
+        return self._verdicts(cluster) == {"allowed"}
+
+    def _verdicts(self, cluster: str) -> set[str]:
+        with self.cluster(cluster, rights.PROBE) as client:
+            topic = client.topics.describe([self.topic])[self.topic]
+            answers = client.writing.ask(client.topics.configs([self.topic]), topic.partitions)
+            return {answer.verdict for answer in answers}
+
+    def _settings_of(self, connection: str) -> ClientSettings:
+        _, cluster, role = connection.split("_")
+        return ClientSettings.from_librdkafka(self.lab.client_settings(cluster, _PRINCIPALS[role]))
+
+    def _create_on(self, cluster: str) -> None:
+        with self.cluster(cluster, "admin") as admin:
+            admin.acls.add(self._acls(cluster))
+            for topic, partitions in ((self.topic, self.partitions), (f"{self.name}.dr-canary", 1)):
+                admin.topics.create(
+                    topic, partitions=partitions, replication_factor=min(self.lab.settings.brokers, 2), config={}
+                )
+
+    def _acls(self, cluster: str) -> Iterable[Acl]:
+        """Return the lab's table of rights, with this group's names in place of the lab's own."""
+        for allowed in rights.allowed_on(cluster_named(cluster)):
+            pattern = _APPLICATION_PATTERNS.get(allowed.name + ("*" if allowed.prefixed else ""))
+            if pattern:
+                yield Acl(
+                    resource=ResourceType[allowed.resource.name],
+                    name=pattern.format(name=self.name).removesuffix("*"),
+                    pattern=PatternType.PREFIXED,
+                    principal=f"User:{allowed.principal}",
+                    operation=AclOperation(allowed.operation.value),
+                    permission=AclPermission.ALLOW,
+                )
+
+
+def _through(last: StepName) -> tuple[StepName, ...]:
+    if last not in STEPS_AFTER_APPROVAL:
+        return ()
+    return STEPS_AFTER_APPROVAL[: STEPS_AFTER_APPROVAL.index(last) + 1]
