@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from airflow.sdk import DAG, Param, chain
 
@@ -13,7 +14,7 @@ from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
 # Behind the point of no return a run can only go forward, so its steps are tried again before a person is called.
-FORWARD = {"retries": 3, "retry_delay": timedelta(seconds=5)}
+FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=5)}
 
 # No dagrun_timeout: Airflow would mark the pending tasks skipped, roll_back among them. No max_active_runs: what keeps
 # two runs apart is the claim in the DR register, for each protection group.
@@ -50,19 +51,19 @@ with DAG(
         ),
     },
 ) as dag:
-    preflight = FailoverStepOperator(step="preflight")
-    approval = ManualApprovalSensor()
-    claim = FailoverStepOperator(step="claim")
-    fence_source = FailoverStepOperator(step="fence_source")
-    drain = FailoverStepOperator(step="drain")
-    stop_flow = FailoverStepOperator(step="stop_flow")
-    cut_over_groups = FailoverStepOperator(step="cut_over_groups")
+    preflight = FailoverStepOperator(step="preflight", number=1)
+    approval = ManualApprovalSensor(number=2)
+    claim = FailoverStepOperator(step="claim", number=3)
+    fence_source = FailoverStepOperator(step="fence_source", number=4)
+    drain = FailoverStepOperator(step="drain", number=5)
+    stop_flow = FailoverStepOperator(step="stop_flow", number=6)
+    cut_over_groups = FailoverStepOperator(step="cut_over_groups", number=7)
     # The point of no return lies inside this step: tried once more, since it may have been passed when it failed.
-    open_target = FailoverStepOperator(step="open_target", retries=1, retry_delay=timedelta(seconds=1))
-    flip_route = FailoverStepOperator(step="flip_route", **FORWARD)
-    verify = FailoverStepOperator(step="verify", **FORWARD)
-    protect = FailoverStepOperator(step="protect", **FORWARD)
-    report = FailoverStepOperator(step="report", **FORWARD)
+    open_target = FailoverStepOperator(step="open_target", number=8, retries=1, retry_delay=timedelta(seconds=1))
+    flip_route = FailoverStepOperator(step="flip_route", number=9, **FORWARD)
+    verify = FailoverStepOperator(step="verify", number=10, **FORWARD)
+    protect = FailoverStepOperator(step="protect", number=11, **FORWARD)
+    report = FailoverStepOperator(step="report", number=12, **FORWARD)
     roll_back = RollBackOperator(retries=5, retry_delay=timedelta(seconds=5))
 
     # Nothing is claimed, let alone changed, before somebody has approved it.

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from airflow.plugins_manager import AirflowPlugin
 
-from kafka_dr_airflow.links import EvidenceLink
+from kafka_dr_airflow.links import EVIDENCE_PREFIX, EvidenceLink
+
+
+async def evidence_pages(scope: Any, receive: Any, send: Any) -> None:
+    """Serve the evidence. Every Airflow process loads this file, and only the API server gets to these imports."""
+    from kafka_dr_airflow.views.evidence import app
+
+    await app(scope, receive, send)
 
 
 class KafkaDrPlugin(AirflowPlugin):
-    """Makes the button known that leads from a task to its run's evidence."""
+    """Adds to each task of a verb a button that leads to the evidence of its run."""
 
     name = "kafka_dr"
-    operator_extra_links = [EvidenceLink()]
+    operator_extra_links: ClassVar[list[Any]] = [EvidenceLink()]
+    fastapi_apps: ClassVar[list[Any]] = [
+        {"name": "Evidence of disaster recovery", "app": evidence_pages, "url_prefix": EVIDENCE_PREFIX}
+    ]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-from airflow.sdk import ObjectStoragePath
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.failover import World
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr_airflow.declared import read_topology
+from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.hooks.connect import ConnectHook
 from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
 
@@ -34,15 +31,6 @@ def open_world(environ: Mapping[str, str] = os.environ) -> World:
         evidence_root=evidence_root(topology.evidence.root),
         clock=SystemClock(),
     )
-
-
-def evidence_root(root: str) -> Any:
-    """Return the evidence root as a path object: a plain path on this machine, else one of Airflow's object storage.
-
-    On a file system "create, unless it exists" is one atomic call; object storage has its own ways.
-    """
-    local = root.removeprefix("file://")
-    return Path(local) if local.startswith("/") else ObjectStoragePath(root)
 
 
 def _settings_of(connection_id: str) -> ClientSettings:

@@ -245,3 +245,29 @@ def test_a_seal_that_was_cut_off_is_made_again_under_the_next_number(
     assert again.manifest == "manifest.2.json"
     assert store.bundle("orders", RUN) == again
     assert store.verify(again).intact
+
+
+def test_the_page_of_a_run_that_goes_on_shows_what_is_kept_so_far(store: EvidenceStore) -> None:
+    assert store.page("orders", RUN) is None
+    store.write("orders", RUN, 1, "preflight", {"outcome": "done"})
+    page = store.page("orders", RUN)
+    assert page is not None
+    assert "preflight" in page
+    assert "Not sealed" in page
+
+
+def test_the_page_of_a_sealed_run_is_the_sealed_one(store: EvidenceStore, sealed: Bundle, folder: Path) -> None:
+    assert store.page("orders", RUN) == (folder / sealed.page).read_text(encoding="utf-8")
+    store.write("orders", RUN, 3, "claim", {"outcome": "done"})
+    later = store.page("orders", RUN)
+    assert later is not None
+    assert "claim" in later
+    assert "Not sealed" in later
+
+
+def test_a_run_whose_sealed_evidence_was_changed_has_no_page(
+    store: EvidenceStore, sealed: Bundle, folder: Path
+) -> None:
+    (folder / "01-preflight.1.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(EvidenceChanged, match=r"01-preflight\.1\.json"):
+        store.page("orders", RUN)

@@ -23,13 +23,13 @@ def _template() -> Template:
     return environment.from_string(text)
 
 
-def render_page(story: Story, *, files: Iterable[FileDigest], sealed_at: datetime) -> str:
+def render_page(story: Story, *, files: Iterable[FileDigest], sealed_at: datetime | None) -> str:
     """Return the page of a run.
 
     :param files: what the seal covers besides the page
-    :param sealed_at: aware
+    :param sealed_at: aware; ``None`` for a page that no seal covers
     """
-    stamp = sealed_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    stamp = sealed_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if sealed_at else ""
     return _template().render(story=story, files=tuple(files), sealed_at=stamp)
 
 

@@ -167,8 +167,25 @@ class EvidenceStore:
     def verify(self, bundle: Bundle) -> Verification:
         """Compare a sealed run with what is stored, and name every file that differs."""
         folder = self._folder(bundle.group, bundle.run)
-        stored = {name: data for name in _names(folder) if (data := _read(folder.joinpath(name))) is not None}
-        return compare(bundle, stored)
+        return compare(bundle, _stored(folder))
+
+    def page(self, group: str, run: str) -> str | None:
+        """Return the page of a run: the sealed one, or, where the newest seal does not cover everything, one of now.
+
+        :raises EvidenceChanged: when a file that was sealed is no longer what it was
+        """
+        folder = self._folder(group, run)
+        stored = _stored(folder)
+        if not stored:
+            return None
+        if (bundle := self.bundle(group, run)) is not None:
+            verification = compare(bundle, stored)
+            if not verification.intact:
+                raise EvidenceChanged(f"The evidence of run {run} is not what was sealed: {verification}")
+            if not verification.added:
+                return stored[bundle.page].decode("utf-8")
+        files = (FileDigest.of(name, data) for name, data in sorted(stored.items()))
+        return render_page(tell(group, run, stored), files=files, sealed_at=None)
 
     def locate(self, path: str) -> str:
         """Return where a path below the root really is, for a person to open."""
@@ -225,6 +242,10 @@ def _names(folder: Place) -> set[str]:
         return {place.name for place in folder.iterdir()}
     except (FileNotFoundError, NotADirectoryError):
         return set()
+
+
+def _stored(folder: Place) -> dict[str, bytes]:
+    return {name: data for name in _names(folder) if (data := _read(folder.joinpath(name))) is not None}
 
 
 def _read(place: Any) -> bytes | None:

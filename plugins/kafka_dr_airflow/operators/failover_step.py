@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.record import Receipt, perform, run_request
 
+if TYPE_CHECKING:
+    from kafka_dr.register import Verb
+
 #: A failover waits behind nothing else that Airflow does: these tasks go first, whatever hangs on them.
-URGENT = {"priority_weight": 1000, "weight_rule": "absolute"}
+URGENT: dict[str, Any] = {"priority_weight": 1000, "weight_rule": "absolute"}
 #: Each wait inside a step has its own deadline, from the topology. This one only ends what hangs in spite of that.
 HANGING = timedelta(minutes=15)
+
+
+def numbered(number: int, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Show a step's place in front of its name, as evidence and runbooks number it.
+
+    :param kwargs: what an operator is made with
+    """
+    return {"task_display_name": f"{number} {kwargs['task_id']}", **kwargs}
 
 
 class FailoverStepOperator(BaseOperator):
@@ -24,14 +35,16 @@ class FailoverStepOperator(BaseOperator):
     behind it can only go forward; there ``retries`` belongs in the DAG. A refusal is never retried.
 
     :param step: the step's name, which is the task's id too
+    :param number: its place in the verb
     :param verb: which procedure the step is part of
     """
 
     ui_color = "#dbe8f4"
     operator_extra_links = (EvidenceLink(),)
 
-    def __init__(self, *, step: str, verb: str = "planned_failover", **kwargs: Any) -> None:
-        super().__init__(**{"task_id": step, "retries": 0, "execution_timeout": HANGING, **URGENT, **kwargs})
+    def __init__(self, *, step: str, number: int, verb: Verb = "planned_failover", **kwargs: Any) -> None:
+        defaults = {"task_id": step, "retries": 0, "execution_timeout": HANGING, **URGENT}
+        super().__init__(**numbered(number, {**defaults, **kwargs}))
         self.step = step
         self.verb = verb
 

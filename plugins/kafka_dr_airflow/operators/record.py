@@ -12,6 +12,7 @@ from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
 
 if TYPE_CHECKING:
     from kafka_dr.failover import RunRequest, StepRecord, World
+    from kafka_dr.register import Verb
 
 
 class Receipt(TypedDict):
@@ -22,7 +23,7 @@ class Receipt(TypedDict):
     evidence_sha256: str
 
 
-def run_request(context: Any, verb: str) -> RunRequest:
+def run_request(context: Any, verb: Verb) -> RunRequest:
     """Read what was asked for from a run's parameters.
 
     :param context: Airflow's task context

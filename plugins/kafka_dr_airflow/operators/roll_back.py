@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator, TriggerRule
 
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
 from kafka_dr_airflow.operators.record import Receipt, perform, run_request
+
+if TYPE_CHECKING:
+    from kafka_dr.register import Verb
 
 
 class RollBackOperator(BaseOperator):
@@ -24,7 +27,7 @@ class RollBackOperator(BaseOperator):
     ui_color = "#f6e3c5"
     operator_extra_links = (EvidenceLink(),)
 
-    def __init__(self, *, verb: str = "planned_failover", **kwargs: Any) -> None:
+    def __init__(self, *, verb: Verb = "planned_failover", **kwargs: Any) -> None:
         defaults = {"task_id": "roll_back", "trigger_rule": TriggerRule.ONE_FAILED, "execution_timeout": HANGING}
         super().__init__(**{**defaults, **URGENT, **kwargs})
         self.verb = verb

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
+import os
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
@@ -11,12 +11,14 @@ from airflow.sdk import Param
 from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from kafka_dr_airflow.declared import read_topology
 from kafka_dr_airflow.links import EvidenceLink, trigger_url
-from kafka_dr_airflow.operators.failover_step import URGENT
+from kafka_dr_airflow.operators.failover_step import URGENT, numbered
 from kafka_dr_airflow.operators.record import Receipt, perform, plain_errors, run_request
 
 if TYPE_CHECKING:
     from kafka_dr.failover import Answer, ApprovalQuestion
+    from kafka_dr.register import Verb
 
 DIGEST = "digest"
 REASON = "reason"
@@ -37,20 +39,22 @@ class ManualApprovalSensor(ApprovalOperator):
     * *The question expires* after the time that the topology gives and the text names, never by
       ``execution_timeout``, which Airflow would silently take for it.
 
-    No, expired and superseded all end the run with every later step skipped and nothing changed. In a dry run the
-    question is written to the log and nobody is asked.
+    No, expired and superseded all end the run with every later step skipped and nothing changed. A dry run asks
+    nobody.
 
+    :param number: the step's place in its verb
     :param verb: which procedure is approved
     """
 
     ui_color = "#f4dbe4"
     operator_extra_links = (EvidenceLink(),)
 
-    def __init__(self, *, verb: str = "planned_failover", **kwargs: Any) -> None:
+    def __init__(self, *, number: int, verb: Verb = "planned_failover", **kwargs: Any) -> None:
         for name in _TAKEN:
             if name in kwargs:
                 raise ValueError(f"{name} of an approval is decided when it is asked: leave it out")
-        super().__init__(**{"task_id": "approval", "retries": 0, "subject": "Approve?", **URGENT, **kwargs})
+        defaults = {"task_id": "approval", "retries": 0, "subject": "Approve?", **URGENT}
+        super().__init__(**numbered(number, {**defaults, **kwargs}))
         self.verb = verb
 
     def execute(self, context: Any) -> None:
@@ -59,27 +63,32 @@ class ManualApprovalSensor(ApprovalOperator):
         from kafka_dr_airflow.world import open_world
 
         request = run_request(context, self.verb)
+        if request.dry_run:
+            with plain_errors():
+                group = read_topology(os.environ).group(request.protection_group)
+            self.log.info("Dry run: nobody is asked. May answer: %s.", ", ".join(group.approvers))
+            return
         with plain_errors(), open_world() as world:
             question = ask_approval(request, world)
         self._prepare(question)
-        if request.dry_run:
-            self.log.info("Dry run: nobody is asked. The question would be:")
-            for line in (self.subject, *str(self.body).splitlines()):
-                self.log.info("%s", line)
-            return
         self._ask_once(context)
         super().execute(context)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Receipt:
-        """Check the answer, keep it in evidence, and skip what follows unless it is yes."""
+        """Keep the answer in evidence, whoever gave it, and skip what follows unless it is a good yes."""
         from kafka_dr.failover import record_answer
 
         if "error" in event:
             self._not_answered(context, event)
         request = run_request(context, self.verb)
-        answer = self._checked(context, event)
-        receipt = perform(self.log, lambda world: record_answer(request, world, answer))
-        # What was typed in is checked and kept by now; Airflow would compare it with the form of another process.
+        answer = given_answer(event, approve=self.APPROVE)
+        try:
+            receipt = perform(self.log, lambda world: record_answer(request, world, answer))
+        except AirflowFailException as refused:
+            self._end(context, f"The answer does not count ({refused})")
+        if answer.approved and not answer.digest:
+            self._end(context, f"{answer.responder} approved without the digest of the facts (field {DIGEST!r})")
+        # What was typed in is kept by now; Airflow would compare it with a form that this process does not have.
         super().execute_complete(context, {**event, "params_input": {}})
         return receipt
 
@@ -87,10 +96,10 @@ class ManualApprovalSensor(ApprovalOperator):
         if not question.approvers:
             raise AirflowFailException("the protection group has no approvers: name at least one in the topology")
         self.subject = question.subject
+        self.body = f"{question.body.rstrip()}\n\n{_instructions(question)}"
         self.response_timeout = timedelta(seconds=question.expires_after_seconds)
         self.assigned_users = [{"id": name, "name": name} for name in question.approvers]
         self.params = ParamsDict(_form(question.digest))
-        self.body = f"{question.body.rstrip()}\n\n{_footer(question, datetime.now(UTC) + self.response_timeout)}"
 
     def _ask_once(self, context: Any) -> None:
         """Store the question, and end the run if Airflow already holds another one for this task.
@@ -111,51 +120,35 @@ class ManualApprovalSensor(ApprovalOperator):
             )
         )
         if held.body != self.body:
-            self._end(
-                context,
-                "This run has asked for its approval before, and Airflow would show the facts of that time: "
-                "an approval is asked once",
-            )
+            asked_before = "This run has asked for its approval before, and Airflow would show the facts of that time"
+            self._end(context, f"{asked_before}: an approval is asked once")
 
     def _not_answered(self, context: Any, event: dict[str, Any]) -> NoReturn:
         if event.get("error_type") == "timeout":
             self._end(context, "Nobody answered before the approval expired")
         raise AirflowFailException(f"Airflow could not wait for the answer ({event['error']}); nothing was changed")
 
-    def _checked(self, context: Any, event: dict[str, Any]) -> Answer:
-        """Return an answer that an approver gave, and gave to these facts."""
-        from kafka_dr.failover import Answer
-
-        responder = (event.get("responded_by_user") or {}).get("id")
-        approvers = _approvers(context["params"]["protection_group"])
-        if responder not in approvers:
-            who = f"{responder} answered" if responder else "The answer names nobody"
-            self._end(context, f"{who}; only {', '.join(approvers)} may")
-        typed = event.get("params_input") or {}
-        approved = event["chosen_options"] == [self.APPROVE]
-        if approved and not typed.get(DIGEST):
-            self._end(context, f"{responder} approved without the digest of the facts (field {DIGEST!r})")
-        return Answer(
-            approved=approved,
-            responder=responder,
-            responded_at=event["responded_at"],
-            digest=str(typed.get(DIGEST) or ""),
-            reason=str(typed.get(REASON) or ""),
-        )
-
     def _end(self, context: Any, sentence: str) -> NoReturn:
         """End the run with nothing changed, and say where the next one is started."""
         dag_id = context["ti"].dag_id
-        raise AirflowSkipException(f"{sentence}. Nothing was changed. A new run: {trigger_url(dag_id)}")
+        raise AirflowSkipException(f"{sentence}. Nothing was changed. A new run: {trigger_url(dag_id)}") from None
 
 
-def _approvers(group: str) -> Collection[str]:
-    import os
+def given_answer(event: dict[str, Any], *, approve: str) -> Answer:
+    """Read an answer as Airflow hands it over. What is missing stays empty, and never counts as a yes.
 
-    from kafka_dr_airflow.declared import read_topology
+    :param approve: the option that means yes
+    """
+    from kafka_dr.failover import Answer
 
-    with plain_errors():
-        return read_topology(os.environ).group(group).approvers
+    typed = event.get("params_input") or {}
+    return Answer(
+        approved=event["chosen_options"] == [approve],
+        responder=(event.get("responded_by_user") or {}).get("id") or "nobody named",
+        responded_at=event["responded_at"],
+        digest=str(typed.get(DIGEST) or ""),
+        reason=str(typed.get(REASON) or ""),
+    )
 
 
 def _form(digest: str) -> dict[str, Param]:
@@ -179,16 +172,8 @@ def _form(digest: str) -> dict[str, Param]:
     }
 
 
-def _footer(question: ApprovalQuestion, expires_at: datetime) -> str:
-    return "\n".join(
-        (
-            "---",
-            f"May answer: **{', '.join(question.approvers)}**, until **{expires_at:%H:%M:%S} UTC** "
-            f"({expires_at:%Y-%m-%d}). After that the run ends and nothing is changed.",
-            "",
-            "*Approve* starts the failover; up to the step *open target* a failure rolls everything back. "
-            "*Reject* ends the run; nothing is changed.",
-            "",
-            f"Digest of the facts: `{question.digest}`",
-        )
+def _instructions(question: ApprovalQuestion) -> str:
+    return (
+        f"Only {', '.join(question.approvers)} may answer, once. *Approve* starts the switch. *Reject*, or no answer "
+        "in time, ends the run, and nothing is changed."
     )

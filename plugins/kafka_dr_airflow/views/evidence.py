@@ -1,0 +1,42 @@
+"""The evidence of a run as a page, for whoever may see the runs of the verbs in Airflow."""
+
+from __future__ import annotations
+
+import os
+
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.core_api.security import requires_access_dag
+from fastapi import Depends, FastAPI, HTTPException, status
+from fastapi.responses import HTMLResponse
+
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
+from kafka_dr.evidence import EvidenceStore
+from kafka_dr_airflow.declared import read_topology
+from kafka_dr_airflow.evidence_root import evidence_root
+
+# Airflow's login does not cover a plugin's pages by itself.
+_MAY_SEE_RUNS = Depends(requires_access_dag("GET", DagAccessEntity.RUN, "dr_planned_failover"))
+# The page needs nothing but its own styles. What it shows comes from clusters: nothing of it may run or call home.
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+app = FastAPI(title="Evidence of disaster recovery", dependencies=[_MAY_SEE_RUNS], openapi_url=None)
+
+
+@app.get("/evidence/{group}/{run}")
+def page(group: str, run: str) -> HTMLResponse:
+    """Show what a run saw and proved so far."""
+    try:
+        found = EvidenceStore(evidence_root(read_topology(os.environ).evidence.root)).page(group, run)
+    except Refused as error:
+        raise HTTPException(status.HTTP_400_BAD_REQUEST, str(error)) from error
+    except NeedsPerson as error:
+        raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
+    except KafkaDrError as error:
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
+    if found is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"Run {run} of {group} has kept no evidence yet.")
+    return HTMLResponse(found, headers=_HEADERS)

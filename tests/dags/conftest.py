@@ -1,0 +1,75 @@
+"""The DAG folder as Airflow parses it, with the lab's topology and an Airflow home of the tests' own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+DAGS = PROJECT / "dags"
+
+# Airflow reads its settings when it is first imported, which the test modules do.
+os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="kafka-dr-airflow-home-")
+os.environ["AIRFLOW__CORE__PLUGINS_FOLDER"] = str(PROJECT / "plugins")
+os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+os.environ["AIRFLOW__LOGGING__LOGGING_LEVEL"] = "WARNING"
+
+#: What the lab's topology.yaml expects of the environment.
+LAB = {
+    "KAFKA_DR_TOPOLOGY": str(PROJECT / "include" / "topology.yaml"),
+    "KAFKA_DR_LAB_HOME": "/nowhere",
+    "KAFKA_DR_LAB_EAST": "127.0.0.1:1",
+    "KAFKA_DR_LAB_WEST": "127.0.0.1:2",
+}
+
+
+@pytest.fixture(scope="session")
+def dags_folder() -> Path:
+    """Return the folder that Airflow parses."""
+    return DAGS
+
+
+@pytest.fixture(scope="session")
+def parse() -> Callable[[dict[str, str]], Any]:
+    """Return what parses the DAG folder in an environment, as a process does that has just started."""
+
+    def parsed(environ: dict[str, str]) -> Any:
+        from airflow.dag_processing.dagbag import DagBag
+
+        from kafka_dr_airflow.declared import declared
+
+        with pytest.MonkeyPatch.context() as patch:
+            for name in LAB:
+                patch.delenv(name, raising=False)
+            for name, value in environ.items():
+                patch.setenv(name, value)
+            declared.cache_clear()
+            try:
+                return DagBag(str(DAGS))
+            finally:
+                declared.cache_clear()
+
+    return parsed
+
+
+@pytest.fixture(scope="session")
+def lab_environ() -> dict[str, str]:
+    """Return an environment in which the lab's topology is readable."""
+    return dict(LAB)
+
+
+@pytest.fixture(scope="session")
+def bag(parse: Callable[[dict[str, str]], Any]) -> Any:
+    """Return the DAGs with the lab's topology."""
+    return parse(LAB)
+
+
+@pytest.fixture(scope="session")
+def planned(bag: Any) -> Any:
+    """Return the planned failover."""
+    return bag.dags["dr_planned_failover"]

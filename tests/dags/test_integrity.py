@@ -1,0 +1,155 @@
+"""Every file of the DAG folder is known, loads, and tells its reader what it is for."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+#: Every DAG, and the cron expression by which Airflow starts it by itself.
+CATALOGUE = {
+    "dr_adopt": None,
+    "dr_canary": "* * * * *",
+    "dr_flows": "*/5 * * * *",
+    "dr_planned_failover": None,
+    "dr_resume": None,
+}
+DAG_IDS = sorted(CATALOGUE)
+
+#: What costs a task hundreds of milliseconds to import, or talks to Kafka; operators import it when they run.
+HEAVY = {"confluent_kafka", "kafka", "httpx", "requests", "aiohttp", "fastapi", "jinja2.ext", "kafka_dr.failover"}
+
+
+def test_the_folder_holds_these_dags_and_a_runbook_for_each(dags_folder: Path) -> None:
+    files = {path.name for path in dags_folder.iterdir() if path.is_file() and not path.name.startswith(".")}
+    assert files == {f"{dag_id}{ending}" for dag_id in CATALOGUE for ending in (".py", ".md")}
+
+
+def test_every_file_loads_and_holds_the_dag_of_its_name(bag: Any, dags_folder: Path) -> None:
+    assert bag.import_errors == {}
+    assert {dag_id: Path(dag.fileloc).name for dag_id, dag in bag.dags.items()} == {
+        dag_id: f"{dag_id}.py" for dag_id in CATALOGUE
+    }
+
+
+@pytest.mark.parametrize("dag_id", DAG_IDS)
+def test_a_dag_shows_its_runbook(bag: Any, dags_folder: Path, dag_id: str) -> None:
+    shown = bag.dags[dag_id].doc_md
+    assert shown == (dags_folder / f"{dag_id}.md").read_text(encoding="utf-8")
+    assert shown.startswith("# ")
+    assert "red" in shown
+
+
+@pytest.mark.parametrize("dag_id", DAG_IDS)
+def test_a_dag_says_what_it_does_and_can_be_found(bag: Any, dag_id: str) -> None:
+    dag = bag.dags[dag_id]
+    assert dag.description.endswith(".")
+    assert "kafka-dr" in dag.tags
+
+
+@pytest.mark.parametrize("dag_id", DAG_IDS)
+def test_a_dag_runs_when_it_is_meant_to_and_never_for_the_past(bag: Any, dag_id: str) -> None:
+    dag = bag.dags[dag_id]
+    assert dag.schedule == CATALOGUE[dag_id]
+    assert dag.catchup is False
+    if dag.schedule:
+        assert dag.max_active_runs == 1
+
+
+@pytest.mark.parametrize("dag_id", DAG_IDS)
+def test_every_task_but_the_approval_ends_some_time_and_says_how_often_it_is_tried(bag: Any, dag_id: str) -> None:
+    for task in bag.dags[dag_id].tasks:
+        assert (task.execution_timeout is None) == (task.task_id == "approval")
+        assert task.retries is not None
+
+
+@pytest.mark.parametrize("dag_id", DAG_IDS)
+def test_every_parameter_is_named_and_explained(bag: Any, dag_id: str) -> None:
+    params = bag.dags[dag_id].params
+    for name in params:
+        param = params.get_param(name)
+        assert param.schema["title"], name
+        assert param.description.endswith("."), name
+
+
+def test_forms_offer_what_the_topology_declares(bag: Any) -> None:
+    params = bag.dags["dr_planned_failover"].params
+    assert params.get_param("protection_group").schema["enum"] == ["orders"]
+    assert params["protection_group"] == "orders"
+    for end in ("source", "target"):
+        assert params.get_param(end).schema["enum"] == [None, "east", "west"]
+        assert params[end] is None
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param({}, id="no topology is named"),
+        pytest.param({"KAFKA_DR_TOPOLOGY": "/nowhere/topology.yaml"}, id="there is no such file"),
+        pytest.param({"KAFKA_DR_TOPOLOGY": __file__}, id="the file is no topology"),
+    ],
+)
+def test_dags_load_with_free_text_where_the_topology_cannot_be_read(
+    parse: Callable[[dict[str, str]], Any], broken: dict[str, str]
+) -> None:
+    bag = parse(broken)
+    assert bag.import_errors == {}
+    assert sorted(bag.dags) == DAG_IDS
+    for dag_id in ("dr_adopt", "dr_planned_failover", "dr_resume"):
+        param = bag.dags[dag_id].params.get_param("protection_group")
+        assert "enum" not in param.schema
+        assert "cannot be read" in param.description
+
+
+def test_the_scheduled_dags_look_for_the_groups_when_they_run(bag: Any) -> None:
+    for dag_id in ("dr_canary", "dr_flows"):
+        first, mapped = bag.dags[dag_id].topological_sort()
+        assert first.task_id == "protection_groups"
+        assert mapped.is_mapped
+        assert mapped.upstream_task_ids == {"protection_groups"}
+
+
+def test_a_dag_file_is_wiring_only(dags_folder: Path) -> None:
+    for path in dags_folder.glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        written = [type(node).__name__ for node in ast.walk(tree)]
+        assert not {"FunctionDef", "ClassDef", "For", "If", "Try", "Lambda"} & set(written), path.name
+
+
+def test_parsing_imports_nothing_heavy(dags_folder: Path, lab_environ: dict[str, str]) -> None:
+    code = (
+        "import json, runpy, sys, airflow.sdk\n"
+        "before = set(sys.modules)\n"
+        f"for path in {sorted(map(str, dags_folder.glob('*.py')))!r}: runpy.run_path(path)\n"
+        "print(json.dumps(sorted(set(sys.modules) - before)))\n"
+    )
+    path = [str(dags_folder.parent / name) for name in ("plugins", "include")]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**_inherited(), **lab_environ, "PYTHONPATH": ":".join(path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    imported = json.loads(done.stdout.splitlines()[-1])
+    assert [name for name in imported if name in HEAVY] == []
+
+
+def test_airflow_does_not_run_the_package_as_plugins(dags_folder: Path) -> None:
+    ignored = (dags_folder.parent / "plugins" / ".airflowignore").read_text(encoding="utf-8").splitlines()
+    assert "kafka_dr_airflow/" in ignored
+    loaded = {path.name for path in (dags_folder.parent / "plugins").glob("*.py")}
+    assert loaded == {"kafka_dr_plugin.py"}
+
+
+def _inherited() -> dict[str, str]:
+    import os
+
+    return dict(os.environ)

@@ -1,0 +1,115 @@
+"""The edges, trigger rules and retries of the planned failover that safety hangs on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from airflow.sdk import TriggerRule
+
+from kafka_dr.failover import PLANNED_FAILOVER
+from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
+from kafka_dr_airflow.operators.roll_back import RollBackOperator
+from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
+
+STEPS = [str(step.name) for step in PLANNED_FAILOVER]
+ROLLED_BACK = {str(step.name) for step in PLANNED_FAILOVER if step.rolls_back}
+FORWARD_ONLY = STEPS[STEPS.index("open_target") + 1 :]
+
+
+def test_the_tasks_are_the_verbs_steps_and_the_roll_back(planned: Any) -> None:
+    assert set(planned.task_ids) == {*STEPS, "roll_back"}
+    for definition in PLANNED_FAILOVER:
+        task = planned.get_task(str(definition.name))
+        assert isinstance(task, ManualApprovalSensor if definition.name == "approval" else FailoverStepOperator)
+        assert task.task_display_name == f"{definition.number} {definition.name}"
+        assert task.verb == "planned_failover"
+        assert getattr(task, "step", "approval") == str(definition.name)
+    assert isinstance(planned.get_task("roll_back"), RollBackOperator)
+
+
+@pytest.mark.parametrize(("before", "after"), list(pairwise(STEPS)))
+def test_a_step_waits_for_the_success_of_the_one_before_it_and_of_nothing_else(
+    planned: Any, before: str, after: str
+) -> None:
+    task = planned.get_task(after)
+    assert task.upstream_task_ids == {before}
+    assert task.trigger_rule == TriggerRule.ALL_SUCCESS
+
+
+def test_nothing_comes_before_preflight(planned: Any) -> None:
+    assert planned.get_task("preflight").upstream_task_ids == set()
+
+
+def test_nothing_is_claimed_before_somebody_has_approved(planned: Any) -> None:
+    assert planned.get_task("approval").downstream_task_ids == {"claim"}
+    assert planned.get_task("preflight").downstream_task_ids == {"approval"}
+
+
+def test_roll_back_hangs_on_the_steps_that_it_can_undo_and_on_no_other(planned: Any) -> None:
+    roll_back = planned.get_task("roll_back")
+    assert roll_back.upstream_task_ids == ROLLED_BACK
+    assert STEPS[2:8] == [name for name in STEPS if name in ROLLED_BACK]
+    assert roll_back.trigger_rule == TriggerRule.ONE_FAILED
+    assert roll_back.downstream_task_ids == set()
+
+
+def test_nothing_stands_between_opening_the_target_and_flipping_the_route(planned: Any) -> None:
+    assert planned.get_task("open_target").downstream_task_ids == {"flip_route", "roll_back"}
+    assert planned.get_task("flip_route").upstream_task_ids == {"open_target"}
+
+
+def test_no_timeout_of_the_run_can_skip_the_roll_back(planned: Any) -> None:
+    assert planned.dagrun_timeout is None
+
+
+def test_another_group_can_be_moved_at_the_same_time(planned: Any) -> None:
+    assert planned.max_active_runs > 1
+    assert all(task.max_active_tis_per_dag is None for task in planned.tasks)
+
+
+@pytest.mark.parametrize("name", STEPS[:7])
+def test_a_failed_step_before_the_hand_over_is_rolled_back_at_once(planned: Any, name: str) -> None:
+    assert planned.get_task(name).retries == 0
+
+
+def test_opening_the_target_is_tried_once_more_without_delay(planned: Any) -> None:
+    task = planned.get_task("open_target")
+    assert task.retries == 1
+    assert task.retry_delay <= timedelta(seconds=1)
+
+
+@pytest.mark.parametrize("name", FORWARD_ONLY)
+def test_a_step_behind_the_point_of_no_return_is_tried_again(planned: Any, name: str) -> None:
+    task = planned.get_task(name)
+    assert task.retries == 3
+    assert task.retry_delay == timedelta(seconds=5)
+
+
+def test_roll_back_does_not_give_up_soon(planned: Any) -> None:
+    assert planned.get_task("roll_back").retries == 5
+
+
+def test_a_failover_waits_behind_no_other_task(planned: Any, bag: Any) -> None:
+    others = [task for dag_id in ("dr_canary", "dr_flows") for task in bag.dags[dag_id].tasks]
+    for task in planned.tasks:
+        assert task.weight_rule.value == "absolute" if hasattr(task.weight_rule, "value") else True
+        assert task.priority_weight > max(other.priority_weight for other in others)
+
+
+def test_the_approval_takes_nothing_from_the_dag(planned: Any) -> None:
+    approval = planned.get_task("approval")
+    assert approval.assigned_users is None
+    assert approval.response_timeout is None
+    assert approval.execution_timeout is None
+    assert approval.defaults is None
+    assert approval.fail_on_reject is False
+    assert approval.ignore_downstream_trigger_rules is False
+
+
+def test_a_reason_is_asked_for_and_a_dry_run_is_offered(planned: Any) -> None:
+    assert set(planned.params) == {"protection_group", "source", "target", "dry_run", "reason"}
+    assert planned.params["dry_run"] is False
+    assert planned.params.get_param("reason").schema["minLength"] == 3
