@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.judge.model import Delivery, Partition, RecordId, Write
-from lab.traffic.fleet import BILLING, PAYMENTS
 from lab.traffic.logbook import Event, read
 
 
@@ -49,43 +48,49 @@ def hear(logs: Path) -> Testimony:
     :param logs: the folder of the logs
     """
     said = Testimony()
-    _hear_payments(read(logs / f"{PAYMENTS}.jsonl"), said)
-    _hear_billing(read(logs / f"{BILLING}.jsonl"), said)
     for path in sorted(logs.glob("*.jsonl")):
-        if path.stem not in {PAYMENTS, BILLING}:
-            _hear_reader(read(path), said)
+        start = next((event for event in read(path) if event["event"] == "start"), {})
+        listen = {"producer": _hear_producer, "settler": _hear_settler, "reader": _hear_reader}.get(
+            start.get("role", "")
+        )
+        if listen is not None:
+            listen(path.stem, read(path), said)
     return said
 
 
-def _hear_payments(events: Iterable[Event], said: Testimony) -> None:
+def _hear_producer(name: str, events: Iterable[Event], said: Testimony) -> None:
     """An idempotent producer: acknowledged, refused for certain, or not known."""
     cluster, topic = "", ""
+    attempts: Counter[RecordId] = Counter()
     open_attempts: set[RecordId] = set()
     refused: set[RecordId] = set()
+    acknowledged: set[RecordId] = set()
     for event in events:
         match event["event"]:
             case "start":
-                said.attempts.update(open_attempts)
+                attempts.update(open_attempts)
                 open_attempts = set()
                 cluster, topic = event["cluster"], event["topic"]
             case "sent":
-                open_attempts.update(RecordId(PAYMENTS, each) for each in event["sequences"])
+                open_attempts.update(RecordId(name, each) for each in event["sequences"])
             case "refused":
-                records = {RecordId(PAYMENTS, each) for each in event["sequences"]}
+                records = {RecordId(name, each) for each in event["sequences"]}
                 open_attempts -= records
                 refused |= records
             case "acknowledged":
                 writes = [
-                    Write(RecordId(PAYMENTS, sequence), Partition(topic, number), offset, cluster, at)
+                    Write(RecordId(name, sequence), Partition(topic, number), offset, cluster, at)
                     for sequence, number, offset, at in event["records"]
                 ]
                 open_attempts -= {write.record for write in writes}
+                acknowledged |= {write.record for write in writes}
                 said.writes.extend(writes)
-    said.attempts.update(open_attempts)
-    said.void |= refused - {write.record for write in said.writes} - set(said.attempts)
+    attempts.update(open_attempts)
+    said.attempts.update(attempts)
+    said.void |= refused - acknowledged - set(attempts)
 
 
-def _hear_billing(events: Iterable[Event], said: Testimony) -> None:
+def _hear_settler(name: str, events: Iterable[Event], said: Testimony) -> None:
     """A transactional producer that reads: what a committed transaction wrote and read, and what an aborted one did."""
     cluster, topic, group, source = "", "", "", ""
     transactions: dict[int, _Transaction] = {}
@@ -95,7 +100,7 @@ def _hear_billing(events: Iterable[Event], said: Testimony) -> None:
                 cluster, topic, group, source = (event[name] for name in ("cluster", "topic", "group", "input"))
             case "sent":
                 transactions[event["transaction"]] = _Transaction(
-                    records=_sequences(event["sequences"]),
+                    records=_sequences(name, event["sequences"]),
                     deliveries=[
                         Delivery(
                             group,
@@ -114,7 +119,7 @@ def _hear_billing(events: Iterable[Event], said: Testimony) -> None:
                 transaction.decided = True
                 said.deliveries.extend(transaction.deliveries)
                 said.writes.extend(
-                    Write(RecordId(BILLING, sequence), Partition(topic, number), offset, cluster, event["at"])
+                    Write(RecordId(name, sequence), Partition(topic, number), offset, cluster, event["at"])
                     for sequence, number, offset in event["records"]
                 )
             case "aborted":
@@ -124,11 +129,11 @@ def _hear_billing(events: Iterable[Event], said: Testimony) -> None:
     said.attempts.update(record for each in said.undecided for record in each.records)
 
 
-def _sequences(first_and_last: Sequence[int]) -> frozenset[RecordId]:
-    return frozenset(RecordId(BILLING, each) for each in range(first_and_last[0], first_and_last[1] + 1))
+def _sequences(name: str, first_and_last: Sequence[int]) -> frozenset[RecordId]:
+    return frozenset(RecordId(name, each) for each in range(first_and_last[0], first_and_last[1] + 1))
 
 
-def _hear_reader(events: Iterable[Event], said: Testimony) -> None:
+def _hear_reader(_name: str, events: Iterable[Event], said: Testimony) -> None:
     """A group that only reads: what it processed, and where."""
     start: Mapping[str, str] = {}
     for event in events:

@@ -63,7 +63,9 @@ class Billing:
 
         :raises Ended: refused, or a call did not come through
         """
-        self._app.log.write("start", cluster=self._app.place.cluster, topic=TOPIC, input=PAYMENTS, group=GROUP)
+        self._app.log.write(
+            "start", role="settler", cluster=self._app.place.cluster, topic=TOPIC, input=PAYMENTS, group=GROUP
+        )
         try:
             self._consumer.subscribe([PAYMENTS])
             self._app.check_right_to_write(TOPIC)

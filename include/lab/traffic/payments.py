@@ -86,7 +86,11 @@ class Payments:
         :raises Ended: refused, or the outcome of a record could not be learned in time
         """
         self._app.log.write(
-            "start", cluster=self._app.place.cluster, topic=TOPIC, unsettled=len(self._outbox.unsettled)
+            "start",
+            role="producer",
+            cluster=self._app.place.cluster,
+            topic=TOPIC,
+            unsettled=len(self._outbox.unsettled),
         )
         self._app.check_right_to_write(TOPIC)
         try:

@@ -66,7 +66,7 @@ class Reader:
 
         :raises Ended: refused
         """
-        self._app.log.write("start", cluster=self._app.place.cluster, group=self._habit.group)
+        self._app.log.write("start", role="reader", cluster=self._app.place.cluster, group=self._habit.group)
         try:
             self._consumer.subscribe(list(self._habit.topics), on_assign=self._assigned)
             self._work()
