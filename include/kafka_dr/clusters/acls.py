@@ -49,14 +49,14 @@ class Acls:
 
     def add(self, acls: Iterable[Acl]) -> None:
         """Add ACLs. One that is there already stays as it is."""
-        bindings = [_binding(acl) for acl in acls]
+        bindings = [_binding(acl) for acl in set(acls)]
         if bindings:
             futures = self._session.admin.create_acls(bindings, request_timeout=self._session.request_seconds)
             self._session.results(futures, "add ACLs")
 
     def remove(self, acls: Iterable[Acl]) -> None:
         """Remove exactly these ACLs. One that is not there is no error."""
-        filters = [_filter(acl) for acl in acls]
+        filters = [_filter(acl) for acl in set(acls)]
         if filters:
             futures = self._session.admin.delete_acls(filters, request_timeout=self._session.request_seconds)
             self._session.results(futures, "remove ACLs")

@@ -30,7 +30,7 @@ class Groups:
         future = self._session.admin.list_consumer_groups(request_timeout=self._session.request_seconds)
         listed = self._session.wait([future], "list the consumer groups")[0]
         if listed.errors:
-            raise_translated(listed.errors[0].args[0], cluster=self._session.name, doing="list the consumer groups")
+            raise_translated(listed.errors[0].args[0], cluster=self._session.label, doing="list the consumer groups")
         return frozenset(found.group_id for found in listed.valid)
 
     def states(self, groups: Iterable[str]) -> dict[str, GroupState]:
@@ -99,7 +99,7 @@ class Groups:
 
     def _unless_failed(self, partition: ClientPartition, doing: str) -> bool:
         if partition.error is not None:
-            raise_translated(partition.error, cluster=self._session.name, doing=doing)
+            raise_translated(partition.error, cluster=self._session.label, doing=doing)
         return True
 
     def _each(self, groups: Iterable[str], action: Callable[[str], T]) -> dict[str, T]:

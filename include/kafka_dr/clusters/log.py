@@ -50,7 +50,7 @@ class Log:
             "fetch.wait.max.ms": 20,
         })
         try:
-            with translated(self._session.name, "start reading"):
+            with translated(self._session.label, "start reading"):
                 consumer.assign([ClientPartition(p.topic, p.partition, ranges[p].start) for p in open_ends])
             yield from self._until_ends(consumer, open_ends, stall_seconds)
         finally:
@@ -66,7 +66,7 @@ class Log:
                 deadline = time.monotonic() + stall_seconds
             elif time.monotonic() > deadline:
                 waiting = ", ".join(map(str, sorted(open_ends)))
-                raise ClusterUnreachable(f"{self._session.name}: nothing arrived for {stall_seconds:g} s of {waiting}")
+                raise ClusterUnreachable(f"{self._session.label}: nothing arrived for {stall_seconds:g} s of {waiting}")
             for message in messages:
                 record = self._record(message, open_ends)
                 if record is not None:
@@ -77,7 +77,7 @@ class Log:
         end = open_ends.get(partition)
         error = message.error()
         if error is not None and error.code() != KafkaError._PARTITION_EOF:
-            raise_translated(error, cluster=self._session.name, doing=f"read {partition}")
+            raise_translated(error, cluster=self._session.label, doing=f"read {partition}")
         if end is None:
             return None
         offset = message.offset()

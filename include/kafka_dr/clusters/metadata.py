@@ -34,7 +34,7 @@ class Topics:
 
     def names(self) -> frozenset[str]:
         """Return the names of all topics that the principal may see."""
-        with translated(self._session.name, "list the topics"):
+        with translated(self._session.label, "list the topics"):
             return frozenset(self._session.admin.list_topics(timeout=self._session.request_seconds).topics)
 
     def describe(self, names: Iterable[str]) -> dict[str, Topic]:

@@ -31,6 +31,8 @@ class ClusterSession:
 
     def __init__(self, name: str, settings: ClientSettings, *, request_seconds: float = REQUEST_SECONDS) -> None:
         self.name = name
+        #: The cluster and the principal, as errors name them: the same call may be allowed to another one.
+        self.label = f"{name} as {settings.username}" if settings.username else name
         self.settings = settings
         self.request_seconds = request_seconds
         self._admin: AdminClient | None = None
@@ -51,7 +53,7 @@ class ClusterSession:
         with self._lock:
             if self._transactions is None:
                 millis = int(self.request_seconds * 1000)
-                with translated(self.name, "connect"):
+                with translated(self.label, "connect"):
                     self._transactions = KafkaAdminClient(
                         **self.settings.kafka_python(), request_timeout_ms=millis, bootstrap_timeout_ms=millis
                     )
@@ -71,7 +73,7 @@ class ClusterSession:
 
         :param doing: what is being done, as it continues "could not …"
         """
-        with translated(self.name, doing):
+        with translated(self.label, doing):
             return {key: future.result(self.request_seconds + 1) for key, future in futures.items()}
 
     def wait(self, futures: Iterable[Future[V]], doing: str) -> list[V]:

@@ -25,7 +25,7 @@ class Transactions:
         Only those whose transactional id the principal may DESCRIBE are seen.
         """
         admin = self._session.python_admin
-        with translated(self._session.name, "list the open transactions"):
+        with translated(self._session.label, "list the open transactions"):
             listed = admin.list_transactions(state_filters=list(_OPEN))
             ids = sorted({row.transactional_id for rows in listed.values() for row in rows})
             described = admin.describe_transactions(ids) if ids else {}
@@ -49,7 +49,7 @@ class Transactions:
 
         def take(transactional_id: str) -> None:
             producer = self._session.producer({"transactional.id": transactional_id})
-            with translated(self._session.name, f"take over the transactional id {transactional_id}"):
+            with translated(self._session.label, f"take over the transactional id {transactional_id}"):
                 producer.init_transactions(self._session.request_seconds)
 
         if wanted:

@@ -78,13 +78,13 @@ class Writing:
                 else:
                     offsets[record] = message.offset()
 
-            with translated(self._session.name, f"write to {record.partition}"):
+            with translated(self._session.label, f"write to {record.partition}"):
                 _produce(producer, record, done)
         producer.flush(seconds + 1)
         if failures:
-            raise_translated(failures[0], cluster=self._session.name, doing="write")
+            raise_translated(failures[0], cluster=self._session.label, doing="write")
         if len(offsets) < len(wanted):
-            raise ClusterUnreachable(f"{self._session.name}: no answer to a write within {seconds:g} s")
+            raise ClusterUnreachable(f"{self._session.label}: no answer to a write within {seconds:g} s")
         return offsets
 
     @contextmanager
@@ -101,7 +101,7 @@ class Writing:
                 "message.max.bytes": _LARGEST_QUESTION,
             }
         )
-        with translated(self._session.name, f"take over the transactional id {transactional_id}"):
+        with translated(self._session.label, f"take over the transactional id {transactional_id}"):
             producer.init_transactions(self._session.request_seconds)
         yield TransactionalWriter(self._session, producer, transactional_id)
 
@@ -165,7 +165,7 @@ class TransactionalWriter:
         """
         doing = f"write as {self._id}"
         try:
-            with translated(self._session.name, doing):
+            with translated(self._session.label, doing):
                 self._producer.begin_transaction()
                 for record in records:
                     _produce(self._producer, record, None)
@@ -188,12 +188,12 @@ class TransactionalWriter:
     def _commit_again(self, error: KafkaError, doing: str, *, expired: bool) -> bool:
         if error.txn_requires_abort():
             self._abort()
-            raise_translated(error, cluster=self._session.name, doing=doing)
+            raise_translated(error, cluster=self._session.label, doing=doing)
         if error.fatal() or error.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
-            raise WriterFenced(f"{self._session.name}: {self._id} was taken over by another writer ({error.str()})")
+            raise WriterFenced(f"{self._session.label}: {self._id} was taken over by another writer ({error.str()})")
         if error.retriable() and not expired:
             return True
-        raise OutcomeUnknown(f"{self._session.name}: the commit of {self._id} was not answered ({error.str()})")
+        raise OutcomeUnknown(f"{self._session.label}: the commit of {self._id} was not answered ({error.str()})")
 
     def _abort(self) -> None:
         try:
