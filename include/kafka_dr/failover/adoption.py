@@ -10,10 +10,10 @@ from typing import Any
 
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
+from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.record import Check, StepOutcome, StepRecord, worst
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import Run, positions_to_json
-from kafka_dr.failover.runner import Attempt
 from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import plan, proof

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_dr.errors import Refused
+from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.record import Check, StepRecord
 from kafka_dr.failover.request import RunRequest, StepName, definition
 from kafka_dr.failover.run import Run
-from kafka_dr.failover.runner import Attempt
 from kafka_dr.failover.world import World
 
 _STEP = StepName.APPROVAL.value

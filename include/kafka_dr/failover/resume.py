@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from kafka_dr.errors import Refused
+from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.record import StepRecord
 from kafka_dr.failover.request import PLANNED_FAILOVER, RESUME_NUMBER, ResumeRequest, RunRequest, StepName
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.run import Run
-from kafka_dr.failover.runner import Attempt, run_step
+from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.world import World
 from kafka_dr.register import Phase
 

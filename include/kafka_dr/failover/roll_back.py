@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
+from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.record import Check, StepOutcome, StepRecord, worst
 from kafka_dr.failover.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.failover.run import Run
-from kafka_dr.failover.runner import Attempt
 from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import plan, proof

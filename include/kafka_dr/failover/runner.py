@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any, Protocol
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown
+from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.position import position
 from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord, worst
 from kafka_dr.failover.request import PLANNED_FAILOVER, RunRequest, StepName
 from kafka_dr.failover.run import Run
-from kafka_dr.failover.steps import STEPS
+from kafka_dr.failover.steps import (
+    claim,
+    cut_over_groups,
+    drain,
+    fence_source,
+    flip_route,
+    open_target,
+    preflight,
+    protect,
+    report,
+    stop_flow,
+    verify,
+)
 from kafka_dr.failover.world import World
 
 
@@ -22,73 +33,37 @@ class Step(Protocol):
     Each can be run again at any time: it looks at the world, does what is missing, and proves again.
     """
 
-    @staticmethod
-    def check(run: Run) -> Sequence[Check]:
+    def check(self, run: Run) -> Sequence[Check]:
         """May I? Changes nothing."""
         ...
 
-    @staticmethod
-    def intent(run: Run) -> Sequence[str]:
+    def intent(self, run: Run) -> Sequence[str]:
         """Say what acting means, in sentences."""
         ...
 
-    @staticmethod
-    def act(run: Run) -> Mapping[str, Any]:
+    def act(self, run: Run) -> Mapping[str, Any]:
         """Do what is missing, and return the facts of it."""
         ...
 
-    @staticmethod
-    def prove(run: Run) -> Sequence[Check]:
+    def prove(self, run: Run) -> Sequence[Check]:
         """Did it work? Asked of the world, not concluded from what was sent."""
         ...
 
 
-@dataclass(slots=True)
-class Attempt:
-    """A step record in the making."""
-
-    group: str
-    run: str
-    step: str
-    number: int
-    started_at: datetime
-    started: float
-    intent: tuple[str, ...] = ()
-    checks: tuple[Check, ...] = ()
-    proofs: tuple[Check, ...] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def start(cls, request: RunRequest, world: World, step: str, number: int) -> Attempt:
-        """Begin an attempt now."""
-        clock = world.clock
-        return cls(request.protection_group, request.run, step, number, clock.now(), clock.monotonic())
-
-    def end(self, world: World, outcome: StepOutcome, detail: str) -> StepRecord:
-        """End the attempt: write its evidence and return the record, which knows where that lies.
-
-        :raises StepFailed: the outcome is not a good one
-        """
-        record = StepRecord(
-            group=self.group,
-            run=self.run,
-            step=self.step,
-            number=self.number,
-            outcome=outcome,
-            started_at=self.started_at,
-            finished_at=world.clock.now(),
-            seconds=round(world.clock.monotonic() - self.started, 3),
-            detail=detail,
-            intent=self.intent,
-            checks=self.checks,
-            proofs=self.proofs,
-            facts=self.facts,
-        )
-        kept = world.evidence.write(self.group, self.run, self.number, self.step, record.payload())
-        record = replace(record, evidence=str(kept.path), evidence_sha256=kept.sha256)
-        if not record.good:
-            raise StepFailed(record)
-        return record
+#: The approval is asked by a person's answer, not by a program: see :mod:`kafka_dr.failover.approval`.
+STEPS: dict[StepName, Step] = {
+    StepName.PREFLIGHT: preflight,
+    StepName.CLAIM: claim,
+    StepName.FENCE_SOURCE: fence_source,
+    StepName.DRAIN: drain,
+    StepName.STOP_FLOW: stop_flow,
+    StepName.CUT_OVER_GROUPS: cut_over_groups,
+    StepName.OPEN_TARGET: open_target,
+    StepName.FLIP_ROUTE: flip_route,
+    StepName.VERIFY: verify,
+    StepName.PROTECT: protect,
+    StepName.REPORT: report,
+}
 
 
 def run_step(step: StepName, request: RunRequest, world: World) -> StepRecord:
