@@ -10,8 +10,9 @@ from typing import Any
 
 from lab.clients import librdkafka
 from lab.clusters import CLUSTERS
-from lab.credentials import AIRFLOW_USERS, Credentials, write_private
-from lab.layout import LOOPBACK, PROJECT, Home, Settings
+from lab.credentials import AIRFLOW_USERS, write_private
+from lab.layout import LOOPBACK, PROJECT, Home
+from lab.premises import Premises
 from lab.rights import AUDIT, OPERATOR, PROBE, REPLICATOR
 
 ROLES = {"operator": OPERATOR, "probe": PROBE, "audit": AUDIT, "replicator": REPLICATOR}
@@ -22,12 +23,13 @@ PLUGINS = PROJECT / "plugins"
 _LOCAL_SETTINGS = "from lab.airflow_tuning import create_metadata_engine  # noqa: F401\n"
 
 
-def write(home: Home, *, settings: Settings, credentials: Credentials, dags: Path = DAGS) -> None:
+def write(premises: Premises, *, dags: Path = DAGS) -> None:
     """Write everything that Airflow reads from its home."""
-    write_private(home.airflow / "airflow.cfg", _config(home, settings=settings, credentials=credentials, dags=dags))
-    passwords = {user: credentials.airflow(user) for user in AIRFLOW_USERS}
+    home = premises.home
+    passwords = {user: premises.credentials.airflow(user) for user in AIRFLOW_USERS}
+    write_private(home.airflow / "airflow.cfg", _config(premises, dags=dags))
     write_private(passwords_file(home), json.dumps(passwords) + "\n")
-    write_private(connections_file(home), json.dumps(connections(settings, credentials), indent=1) + "\n")
+    write_private(connections_file(home), json.dumps(connections(premises), indent=1) + "\n")
     write_private(home.airflow / "config" / "airflow_local_settings.py", _LOCAL_SETTINGS)
 
 
@@ -41,7 +43,7 @@ def connections_file(home: Home) -> Path:
     return home.airflow / "connections.json"
 
 
-def connections(settings: Settings, credentials: Credentials) -> dict[str, dict[str, Any]]:
+def connections(premises: Premises) -> dict[str, dict[str, Any]]:
     """One ``kafka`` connection for each cluster and role, and one ``http`` connection for each Connect worker."""
     wanted: dict[str, dict[str, Any]] = {}
     for cluster in CLUSTERS:
@@ -49,19 +51,20 @@ def connections(settings: Settings, credentials: Credentials) -> dict[str, dict[
             wanted[f"kafka_{cluster.name}_{role}"] = {
                 "conn_type": "kafka",
                 "description": f"Kafka in {cluster.name} as {principal}",
-                "extra": json.dumps(librdkafka(cluster, principal, settings=settings, credentials=credentials)),
+                "extra": json.dumps(librdkafka(premises, cluster, principal)),
             }
         wanted[f"connect_{cluster.name}"] = {
             "conn_type": "http",
             "description": f"REST of the Connect worker beside {cluster.name}",
             "host": LOOPBACK,
-            "port": cluster.connect_port(settings.ports),
+            "port": cluster.connect_port(premises.settings.ports),
             "schema": "http",
         }
     return wanted
 
 
-def _config(home: Home, *, settings: Settings, credentials: Credentials, dags: Path) -> str:
+def _config(premises: Premises, *, dags: Path) -> str:
+    home, settings, credentials = premises.home, premises.settings, premises.credentials
     url = f"http://{LOOPBACK}:{settings.ports.airflow}"
     users = ",".join(f"{user}:{'admin' if user == 'admin' else 'op'}" for user in AIRFLOW_USERS)
     fernet = base64.urlsafe_b64encode(hashlib.sha256(credentials.key("fernet").encode()).digest()).decode()

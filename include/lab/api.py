@@ -17,10 +17,10 @@ from lab import airflow_home, clients, credentials, jars, java, rights
 from lab.airflow_services import Airflow
 from lab.bootstrap import cache_folder, check_space
 from lab.clusters import CLUSTERS, Cluster, cluster_named
-from lab.credentials import Credentials
 from lab.errors import LabError
 from lab.jvm import Jvm
-from lab.layout import DEFAULT_HOME, PROJECT, Home, Settings, chosen_settings
+from lab.layout import DEFAULT_HOME, LOOPBACK, PROJECT, Home, Settings, chosen_settings
+from lab.premises import Premises
 from lab.processes import Supervisor
 from lab.startup import Report, Startup
 from lab.status import AirflowStatus, ClusterStatus, LabStatus, ProcessStatus
@@ -87,14 +87,12 @@ class Lab:
             )
             self.settings.write(self.home)
             startup = Startup(
-                home=self.home,
-                settings=self.settings,
-                credentials=self._credentials(),
+                premises=self._premises(),
                 jvm=jvm,
                 supervisor=self.supervisor,
                 report=report,
             )
-            seconds = startup.run(*((self._airflow(cache),) if airflow else ()))
+            seconds = startup.run(*((self._airflow(cache, jvm),) if airflow else ()))
         return replace(self.status(), ready_seconds=round(seconds, 1))
 
     def down(self, *, delete: bool = False) -> None:
@@ -135,7 +133,7 @@ class Lab:
             processes=tuple(processes),
             clusters=tuple(self._cluster_status(cluster) for cluster in CLUSTERS),
             airflow=AirflowStatus(
-                url=f"http://127.0.0.1:{self.settings.ports.airflow}",
+                url=f"http://{LOOPBACK}:{self.settings.ports.airflow}",
                 home=self.home.airflow,
                 passwords=airflow_home.passwords_file(self.home),
                 users=credentials.AIRFLOW_USERS,
@@ -147,9 +145,7 @@ class Lab:
 
     def client_settings(self, cluster: str, principal: str) -> dict[str, str]:
         """Settings of a principal in librdkafka's names, the password among them."""
-        return clients.librdkafka(
-            cluster_named(cluster), principal, settings=self.settings, credentials=self._credentials()
-        )
+        return clients.librdkafka(self._premises(), cluster_named(cluster), principal)
 
     def kill(self, name: str) -> None:
         """End a process as a crash would, e.g. ``east-broker-1``."""
@@ -167,12 +163,11 @@ class Lab:
         """Start a process again as it was started last, whether it runs or not; it may not answer at once."""
         self.supervisor.restart(name)
 
-    def _airflow(self, cache: Path) -> Airflow:
+    def _airflow(self, cache: Path, jvm: Jvm) -> Airflow:
+        spark_java = java.spark_java_home(self.home.spark_java, jvm.java_home)
         return Airflow(
-            home=self.home,
-            settings=self.settings,
-            credentials=self._credentials(),
-            environ=self.environ,
+            premises=self._premises(),
+            environ=self.environ | {"JAVA_HOME": str(spark_java)},
             cache=cache,
             dags=self._dags,
         )
@@ -191,10 +186,10 @@ class Lab:
             },
         )
 
-    def _credentials(self) -> Credentials:
-        return credentials.obtain(
-            self.home, clusters=tuple(cluster.name for cluster in CLUSTERS), principals=rights.PRINCIPALS
-        )
+    def _premises(self) -> Premises:
+        names = tuple(cluster.name for cluster in CLUSTERS)
+        passwords = credentials.obtain(self.home, clusters=names, principals=rights.PRINCIPALS)
+        return Premises(home=self.home, settings=self.settings, credentials=passwords)
 
     def _refuse_moved_ports(self) -> None:
         stored = Settings.read(self.home)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 from lab.clusters import Cluster, Node
-from lab.credentials import ADMIN, BROKER, Credentials, write_private
+from lab.credentials import ADMIN, BROKER, write_private
 from lab.errors import LabError
 from lab.jvm import Jvm
-from lab.layout import LOOPBACK, Home, Settings
+from lab.layout import LOOPBACK
+from lab.premises import Premises
 from lab.processes import Command
 
 HEAP_MEGABYTES = 512
 FORMAT_SECONDS = 60
 
 
-def server_properties(cluster: Cluster, node: Node, *, settings: Settings, credentials: Credentials, data: Path) -> str:
+def server_properties(premises: Premises, cluster: Cluster, node: Node, *, data: Path) -> str:
     """The broker's settings. Passwords stand in here and nowhere else; the file is private."""
+    settings = premises.settings
     votes = node in cluster.voters(settings)
-    password = credentials.kafka(cluster.name, BROKER)
+    password = premises.credentials.kafka(cluster.name, BROKER)
     users = f'username="{BROKER}" password="{password}" user_{BROKER}="{password}"'
     plain = f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
     copies = min(settings.brokers, 3)
@@ -68,22 +71,18 @@ def server_properties(cluster: Cluster, node: Node, *, settings: Settings, crede
     return "".join(f"{name}={value}\n" for name, value in values.items())
 
 
-def prepare(
-    cluster: Cluster, node: Node, *, home: Home, settings: Settings, credentials: Credentials, jvm: Jvm
-) -> Command:
+def prepare(premises: Premises, cluster: Cluster, node: Node, *, jvm: Jvm) -> Command:
     """Write a broker's settings, format its log directory if it is new, and say how to start it.
 
     :raises LabError: the log directory cannot be formatted.
     """
-    folder = home.broker(node.name)
-    data = folder / "data"
-    properties = folder / "server.properties"
-    write_private(
-        properties,
-        server_properties(cluster, node, settings=settings, credentials=credentials, data=data),
-    )
-    if not (data / "meta.properties").exists():
+    folder = premises.home.broker(node.name)
+    data, properties, formatted = folder / "data", folder / "server.properties", folder / "formatted"
+    write_private(properties, server_properties(premises, cluster, node, data=data))
+    if not formatted.exists():
+        shutil.rmtree(data, ignore_errors=True)  # of a format that was interrupted
         _format(cluster, node, properties=properties, jvm=jvm)
+        formatted.touch()
     return Command(
         name=node.name,
         argv=jvm.argv("kafka.Kafka", str(properties), heap_megabytes=HEAP_MEGABYTES, folder=folder),

@@ -9,7 +9,8 @@ from lab.clients import MECHANISM, SECURITY_PROTOCOL, jaas
 from lab.clusters import CLUSTERS, Cluster
 from lab.credentials import Credentials, write_private
 from lab.jvm import Jvm
-from lab.layout import LOOPBACK, Home, Settings
+from lab.layout import LOOPBACK, Settings
+from lab.premises import Premises
 from lab.processes import Command
 from lab.rights import REPLICATOR
 
@@ -17,8 +18,9 @@ HEAP_MEGABYTES = 384
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 
-def worker_properties(cluster: Cluster, *, home: Home, settings: Settings) -> str:
+def worker_properties(premises: Premises, cluster: Cluster) -> str:
     """The worker's settings. Its own login, too, is a reference into the secrets file."""
+    home, settings = premises.home, premises.settings
     secrets = home.connect(cluster.name) / "secrets.properties"
     copies = min(settings.brokers, 3)
     access = {
@@ -55,21 +57,21 @@ def worker_properties(cluster: Cluster, *, home: Home, settings: Settings) -> st
     return "".join(f"{name}={value}\n" for name, value in values.items())
 
 
-def secret_properties(*, credentials: Credentials) -> str:
+def secret_properties(credentials: Credentials) -> str:
     """What connectors refer to: ``<cluster>.sasl.jaas.config`` for the replicator on each cluster."""
     lines = []
     for cluster in CLUSTERS:
-        login = jaas(cluster, REPLICATOR, credentials=credentials)
+        login = jaas(credentials, cluster, REPLICATOR)
         lines.append(f"{cluster.name}.sasl.jaas.config={login}\n")
     return "".join(lines)
 
 
-def prepare(cluster: Cluster, *, home: Home, settings: Settings, credentials: Credentials, jvm: Jvm) -> Command:
+def prepare(premises: Premises, cluster: Cluster, *, jvm: Jvm) -> Command:
     """Write a worker's settings and secrets, and say how to start it."""
-    folder = home.connect(cluster.name)
+    folder = premises.home.connect(cluster.name)
     properties = folder / "worker.properties"
-    write_private(folder / "secrets.properties", secret_properties(credentials=credentials))
-    write_private(properties, worker_properties(cluster, home=home, settings=settings))
+    write_private(folder / "secrets.properties", secret_properties(premises.credentials))
+    write_private(properties, worker_properties(premises, cluster))
     return Command(
         name=cluster.connect_name,
         argv=jvm.argv(

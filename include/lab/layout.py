@@ -62,6 +62,11 @@ class Home:
         """The file that applications read to find their cluster."""
         return self.root / "route" / "orders.json"
 
+    @property
+    def spark_java(self) -> Path:
+        """A Java home that Spark can start with."""
+        return self.root / "java-for-spark"
+
     def broker(self, name: str) -> Path:
         """Settings and log directory of one broker."""
         return self.root / "kafka" / name

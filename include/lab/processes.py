@@ -162,7 +162,14 @@ class Supervisor:
 
     def leftovers(self) -> list[psutil.Process]:
         """Every living process that carries this lab's mark under any name."""
-        return [process for process, mark in _marked() if mark.rpartition("#")[0] == str(self._home.root)]
+        return [process for process, mark in _marked() if self._owns(mark)]
+
+    def sweep(self) -> None:
+        """End what dead parents and interrupted commands left behind; what runs as recorded is left alone."""
+        names = set(self.names()) | {mark.rpartition("#")[2] for _, mark in _marked() if self._owns(mark)}
+        for name in names:
+            if self.find(name) is None:
+                self._end_members(name, grace_seconds=0)
 
     def last_lines(self, name: str, *, count: int = 8) -> str:
         """The end of the process's log."""
@@ -172,7 +179,15 @@ class Supervisor:
             return ""
         return "\n".join(line[:300] for line in lines[-count:])
 
-    def wait(self, names: Sequence[str], ready: Callable[[], bool], *, seconds: float, expected: str) -> None:
+    def wait(
+        self,
+        names: Sequence[str],
+        ready: Callable[[], bool],
+        *,
+        seconds: float,
+        expected: str,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Wait until ``ready`` says so.
 
         :param names: the processes that it depends on, the one that answers first.
@@ -180,6 +195,8 @@ class Supervisor:
         """
         deadline = time.monotonic() + seconds
         while not ready():
+            if cancelled():
+                raise NotReady(f"{names[0]} was not waited for, because another part failed")
             for name in names:
                 if self.find(name) is None:
                     raise NotReady(f"{name} ended while it was starting; the end of its log:\n{self.last_lines(name)}")
@@ -189,6 +206,9 @@ class Supervisor:
                     f"the end of the log of {names[0]}:\n{self.last_lines(names[0])}"
                 )
             time.sleep(0.1)
+
+    def _owns(self, mark: str) -> bool:
+        return mark.rpartition("#")[0] == str(self._home.root)
 
     def _mark(self, name: str) -> str:
         return f"{self._home.root}#{name}"

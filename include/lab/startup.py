@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from lab import brokers, clients, connect, world
 from lab.clusters import CLUSTERS, Cluster
-from lab.credentials import Credentials
+from lab.errors import NotReady
 from lab.jvm import Jvm
-from lab.layout import Home, Settings
 from lab.ports import check_free
+from lab.premises import Premises
 from lab.processes import Command, Supervisor
 
 BROKER_SECONDS = 60.0
@@ -44,15 +44,13 @@ class Startup:
     :param report: called with what became ready and the seconds since the start.
     """
 
-    home: Home
-    settings: Settings
-    credentials: Credentials
+    premises: Premises
     jvm: Jvm
     supervisor: Supervisor
     report: Report
     _began: float = field(default_factory=time.monotonic)
     _started: list[str] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _cancelled: threading.Event = field(default_factory=threading.Event)
 
     def run(self, *beside: Part) -> float:
         """Start what does not run and wait until everything answers.
@@ -61,26 +59,35 @@ class Startup:
         :returns: the seconds it took.
         :raises LabError: a part did not become ready; nothing that this call started still runs.
         """
+        self.supervisor.sweep()
         self._check_ports([port for part in beside for port in part.ports()])
-        clients.write_files(self.home, settings=self.settings, credentials=self.credentials)
+        clients.write_files(self.premises)
         try:
-            with ThreadPoolExecutor(len(CLUSTERS) + len(beside)) as pool:
-                parts = [pool.submit(self._datacenter, cluster) for cluster in CLUSTERS]
-                parts += [pool.submit(part.start, self) for part in beside]
-                for part in parts:
-                    part.result()
+            self._run_all(beside)
         except BaseException:
-            self._undo()
+            for name in reversed(self._started):
+                self.supervisor.stop(name)
             raise
         return self.seconds()
 
+    def _run_all(self, beside: Sequence[Part]) -> None:
+        with ThreadPoolExecutor(len(CLUSTERS) + len(beside)) as pool:
+            parts = [pool.submit(self._datacenter, cluster) for cluster in CLUSTERS]
+            parts += [pool.submit(part.start, self) for part in beside]
+            try:
+                for part in as_completed(parts):
+                    part.result()
+            except BaseException:
+                self._cancelled.set()  # the others stop waiting, so that the pool can end
+                raise
+
     def _check_ports(self, needed: list[tuple[int, str]]) -> None:
         for cluster in CLUSTERS:
-            for node in cluster.nodes(self.settings):
-                votes = node in cluster.voters(self.settings)
+            for node in cluster.nodes(self.premises.settings):
+                votes = node in cluster.voters(self.premises.settings)
                 ports = (node.client_port, node.internal_port, *((node.controller_port,) if votes else ()))
                 needed += [(port, node.name) for port in ports]
-            needed.append((cluster.connect_port(self.settings.ports), cluster.connect_name))
+            needed.append((cluster.connect_port(self.premises.settings.ports), cluster.connect_name))
         check_free((port, name) for port, name in needed if self.supervisor.find(name) is None)
 
     def start(self, command: Command) -> bool:
@@ -88,10 +95,13 @@ class Startup:
 
         :returns: whether it had to be started.
         """
-        if self.supervisor.find(command.name) is not None:
+        running = self.supervisor.find(command.name)
+        if running is not None:
+            running.resume()  # it may have been paused
             return False
-        with self._lock:
-            self._started.append(command.name)
+        if self._cancelled.is_set():
+            raise NotReady(f"{command.name} was not started, because another part failed")
+        self._started.append(command.name)
         self.supervisor.start(command)
         return True
 
@@ -99,42 +109,30 @@ class Startup:
         """Seconds since this ``up`` began."""
         return time.monotonic() - self._began
 
+    def wait(self, names: Sequence[str], ready: Callable[[], bool], *, seconds: float, expected: str) -> None:
+        """Wait for a part, unless another part fails meanwhile.
+
+        :raises NotReady: it did not become ready.
+        """
+        self.supervisor.wait(names, ready, seconds=seconds, expected=expected, cancelled=self._cancelled.is_set)
+
     def _datacenter(self, cluster: Cluster) -> None:
-        nodes = cluster.nodes(self.settings)
+        nodes = cluster.nodes(self.premises.settings)
         for node in nodes:
-            if self.supervisor.find(node.name) is None:
-                self.start(
-                    brokers.prepare(
-                        cluster,
-                        node,
-                        home=self.home,
-                        settings=self.settings,
-                        credentials=self.credentials,
-                        jvm=self.jvm,
-                    )
-                )
-        self.supervisor.wait(
+            self.start(brokers.prepare(self.premises, cluster, node, jvm=self.jvm))
+        self.wait(
             [node.name for node in nodes],
-            lambda: world.brokers_answer(cluster, settings=self.settings, credentials=self.credentials),
+            lambda: world.brokers_answer(self.premises, cluster),
             seconds=BROKER_SECONDS,
             expected=f"an answer from all {len(nodes)} broker(s) of {cluster.name}",
         )
-        world.furnish(cluster, settings=self.settings, credentials=self.credentials)
+        world.furnish(self.premises, cluster)
         self.report(f"{cluster.name}: {len(nodes)} broker(s), users, rights, topics", self.seconds())
-        if self.supervisor.find(cluster.connect_name) is None:
-            self.start(
-                connect.prepare(
-                    cluster, home=self.home, settings=self.settings, credentials=self.credentials, jvm=self.jvm
-                )
-            )
-        self.supervisor.wait(
+        self.start(connect.prepare(self.premises, cluster, jvm=self.jvm))
+        self.wait(
             [cluster.connect_name],
-            lambda: connect.answers(cluster, self.settings),
+            lambda: connect.answers(cluster, self.premises.settings),
             seconds=CONNECT_SECONDS,
             expected="an answer 200 from /connectors",
         )
         self.report(f"{cluster.name}: Connect worker", self.seconds())
-
-    def _undo(self) -> None:
-        for name in reversed(self._started):
-            self.supervisor.stop(name)

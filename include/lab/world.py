@@ -22,9 +22,9 @@ from confluent_kafka.admin import (
 
 from lab.clients import broker_user, librdkafka
 from lab.clusters import TOPICS, Cluster
-from lab.credentials import ADMIN, Credentials
+from lab.credentials import ADMIN
 from lab.errors import LabError
-from lab.layout import Settings
+from lab.premises import Premises
 from lab.rights import PRINCIPALS, Allowed, Resource, allowed_on
 
 SECONDS = 15.0
@@ -36,26 +36,26 @@ _RESOURCES = {
 }
 
 
-def brokers_answer(cluster: Cluster, *, settings: Settings, credentials: Credentials) -> bool:
+def brokers_answer(premises: Premises, cluster: Cluster) -> bool:
     """Whether all brokers of the cluster are registered and answer on the brokers' listener."""
-    admin = AdminClient(_quiet(broker_user(cluster, settings=settings, credentials=credentials)))
+    admin = AdminClient(_quiet(broker_user(premises, cluster)))
     try:
         description = admin.describe_cluster(request_timeout=2).result(timeout=3)
     except (KafkaException, TimeoutError):
         return False
-    return description.cluster_id == cluster.cluster_id and len(description.nodes) == settings.brokers
+    return description.cluster_id == cluster.cluster_id and len(description.nodes) == premises.settings.brokers
 
 
-def furnish(cluster: Cluster, *, settings: Settings, credentials: Credentials) -> None:
+def furnish(premises: Premises, cluster: Cluster) -> None:
     """Create the users, then their rights and the topics of the protection group.
 
     :raises LabError: the cluster refuses one of them.
     """
-    _create_users(cluster, settings=settings, credentials=credentials)
-    admin = AdminClient(_quiet(librdkafka(cluster, ADMIN, settings=settings, credentials=credentials)))
+    _create_users(premises, cluster)
+    admin = AdminClient(_quiet(librdkafka(premises, cluster, ADMIN)))
     bindings = [_binding(allowed) for allowed in allowed_on(cluster)]
     topics = [
-        NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=min(settings.brokers, 3))
+        NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=min(premises.settings.brokers, 3))
         for topic in TOPICS
     ]
     # A new user's first login may meet a broker that has not seen the user yet; the client tries again by itself.
@@ -66,11 +66,11 @@ def furnish(cluster: Cluster, *, settings: Settings, credentials: Credentials) -
     _create_group_coordinator(admin, cluster)
 
 
-def _create_users(cluster: Cluster, *, settings: Settings, credentials: Credentials) -> None:
-    admin = AdminClient(_quiet(broker_user(cluster, settings=settings, credentials=credentials)))
+def _create_users(premises: Premises, cluster: Cluster) -> None:
+    admin = AdminClient(_quiet(broker_user(premises, cluster)))
     how = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
     users = [
-        UserScramCredentialUpsertion(name, how, credentials.kafka(cluster.name, name).encode())
+        UserScramCredentialUpsertion(name, how, premises.credentials.kafka(cluster.name, name).encode())
         for name in (ADMIN, *PRINCIPALS)
     ]
     _await(admin.alter_user_scram_credentials(users, request_timeout=SECONDS).values(), cluster, "the users")
