@@ -1,0 +1,114 @@
+"""What closes the doors that Airflow's own approval leaves open, as far as it shows without an Airflow around it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from kafka_dr.failover import ApprovalQuestion
+from kafka_dr_airflow.sensors.manual_approval import DIGEST, REASON, ManualApprovalSensor, given_answer
+
+AT = datetime(2026, 11, 20, 3, 5, tzinfo=UTC)
+YES: dict[str, Any] = {
+    "chosen_options": ["Approve"],
+    "params_input": {DIGEST: "4f2a", REASON: "go"},
+    "responded_at": AT,
+    "responded_by_user": {"id": "alice", "name": "Alice"},
+}
+
+
+@pytest.fixture
+def approval() -> ManualApprovalSensor:
+    return ManualApprovalSensor(number=2)
+
+
+@pytest.fixture
+def context() -> dict[str, Any]:
+    return {
+        "params": {"protection_group": "orders"},
+        "run_id": "r1",
+        "ti": SimpleNamespace(dag_id="dr_planned_failover"),
+    }
+
+
+def question(**changes: Any) -> ApprovalQuestion:
+    fields = {
+        "subject": "Move orders?",
+        "body": "facts",
+        "digest": "4f2a",
+        "approvers": ("alice", "bob"),
+        "expires_at": AT,
+        "expires_after_seconds": 900.0,
+        "evidence": "runs/orders/r1/02-approval.1.json",
+    }
+    return ApprovalQuestion(**{**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    "name", ["execution_timeout", "response_timeout", "assigned_users", "defaults", "subject", "body"]
+)
+def test_what_is_decided_when_the_question_is_asked_cannot_be_set_in_the_dag(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} of an approval is decided when it is asked"):
+        ManualApprovalSensor(number=2, **{name: "anything"})
+
+
+def test_execution_timeout_does_not_come_in_by_default_args() -> None:
+    from datetime import timedelta
+
+    with pytest.raises(ValueError, match="execution_timeout"):
+        ManualApprovalSensor(number=2, default_args={"execution_timeout": timedelta(minutes=5)})
+
+
+def test_it_asks_the_approvers_for_the_time_that_the_topology_gives(approval: Any) -> None:
+    approval._prepare(question())
+    assert approval.assigned_users == [{"id": "alice", "name": "alice"}, {"id": "bob", "name": "bob"}]
+    assert approval.response_timeout.total_seconds() == 900
+    assert approval.defaults is None
+    assert approval.body.startswith("facts")
+    assert "alice, bob" in approval.body
+
+
+def test_the_form_carries_the_digest_of_what_is_shown(approval: Any) -> None:
+    approval._prepare(question())
+    assert approval.serialized_params[DIGEST]["value"] == "4f2a"
+    assert approval.serialized_params[REASON]["value"] is None
+
+
+def test_without_approvers_nobody_is_asked(approval: Any) -> None:
+    with pytest.raises(AirflowFailException, match="no approvers"):
+        approval._prepare(question(approvers=()))
+
+
+def test_no_answer_in_time_ends_the_run_and_says_where_to_start_a_new_one(approval: Any, context: Any) -> None:
+    late = {"error": "The response timeout has passed", "error_type": "timeout"}
+    with pytest.raises(AirflowSkipException, match=r"Nobody answered .* Nothing was changed\. A new run: .*/dags/dr_p"):
+        approval.execute_complete(context, late)
+
+
+def test_another_error_of_the_wait_is_a_failure(approval: Any, context: Any) -> None:
+    with pytest.raises(AirflowFailException, match="could not wait for the answer"):
+        approval.execute_complete(context, {"error": "lost", "error_type": "unknown"})
+
+
+def test_an_answer_is_read_with_who_gave_it_and_to_what() -> None:
+    answer = given_answer(YES, approve="Approve")
+    assert (answer.approved, answer.responder, answer.responded_at) == (True, "alice", AT)
+    assert (answer.digest, answer.reason) == ("4f2a", "go")
+
+
+@pytest.mark.parametrize("chosen", [[], ["Reject"], ["Approve", "Reject"], ["approve"]])
+def test_only_a_plain_yes_is_a_yes(chosen: list[str]) -> None:
+    assert given_answer({**YES, "chosen_options": chosen}, approve="Approve").approved is False
+
+
+@pytest.mark.parametrize("typed", [None, {}, {DIGEST: None}, {DIGEST: ""}])
+def test_a_digest_that_is_missing_stays_missing(typed: Any) -> None:
+    assert given_answer({**YES, "params_input": typed}, approve="Approve").digest == ""
+
+
+def test_an_answer_that_names_nobody_is_nobodys() -> None:
+    assert given_answer({**YES, "responded_by_user": None}, approve="Approve").responder == "nobody named"
