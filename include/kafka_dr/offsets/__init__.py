@@ -1,0 +1,28 @@
+"""Positions of groups: carried to the other cluster, with how sure each is, and checked when set."""
+
+from __future__ import annotations
+
+from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed
+from kafka_dr.offsets.cut_over import CutOverProblem, decreased, not_read_back, past_end
+from kafka_dr.offsets.syncs import Checkpoint, OffsetSync, Undecodable, decode_checkpoint, decode_sync, sync_topic
+from kafka_dr.offsets.translation import Kind, OffsetMap, TranslatedOffset, Translation, translate_groups
+
+__all__ = [
+    "OffsetMap",
+    "BracketingOffsetMap",
+    "Seed",
+    "Translation",
+    "TranslatedOffset",
+    "Kind",
+    "translate_groups",
+    "CutOverProblem",
+    "not_read_back",
+    "past_end",
+    "decreased",
+    "OffsetSync",
+    "Checkpoint",
+    "Undecodable",
+    "decode_sync",
+    "decode_checkpoint",
+    "sync_topic",
+]

@@ -1,0 +1,166 @@
+"""The search for one position on the target: which stretches of both logs to read next, and what they say.
+
+Pure: a :class:`Search` says what it wants to see, is shown it, and in the end has a result. It starts at the nearest
+anchor below the position; one that content contradicts is left for the next lower, and the last resort is the
+beginning of both logs. No result is ever late (:mod:`kafka_dr.offsets.alignment` says why).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kafka_dr.clusters.model import OffsetRange
+from kafka_dr.offsets.alignment import Alignment, Anchor, Entry, align
+from kafka_dr.offsets.translation import Kind, Translation
+
+#: Records before an anchor and after a position that are looked at to tell whether the anchor is right.
+SURROUNDINGS = 64
+#: Source offsets that are matched in one go; memory is bounded by it, not by the log.
+STRIDE = 20_000
+#: Anchors that may be contradicted before the search goes back to the beginning.
+_ATTEMPTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a partition holds on both sides: first offset, and end (next to be written)."""
+
+    source: OffsetRange
+    target: OffsetRange
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a search wants to see next."""
+
+    source: OffsetRange
+    target: OffsetRange
+
+
+def consistent(anchors: Iterable[Anchor], bounds: Bounds) -> tuple[Anchor, ...]:
+    """Return the anchors that can be used, lowest first.
+
+    Left out are those outside what the logs still hold, and those that another one contradicts: of two that would
+    cross, the one that points further ahead on the target, so that an ambiguity never makes a group skip anything.
+    """
+    lowest: dict[int, Anchor] = {}
+    for anchor in anchors:
+        if _within(anchor, bounds):
+            known = lowest.get(anchor.source)
+            if known is None or anchor.target < known.target:
+                lowest[anchor.source] = anchor
+    kept: list[Anchor] = []
+    for source in sorted(lowest, reverse=True):
+        if not kept or lowest[source].target <= kept[-1].target:
+            kept.append(lowest[source])
+    return tuple(reversed(kept))
+
+
+def _within(anchor: Anchor, bounds: Bounds) -> bool:
+    last = 0 if anchor.kind == "position" else 1
+    source, target = bounds.source, bounds.target
+    return source.start <= anchor.source <= source.end - last and target.start <= anchor.target <= target.end - last
+
+
+class Search:
+    """Finds what one position is on the target.
+
+    :param position: next to read on the source
+    :param bounds: what both logs hold
+    :param anchors: as :func:`consistent` returns them
+    :param stride: source offsets that are matched in one go
+    """
+
+    def __init__(self, position: int, *, bounds: Bounds, anchors: Sequence[Anchor], stride: int = STRIDE) -> None:
+        self.position = position
+        self.result: Translation | None = None
+        self.learned: list[Anchor] = []
+        self._bounds = bounds
+        self._stride = stride
+        below = [a for a in anchors if a.source < position or (a.kind == "position" and a.source == position)]
+        start = Anchor(
+            bounds.source.start,
+            bounds.target.start,
+            "position",
+            trusted=bounds.source.start == 0 == bounds.target.start,
+        )
+        self._candidates = [*reversed(below[-_ATTEMPTS:]), start]
+        self._anchor = self._candidates.pop(0)
+        self._reach = 0
+        self._begin(self._anchor)
+        self._refuse_what_lies_outside()
+
+    def window(self) -> Window:
+        """Return what to read next."""
+        bounds, anchor = self._bounds, self._anchor
+        source_end = min(bounds.source.end, self._stop + SURROUNDINGS)
+        return Window(
+            OffsetRange(max(bounds.source.start, anchor.source - SURROUNDINGS), source_end),
+            OffsetRange(max(bounds.target.start, anchor.target - SURROUNDINGS), self._target_end),
+        )
+
+    def look(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
+        """Take in what lies in the window, in order, and decide or ask for more."""
+        found = align(source, target, anchor=self._anchor, position=self._stop)
+        decided = found.confirmed and found.complete
+        if found.starved and not decided and self._target_end < self._bounds.target.end:
+            self._reach *= 4
+        elif not found.confirmed:
+            self._next_candidate(found)
+        elif not found.complete:
+            self._settle_incomplete(found)
+        elif self._stop == self.position:
+            self._learn(found)
+            self._settle("exact", found.target_offset, 0, "every record from a confirmed place up to here was matched")
+        else:
+            self._learn(found)
+            self._begin(Anchor(self._stop, found.target_offset, "position", trusted=True))
+
+    @property
+    def _stop(self) -> int:
+        return min(self.position, self._anchor.source + self._stride)
+
+    @property
+    def _target_end(self) -> int:
+        return min(self._bounds.target.end, self._anchor.target + self._reach)
+
+    def _begin(self, anchor: Anchor) -> None:
+        self._anchor = anchor
+        # Replication may write a marker after each record; what is not enough is extended.
+        self._reach = 2 * (self._stop + SURROUNDINGS - anchor.source) + SURROUNDINGS
+
+    def _refuse_what_lies_outside(self) -> None:
+        source, target = self._bounds.source, self._bounds.target
+        if self.position > source.end:
+            reason = f"the position is past the source's end {source.end}: the log was cut, or the offset is wrong"
+            self.result = Translation(self.position, None, "unknown", None, reason)
+        elif self.position < source.start:
+            reason = f"records up to {source.start} expired on the source unread: the target is read from its start"
+            self._settle("bounded", target.start, len(target), reason)
+
+    def _next_candidate(self, found: Alignment) -> None:
+        if self._candidates:
+            self._begin(self._candidates.pop(0))
+            return
+        target = self._bounds.target
+        if len(target) == 0 and found.complete:
+            self._settle("exact", target.start, 0, "the target holds no record")
+            return
+        reason = "no place below could be confirmed by content: the target is read from its start"
+        self._settle("bounded", target.start, len(target), reason)
+
+    def _settle_incomplete(self, found: Alignment) -> None:
+        again = self.position - found.source_offset
+        if found.starved:
+            reason = f"the target ends before the records from {found.source_offset} on that were read already"
+        else:
+            reason = f"the logs differ from source offset {found.source_offset} on: read again from there"
+        self._settle("bounded", found.target_offset, again, reason)
+
+    def _learn(self, found: Alignment) -> None:
+        if found.target_offset > self._anchor.target:
+            self.learned.append(Anchor(found.source_offset - 1, found.target_offset - 1, "record"))
+
+    def _settle(self, kind: Kind, offset: int, again: int, reason: str) -> None:
+        self.result = Translation(self.position, offset, kind, again, reason)

@@ -1,0 +1,89 @@
+"""Positions of groups, carried from one cluster to the other, and how sure each is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from kafka_dr.clusters.model import TopicPartition
+
+#: ``exact``: nothing is skipped and nothing delivered again. ``bounded``: nothing is skipped, and what may be delivered
+#: again is counted. ``unknown``: no position can be given.
+Kind = Literal["exact", "bounded", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """One position on the source, and what it is on the target. Both are next to read.
+
+    :param redelivered_at_most: records below the source position that may be delivered again; ``None`` if unknown
+    """
+
+    source_offset: int
+    target_offset: int | None
+    kind: Kind
+    redelivered_at_most: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TranslatedOffset:
+    """A group's position in a partition on the source, and what it is on the target. Both are next to read."""
+
+    group: str
+    partition: TopicPartition
+    source_offset: int
+    target_offset: int | None
+    kind: Kind
+    redelivered_at_most: int | None
+    reason: str
+
+
+class OffsetMap(Protocol):
+    """Carries positions from the source to the target. Never late: no unread record lies below what it answers."""
+
+    def translate(
+        self, positions: Mapping[TopicPartition, Collection[int]]
+    ) -> Mapping[tuple[TopicPartition, int], Translation]:
+        """Translate positions.
+
+        :param positions: next to read on the source, by partition
+        :returns: an answer for every one of them
+        """
+        ...
+
+
+def translate_groups(
+    offsets: OffsetMap, committed: Mapping[str, Mapping[TopicPartition, int]]
+) -> tuple[TranslatedOffset, ...]:
+    """Translate what groups have committed. A position that several groups share is looked up once.
+
+    :param committed: next to read on the source, by group; a partition without a commit is not in it
+    """
+    positions: dict[TopicPartition, set[int]] = {}
+    for by_partition in committed.values():
+        for partition, offset in by_partition.items():
+            positions.setdefault(partition, set()).add(offset)
+    translated = offsets.translate(positions)
+    return tuple(
+        _of_group(group, partition, translated[partition, committed[group][partition]])
+        for group in sorted(committed)
+        for partition in _sorted(committed[group])
+    )
+
+
+def _of_group(group: str, partition: TopicPartition, found: Translation) -> TranslatedOffset:
+    return TranslatedOffset(
+        group=group,
+        partition=partition,
+        source_offset=found.source_offset,
+        target_offset=found.target_offset,
+        kind=found.kind,
+        redelivered_at_most=found.redelivered_at_most,
+        reason=found.reason,
+    )
+
+
+def _sorted(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    return sorted(partitions)

@@ -1,0 +1,236 @@
+"""Random logs whose truth the generator knows: whatever they hold, no group is ever placed past an unread record."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_dr.clusters.model import OffsetRange, TopicPartition
+from kafka_dr.offsets.alignment import Anchor, Entry
+from kafka_dr.offsets.bracketing import finish
+from kafka_dr.offsets.search import Bounds, Search, consistent
+from kafka_dr.offsets.translation import Translation
+
+PARTITION = TopicPartition("t", 0)
+
+
+@dataclass(frozen=True)
+class Logs:
+    """Two logs. ``copies`` maps the offset of a source record to those of its copies on the target."""
+
+    source: tuple[Entry, ...]
+    target: tuple[Entry, ...]
+    bounds: Bounds
+    copies: Mapping[int, tuple[int, ...]]
+    every_source: tuple[Entry, ...]
+
+    def anchors(self) -> list[Anchor]:
+        """Return all true pairs, also of records that have expired."""
+        return [Anchor(source, found[0], "record") for source, found in self.copies.items() if found]
+
+    def held(self, offset: int) -> list[int]:
+        """Return the copies of a source record that the target still holds."""
+        return [found for found in self.copies.get(offset, ()) if found >= self.bounds.target.start]
+
+    def late(self, position: int, answer: int) -> list[int]:
+        """Return the unread records whose every copy lies below the answer."""
+        unread = (entry.offset for entry in self.every_source if entry.offset >= position)
+        return [offset for offset in unread if self.held(offset) and max(self.held(offset)) < answer]
+
+    def again(self, position: int, answer: int) -> list[int]:
+        """Return the records below the position that would be delivered again."""
+        read = (entry.offset for entry in self.every_source if entry.offset < position)
+        return [offset for offset in read if any(found >= answer for found in self.held(offset))]
+
+
+@st.composite
+def logs(
+    draw: st.DrawFn,
+    *,
+    unique: bool,
+    foreign: bool = True,
+    lossy: bool = False,
+    doubled: bool = False,
+    expiring: bool = True,
+) -> Logs:
+    source: list[Entry] = []
+    target: list[Entry] = []
+    copies: dict[int, tuple[int, ...]] = {}
+    offset, target_offset = 0, 0
+    for number in range(draw(st.integers(0, 25))):
+        offset += draw(st.sampled_from([0, 0, 0, 1, 3]))
+        content = f"{number}".encode() if unique else draw(st.sampled_from([b"a", b"b", b"c"]))
+        source.append(Entry(offset, content))
+        if foreign and draw(st.sampled_from([False] * 7 + [True])):
+            alien = f"foreign {number}".encode() if unique else draw(st.sampled_from([b"a", b"b", b"x"]))
+            target.append(Entry(target_offset, alien))
+            target_offset += 1
+        times = draw(st.sampled_from([1] * 6 + ([0] if lossy else []) + ([2] if doubled else [])))
+        made = []
+        for _ in range(times):
+            target_offset += draw(st.sampled_from([0, 0, 1, 2]))
+            target.append(Entry(target_offset, content))
+            made.append(target_offset)
+            target_offset += 1
+        copies[offset] = tuple(made)
+        offset += 1
+    end, target_end = offset + draw(st.integers(0, 2)), target_offset + draw(st.integers(0, 2))
+    start = draw(st.integers(0, end)) if expiring and draw(st.booleans()) else 0
+    target_start = draw(st.integers(0, target_end)) if expiring and draw(st.booleans()) else 0
+    return Logs(
+        source=tuple(entry for entry in source if entry.offset >= start),
+        target=tuple(entry for entry in target if entry.offset >= target_start),
+        bounds=Bounds(OffsetRange(start, end), OffsetRange(target_start, target_end)),
+        copies=copies,
+        every_source=tuple(source),
+    )
+
+
+def translate(found: Logs, position: int, anchors: Collection[Anchor], *, stride: int = 5) -> Translation:
+    """Search as the offset map does, with reads that cut from the logs."""
+
+    def cut(entries: Collection[Entry], ranges: Collection[OffsetRange]) -> list[Entry]:
+        return [entry for r in ranges for entry in entries if r.start <= entry.offset < r.end]
+
+    usable = consistent(anchors, found.bounds)
+    search = Search(position, bounds=found.bounds, anchors=usable, stride=stride)
+    finish(
+        {PARTITION: [search]},
+        lambda source, target: (
+            {p: cut(found.source, ranges) for p, ranges in source.items()},
+            {p: cut(found.target, ranges) for p, ranges in target.items()},
+        ),
+    )
+    assert search.result is not None
+    return search.result
+
+
+def some(data: st.DataObject, anchors: list[Anchor]) -> list[Anchor]:
+    return data.draw(st.lists(st.sampled_from(anchors), unique=True)) if anchors else []
+
+
+@given(logs(unique=False), st.data())
+@settings(max_examples=400, deadline=None)
+def test_records_that_look_alike_never_make_a_group_late(found: Logs, data: st.DataObject) -> None:
+    position = data.draw(st.integers(0, found.bounds.source.end))
+    answer = translate(found, position, some(data, found.anchors()))
+    assert answer.target_offset is not None
+    assert not found.late(position, answer.target_offset)
+
+
+@given(logs(unique=True, lossy=True, doubled=True), st.data())
+@settings(max_examples=400, deadline=None)
+def test_wrong_anchors_losses_and_doubled_records_never_make_a_group_late(found: Logs, data: st.DataObject) -> None:
+    position = data.draw(st.integers(0, found.bounds.source.end))
+    wrong = st.builds(
+        Anchor,
+        st.integers(0, found.bounds.source.end + 3),
+        st.integers(0, found.bounds.target.end + 3),
+        st.sampled_from(["record", "position"]),
+    )
+    anchors = some(data, found.anchors()) + data.draw(st.lists(wrong, max_size=6))
+    answer = translate(found, position, anchors)
+    assert answer.target_offset is not None
+    assert not found.late(position, answer.target_offset)
+
+
+@given(logs(unique=True, lossy=True), st.data())
+@settings(max_examples=300, deadline=None)
+def test_an_exact_answer_delivers_nothing_again_and_a_bounded_one_no_more_than_it_says(
+    found: Logs, data: st.DataObject
+) -> None:
+    position = data.draw(st.integers(0, found.bounds.source.end))
+    answer = translate(found, position, some(data, found.anchors()))
+    assert answer.target_offset is not None
+    assert answer.redelivered_at_most is not None
+    assert len(found.again(position, answer.target_offset)) <= answer.redelivered_at_most
+    assert answer.kind == "bounded" or answer.redelivered_at_most == 0
+
+
+@given(logs(unique=True, foreign=False, expiring=False), st.data())
+@settings(max_examples=200, deadline=None)
+def test_a_faithful_copy_is_always_translated_exactly(found: Logs, data: st.DataObject) -> None:
+    position = data.draw(st.integers(0, found.bounds.source.end))
+    stride = data.draw(st.integers(1, 30))
+    answer = translate(found, position, some(data, found.anchors()), stride=stride)
+    assert answer.kind == "exact", answer
+
+
+@given(logs(unique=True), st.data())
+@settings(max_examples=200, deadline=None)
+def test_the_nearest_anchor_makes_up_for_foreign_records_below_it(found: Logs, data: st.DataObject) -> None:
+    held = [entry for entry in found.source if found.held(entry.offset)]
+    if not held:
+        return
+    last = data.draw(st.sampled_from(held))
+    answer = translate(found, last.offset + 1, found.anchors())
+    assert (answer.kind, answer.target_offset) == ("exact", found.held(last.offset)[0] + 1)
+
+
+@given(logs(unique=True), st.integers(1, 5))
+def test_a_position_past_the_end_is_unknown(found: Logs, beyond: int) -> None:
+    answer = translate(found, found.bounds.source.end + beyond, found.anchors())
+    assert (answer.kind, answer.target_offset) == ("unknown", None)
+
+
+def log_of(contents: str, *, start: int = 0) -> tuple[Entry, ...]:
+    return tuple(Entry(start + at, content.encode()) for at, content in enumerate(contents))
+
+
+def two_logs(source: str, target: str, *, source_start: int = 0, target_start: int = 0) -> Logs:
+    here, there = log_of(source, start=source_start), log_of(target, start=target_start)
+    bounds = Bounds(
+        OffsetRange(source_start, source_start + len(source)), OffsetRange(target_start, target_start + len(target))
+    )
+    return Logs(here, there, bounds, {}, here)
+
+
+def test_an_empty_partition_starts_at_the_targets_start() -> None:
+    assert translate(two_logs("", ""), 0, ()).target_offset == 0
+    assert translate(two_logs("", ""), 0, ()).kind == "exact"
+
+
+def test_a_group_that_stopped_before_the_first_record_reads_all_of_the_target() -> None:
+    answer = translate(two_logs("abc", "abc"), 0, ())
+    assert (answer.kind, answer.target_offset) == ("exact", 0)
+
+
+def test_records_that_expired_unread_send_the_group_to_the_targets_start() -> None:
+    answer = translate(two_logs("def", "cdef", source_start=3, target_start=2), 1, [Anchor(4, 4, "record")])
+    assert (answer.kind, answer.target_offset, answer.redelivered_at_most) == ("bounded", 2, 4)
+
+
+def test_leading_foreign_records_without_an_anchor_are_read_and_counted() -> None:
+    answer = translate(two_logs("abc", "xyabc"), 2, ())
+    assert (answer.kind, answer.target_offset, answer.redelivered_at_most) == ("bounded", 0, 2)
+
+
+def test_a_wrong_anchor_is_left_for_the_next_lower_one() -> None:
+    answer = translate(two_logs("abcdef", "xabcdef"), 5, [Anchor(1, 2, "record"), Anchor(4, 6, "record")])
+    assert (answer.kind, answer.target_offset) == ("exact", 6)
+
+
+def test_of_two_copies_the_earlier_one_is_taken() -> None:
+    twice = [Anchor(at, at, "record") for at in range(3)] + [Anchor(at, at + 3, "record") for at in range(3)]
+    answer = translate(two_logs("abc", "abcabc"), 1, twice)
+    assert answer.target_offset == 1
+
+
+def test_a_journaled_seed_places_a_group_above_it() -> None:
+    answer = translate(two_logs("abcd", "xxabcd"), 3, [Anchor(2, 4, "position")])
+    assert (answer.kind, answer.target_offset) == ("exact", 5)
+
+
+def test_a_target_without_the_last_records_read_delivers_none_of_them_again() -> None:
+    answer = translate(two_logs("abcd", "abc"), 4, ())
+    assert (answer.kind, answer.target_offset) == ("bounded", 3)
+
+
+def test_markers_that_fill_the_first_look_at_the_target_do_not_hide_the_copy() -> None:
+    bounds = Bounds(OffsetRange(0, 2), OffsetRange(0, 5000))
+    found = Logs(log_of("ab"), (Entry(4000, b"a"), Entry(4999, b"b")), bounds, {}, log_of("ab"))
+    answer = translate(found, 2, ())
+    assert (answer.kind, answer.target_offset) == ("exact", 5000)
