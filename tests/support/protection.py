@@ -34,7 +34,7 @@ from kafka_dr.failover import (
     run_step,
 )
 from kafka_dr.register import RegisterState
-from kafka_dr.replication import ConnectEndpoint, Flow
+from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
 from kafka_dr.topology import ProtectionGroup, Topology, load
 from lab import rights
 from lab.api import Lab
@@ -139,9 +139,19 @@ class Protection:
         """Start the flow as ``dr_flows`` would after an adoption."""
         replicator = world.replicator(self.flow)
         replicator.ensure(stopped=True)
+        replicator.wait_stopped(30)
         replicator.seed({}, epoch=1)
         replicator.resume()
         replicator.wait_running(30)
+
+    def delete_flows(self) -> None:
+        """Delete the connectors of this group, so that they do not work on beside the tests that follow."""
+        for cluster in CLUSTERS:
+            endpoint = ConnectEndpoint(cluster.connect_url(self.lab.settings))
+            with ConnectClient(endpoint, clock=SystemClock()) as connect:
+                for name in connect.connectors():
+                    if name.startswith(f"dr.{self.name}."):
+                        connect.delete(name)
 
     @property
     def flow(self) -> Flow:

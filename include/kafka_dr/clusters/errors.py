@@ -62,6 +62,7 @@ _NOT_FOUND = {
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION,
+    KafkaError._NOENT,
     KafkaError.UNKNOWN_TOPIC_ID,
     KafkaError.GROUP_ID_NOT_FOUND,
 }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from kafka_dr.clusters import KafkaCluster, Topic
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import content
-from kafka_dr.failover.record import Check
+from kafka_dr.failover.record import Check, worst
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
 from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
@@ -17,35 +18,26 @@ from kafka_dr.replication import flow_moves
 
 #: Configuration that decides whether a copy can be the original; the first three by value, the last by presence.
 _MUST_MATCH = ("cleanup.policy", "max.message.bytes", "message.timestamp.type")
-_MOVING_SECONDS = 1.0
+_MOVING_SECONDS = 0.5
 
 
 def preflight_checks(run: Run) -> tuple[Check, ...]:
-    """Ask every question; one that cannot be answered is unknown and does not keep the others from being asked."""
-    questions: tuple[tuple[str, Callable[[Run], Check]], ...] = (
-        ("active_side", _active_side),
-        ("right_clusters", _right_clusters),
-        ("topics_on_both_sides", _topics_on_both_sides),
-        ("writers_declared", _writers_declared),
-        ("source_can_be_fenced", _source_can_be_fenced),
-        ("target_refuses", _target_refuses),
-        ("target_can_be_opened", _target_can_be_opened),
-        ("flow_moves", _flow_moves),
-        ("content_verified", content.tail),
-        ("positions_translate", _positions_translate),
-        ("no_live_members_on_target", no_live_members),
-        ("route_follows", _route_follows),
-    )
-    checks = []
-    for name, ask in questions:
-        try:
-            checks.append(ask(run))
-        except KafkaDrError as error:
-            checks.append(Check(name, "unknown", str(error)))
-        if name in ("active_side", "right_clusters") and checks[-1].outcome != "ok":
-            # What is asked of the wrong cluster, or about the wrong direction, would only mislead.
-            break
-    return tuple(checks)
+    """Ask every question; one that cannot be answered is unknown and does not keep the others from being asked.
+
+    What is asked of the wrong cluster, or about the wrong direction, would only mislead: then nothing else is asked.
+    """
+    first = tuple(_asked(run, name, ask) for name, ask in _FIRST)
+    if worst(first) != "ok":
+        return first
+    with ThreadPoolExecutor(max_workers=len(_QUESTIONS)) as pool:
+        return first + tuple(pool.map(lambda question: _asked(run, *question), _QUESTIONS))
+
+
+def _asked(run: Run, name: str, ask: Callable[[Run], Check]) -> Check:
+    try:
+        return ask(run)
+    except KafkaDrError as error:
+        return Check(name, "unknown", str(error))
 
 
 def _active_side(run: Run) -> Check:
@@ -185,3 +177,21 @@ def _route_follows(run: Run) -> Check:
     said = f"the route names {route.active}" if route else "there is no route"
     detail = said if follows else f"{said}, the register {run.source}: run dr_adopt, or mend the route"
     return Check.that("route_follows", follows, detail)
+
+
+_FIRST: tuple[tuple[str, Callable[[Run], Check]], ...] = (
+    ("active_side", _active_side),
+    ("right_clusters", _right_clusters),
+)
+_QUESTIONS: tuple[tuple[str, Callable[[Run], Check]], ...] = (
+    ("topics_on_both_sides", _topics_on_both_sides),
+    ("writers_declared", _writers_declared),
+    ("source_can_be_fenced", _source_can_be_fenced),
+    ("target_refuses", _target_refuses),
+    ("target_can_be_opened", _target_can_be_opened),
+    ("flow_moves", _flow_moves),
+    ("content_verified", content.tail),
+    ("positions_translate", _positions_translate),
+    ("no_live_members_on_target", no_live_members),
+    ("route_follows", _route_follows),
+)

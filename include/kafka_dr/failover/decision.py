@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.evidence import digest
-from kafka_dr.failover import content
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import StepName
 from kafka_dr.failover.run import Run
@@ -22,6 +21,7 @@ def facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
     :param checks: the preflight checks of the same moment
     """
     topology = run.world.topology
+    classes = next((dict(c.facts["classes"]) for c in checks if "classes" in c.facts), {})
     partitions = run.partitions(run.source)
     return {
         "protection_group": run.group.name,
@@ -32,7 +32,7 @@ def facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
         "cluster_ids": {name: topology.cluster(name).cluster_id for name in (run.source, run.target)},
         "partitions": {p.topic: sum(1 for other in partitions if other.topic == p.topic) for p in partitions},
         "principals": sorted(run.group.principals),
-        "offset_classes": content.predicted_classes(run),
+        "offset_classes": classes,
         "checks": {check.name: check.outcome for check in checks},
     }
 

@@ -80,9 +80,9 @@ def _turn_round(run: Run, epoch: int) -> str:
     try:
         run.acl_changes(run.source, run.permission(Phase.HANDED_OVER)).lift(plan.flow_fence(run.group))
         reverse = run.world.replicator(run.flow.reverse)
-        reverse.ensure(stopped=True)
+        created = reverse.ensure(stopped=True) == "created"
         # A flow that was seeded for this epoch may have copied since: seeding it again would copy that twice.
-        if reverse.where().seed_epoch != epoch:
+        if created or reverse.where().seed_epoch != epoch:
             reverse.stop()
             reverse.wait_stopped(run.group.timing.step_deadline_seconds)
             reverse.seed(positions_from_json(run.fact("target_ends")["ends"]), epoch=epoch)

@@ -1,0 +1,60 @@
+"""A step's attempt: it ends in a record, and the record is in the evidence before anybody hears of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord
+from kafka_dr.failover.request import RunRequest
+from kafka_dr.failover.world import World
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A step record in the making."""
+
+    group: str
+    run: str
+    step: str
+    number: int
+    started_at: datetime
+    started: float
+    intent: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    proofs: tuple[Check, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def start(cls, request: RunRequest, world: World, step: str, number: int) -> Attempt:
+        """Begin an attempt now."""
+        clock = world.clock
+        return cls(request.protection_group, request.run, step, number, clock.now(), clock.monotonic())
+
+    def end(self, world: World, outcome: StepOutcome, detail: str) -> StepRecord:
+        """End the attempt: write its evidence and return the record, which knows where that lies.
+
+        :raises StepFailed: the outcome is not a good one
+        """
+        record = StepRecord(
+            group=self.group,
+            run=self.run,
+            step=self.step,
+            number=self.number,
+            outcome=outcome,
+            started_at=self.started_at,
+            finished_at=world.clock.now(),
+            seconds=round(world.clock.monotonic() - self.started, 3),
+            detail=detail,
+            intent=self.intent,
+            checks=self.checks,
+            proofs=self.proofs,
+            facts=self.facts,
+        )
+        kept = world.evidence.write(self.group, self.run, self.number, self.step, record.payload())
+        record = replace(record, evidence=str(kept.path), evidence_sha256=kept.sha256)
+        if not record.good:
+            raise StepFailed(record)
+        return record
