@@ -1,0 +1,82 @@
+"""What tests share: one lab of real brokers and Connect for the whole session, and protection groups in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+# The fixtures import what they start: tests of rules alone load no Kafka client.
+if TYPE_CHECKING:
+    from lab.api import Lab
+    from support.protection import Protection
+    from support.two_brokers import TwoBrokers
+
+#: Away from the default ports, so that the tests run beside a lab that somebody uses.
+_PORT_BASE = 29000
+_TWO_BROKERS_PORT_BASE = 29400
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the long versions, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long"):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    if long:
+        items[:] = [item for item in items if item not in long]
+        config.hook.pytest_deselected(items=long)
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Two datacenters with brokers and Connect, without Airflow; shared, so a test touches its own names only.
+
+    ``KAFKA_DR_TEST_LAB`` names the home of a running lab to use instead; that one is left as it is.
+    ``KAFKA_DR_TEST_PORT_BASE`` moves the ports.
+    """
+    from lab.api import Lab
+
+    running = os.environ.get("KAFKA_DR_TEST_LAB")
+    if running:
+        yield Lab(Path(running))
+        return
+    base = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", _PORT_BASE))
+    started = Lab(tmp_path_factory.mktemp("lab"), port_base=base)
+    try:
+        started.up(airflow=False)
+        yield started
+    finally:
+        started.down(delete=True)
+
+
+@pytest.fixture(scope="session")
+def two_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoBrokers]:
+    """One cluster of two brokers, for what each broker decides by itself."""
+    from support.two_brokers import TwoBrokers
+
+    base = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", _PORT_BASE)) + _TWO_BROKERS_PORT_BASE - _PORT_BASE
+    cluster = TwoBrokers.prepare(tmp_path_factory.mktemp("two-brokers"), port_base=base)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def protection(tmp_path: Path, lab: Lab) -> Iterator[Protection]:
+    """A protection group of the test's own, with its rights and topics on both clusters; not adopted yet."""
+    from support.protection import Protection
+
+    made = Protection(lab, tmp_path)
+    made.create()
+    try:
+        yield made
+    finally:
+        made.delete_flows()

@@ -1,0 +1,157 @@
+"""The map of the project, held by reading the imports: who may talk to whom, and what no file may contain."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CORE = ROOT / "include" / "kafka_dr"
+
+#: Third-party libraries of the core, and the rooms that alone may import them. Any other library is refused.
+OWNERS = {
+    "confluent_kafka": {"clusters"},
+    "kafka": {"clusters"},
+    "httpx": {"replication", "routing"},
+    "dns": {"routing"},
+    "pydantic": {"topology"},
+    "pydantic_core": {"topology"},
+    "yaml": {"topology"},
+    "jinja2": {"evidence"},
+}
+#: What no file under a folder may import, by the first part of the name or by a dotted beginning.
+FORBIDDEN = {
+    "include/kafka_dr": {"airflow", "pyspark", "kafka_dr_airflow", "kafka_dr_spark", "lab", "dags", "support"},
+    "plugins": {"pyspark", "kafka_dr_spark", "lab", "confluent_kafka", "kafka", "httpx", "pydantic", "yaml", "dns"},
+    "dags": {"pyspark", "kafka_dr_spark", "lab", "confluent_kafka", "kafka", "httpx", "pydantic", "yaml", "dns"},
+    "spark": {"airflow", "kafka_dr_airflow", "lab", "confluent_kafka", "kafka", "httpx", "pydantic", "yaml"},
+    "include/lab/traffic": {"kafka_dr", "kafka_dr_airflow", "kafka_dr_spark", "airflow"},
+    "include/lab/judge": {"kafka_dr", "kafka_dr_airflow", "kafka_dr_spark", "airflow"},
+}
+#: What Spark may take from the core: executors only audit, drivers also what resolves ranges.
+SPARK_MAY = {
+    "spark/kafka_dr_spark": {"kafka_dr.audit"},
+    "spark/jobs": {"kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication"},
+}
+PILES = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc", "tools"}
+LONGEST, LONGEST_TEST = 400, 500
+#: Joined here, so that this file does not contain what it looks for.
+MACHINE_PATHS = re.compile(
+    r"(?<![\w.])/(" + "|".join(["wo" + "rk", "ro" + "ot", "opt/" + "dev", "home/" + r"\w+"]) + r")/"
+)
+REGISTRIES = re.compile(
+    "|".join(("pypi" + r"\.org", "python" + "hosted", "maven" + r"\.org", "npm" + r"js\.", "ghcr" + r"\.io"))
+)
+TICKETS = re.compile(r"\b(issue|ticket|pull request) #?\d", re.IGNORECASE)
+
+
+def python_files(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield every module that a file imports, at its top or inside a function; ``from a import b`` as ``a.b``."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively: Airflow would load such a module twice"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def within(name: str, packages: set[str]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(CORE).parts[0].removesuffix(".py")
+
+
+def tracked_files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607
+    return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize("folder", FORBIDDEN)
+def test_no_folder_imports_against_the_direction(folder: str) -> None:
+    wrong = [(str(p), name) for p in python_files(folder) for name in imported(p) if within(name, FORBIDDEN[folder])]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("folder", SPARK_MAY)
+def test_spark_takes_from_the_core_only_what_it_may(folder: str) -> None:
+    taken = [(str(p), name) for p in python_files(folder) for name in imported(p) if within(name, {"kafka_dr"})]
+    assert [each for each in taken if not within(each[1], SPARK_MAY[folder])] == []
+
+
+def test_each_library_is_imported_only_by_the_rooms_that_own_it() -> None:
+    wrong = []
+    for path in python_files("include/kafka_dr"):
+        for root in {name.partition(".")[0] for name in imported(path)} - sys.stdlib_module_names - {"kafka_dr"}:
+            if room_of(path) not in OWNERS.get(root, set()):
+                wrong.append((str(path.relative_to(ROOT)), root))
+    assert wrong == []
+
+
+def test_no_room_imports_failover() -> None:
+    rooms = [path for path in python_files("include/kafka_dr") if room_of(path) != "failover"]
+    assert [str(p) for p in rooms if any(within(name, {"kafka_dr.failover"}) for name in imported(p))] == []
+
+
+def test_audit_which_runs_on_executors_imports_the_standard_library_alone() -> None:
+    names = {name for path in python_files("include/kafka_dr/audit") for name in imported(path)}
+    others = {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names}
+    assert [name for name in sorted(others) if not within(name, {"kafka_dr.audit"})] == []
+
+
+def test_rooms_do_not_import_each_other_in_a_circle() -> None:
+    needs: dict[str, set[str]] = {}
+    for path in python_files("include/kafka_dr"):
+        others = {name.split(".")[1] for name in imported(path) if name.startswith("kafka_dr.")}
+        needs.setdefault(room_of(path), set()).update(others - {room_of(path)})
+    assert list(TopologicalSorter(needs).static_order())
+
+
+def test_nothing_is_imported_under_the_name_of_its_folder() -> None:
+    """``include.kafka_dr`` beside ``kafka_dr`` would be two sets of classes."""
+    files = [path for folder in ("include", "plugins", "dags", "spark", "tests") for path in python_files(folder)]
+    assert [str(p) for p in files if any(within(n, {"include", "plugins", "spark"}) for n in imported(p))] == []
+
+
+def test_files_are_short() -> None:
+    long = {}
+    for path in (p for p in tracked_files() if p.suffix == ".py"):
+        lines = len(path.read_text("utf-8").splitlines())
+        if lines > (LONGEST_TEST if (ROOT / "tests") in path.parents else LONGEST):
+            long[str(path.relative_to(ROOT))] = lines
+    assert long == {}
+
+
+def test_no_module_is_named_after_a_pile() -> None:
+    parts = {
+        path: set(path.relative_to(ROOT).with_suffix("").parts) for path in tracked_files() if path.suffix == ".py"
+    }
+    assert [str(path) for path, names in parts.items() if names & PILES] == []
+
+
+def test_airflow_does_not_load_the_package_of_plugins_as_plugins() -> None:
+    lines = (ROOT / "plugins" / ".airflowignore").read_text("utf-8").splitlines()
+    packages = {f"{path.parent.name}/" for path in (ROOT / "plugins").glob("*/__init__.py")}
+    assert packages
+    assert packages <= {line.strip() for line in lines}
+
+
+@pytest.mark.parametrize("pattern", [MACHINE_PATHS, REGISTRIES, TICKETS], ids=["machine", "registries", "tickets"])
+def test_no_file_speaks_of_the_place_where_it_was_written(pattern: re.Pattern[str]) -> None:
+    found = []
+    for path in tracked_files():
+        text = path.read_bytes().decode("utf-8", errors="replace")
+        found += [f"{path.relative_to(ROOT)}: {match[0]}" for match in pattern.finditer(text)]
+    assert found == []
