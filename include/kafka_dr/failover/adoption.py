@@ -83,12 +83,17 @@ def _checks(run: Run) -> Sequence[Check]:
 def _complete(run: Run, state: RegisterState) -> Mapping[str, Any]:
     """Write the record, the active's first; fence the standby; place the flow; write the route."""
     run.world.register(state.active).copy(state)
-    run.world.register(state.standby).copy(state)
-    changes = run.acl_changes(state.standby, _still(run, state))
-    added = changes.add(plan.application_denies(run.group), plan.probe_fence(run.group) | plan.probe_freeze(run.group))
-    run.acl_changes(state.active, _still(run, state)).add(plan.flow_fence(run.group))
+    added = 0
+    for name in run.group.clusters:
+        run.world.register(name).copy(state)
+        changes = run.acl_changes(name, _still(run, state))
+        if name == state.active:
+            changes.add(plan.flow_fence(run.group))
+            continue
+        probe = plan.probe_fence(run.group) | plan.probe_freeze(run.group)
+        added += len(changes.add(plan.application_denies(run.group), probe))
     seed = _place_flow(run, state)
-    return {"epoch": state.epoch, "denies_added": len(added), "seed": seed, "route": _write_route(run, state)}
+    return {"epoch": state.epoch, "denies_added": added, "seed": seed, "route": _write_route(run, state)}
 
 
 def _still(run: Run, state: RegisterState) -> Permission:
@@ -106,8 +111,14 @@ def _place_flow(run: Run, state: RegisterState) -> Mapping[str, Any]:
     known = register.facts(run.group.name, state.run).get("flow_seed")
     if known:
         return dict(known)
-    replicator = run.world.replicator(Flow(run.group.name, state.active, state.standby))
-    exists = replicator.status().state != "absent"
+    flow = Flow(run.group.name, state.active, state.standby)
+    config = run.world.connect(state.standby).config(flow.connector)
+    exists = config is not None
+    if config is not None and config.get("exactly.once.support") != "required":
+        raise Refused(
+            f"the connector {flow.connector} exists and is not exactly-once: what it copied twice or left out cannot "
+            "be told; delete it and empty the topics on the standby before adopting the group"
+        )
     filled = [] if exists else _holding_records(run.operator(state.standby), run, state.standby)
     if filled:
         raise Refused(
