@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lab.api import Lab
+from lab.demo.command import configure as configure_demo
 from lab.errors import LabError
 from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE
 from lab.status import LabStatus
@@ -67,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     logs.add_argument("name", metavar="NAME")
     logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
     logs.set_defaults(run=_logs)
+
+    demo = commands.add_parser("demo", parents=[place], help="a planned failover under load, and what it did")
+    configure_demo(demo)
     return parser
 
 

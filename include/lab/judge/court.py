@@ -9,7 +9,8 @@ from pathlib import Path
 from lab.judge.inspection import Inspector
 from lab.judge.model import Observation
 from lab.judge.testimony import hear
-from lab.traffic.fleet import Rates, fleet, groups
+from lab.traffic.fleet import fleet, groups
+from lab.traffic.rates import Rates
 
 
 def observe(logs: Path, settings: Mapping[str, Mapping[str, str]]) -> Observation:

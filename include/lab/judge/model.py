@@ -142,12 +142,14 @@ class Finding:
 class Switch:
     """One change of the active cluster, as the applications lived through it.
 
+    :param since: when it was approved
     :param write_outage_seconds: last acknowledged before → first after, the longest over all partitions
     :param restored_seconds: from the approval until every partition takes writes and every group works again
     """
 
     source: str
     target: str
+    since: float
     write_outage_seconds: float | None
     longest_at: Partition | None
     restored_seconds: float | None

@@ -96,6 +96,7 @@ def _switch(observation: Observation, old: Tenure, new: Tenure, *, until: float)
     return Switch(
         source=old.cluster,
         target=new.cluster,
+        since=new.since,
         write_outage_seconds=None if unknown or longest is None else gaps[longest],
         longest_at=longest,
         restored_seconds=None if unknown else restored,

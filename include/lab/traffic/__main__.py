@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 from lab.layout import Home
-from lab.traffic.fleet import Rates, fleet
+from lab.traffic.fleet import fleet
 from lab.traffic.keeper import Folders, Keeper
+from lab.traffic.rates import Rates
 
 
 def main(arguments: list[str]) -> None:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from lab.errors import LabError
 from lab.layout import PROJECT
 from lab.processes import Command
-from lab.traffic.fleet import Rates, fleet
+from lab.traffic.fleet import fleet
 from lab.traffic.keeper import GRACE_SECONDS
 from lab.traffic.logbook import read_tail
+from lab.traffic.rates import Rates
 
 if TYPE_CHECKING:
     from lab.api import Lab

@@ -10,22 +10,11 @@ from lab.traffic import billing, payments
 from lab.traffic.application import Application
 from lab.traffic.billing import Billing
 from lab.traffic.payments import Payments
+from lab.traffic.rates import Rates
 from lab.traffic.readers import Commits, Habit, Reader
 
 PAYMENTS, BILLING = "payments", "billing"
 INVOICES = billing.TOPIC
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """How much goes on.
-
-    :param payments_per_second: records that the payments application writes; billing writes one more for each
-    :param slow_per_second: records that the group far behind processes
-    """
-
-    payments_per_second: float = 300.0
-    slow_per_second: float = 20.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,157 @@
+"""Airflow's REST API, as far as a person at a terminal needs it: trigger, look, answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import httpx
+
+from lab.errors import LabError
+
+CALL_SECONDS = 20.0
+PARKED = "awaiting_input"
+ENDED = frozenset({"success", "failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An approval that waits for an answer, or has one.
+
+    :param fields: what the form is filled in with
+    :param responded_at: when the answer was stored; ``None`` while it waits
+    """
+
+    subject: str
+    body: str
+    options: tuple[str, ...]
+    fields: Mapping[str, Any]
+    approvers: tuple[str, ...]
+    responder: str | None
+    responded_at: datetime | None
+
+
+class AirflowApi:
+    """One user's session.
+
+    :param url: where Airflow answers
+    :param user: who asks
+    :param now: a clock that never goes back, in seconds
+    """
+
+    def __init__(self, url: str, *, user: str, password: str, now: Callable[[], float] = time.monotonic) -> None:
+        self._url = url
+        self._user = user
+        self._now = now
+        self._client = httpx.Client(base_url=url, timeout=CALL_SECONDS)
+        reply = self._call("POST", "/auth/token", {"username": user, "password": password})
+        self._client.headers["Authorization"] = f"Bearer {reply['access_token']}"
+
+    def close(self) -> None:
+        """End the session."""
+        self._client.close()
+
+    def wait_for_dag(self, dag: str, *, seconds: float) -> None:
+        """Wait until Airflow has read a DAG.
+
+        :raises LabError: it has not, before the deadline
+        """
+        deadline = self._now() + seconds
+        while self._client.get(f"/api/v2/dags/{dag}").status_code != httpx.codes.OK:
+            if self._now() > deadline:
+                errors = self._call("GET", "/api/v2/importErrors").get("import_errors", [])
+                why = errors[0]["stack_trace"].strip().splitlines()[-1] if errors else "it reports no import error"
+                raise LabError(f"Airflow has not read {dag} within {seconds:.0f} s; {why}")
+            time.sleep(0.2)
+
+    def trigger(self, dag: str, run: str, conf: Mapping[str, Any]) -> None:
+        """Start a run.
+
+        :raises LabError: Airflow refuses it
+        """
+        self._call("POST", f"/api/v2/dags/{dag}/dagRuns", {"dag_run_id": run, "logical_date": None, "conf": dict(conf)})
+
+    def run_state(self, dag: str, run: str) -> str:
+        """State of a run."""
+        return str(self._call("GET", f"/api/v2/dags/{dag}/dagRuns/{run}")["state"])
+
+    def task_states(self, dag: str, run: str) -> dict[str, str | None]:
+        """State of each task of a run."""
+        found = self._call("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
+        return {str(each["task_id"]): each["state"] for each in found}
+
+    def wait_for_end(self, dag: str, run: str, *, seconds: float, look: Callable[[], None] | None = None) -> str:
+        """Wait until a run has ended.
+
+        :param look: called again and again while waiting
+        :returns: its state
+        :raises LabError: it has not ended before the deadline
+        """
+        deadline = self._now() + seconds
+        while (state := self.run_state(dag, run)) not in ENDED:
+            if self._now() > deadline:
+                tasks = {name: state for name, state in self.task_states(dag, run).items() if state not in ENDED}
+                raise LabError(f"run {run} of {dag} has not ended within {seconds:.0f} s; not ended: {tasks}")
+            if look is not None:
+                look()
+            time.sleep(0.2)
+        return state
+
+    def question(self, dag: str, run: str, task: str) -> Question:
+        """The approval of a run.
+
+        :raises LabError: it was not asked
+        """
+        found = self._call("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/hitlDetails")["hitl_details"]
+        for each in found:
+            if each["task_instance"]["task_id"] == task:
+                return _question(each)
+        raise LabError(f"run {run} of {dag} asks nothing in {task}")
+
+    def answer(self, dag: str, run: str, task: str, *, option: str, fields: Mapping[str, Any]) -> None:
+        """Give the answer.
+
+        :raises LabError: Airflow does not take it, from this user or at all
+        """
+        self._call(
+            "PATCH",
+            f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/-1/hitlDetails",
+            {"chosen_options": [option], "params_input": dict(fields)},
+        )
+
+    def page(self, dag: str, run: str) -> str:
+        """Where a person finds the run."""
+        return f"{self._url}/dags/{dag}/runs/{run}"
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        try:
+            reply = self._client.request(method, path, json=body)
+        except httpx.HTTPError as error:
+            raise LabError(f"Airflow does not answer at {self._url}{path} ({error}): see `status`") from error
+        if reply.is_error:
+            raise LabError(
+                f"Airflow answers {reply.status_code} to {method} {path} by {self._user}: {reply.text[:400]}"
+            )
+        answer: dict[str, Any] = reply.json()
+        return answer
+
+
+def _question(found: Mapping[str, Any]) -> Question:
+    responder = found.get("responded_by_user")
+    responded_at = found.get("responded_at")
+    return Question(
+        subject=str(found["subject"]),
+        body=str(found.get("body") or ""),
+        options=tuple(found["options"]),
+        fields={name: _value(field) for name, field in (found.get("params") or {}).items()},
+        approvers=tuple(str(user["id"]) for user in found.get("assigned_users") or ()),
+        responder=str(responder["id"]) if responder else None,
+        responded_at=datetime.fromisoformat(responded_at) if responded_at else None,
+    )
+
+
+def _value(field: Any) -> Any:
+    return field.get("value") if isinstance(field, Mapping) else field

@@ -1,0 +1,57 @@
+"""``python3 include/lab demo``: its options."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from lab.api import Lab
+from lab.demo.wishes import Sabotage, Wishes
+from lab.errors import LabError
+from lab.traffic.rates import Rates
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the demo."""
+    usual = Wishes()
+    parser.add_argument("--yes", action="store_true", help="approve without asking")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write what was found as JSON")
+    parser.add_argument(
+        "--sabotage",
+        choices=[each.value for each in Sabotage],
+        help="break the run on purpose; the demo must then fail",
+    )
+    parser.add_argument("--switches", type=int, default=1, metavar="N", help="fail over N times, there and back again")
+    parser.add_argument("--keep", action="store_true", help="leave the lab running at the end")
+    parser.add_argument(
+        "--payments-per-second", type=float, default=usual.rates.payments_per_second, metavar="N", help="load"
+    )
+    parser.add_argument(
+        "--warm-up", type=float, default=usual.warm_up_seconds, metavar="SECONDS", help="load before each failover"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Run the demo.
+
+    :returns: 0 if every invariant held, 1 if not
+    :raises LabError: it could not be run
+    """
+    from lab.demo.rehearsal import rehearse  # what it imports would slow down every other command
+
+    if options.switches < 1:
+        raise LabError(f"--switches is {options.switches}, and must be at least 1")
+    if options.report is not None and not options.report.absolute().parent.is_dir():
+        raise LabError(f"the folder of --report {options.report} does not exist: make it first")
+    wishes = Wishes(
+        yes=options.yes,
+        switches=options.switches,
+        sabotage=Sabotage(options.sabotage) if options.sabotage else None,
+        keep=options.keep,
+        warm_up_seconds=options.warm_up,
+        rates=Rates(payments_per_second=options.payments_per_second),
+    )
+    return rehearse(Lab(options.home, port_base=options.port_base), wishes, console, report=options.report)

@@ -1,0 +1,203 @@
+"""The demo from end to end: lab, adoption, applications, failovers, verdict."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from lab.api import Lab
+from lab.clusters import CLUSTERS, PROTECTION_GROUP, cluster_named
+from lab.credentials import ADMIN
+from lab.demo import asking, screen
+from lab.demo.airflow_rest import AirflowApi, Question
+from lab.demo.failover_run import DAG, FailoverRun, FailoverRunner
+from lab.demo.report import Outcome, as_json
+from lab.demo.run_evidence import RunEvidence
+from lab.demo.sabotage import Saboteur
+from lab.demo.wishes import Wishes
+from lab.errors import LabError
+from lab.judge.court import observe
+from lab.judge.model import Tenure, Verdict
+from lab.judge.verdict import judge
+from lab.rights import ORDERS_APP
+from lab.status import LabStatus
+from lab.traffic.control import Traffic
+
+OPERATOR, APPROVER = "admin", "alice"
+DAGS = ("dr_adopt", "dr_flows", DAG)
+DAG_SECONDS = 90.0
+SETTING_UP_SECONDS = 120.0
+WORK_AGAIN_SECONDS = 45.0
+
+
+class Rehearsal:
+    """Runs the demo in one lab.
+
+    :param lab: it is started if it does not run, and then stopped at the end
+    """
+
+    def __init__(self, lab: Lab, wishes: Wishes, console: Console) -> None:
+        self._lab = lab
+        self._wishes = wishes
+        self._console = console
+        self._traffic = Traffic(lab, rates=wishes.rates)
+
+    def run(self) -> Outcome:
+        """Everything, in order.
+
+        :raises LabError: a part of it could not be done at all
+        """
+        was_up = self._lab.status().running
+        try:
+            status = self._up()
+            with (
+                closing(self._session(status, OPERATOR)) as operator,
+                closing(self._session(status, APPROVER)) as approver,
+            ):
+                self._set_up(operator)
+                began = self._start_traffic()
+                runs, sabotage = self._fail_over(operator, approver)
+            verdict = self._judge(began, runs)
+            return Outcome(status.ready_seconds, runs, verdict, sabotage)
+        finally:
+            self._traffic.stop()
+            if not was_up and not self._wishes.keep:
+                self._lab.down()
+
+    def _up(self) -> LabStatus:
+        self._say("Two datacenters, each with Connect beside it, and Airflow")
+        status = self._lab.up(report=lambda what, seconds: self._did(f"{what} [dim]{seconds:.1f} s[/]"))
+        self._did(f"everything answers [dim]{status.ready_seconds} s[/]; Airflow: {status.airflow.url}")
+        return status
+
+    def _session(self, status: LabStatus, user: str) -> AirflowApi:
+        password = json.loads(status.airflow.passwords.read_text())[user]
+        return AirflowApi(status.airflow.url, user=user, password=password)
+
+    def _set_up(self, operator: AirflowApi) -> None:
+        """Adopt the protection group and have its flow run."""
+        self._say(f"Adoption of the protection group {PROTECTION_GROUP}")
+        for dag in DAGS:
+            operator.wait_for_dag(dag, seconds=DAG_SECONDS)
+        for dag in ("dr_adopt", "dr_flows"):
+            run = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
+            operator.trigger(dag, run, {"protection_group": PROTECTION_GROUP} if dag == "dr_adopt" else {})
+            state = operator.wait_for_end(dag, run, seconds=SETTING_UP_SECONDS)
+            if state != "success":
+                raise LabError(f"{dag} ended as {state}: see {operator.page(dag, run)}")
+            self._did(f"{dag} [dim]{state}[/]; active: {self._active()}")
+
+    def _start_traffic(self) -> float:
+        began = time.time()
+        self._say(f"Applications, on {self._active()}")
+        self._traffic.start()
+        self._did(f"{len(self._traffic.log_paths)} applications write and read; their logs: {self._traffic.logs}")
+        time.sleep(self._wishes.warm_up_seconds)
+        return began
+
+    def _fail_over(self, operator: AirflowApi, approver: AirflowApi) -> tuple[tuple[FailoverRun, ...], str | None]:
+        """Fail over as often as wished; stop at the first run that does not go through."""
+        runner = FailoverRunner(
+            operator,
+            approver,
+            evidence=self._lab.home.evidence,
+            answering=self._answer,
+            tell=lambda step: screen.tell_step(self._console, step),
+        )
+        runs: list[FailoverRun] = []
+        sabotage: str | None = None
+        for number in range(1, self._wishes.switches + 1):
+            if runs:
+                time.sleep(self._wishes.warm_up_seconds)
+            source = self._active()
+            target = cluster_named(source).other.name
+            self._say(f"Planned failover {source} → {target} under load ({number} of {self._wishes.switches})")
+            saboteur = self._saboteur() if number == self._wishes.switches else None
+            runs.append(runner.run(source=source, target=target, beside=_watching(saboteur, source, target)))
+            if saboteur is not None:
+                sabotage = saboteur.result()
+            self._let_work(runs[-1])
+            if runs[-1].state != "success":
+                break
+        return tuple(runs), sabotage
+
+    def _saboteur(self) -> Saboteur | None:
+        if self._wishes.sabotage is None:
+            return None
+        return Saboteur(
+            self._wishes.sabotage,
+            admin=self._settings(ADMIN),
+            application=self._settings(ORDERS_APP),
+            logs=self._traffic.logs,
+        )
+
+    def _answer(self, question: Question, page: str, answered: Callable[[], bool]) -> str | None:
+        asking.show(question, self._console, page=page)
+        if self._wishes.yes:
+            self._did(f"{asking.APPROVE}, as {APPROVER}, because of --yes")
+            return asking.APPROVE
+        return asking.ask(self._console, answered_elsewhere=answered)
+
+    def _let_work(self, run: FailoverRun) -> None:
+        """Give the applications time to work again; what does not by then, the judge will name."""
+        moved = run.evidence.step("flip_route") if run.moved else None
+        since = moved.finished_at.timestamp() if moved else time.time()
+        deadline = time.monotonic() + WORK_AGAIN_SECONDS
+        while self._traffic.idle(since=since) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        time.sleep(self._wishes.settle_seconds)
+
+    def _judge(self, began: float, runs: Sequence[FailoverRun]) -> Verdict:
+        self._say("Verdict")
+        self._traffic.stop(drain_seconds=2.0)
+        observation = observe(self._traffic.logs, self._settings(ADMIN))
+        tenures = [Tenure(runs[0].source, began)]
+        tenures += [Tenure(run.target, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at]
+        return judge(observation, tenures)
+
+    def _settings(self, principal: str) -> dict[str, dict[str, str]]:
+        return {cluster.name: self._lab.client_settings(cluster.name, principal) for cluster in CLUSTERS}
+
+    def _active(self) -> str:
+        """The cluster that the route names."""
+        try:
+            return str(json.loads(self._lab.home.route.read_text())["active"])
+        except (OSError, ValueError, KeyError) as error:
+            raise LabError(
+                f"the route {self._lab.home.route} does not say which cluster is active ({error})"
+            ) from error
+
+    def _say(self, what: str) -> None:
+        self._console.print(f"\n[bold]{escape(what)}[/]")
+
+    def _did(self, what: str) -> None:
+        self._console.print(f"[green]✓[/] {what}")
+
+
+def _watching(saboteur: Saboteur | None, source: str, target: str) -> Callable[[RunEvidence], None] | None:
+    if saboteur is None:
+        return None
+    return lambda evidence: saboteur.watch(evidence, source=source, target=target)
+
+
+def rehearse(lab: Lab, wishes: Wishes, console: Console, *, report: Path | None) -> int:
+    """Run the demo and show what it found.
+
+    :param report: where to write the report as JSON
+    :returns: 0 if every invariant held, else 1
+    """
+    outcome = Rehearsal(lab, wishes, console).run()
+    screen.show(outcome, console)
+    if report is not None:
+        draft = report.with_name(f".{report.name}.draft")
+        draft.write_text(json.dumps(as_json(outcome), indent=1) + "\n")
+        draft.replace(report)
+        console.print(f"Report: {report}")
+    return 0 if outcome.good else 1

@@ -1,0 +1,91 @@
+"""What the demo found, as JSON for programs; the tables on the screen say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lab.demo.failover_run import FailoverRun
+from lab.judge.model import Switch, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything that a demo has to say.
+
+    :param ready_seconds: from the start of the lab until everything answered
+    :param runs: the failovers, in their order
+    :param verdict: the judge's, over all of them
+    :param sabotage: what was done to the last run, if anything
+    """
+
+    ready_seconds: float | None
+    runs: tuple[FailoverRun, ...]
+    verdict: Verdict
+    sabotage: str | None = None
+
+    @property
+    def good(self) -> bool:
+        """Whether every run went through, every invariant was judged, and every one held."""
+        return self.verdict.held and bool(self.runs) and all(run.state == "success" and run.moved for run in self.runs)
+
+
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    """Times are the longest over all switches; steps, groups and evidence are those of the last run."""
+    figures, last = outcome.verdict.figures, outcome.runs[-1]
+    return {
+        "ready_seconds": outcome.ready_seconds,
+        "approved_to_verified_seconds": longest([run.approved_to_verified_seconds for run in outcome.runs]),
+        "write_outage_seconds": longest([switch.write_outage_seconds for switch in outcome.verdict.switches]),
+        "acknowledged": figures.acknowledged,
+        "lost": figures.lost,
+        "reordered": figures.reordered,
+        "redelivered": figures.redelivered,
+        "uncommitted_at_freeze": figures.uncommitted_at_freeze,
+        "rpo_seconds": round(figures.rpo_seconds, 3),
+        "rto_seconds": longest([switch.restored_seconds for switch in outcome.verdict.switches]),
+        "steps": _steps(last),
+        "groups": [
+            {
+                "group": each.group,
+                "topic": each.topic,
+                "partition": each.partition,
+                "source_offset": each.source_offset,
+                "target_offset": each.target_offset,
+                "class": each.kind,
+            }
+            for each in last.evidence.groups()
+        ],
+        "evidence": str(last.evidence.folder),
+        "invariants": [
+            {"name": each.invariant, "outcome": each.outcome, "sentence": each.sentence}
+            for each in outcome.verdict.findings
+        ],
+        "unknown": list(outcome.verdict.unknown),
+        "switches": [_switch(run, outcome.verdict.switches) for run in outcome.runs],
+    }
+
+
+def longest(seconds: Sequence[float | None]) -> float | None:
+    """The longest of some times; unknown as soon as one is unknown, or there is none."""
+    known = [each for each in seconds if each is not None]
+    return round(max(known), 3) if known and len(known) == len(seconds) else None
+
+
+def _steps(run: FailoverRun) -> list[dict[str, Any]]:
+    return [{"name": step.name, "seconds": step.seconds, "outcome": step.outcome} for step in run.evidence.steps()]
+
+
+def _switch(run: FailoverRun, switches: Sequence[Switch]) -> dict[str, Any]:
+    lived = next((each for each in switches if run.approved_at and each.since == run.approved_at.timestamp()), None)
+    return {
+        "run": run.run,
+        "source": run.source,
+        "target": run.target,
+        "state": run.state,
+        "approved_to_verified_seconds": longest([run.approved_to_verified_seconds]),
+        "write_outage_seconds": longest([lived.write_outage_seconds]) if lived else None,
+        "rto_seconds": longest([lived.restored_seconds]) if lived else None,
+        "evidence": str(run.evidence.folder),
+    }

@@ -1,0 +1,223 @@
+"""Breaks a run on purpose, in the world and not in the judge's papers, to show that the judge notices.
+
+The saboteur is the lab's admin, above all fences, and a forgotten copy of an application that knows one address only.
+It strikes where the run itself cannot see it any more: the steps look again and again up to the hand-over.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    OffsetSpec,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from lab.demo.forgotten import ForgottenApplication
+from lab.demo.run_evidence import RunEvidence
+from lab.demo.wishes import Sabotage
+from lab.errors import LabError
+from lab.rights import ORDERS_APP
+from lab.traffic.payments import TOPIC
+
+GROUP = "orders-slow"
+RECORDS_AT_ONCE = 10
+ATTEMPTS = 10
+PAUSE_SECONDS = 0.1
+CALL_SECONDS = 10.0
+LOOK_SECONDS = 0.01
+PATIENCE_SECONDS = 300.0
+
+
+#: After which step's proof the saboteur strikes. None of them looks at the same thing again afterwards.
+STRIKES_AFTER = {
+    Sabotage.NO_FENCE: "verify",
+    Sabotage.NO_DRAIN: "open_target",
+    Sabotage.LATE_COMMIT: "cut_over_groups",
+    Sabotage.OFFSET_PLUS_ONE: "cut_over_groups",
+    Sabotage.DROP_RECORD: "cut_over_groups",
+}
+
+
+class Saboteur:
+    """Waits for its moment in one run and strikes once.
+
+    :param kind: what to break
+    :param admin: cluster → settings of the lab's admin
+    :param application: cluster → settings of an application's principal
+    :param logs: the folder of the applications' logs
+    """
+
+    def __init__(
+        self,
+        kind: Sabotage,
+        *,
+        admin: Mapping[str, Mapping[str, str]],
+        application: Mapping[str, Mapping[str, str]],
+        logs: Path,
+    ) -> None:
+        self._kind = kind
+        self._admin = admin
+        self._application = application
+        self._logs = logs
+        self._clients: dict[str, AdminClient] = {}
+        self._done: str | None = None
+        self._trouble: str | None = None
+        self._thread: threading.Thread | None = None
+        self._leave = threading.Event()
+
+    def watch(self, evidence: RunEvidence, *, source: str, target: str) -> None:
+        """Begin to watch a run."""
+        self._thread = threading.Thread(target=self._lurk, args=(evidence, source, target), daemon=True)
+        self._thread.start()
+
+    def result(self) -> str:
+        """What was done, in a sentence; wait for it, the run having ended.
+
+        :raises LabError: nothing was done
+        """
+        self._leave.set()
+        if self._thread is not None:
+            self._thread.join(timeout=2 * CALL_SECONDS)
+        if self._done is None:
+            step = STRIKES_AFTER[self._kind]
+            reason = self._trouble or f"the run never got through {step}"
+            raise LabError(f"the sabotage {self._kind} did not come about: {reason}")
+        return self._done
+
+    def _lurk(self, evidence: RunEvidence, source: str, target: str) -> None:
+        strike: Callable[[str, str], str] = getattr(self, f"_{self._kind}")
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not evidence.done(STRIKES_AFTER[self._kind]):
+            if self._leave.is_set() or time.monotonic() > deadline:
+                return
+            time.sleep(LOOK_SECONDS)
+        try:
+            self._done = strike(source, target)
+        except (KafkaException, TimeoutError, LabError) as error:
+            self._trouble = str(error)
+
+    def _no_fence(self, source: str, _target: str) -> str:
+        """The old side takes writes again while applications write to the new one."""
+        self._lift_write_denies(source)
+        written = self._write_as_forgotten_application(source, times=20)
+        return (
+            f"lifted the write fence of {ORDERS_APP} on {source}; a forgotten application wrote {written} records there"
+        )
+
+    def _no_drain(self, source: str, _target: str) -> str:
+        """Records are acknowledged by the old side behind the last look at its end; then the fence is put back."""
+        lifted = self._lift_write_denies(source)
+        try:
+            written = self._write_as_forgotten_application(source, times=1)
+        finally:
+            for change in self._client(source).create_acls(lifted).values():
+                change.result(timeout=CALL_SECONDS)
+        return f"had {written} records acknowledged by {source} that nobody drains"
+
+    def _late_commit(self, _source: str, target: str) -> str:
+        """A group that is far behind is put to the end of the log."""
+        positions = self._positions(target)
+        client = self._client(target)
+        wanted = {TopicPartition(each.topic, each.partition): OffsetSpec.latest() for each in positions}
+        ends = {each: ask.result(timeout=CALL_SECONDS).offset for each, ask in client.list_offsets(wanted).items()}
+        self._place(target, [TopicPartition(each.topic, each.partition, end) for each, end in ends.items()])
+        return f"committed the end of {TOPIC} on {target} for {GROUP}, which had not read it"
+
+    def _offset_plus_one(self, _source: str, target: str) -> str:
+        """A group misses exactly one record in each partition."""
+        moved = []
+        for each in self._positions(target):
+            unread = self._first_record(target, each)
+            if unread is not None:
+                moved.append(TopicPartition(each.topic, each.partition, unread + 1))
+        self._place(target, moved)
+        return f"moved {GROUP} past one unread record in {len(moved)} partitions on {target}"
+
+    def _drop_record(self, _source: str, target: str) -> str:
+        """One acknowledged record disappears from the target."""
+        client = self._client(target)
+        first = TopicPartition(TOPIC, 0)
+        low = client.list_offsets({first: OffsetSpec.earliest()})[first].result(timeout=CALL_SECONDS).offset
+        record = self._first_record(target, TopicPartition(TOPIC, 0, low))
+        if record is None:
+            raise LabError(f"{TOPIC}-0 on {target} holds no record that could be dropped")
+        for dropped in client.delete_records([TopicPartition(TOPIC, 0, record + 1)]).values():
+            dropped.result(timeout=CALL_SECONDS)
+        return f"deleted the record at offset {record} of {TOPIC}-0 on {target}"
+
+    def _lift_write_denies(self, cluster: str) -> list[AclBinding]:
+        """Remove what keeps the application from writing to the cluster; returns what was removed."""
+        denies = AclBindingFilter(
+            ResourceType.TOPIC, None, ResourcePatternType.ANY, f"User:{ORDERS_APP}", None, AclOperation.WRITE,
+            AclPermissionType.DENY,
+        )  # fmt: skip
+        (lifted,) = self._client(cluster).delete_acls([denies]).values()
+        removed: list[AclBinding] = lifted.result(timeout=CALL_SECONDS)
+        if not removed:
+            raise LabError(f"{cluster} has no fence against {ORDERS_APP} that could be lifted")
+        return removed
+
+    def _write_as_forgotten_application(self, cluster: str, *, times: int) -> int:
+        """Have a copy of an application write that does not know the route."""
+        application = ForgottenApplication(cluster, self._application[cluster], logs=self._logs)
+        written = 0
+        for _ in range(ATTEMPTS):  # brokers may decide by the lifted rules for some more milliseconds
+            written += application.write(RECORDS_AT_ONCE)
+            if written:
+                break
+            time.sleep(PAUSE_SECONDS)
+        for _ in range(times - 1):
+            time.sleep(PAUSE_SECONDS)
+            written += application.write(RECORDS_AT_ONCE)
+        if not written:
+            raise LabError(f"{cluster} acknowledged nothing although its fence was lifted")
+        return written
+
+    def _positions(self, cluster: str) -> list[TopicPartition]:
+        """Where the group stands."""
+        ask = self._client(cluster).list_consumer_group_offsets([ConsumerGroupTopicPartitions(GROUP)])[GROUP]
+        found = ask.result(timeout=CALL_SECONDS).topic_partitions or []
+        return [each for each in found if each.topic == TOPIC and each.offset >= 0]
+
+    def _place(self, cluster: str, positions: list[TopicPartition]) -> None:
+        wanted = ConsumerGroupTopicPartitions(GROUP, positions)
+        done = self._client(cluster).alter_consumer_group_offsets([wanted])[GROUP].result(timeout=CALL_SECONDS)
+        for each in done.topic_partitions or []:
+            if each.error is not None:
+                raise KafkaException(each.error)
+
+    def _first_record(self, cluster: str, position: TopicPartition) -> int | None:
+        """Offset of the first record from a position on; control records are none."""
+        consumer = Consumer(
+            {
+                **self._admin[cluster],
+                "group.id": "lab-saboteur",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "fetch.wait.max.ms": 10,
+                "log_level": 2,
+            }
+        )
+        try:
+            consumer.assign([position])
+            message = consumer.poll(CALL_SECONDS)
+            return message.offset() if message is not None and message.error() is None else None
+        finally:
+            consumer.close()
+
+    def _client(self, cluster: str) -> AdminClient:
+        if cluster not in self._clients:  # kept: a client that is dropped takes its unanswered calls with it
+            self._clients[cluster] = AdminClient({**self._admin[cluster], "client.id": "saboteur", "log_level": 2})
+        return self._clients[cluster]

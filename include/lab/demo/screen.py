@@ -1,0 +1,113 @@
+"""What a person sees at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from lab.demo.failover_run import FailoverRun
+from lab.demo.report import Outcome, as_json
+from lab.demo.run_evidence import Step
+from lab.judge.model import Verdict
+
+_COLOURS = {"held": "green", "violated": "bold red", "unknown": "yellow"}
+
+
+def tell_step(console: Console, step: Step) -> None:
+    """One line as soon as a step has ended."""
+    mark = "[green]✓[/]" if step.good else "[red]✗[/]"
+    console.print(f"{mark} {step.number:>2} {step.name} [dim]{step.seconds:.1f} s[/] {escape(_short(step))}")
+
+
+def show(outcome: Outcome, console: Console) -> None:
+    """All tables, and the verdict last."""
+    for run in outcome.runs:
+        console.print(_steps(run))
+    if outcome.runs[-1].evidence.groups():
+        console.print(_groups(outcome.runs[-1]))
+    console.print(_figures(outcome))
+    console.print(_invariants(outcome.verdict))
+    if outcome.sabotage is not None:
+        console.print(f"The saboteur {escape(outcome.sabotage)}.")
+    console.print(f"Evidence: {outcome.runs[-1].evidence.folder}")
+    console.print(f"[bold]{escape(closing(outcome))}[/]")
+
+
+def closing(outcome: Outcome) -> str:
+    """The last line: every promise that was broken, by name."""
+    broken = [f"{each.invariant} is violated: {each.sentence}." for each in outcome.verdict.violated]
+    open_ = [
+        f"{each.invariant} is unknown: {each.sentence}."
+        for each in outcome.verdict.findings
+        if each.outcome == "unknown"
+    ]
+    stopped = [_stopped(run) for run in outcome.runs if run.state != "success" or not run.moved]
+    return " ".join([*broken, *open_, *(f"Unknown: {each}." for each in outcome.verdict.unknown), *stopped]) or (
+        "Every invariant held."
+    )
+
+
+def _stopped(run: FailoverRun) -> str:
+    bad = [step for step in run.evidence.steps() if not step.good]
+    why = f"{bad[0].name} {bad[0].outcome}: {bad[0].detail}" if bad else f"it ended as {run.state}"
+    where = run.target if run.moved else run.source
+    return f"The run {run.run} did not go through ({why}); {where} is the active cluster."
+
+
+def _short(step: Step) -> str:
+    sentence = step.sentence
+    return sentence if len(sentence) <= 160 else f"{sentence[:157]}..."
+
+
+def _steps(run: FailoverRun) -> Table:
+    table = Table("", "step", "seconds", "outcome", "what was proven", title=run.run, title_justify="left")
+    for step in run.evidence.steps():
+        colour = "green" if step.good else "red"
+        table.add_row(
+            str(step.number), step.name, f"{step.seconds:.2f}", f"[{colour}]{step.outcome}[/]", escape(step.sentence)
+        )
+    return table
+
+
+def _groups(run: FailoverRun) -> Table:
+    table = Table("group", "partitions", "translation", title="groups", title_justify="left")
+    by_group: dict[str, Counter[str]] = {}
+    for each in run.evidence.groups():
+        by_group.setdefault(each.group, Counter())[each.kind] += 1
+    for group, kinds in sorted(by_group.items()):
+        table.add_row(group, str(kinds.total()), ", ".join(f"{number} {kind}" for kind, number in kinds.items()))
+    return table
+
+
+def _figures(outcome: Outcome) -> Table:
+    report, figures = as_json(outcome), outcome.verdict.figures
+    table = Table("figure", "value", title="figures", title_justify="left")
+    for name in (
+        "approved_to_verified_seconds",
+        "write_outage_seconds",
+        "rto_seconds",
+        "rpo_seconds",
+        "acknowledged",
+        "lost",
+        "reordered",
+        "redelivered",
+        "uncommitted_at_freeze",
+    ):
+        value = report[name]
+        shown = "[yellow]unknown[/]" if value is None else str(value)
+        by_group = {"redelivered": figures.redelivered_by_group, "uncommitted_at_freeze": figures.uncommitted_by_group}
+        parts = ", ".join(f"{group} {count}" for group, count in by_group.get(name, {}).items())
+        table.add_row(name.replace("_", " "), f"{shown} ({parts})" if parts else shown)
+    return table
+
+
+def _invariants(verdict: Verdict) -> Table:
+    table = Table("invariant", "outcome", "what was seen", title="verdict", title_justify="left")
+    for each in verdict.findings:
+        colour = _COLOURS[each.outcome]
+        seen = "\n".join([each.sentence, *(f"  {example}" for example in each.examples)])
+        table.add_row(each.invariant, f"[{colour}]{each.outcome}[/]", escape(seen))
+    return table

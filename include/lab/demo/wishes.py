@@ -1,0 +1,39 @@
+"""What the demo can be asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from lab.traffic.rates import Rates
+
+
+class Sabotage(StrEnum):
+    """What is broken."""
+
+    NO_FENCE = "no_fence"
+    LATE_COMMIT = "late_commit"
+    NO_DRAIN = "no_drain"
+    OFFSET_PLUS_ONE = "offset_plus_one"
+    DROP_RECORD = "drop_record"
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the demo is asked for.
+
+    :param yes: answer the approval without asking
+    :param switches: how often to fail over, there and back again
+    :param sabotage: what to break in the last failover
+    :param keep: leave the lab running
+    :param warm_up_seconds: how long applications work before the first failover, and between two
+    :param settle_seconds: how long they go on after each
+    """
+
+    yes: bool = False
+    switches: int = 1
+    sabotage: Sabotage | None = None
+    keep: bool = False
+    warm_up_seconds: float = 10.0
+    settle_seconds: float = 4.0
+    rates: Rates = field(default_factory=Rates)
