@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError
 from confluent_kafka import TopicPartition as ClientPartition
 
 from kafka_dr.clusters.errors import NotFound, raise_translated
 from kafka_dr.clusters.model import AclOperation, GroupState, TopicPartition
 from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.errors import TryAgain
 
 T = TypeVar("T")
 
 #: librdkafka takes one group a call, so calls run beside each other, this many at a time.
 _CONCURRENT_GROUPS = 32
+_PAUSE_SECONDS = 0.05
 
 
 class Groups:
@@ -60,20 +63,27 @@ class Groups:
         """Read the committed offsets of groups: next to read.
 
         :param require_stable: wait for open transactions that carry offsets (KIP-447), as long as a request may take
+        :raises TryAgain: such a transaction did not end
         """
 
         def read(group: str) -> dict[TopicPartition, int]:
-            futures = self._session.admin.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group)],
-                require_stable=require_stable,
-                request_timeout=self._session.request_seconds,
-            )
-            found = self._session.results(futures, f"read the offsets of group {group}")[group]
-            return {
-                TopicPartition(p.topic, p.partition): p.offset
-                for p in found.topic_partitions or ()
-                if p.offset >= 0 and self._unless_failed(p, f"read the offsets of group {group}")
-            }
+            doing = f"read the offsets of group {group}"
+            deadline = time.monotonic() + self._session.request_seconds
+            while True:
+                found = self._listed(group, doing, require_stable=require_stable)
+                unstable = [p for p in found if p.error and p.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT]
+                if not unstable:
+                    return {
+                        TopicPartition(p.topic, p.partition): p.offset
+                        for p in found
+                        if self._unless_failed(p, doing) and p.offset >= 0
+                    }
+                if time.monotonic() > deadline:
+                    raise TryAgain(
+                        f"{self._session.label}: could not {doing}: an open transaction carries offsets of "
+                        f"{unstable[0].topic}-{unstable[0].partition}; end it or wait until it times out"
+                    )
+                time.sleep(_PAUSE_SECONDS)
 
         return self._each(groups, read)
 
@@ -96,6 +106,14 @@ class Groups:
                 self._unless_failed(partition, f"set the offsets of group {group}")
 
         self._each(offsets, write)
+
+    def _listed(self, group: str, doing: str, *, require_stable: bool) -> list[ClientPartition]:
+        futures = self._session.admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)],
+            require_stable=require_stable,
+            request_timeout=self._session.request_seconds,
+        )
+        return list(self._session.results(futures, doing)[group].topic_partitions or ())
 
     def _unless_failed(self, partition: ClientPartition, doing: str) -> bool:
         if partition.error is not None:
