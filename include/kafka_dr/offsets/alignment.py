@@ -11,14 +11,9 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
-
-class Entry(NamedTuple):
-    """A record in a log: its offset and the fingerprint of its content."""
-
-    offset: int
-    content: bytes
+from kafka_dr.audit.comparison import Entry
 
 
 @dataclass(frozen=True, slots=True)

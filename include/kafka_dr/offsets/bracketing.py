@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from kafka_dr.audit.comparison import Entry
 from kafka_dr.audit.fingerprint import fingerprint
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
-from kafka_dr.offsets.alignment import Anchor, Entry
+from kafka_dr.offsets.alignment import Anchor
 from kafka_dr.offsets.search import Bounds, Search, Window, consistent
 from kafka_dr.offsets.syncs import Undecodable, decode_sync, sync_topic
 from kafka_dr.offsets.translation import Translation

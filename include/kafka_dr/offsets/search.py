@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kafka_dr.audit.comparison import Entry
 from kafka_dr.clusters.model import OffsetRange
-from kafka_dr.offsets.alignment import Alignment, Anchor, Entry, align
+from kafka_dr.offsets.alignment import Alignment, Anchor, align
 from kafka_dr.offsets.translation import Kind, Translation
 
 #: Records before an anchor and after a position that are looked at to tell whether the anchor is right.

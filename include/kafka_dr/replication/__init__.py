@@ -14,6 +14,7 @@ from kafka_dr.replication.connect import (
 )
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker import Mm2Replicator
+from kafka_dr.replication.moving import Moving, data_ends, flow_moves
 from kafka_dr.replication.replicator import Ensured, FlowState, FlowStatus, Positions, Replicator
 
 __all__ = [
@@ -24,6 +25,9 @@ __all__ = [
     "Positions",
     "Replicator",
     "Mm2Replicator",
+    "Moving",
+    "flow_moves",
+    "data_ends",
     "ConnectClient",
     "ConnectEndpoint",
     "ConnectorStatus",

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_dr.audit import Entry
 from kafka_dr.clusters.model import OffsetRange, TopicPartition
-from kafka_dr.offsets.alignment import Anchor, Entry
+from kafka_dr.offsets.alignment import Anchor
 from kafka_dr.offsets.bracketing import finish
 from kafka_dr.offsets.search import Bounds, Search, consistent
 from kafka_dr.offsets.translation import Translation

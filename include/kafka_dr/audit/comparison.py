@@ -1,0 +1,65 @@
+"""Comparing two stretches of log in lock step. Pure: a record is its offset and the fingerprint of its content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+#: How far a record is looked for when the other side has another one in its place.
+_LOOK_AHEAD = 1_000
+
+
+class Entry(NamedTuple):
+    """A record in a log: its offset and the fingerprint of its content."""
+
+    offset: int
+    content: bytes
+
+
+#: ``equal``: all of the source's stretch was matched; ``target_ended``: the target's stretch ended first;
+#: the others say what stands in the way.
+Outcome = Literal["equal", "target_ended", "lost", "foreign", "different"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How far two stretches are equal.
+
+    :param matched: records that were matched one by one, from the beginning
+    :param outcome: why it ended there
+    :param records: how many are lost or foreign; 0 with other outcomes
+    """
+
+    matched: int
+    outcome: Outcome
+    records: int = 0
+
+
+def compare(source: Sequence[Entry], target: Sequence[Entry]) -> Comparison:
+    """Match records one by one until the source's are used up or something stands in the way."""
+    matched = 0
+    for here, there in zip(source, target, strict=False):
+        if here.content != there.content:
+            break
+        matched += 1
+    if matched == len(source):
+        return Comparison(matched, "equal")
+    if matched == len(target):
+        return Comparison(matched, "target_ended")
+    lost = distance(target[matched], source, matched)
+    foreign = distance(source[matched], target, matched)
+    if lost is not None and foreign is None:
+        return Comparison(matched, "lost", lost)
+    if foreign is not None and lost is None:
+        return Comparison(matched, "foreign", foreign)
+    # Neither comes later, or both do: what should be in order was exchanged.
+    return Comparison(matched, "different")
+
+
+def distance(wanted: Entry, entries: Sequence[Entry], start: int) -> int | None:
+    """Return how many records lie between a place and the next one with this content, or ``None``."""
+    for number in range(start, min(len(entries), start + _LOOK_AHEAD)):
+        if entries[number].content == wanted.content:
+            return number - start
+    return None

@@ -1,0 +1,71 @@
+"""Whether a flow moves. A connector can say RUNNING for ever while it copies nothing, so only progress counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+
+Ends = Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """What two looks at a flow's positions say.
+
+    :param verdict: ``moves``: all that waited has advanced; ``idle``: nothing waited; ``stuck``: something waited and
+        did not advance; ``unknown``: the looks say nothing
+    """
+
+    verdict: Literal["moves", "idle", "stuck", "unknown"]
+    detail: str
+
+
+def flow_moves(before: Ends, after: Ends, ends: Ends) -> Moving:
+    """Judge a flow by its progress between two looks.
+
+    :param before: next to copy at the first look; a partition without a position has copied nothing
+    :param after: the same at the second look
+    :param ends: up to where there is something to copy since the first look or earlier, as :func:`data_ends` says
+    """
+    if not ends:
+        return Moving("unknown", "the source shows no partition of this flow")
+    back = sorted(p for p in ends if after.get(p, 0) < before.get(p, 0))
+    if back:
+        return Moving("unknown", f"positions went back at {_named(back)}: somebody places this flow just now")
+    waiting = {p for p, end in ends.items() if before.get(p, 0) < end}
+    still = sorted(p for p in waiting if after.get(p, 0) == before.get(p, 0))
+    if still:
+        left = sum(ends[p] - before.get(p, 0) for p in still)
+        return Moving("stuck", f"{_named(still)} did not advance although up to {left} records wait to be copied")
+    if not waiting:
+        return Moving("idle", f"nothing waits to be copied in {len(ends)} partitions")
+    advanced = sum(after.get(p, 0) - before.get(p, 0) for p in waiting)
+    return Moving("moves", f"advanced by {advanced} offsets in {len(waiting)} partitions")
+
+
+def data_ends(source: KafkaCluster, positions: Ends, ends: Ends) -> dict[TopicPartition, int]:
+    """Return the ends, lowered to the flow's position where only control or aborted records lie between.
+
+    :param positions: next to copy, by partition
+    :param ends: the source's last stable offsets
+    """
+    starts = source.topics.log_starts(ends)
+    waiting = {
+        p: OffsetRange(max(positions.get(p, 0), starts[p]), end)
+        for p, end in ends.items()
+        if max(positions.get(p, 0), starts[p]) < end
+    }
+    with_data: set[TopicPartition] = set()
+    for record in source.log.read(waiting):
+        with_data.add(record.topic_partition)
+        if len(with_data) == len(waiting):
+            break
+    return {p: end if p in with_data else min(end, positions.get(p, 0)) for p, end in ends.items()}
+
+
+def _named(partitions: list[TopicPartition]) -> str:
+    shown = ", ".join(map(str, partitions[:3]))
+    return shown + (f" and {len(partitions) - 3} more" if len(partitions) > 3 else "")
