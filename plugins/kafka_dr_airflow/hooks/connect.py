@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from airflow.sdk import BaseHook
-from airflow.sdk.log import mask_secret
 
 from kafka_dr.errors import Refused
 from kafka_dr.replication import ConnectEndpoint
@@ -39,6 +38,4 @@ class ConnectHook(BaseHook):
         base_url = host if "://" in host else f"{connection.schema or 'http'}://{host}"
         if connection.port:
             base_url = f"{base_url}:{connection.port}"
-        if connection.password:
-            mask_secret(connection.password)
         return ConnectEndpoint(base_url, username=connection.login or None, password=connection.password or None)

@@ -8,6 +8,9 @@ from airflow.sdk.log import mask_secret
 from kafka_dr.clusters import ClientSettings, KafkaCluster
 from kafka_dr.errors import Refused
 
+#: Keys that may hold a secret though their names do not tell Airflow so; it masks those with *password* in them itself.
+_SECRETS = ("sasl.jaas.config", "ssl.key.pem")
+
 
 class KafkaClusterHook(KafkaBaseHook):
     """The door from Airflow to Kafka: a connection of the Kafka provider's own type, read as client settings.
@@ -24,14 +27,13 @@ class KafkaClusterHook(KafkaBaseHook):
 
         :raises Refused: a setting is missing or is none of the choices
         """
+        extra = self.get_connection(self.kafka_config_id).extra_dejson
+        for secret in filter(None, map(extra.get, _SECRETS)):
+            mask_secret(secret)
         try:
-            settings = ClientSettings.from_librdkafka(self.get_connection(self.kafka_config_id).extra_dejson)
+            return ClientSettings.from_librdkafka(extra)
         except Refused as error:
             raise Refused(f"connection {self.kafka_config_id}: {error}") from error
-        for secret in (settings.password, settings.key_password):
-            if secret:
-                mask_secret(secret)
-        return settings
 
     def cluster(self, name: str) -> KafkaCluster:
         """Return the cluster as this connection's principal sees it.

@@ -52,11 +52,13 @@ def test_a_password_is_not_in_the_settings_text(kafka: Any) -> None:
     assert "open sesame" not in repr(kafka(**SCRAM).settings())
 
 
-def test_a_password_is_masked_in_logs(kafka: Any) -> None:
+@pytest.mark.parametrize("key", ["sasl.password", "ssl.key.password", "sasl.jaas.config", "ssl.key.pem"])
+def test_secrets_are_masked_in_logs(kafka: Any, key: str) -> None:
     from airflow.sdk._shared.secrets_masker import redact
 
-    kafka(**{**SCRAM, "sasl.password": "never-show-this"}).settings()
-    assert "never-show-this" not in str(redact("it was never-show-this"))
+    secret = f"never-show-{key}"
+    kafka(**{**SCRAM, key: secret}).settings()
+    assert secret not in str(redact(f"it was {secret}"))
 
 
 def test_a_cluster_is_opened_under_its_name_in_the_topology(kafka: Any) -> None:
