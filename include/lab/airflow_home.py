@@ -73,6 +73,7 @@ def _config(premises: Premises, *, dags: Path) -> str:
             "dags_folder": dags,
             "plugins_folder": PLUGINS,
             "executor": "LocalExecutor",
+            "mp_start_method": "fork",  # a task starts from a worker that has everything loaded
             "parallelism": 8,
             "load_examples": False,
             "dags_are_paused_at_creation": False,

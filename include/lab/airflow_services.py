@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +17,7 @@ from lab.airflow_readiness import Rest
 from lab.errors import LabError
 from lab.layout import LOOPBACK, PROJECT
 from lab.premises import Premises
-from lab.processes import Command
+from lab.processes import MARK, Supervisor, inherited
 from lab.startup import Startup
 
 API_SERVER = "airflow-api-server"
@@ -32,8 +30,10 @@ PROCESSES = {
     DAG_PROCESSOR: ("dag-processor",),
     TRIGGERER: ("triggerer", "--skip-serve-logs"),
 }
-READY_SECONDS = 120.0
-DATABASE_SECONDS = 120.0
+LAUNCHER = "airflow-launch"  # lives for some seconds only
+LAUNCH_SECONDS = 180.0
+READY_SECONDS = 180.0
+GRACE_SECONDS = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,10 @@ class Airflow:
     """Airflow as one part of an ``up``.
 
     :param environ: what DAGs read from the environment; no secrets.
-    :param cache: where a migrated empty database is kept, so that it is migrated once for each set of pins.
     """
 
     premises: Premises
     environ: Mapping[str, str]
-    cache: Path
     dags: Path = airflow_home.DAGS
 
     @property
@@ -65,13 +63,9 @@ class Airflow:
         """
         began = datetime.now(UTC)
         airflow_home.write(self.premises, dags=self.dags)
-        self._ensure_database()
-        started = frozenset(
-            name.removeprefix("airflow-").replace("-", "_")
-            for name, arguments in PROCESSES.items()
-            if startup.start(self._command(name, arguments))
-        )
-        self._ensure_connections()
+        claimed = [name for name in PROCESSES if startup.claim(name)]
+        self._launch(claimed)
+        started = frozenset(name.removeprefix("airflow-").replace("-", "_") for name in claimed)
         rest = Rest(url=self.url, password=self.premises.credentials.airflow("admin"))
         waits = {
             "a healthy word from all parts of Airflow": lambda: rest.is_healthy(since=began, started=started),
@@ -84,73 +78,67 @@ class Airflow:
         for error in rest.import_errors():
             startup.report(f"a DAG file cannot be read: {error}", startup.seconds())
 
-    def _command(self, name: str, arguments: tuple[str, ...]) -> Command:
-        return Command(
-            name=name,
-            argv=(sys.executable, "-m", "airflow", *arguments),
-            folder=self.premises.home.airflow,
-            environ=self._process_environ(),
-            grace_seconds=8.0,
+    def _launch(self, names: list[str]) -> None:
+        """Have one Airflow bring its database and connections up to date and fork these processes."""
+        folder, connections = self.premises.home.airflow, airflow_home.connections_file(self.premises.home)
+        done = folder / "database.json"
+        if not (folder / "airflow.db").exists():
+            for outdated in (done, *folder.glob("airflow.db-*")):
+                outdated.unlink(missing_ok=True)
+        was = json.loads(done.read_text()) if done.exists() else {}
+        now = {"pins": _sha256(PROJECT / "requirements.txt"), "connections": _sha256(connections)}
+        if not names and was == now:
+            return
+        self._run_launcher(
+            {
+                "home": str(self.premises.home.root),
+                "migrate": was.get("pins") != now["pins"],
+                "connections": str(connections) if was.get("connections") != now["connections"] else None,
+                "processes": [self._process(name) for name in names],
+            }
         )
+        done.write_text(json.dumps(now))
 
-    def _process_environ(self) -> dict[str, str]:
+    def _process(self, name: str) -> dict[str, object]:
+        arguments = PROCESSES[name]
+        return {
+            "name": name,
+            "arguments": arguments,
+            "argv": (sys.executable, "-m", "airflow", *arguments),  # how `restart` starts it
+            "folder": str(self.premises.home.airflow),
+            "environ": self._environ(),
+            "grace_seconds": GRACE_SECONDS,
+        }
+
+    def _run_launcher(self, plan: dict[str, object]) -> None:
+        supervisor = Supervisor(self.premises.home)
+        with supervisor.fresh_log(LAUNCHER).open("ab") as log:
+            done = subprocess.run(
+                [sys.executable, "-m", "lab.airflow_launch"],
+                input=json.dumps(plan).encode(),
+                env=inherited() | self._environ() | {MARK: supervisor.mark(LAUNCHER)},
+                cwd=self.premises.home.airflow,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                timeout=LAUNCH_SECONDS,
+                check=False,
+            )
+        if done.returncode:
+            raise LabError(
+                f"Airflow could not be launched; the end of its log:\n{supervisor.last_lines(LAUNCHER)}\n"
+                f"if its database is damaged, remove {self.premises.home.airflow} and run `up` again"
+            )
+
+    def _environ(self) -> dict[str, str]:
         commands = str(Path(sys.executable).parent)
         return {
             **self.environ,
             "AIRFLOW_HOME": str(self.premises.home.airflow),
             "PYTHONPATH": str(PROJECT / "include"),
             "PATH": os.pathsep.join((commands, os.environ.get("PATH", os.defpath))),
+            "SPT_NOENV": "1",  # a process that changes its title keeps its environment, and with it the lab's mark
         }
 
-    def _ensure_database(self) -> None:
-        """Have a database of this version; a migrated empty one comes from the cache if one was kept there."""
-        database, stamp = self.premises.home.airflow / "airflow.db", self.premises.home.airflow / "database.stamp"
-        pins = hashlib.sha256((PROJECT / "requirements.txt").read_bytes()).hexdigest()
-        if database.exists() and stamp.exists() and stamp.read_text() == pins:
-            return
-        kept = self.cache / f"airflow-{pins[:16]}.sqlite"
-        if database.exists():
-            self._run("migrate")
-        else:
-            self._connections_stamp.unlink(missing_ok=True)
-            for rest in self.premises.home.airflow.glob("airflow.db-*"):
-                rest.unlink()
-            if kept.exists():
-                shutil.copyfile(kept, database)
-            else:
-                self._run("migrate")
-                _keep(database, kept)
-        stamp.write_text(pins)
 
-    def _ensure_connections(self) -> None:
-        wanted = hashlib.sha256(airflow_home.connections_file(self.premises.home).read_bytes()).hexdigest()
-        if not self._connections_stamp.exists() or self._connections_stamp.read_text() != wanted:
-            self._run("connections", str(airflow_home.connections_file(self.premises.home)))
-            self._connections_stamp.write_text(wanted)
-
-    @property
-    def _connections_stamp(self) -> Path:
-        return self.premises.home.airflow / "connections.stamp"
-
-    def _run(self, *arguments: str) -> None:
-        done = subprocess.run(
-            [sys.executable, "-m", "lab.airflow_database", *arguments],
-            env=os.environ | self._process_environ(),
-            cwd=self.premises.home.airflow,
-            capture_output=True,
-            text=True,
-            timeout=DATABASE_SECONDS,
-            check=False,
-        )
-        if done.returncode:
-            raise LabError(
-                f"Airflow's database refused `{arguments[0]}`: {done.stderr.strip()[-600:]}; "
-                f"if {self.premises.home.airflow} is damaged, remove it and run `up` again"
-            )
-
-
-def _keep(database: Path, kept: Path) -> None:
-    draft = kept.with_name(f".{kept.name}.{os.getpid()}")
-    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(draft)) as copy:
-        source.backup(copy)
-    draft.replace(kept)
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -14,9 +14,15 @@ from sqlalchemy import Engine, create_engine, event
 PRELOADED = ("confluent_kafka.admin", "kafka", "httpx", "pydantic", "yaml", "jinja2", "airflow.sdk")
 BUSY_SECONDS = 30
 
+
+def preload() -> None:
+    """Import what tasks would each have to import."""
+    for name in PRELOADED:
+        importlib.import_module(name)
+
+
 if "scheduler" in sys.argv:
-    for _name in PRELOADED:
-        importlib.import_module(_name)
+    preload()
 
 
 def create_metadata_engine(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -92,7 +91,7 @@ class Lab:
                 supervisor=self.supervisor,
                 report=report,
             )
-            seconds = startup.run(*((self._airflow(cache, jvm),) if airflow else ()))
+            seconds = startup.run(*((self._airflow(jvm),) if airflow else ()))
         return replace(self.status(), ready_seconds=round(seconds, 1))
 
     def down(self, *, delete: bool = False) -> None:
@@ -107,11 +106,9 @@ class Lab:
             first = [name for name in names if "-broker-" not in name]  # brokers go last: the others take leave of them
             for group in (first, [name for name in names if name not in first]):
                 _stop_together(self.supervisor, group)
-            left = self.supervisor.leftovers()
-            for process in left:
-                process.kill()
+            self.supervisor.sweep()
         if delete:
-            shutil.rmtree(self.home.root)
+            self.home.delete()
 
     def status(self) -> LabStatus:
         """Look at the lab once."""
@@ -163,12 +160,11 @@ class Lab:
         """Start a process again as it was started last, whether it runs or not; it may not answer at once."""
         self.supervisor.restart(name)
 
-    def _airflow(self, cache: Path, jvm: Jvm) -> Airflow:
+    def _airflow(self, jvm: Jvm) -> Airflow:
         spark_java = java.spark_java_home(self.home.spark_java, jvm.java_home)
         return Airflow(
             premises=self._premises(),
             environ=self.environ | {"JAVA_HOME": str(spark_java)},
-            cache=cache,
             dags=self._dags,
         )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -11,6 +13,10 @@ from lab.errors import LabError
 PROJECT = Path(__file__).resolve().parents[2]
 DEFAULT_HOME = PROJECT / ".lab"
 DEFAULT_PORT_BASE = 19000
+_MADE = (
+    *("airflow", "clients", "connect", "evidence", "java-for-spark", "kafka", "logs", "route", "run", "traffic"),
+    *("credentials.json", "lab.json", "lock"),
+)
 SPAN = 300  # ports that a lab may use from its base on
 LOOPBACK = "127.0.0.1"
 MOST_BROKERS = 5
@@ -66,6 +72,23 @@ class Home:
     def spark_java(self) -> Path:
         """A Java home that Spark can start with."""
         return self.root / "java-for-spark"
+
+    def delete(self) -> None:
+        """Remove what the lab made, and nothing else that may lie in the same folder.
+
+        :raises LabError: something cannot be removed.
+        """
+        for name in _MADE:
+            made = self.root / name
+            try:
+                if made.is_dir() and not made.is_symlink():
+                    shutil.rmtree(made)
+                else:
+                    made.unlink(missing_ok=True)
+            except OSError as error:
+                raise LabError(f"{made} cannot be removed ({error.strerror}): remove it by hand") from error
+        with suppress(OSError):  # others may have put something there
+            self.root.rmdir()
 
     def broker(self, name: str) -> Path:
         """Settings and log directory of one broker."""

@@ -75,13 +75,8 @@ class Supervisor:
     def start(self, command: Command) -> psutil.Process:
         """Start a process that outlives this command; its pid and start time are on disk before this returns."""
         self._end_members(command.name, grace_seconds=0)
-        for folder in (self._home.run, self._home.logs):
-            folder.mkdir(parents=True, exist_ok=True)
-        log = self.log(command.name)
-        if log.exists():
-            log.replace(log.with_suffix(".log.1"))
-        environ = _inherited() | dict(command.environ) | {MARK: self._mark(command.name)}
-        with log.open("wb") as output:
+        environ = inherited() | dict(command.environ) | {MARK: self.mark(command.name)}
+        with self.fresh_log(command.name).open("ab") as output:
             child = subprocess.Popen(
                 command.argv,
                 env=environ,
@@ -92,19 +87,33 @@ class Supervisor:
                 start_new_session=True,
             )
         _started[child.pid] = child
-        process = psutil.Process(child.pid)
+        return self.record(command, child.pid)
+
+    def record(self, command: Command, pid: int) -> psutil.Process:
+        """Write down that this process, which leads a session of its own, is the one of the command's name."""
+        process = psutil.Process(pid)
         record = {
-            "pid": child.pid,
+            "pid": pid,
             "created": process.create_time(),
             "argv": command.argv,
             "folder": str(command.folder),
             "environ": dict(command.environ),
             "grace_seconds": command.grace_seconds,
         }
+        self._home.run.mkdir(parents=True, exist_ok=True)
         draft = self._record(command.name).with_suffix(".draft")
         draft.write_text(json.dumps(record))
         draft.replace(self._record(command.name))
         return process
+
+    def fresh_log(self, name: str) -> Path:
+        """An empty log for a process that is about to start; the one before stays beside it."""
+        self._home.logs.mkdir(parents=True, exist_ok=True)
+        log = self.log(name)
+        if log.exists():
+            log.replace(log.with_suffix(".log.1"))
+        log.touch()
+        return log
 
     def stop(self, name: str) -> None:
         """End a process and all that it started: politely, after its grace by force; return when nothing is left.
@@ -151,7 +160,7 @@ class Supervisor:
 
     def members(self, name: str) -> list[psutil.Process]:
         """Every living process of this name: itself, its descendants, and what a dead parent left behind."""
-        found = {process.pid: process for process, mark in _marked() if mark == self._mark(name)}
+        found = {process.pid: process for process, mark in _marked() if mark == self.mark(name)}
         record = self._read(name)
         if record is not None:
             found |= {process.pid: process for process in _session(record)}
@@ -160,16 +169,21 @@ class Supervisor:
                 found |= {child.pid: child for child in process.children(recursive=True) if _lives(child)}
         return list(found.values())
 
-    def leftovers(self) -> list[psutil.Process]:
-        """Every living process that carries this lab's mark under any name."""
-        return [process for process, mark in _marked() if self._owns(mark)]
+    def strays(self) -> list[psutil.Process]:
+        """Every living process that carries this lab's mark and belongs to none of its running processes."""
+        known = {member.pid for name in self.names() if self.find(name) for member in self.members(name)}
+        marked = [process for process, mark in _marked() if mark.startswith(f"{self._home.root}#")]
+        return [process for process in marked if process.pid not in known]
 
     def sweep(self) -> None:
-        """End what dead parents and interrupted commands left behind; what runs as recorded is left alone."""
-        names = set(self.names()) | {mark.rpartition("#")[2] for _, mark in _marked() if self._owns(mark)}
-        for name in names:
+        """End what dead parents and interrupted commands left behind; what runs as recorded is left alone.
+
+        :raises LabError: something cannot be ended.
+        """
+        for name in self.names():
             if self.find(name) is None:
                 self._end_members(name, grace_seconds=0)
+        _end(self.strays(), "what an interrupted command left behind")
 
     def last_lines(self, name: str, *, count: int = 8) -> str:
         """The end of the process's log."""
@@ -207,10 +221,8 @@ class Supervisor:
                 )
             time.sleep(0.1)
 
-    def _owns(self, mark: str) -> bool:
-        return mark.rpartition("#")[0] == str(self._home.root)
-
-    def _mark(self, name: str) -> str:
+    def mark(self, name: str) -> str:
+        """What a process of this name carries in its environment."""
         return f"{self._home.root}#{name}"
 
     def _record(self, name: str) -> Path:
@@ -232,19 +244,13 @@ class Supervisor:
                 parent.send_signal(signal.SIGCONT)  # a paused process cannot end politely
                 parent.terminate()
             _gone([parent], grace_seconds)
-        members = {process.pid: process for process in (*before, *self.members(name)) if _lives(process)}
-        for member in members.values():
-            with suppress(psutil.NoSuchProcess):
-                member.kill()
-        if not _gone(list(members.values()), KILL_SECONDS):
-            pids = ", ".join(str(pid) for pid, process in members.items() if _lives(process))
-            raise LabError(f"{name} was killed and still runs (pid {pids}): end it by hand and try again")
+        _end([*before, *self.members(name)], name)
         for pid, child in list(_started.items()):
             if child.poll() is not None:
                 del _started[pid]
 
 
-def _inherited() -> dict[str, str]:
+def inherited() -> dict[str, str]:
     """This process's environment without what would change a Java process or an Airflow behind our back."""
     strangers = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "KAFKA_OPTS")
     return {
@@ -252,6 +258,16 @@ def _inherited() -> dict[str, str]:
         for name, value in os.environ.items()
         if name not in strangers and not name.startswith(("AIRFLOW", "_AIRFLOW"))
     }
+
+
+def _end(processes: Sequence[psutil.Process], what: str) -> None:
+    members = {process.pid: process for process in processes if _lives(process)}
+    for member in members.values():
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
+    if not _gone(list(members.values()), KILL_SECONDS):
+        pids = ", ".join(str(pid) for pid, process in members.items() if _lives(process))
+        raise LabError(f"{what} was killed and still runs (pid {pids}): end it by hand and try again")
 
 
 def _gone(processes: Sequence[psutil.Process], seconds: float) -> bool:

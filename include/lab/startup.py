@@ -90,19 +90,23 @@ class Startup:
             needed.append((cluster.connect_port(self.premises.settings.ports), cluster.connect_name))
         check_free((port, name) for port, name in needed if self.supervisor.find(name) is None)
 
-    def start(self, command: Command) -> bool:
-        """Start a process unless it runs.
+    def start(self, command: Command) -> None:
+        """Start a process unless it runs."""
+        if self.claim(command.name):
+            self.supervisor.start(command)
 
-        :returns: whether it had to be started.
+    def claim(self, name: str) -> bool:
+        """Say whether this call has to start the process; if so, it will be stopped should this call fail.
+
+        :raises NotReady: another part failed meanwhile.
         """
-        running = self.supervisor.find(command.name)
+        running = self.supervisor.find(name)
         if running is not None:
             running.resume()  # it may have been paused
             return False
         if self._cancelled.is_set():
-            raise NotReady(f"{command.name} was not started, because another part failed")
-        self._started.append(command.name)
-        self.supervisor.start(command)
+            raise NotReady(f"{name} was not started, because another part failed")
+        self._started.append(name)
         return True
 
     def seconds(self) -> float:
