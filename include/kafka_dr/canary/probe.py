@@ -1,0 +1,187 @@
+"""Sending canaries and seeing them arrive. What they say is judged elsewhere in this room, without Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from kafka_dr.canary.record import ORIGIN_DC, Canary, CanaryFlow, SeenCanary, SentCanary, next_canary
+from kafka_dr.canary.verdict import CanaryVerdict, judge
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import KafkaCluster, OffsetRange, Record, TopicPartition
+from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.errors import TryAgain
+
+#: Offsets at the end of each log that are looked at; control records between canaries take some of them.
+_LOOK_BACK = 500
+_POLL_SECONDS = 0.05
+
+_Found = TypeVar("_Found", SentCanary, SeenCanary)
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryReport:
+    """One look at a flow.
+
+    :param at: when the target was read last, UTC
+    :param sent: how many canaries this look sent, one for each partition
+    :param arrived: how many of them were seen on the target before the wait was over
+    :param seconds: how long the slowest of those took; ``None`` where none arrived
+    :param verdict: what these and the ones before them say
+    """
+
+    flow: CanaryFlow
+    at: datetime
+    sent: int
+    arrived: int
+    seconds: float | None
+    verdict: CanaryVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """Records that were written to a cluster and read back from it.
+
+    :param records: how many, one for each partition
+    :param seconds: from the first write until the last was read
+    """
+
+    origin: str
+    records: int
+    seconds: float
+
+
+def run_canary(
+    flow: CanaryFlow,
+    *,
+    topic: str,
+    publisher: KafkaCluster,
+    source: KafkaCluster,
+    target: KafkaCluster,
+    clock: Clock,
+    late_after: timedelta,
+    wait_seconds: float = 5.0,
+) -> CanaryReport:
+    """Send a canary through every partition, wait for them on the other side, and judge both logs.
+
+    :param publisher: the source, reached as probe
+    :param source: the source, reached as audit
+    :param target: the target, reached as audit: the probe may be denied there
+    :param wait_seconds: how long to wait for what was just sent; what is still on its way then is not late yet
+    """
+    partitions = source.topics.describe([topic])[topic].partitions
+    before = _on(source, partitions, SentCanary)
+    fresh = {p: next_canary(flow, p.partition, on_source=before, now=clock.now()) for p in partitions}
+    sent = [*before, *_publish(publisher, fresh)]
+    arrivals = _wait(target, fresh, clock=clock, wait_seconds=wait_seconds)
+    seen = [_stamped(each, topic, fresh, arrivals) for each in _on(target, partitions, SeenCanary)]
+    now = clock.now()
+    delays = [(at - fresh[p].at).total_seconds() for p, at in arrivals.items()]
+    verdict = judge(
+        flow,
+        sent,
+        seen,
+        partitions=[p.partition for p in partitions],
+        now=now,
+        late_after=late_after,
+        complete=[
+            p.partition for p, held in _ends(target, partitions).items() if held.start == 0 and held.end <= _LOOK_BACK
+        ],
+    )
+    return CanaryReport(
+        flow,
+        at=now,
+        sent=len(fresh),
+        arrived=len(delays),
+        seconds=round(max(delays), 3) if delays else None,
+        verdict=verdict,
+    )
+
+
+def round_trip(
+    cluster: KafkaCluster, topic: str, *, origin: str, clock: Clock, deadline_seconds: float = 5.0
+) -> RoundTrip:
+    """Write a record to every partition of a topic and read each of them back.
+
+    The records are no canaries: they are not numbered, and no judgement of a flow counts them.
+
+    :param cluster: reached as probe, by the way that applications take
+    :raises TryAgain: one of them could not be read back before the deadline
+    """
+    began = clock.monotonic()
+    partitions = cluster.topics.describe([topic])[topic].partitions
+    mark = f"round trip {clock.now().isoformat()}".encode()
+    headers = ((ORIGIN_DC, origin.encode()),)
+    written = cluster.writing.append(NewRecord(p, mark, mark, headers) for p in partitions)
+    places = dict(zip(partitions, written, strict=True))
+    while True:
+        read = cluster.log.read({p: OffsetRange(offset, offset + 1) for p, offset in places.items()})
+        missing = places.keys() - {record.topic_partition for record in read if record.key == mark}
+        passed = clock.monotonic() - began
+        if not missing:
+            return RoundTrip(origin, len(places), round(passed, 3))
+        if passed > deadline_seconds:
+            shown = ", ".join(map(str, sorted(missing)))
+            raise TryAgain(f"records written to {shown} cannot be read back after {deadline_seconds:g} s")
+        clock.sleep(_POLL_SECONDS)
+
+
+def _publish(publisher: KafkaCluster, canaries: Mapping[TopicPartition, Canary]) -> list[SentCanary]:
+    offsets = publisher.writing.append(
+        NewRecord(p, canary.key, canary.value, tuple(canary.headers), _milliseconds(canary.at))
+        for p, canary in canaries.items()
+    )
+    return [
+        SentCanary(p.partition, offset, canary) for (p, canary), offset in zip(canaries.items(), offsets, strict=True)
+    ]
+
+
+def _wait(
+    target: KafkaCluster, wanted: Mapping[TopicPartition, Canary], *, clock: Clock, wait_seconds: float
+) -> dict[TopicPartition, datetime]:
+    """Return when the wanted canary of each partition was first seen on the target."""
+    deadline = clock.monotonic() + wait_seconds
+    arrivals: dict[TopicPartition, datetime] = {}
+    while True:
+        waiting = [p for p in wanted if p not in arrivals]
+        found = {(seen.partition, seen.canary) for seen in _on(target, waiting, SeenCanary)}
+        now = clock.now()
+        arrivals |= {p: now for p in waiting if (p.partition, wanted[p]) in found}
+        if len(arrivals) == len(wanted) or clock.monotonic() > deadline:
+            return arrivals
+        clock.sleep(_POLL_SECONDS)
+
+
+def _on(cluster: KafkaCluster, partitions: Collection[TopicPartition], kind: type[_Found]) -> list[_Found]:
+    """Return the canaries at the end of a cluster's log."""
+    ranges = {
+        p: OffsetRange(max(held.start, held.end - _LOOK_BACK), held.end)
+        for p, held in _ends(cluster, partitions).items()
+    }
+    parsed = ((record, _parse(record)) for record in cluster.log.read(ranges))
+    return [kind(record.partition, record.offset, canary) for record, canary in parsed if canary is not None]
+
+
+def _ends(cluster: KafkaCluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetRange]:
+    wanted = list(partitions)
+    starts, ends = cluster.topics.log_starts(wanted), cluster.topics.last_stable_offsets(wanted)
+    return {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in wanted}
+
+
+def _parse(record: Record) -> Canary | None:
+    return Canary.parse(record.value, record.headers)
+
+
+def _stamped(
+    seen: SeenCanary, topic: str, fresh: Mapping[TopicPartition, Canary], arrivals: Mapping[TopicPartition, datetime]
+) -> SeenCanary:
+    """Add when it was seen to arrive, if it is one of those that were waited for."""
+    partition = TopicPartition(topic, seen.partition)
+    at = arrivals.get(partition) if fresh.get(partition) == seen.canary else None
+    return SeenCanary(seen.partition, seen.offset, seen.canary, at)
+
+
+def _milliseconds(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
