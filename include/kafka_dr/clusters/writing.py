@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from kafka_dr.clusters.errors import ClusterError, ClusterUnreachable, WriterFenced, raise_translated, translated
+from kafka_dr.clusters.errors import ClusterUnreachable, NotAuthorized, error_class, raise_translated, translated
 from kafka_dr.clusters.model import TopicPartition, WriteAnswer, WriteVerdict
 from kafka_dr.clusters.session import ClusterSession
-from kafka_dr.errors import OutcomeUnknown
+from kafka_dr.errors import KafkaDrError, OutcomeUnknown
 
 #: Above this the oversized record would itself be a burden; the question is put by a timestamp instead.
 _LARGEST_QUESTION = 2 * 1024 * 1024
@@ -20,6 +21,8 @@ _TEN_YEARS_MS = 10 * 365 * 24 * 3600 * 1000
 #: ``message.timestamp.after.max.ms`` from here on would take a record stamped ten years ahead.
 _FOREVER_MS = _TEN_YEARS_MS
 
+_NO_QUESTION = "max.message.bytes and message.timestamp.after.max.ms leave no way to ask without writing"
+_SILENT = "the leader gave no answer before the deadline"
 _VERDICTS: dict[int, WriteVerdict] = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "refused",
     KafkaError.MSG_SIZE_TOO_LARGE: "allowed",
@@ -49,8 +52,8 @@ class Writing:
 
     def append(
         self, records: Iterable[NewRecord], *, idempotent: bool = True, deadline_seconds: float | None = None
-    ) -> dict[NewRecord, int]:
-        """Write records with acks=all, and return the offset of each.
+    ) -> tuple[int, ...]:
+        """Write records with acks=all, and return the offset of each, in their order.
 
         :param idempotent: without it a record may be written twice when an answer is lost; with it a new producer
             needs half a second to start, which is too much where a reader takes the newest by key anyway
@@ -67,16 +70,16 @@ class Writing:
                 "delivery.timeout.ms": int(seconds * 1000),
             }
         )
-        offsets: dict[NewRecord, int] = {}
+        offsets: dict[int, int] = {}
         failures: list[KafkaError] = []
 
-        for record in wanted:
+        for place, record in enumerate(wanted):
 
-            def done(error: KafkaError | None, message: Message, record: NewRecord = record) -> None:
+            def done(error: KafkaError | None, message: Message, place: int = place) -> None:
                 if error is not None:
                     failures.append(error)
                 else:
-                    offsets[record] = message.offset()
+                    offsets[place] = message.offset()
 
             with translated(self._session.label, f"write to {record.partition}"):
                 _produce(producer, record, done)
@@ -85,7 +88,7 @@ class Writing:
             raise_translated(failures[0], cluster=self._session.label, doing="write")
         if len(offsets) < len(wanted):
             raise ClusterUnreachable(f"{self._session.label}: no answer to a write within {seconds:g} s")
-        return offsets
+        return tuple(offsets[place] for place in range(len(wanted)))
 
     @contextmanager
     def transactions(self, transactional_id: str, *, timeout_ms: int = 10_000) -> Iterator[TransactionalWriter]:
@@ -116,7 +119,21 @@ class Writing:
         :param topic_configs: effective configuration by topic, for the limits
         :returns: one answer per partition; ``unknown`` where a question that appends nothing cannot be put
         """
-        answers: dict[TopicPartition, WriteAnswer] = {}
+        wanted = sorted(set(partitions))
+        questions = {p: _question(p, topic_configs.get(p.topic, {})) for p in wanted}
+        answers = {p: WriteAnswer(p, "unknown", _NO_QUESTION) for p, question in questions.items() if question is None}
+        deadline = time.monotonic() + self._session.request_seconds
+        while (left := [p for p in wanted if p not in answers]) and time.monotonic() < deadline:
+            answers |= self._ask_once({p: question for p in left if (question := questions[p])})
+        return tuple(answers.get(partition) or WriteAnswer(partition, "unknown", _SILENT) for partition in wanted)
+
+    def _ask_once(self, questions: Mapping[TopicPartition, NewRecord]) -> dict[TopicPartition, WriteAnswer]:
+        """Put the questions, and return the answers that leaders gave.
+
+        After one leader's refusal the client refuses the topic's other partitions by itself. That is no answer of
+        theirs: they are left for the next producer, which has heard of no refusal yet.
+        """
+        seconds = self._session.request_seconds
         producer = self._session.producer(
             {
                 "enable.idempotence": False,
@@ -125,28 +142,24 @@ class Writing:
                 "compression.type": "none",
                 "linger.ms": 0,
                 "message.max.bytes": 2 * _LARGEST_QUESTION,
-                "delivery.timeout.ms": int(self._session.request_seconds * 1000),
-                "request.timeout.ms": int(self._session.request_seconds * 1000),
+                "delivery.timeout.ms": int(seconds * 1000),
+                "request.timeout.ms": int(seconds * 1000),
             }
         )
-        wanted = sorted(set(partitions))
-        for partition in wanted:
-            question = _question(partition, topic_configs.get(partition.topic, {}))
-            if question is None:
-                reason = "max.message.bytes and message.timestamp.after.max.ms leave no way to ask without writing"
-                answers[partition] = WriteAnswer(partition, "unknown", reason)
-                continue
+        answers: dict[TopicPartition, WriteAnswer] = {}
+        later: set[str] = set()
+        for partition, question in questions.items():
 
             def done(error: KafkaError | None, message: Message, partition: TopicPartition = partition) -> None:
                 answers[partition] = _answer(partition, error)
 
-            try:
-                _produce(producer, question, done)
-            except KafkaException as error:
-                answers[partition] = _answer(partition, error.args[0])
-        producer.flush(self._session.request_seconds + 1)
-        silent = "the leader gave no answer before the deadline"
-        return tuple(answers.get(partition) or WriteAnswer(partition, "unknown", silent) for partition in wanted)
+            if partition.topic not in later:
+                try:
+                    _produce(producer, question, done)
+                except KafkaException:
+                    later.add(partition.topic)
+        producer.flush(seconds + 1)
+        return answers
 
 
 class TransactionalWriter:
@@ -160,8 +173,9 @@ class TransactionalWriter:
     def write(self, records: Iterable[NewRecord]) -> None:
         """Write records in one transaction: all of them or none.
 
-        :raises WriterFenced: a newer writer took the id over; nothing was written
-        :raises OutcomeUnknown: the commit was sent and not answered; read before doing anything else
+        :raises WriterFenced: a newer writer took the id over before the commit; nothing was written
+        :raises OutcomeUnknown: the commit was not answered, or a newer writer took the id over meanwhile and ended
+            the transaction one way or the other; read before doing anything else
         """
         doing = f"write as {self._id}"
         try:
@@ -170,7 +184,7 @@ class TransactionalWriter:
                 for record in records:
                     _produce(self._producer, record, None)
                 self._producer.flush(self._session.request_seconds)
-        except (ClusterError, ClusterUnreachable):
+        except KafkaDrError:
             self._abort()
             raise
         self._commit(doing)
@@ -189,10 +203,10 @@ class TransactionalWriter:
         if error.txn_requires_abort():
             self._abort()
             raise_translated(error, cluster=self._session.label, doing=doing)
-        if error.fatal() or error.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
-            raise WriterFenced(f"{self._session.label}: {self._id} was taken over by another writer ({error.str()})")
         if error.retriable() and not expired:
             return True
+        if error_class(error.code()) is NotAuthorized:
+            raise_translated(error, cluster=self._session.label, doing=doing)
         raise OutcomeUnknown(f"{self._session.label}: the commit of {self._id} was not answered ({error.str()})")
 
     def _abort(self) -> None:
@@ -205,27 +219,39 @@ class TransactionalWriter:
 
 def _produce(producer: Producer, record: NewRecord, on_delivery: object) -> None:
     timestamp = {} if record.timestamp_ms is None else {"timestamp": record.timestamp_ms}
-    producer.produce(
-        record.partition.topic,
-        partition=record.partition.partition,
-        key=record.key,
-        value=record.value,
-        headers=list(record.headers),
-        on_delivery=on_delivery,
-        **timestamp,
-    )
+    while True:
+        try:
+            producer.produce(
+                record.partition.topic,
+                partition=record.partition.partition,
+                key=record.key,
+                value=record.value,
+                headers=list(record.headers),
+                on_delivery=on_delivery,
+                **timestamp,
+            )
+            return
+        except BufferError:
+            # The client's queue is full; answers, or their deadline, make room.
+            producer.poll(0.1)
 
 
 def _question(partition: TopicPartition, config: Mapping[str, str]) -> NewRecord | None:
     """Return a record that the leader cannot take, or nothing where every record might be taken."""
     largest = int(config.get("max.message.bytes", -1))
     if 0 <= largest <= _LARGEST_QUESTION:
-        return NewRecord(partition, None, b"\0" * (largest + 64 * 1024))
+        return NewRecord(partition, None, _zeros(largest + 64 * 1024))
     keeps_create_time = config.get("message.timestamp.type") == "CreateTime"
     ahead = int(config.get("message.timestamp.after.max.ms", _FOREVER_MS))
     if keeps_create_time and ahead < _FOREVER_MS:
         return NewRecord(partition, None, b"?", timestamp_ms=int(time.time() * 1000) + _TEN_YEARS_MS)
     return None
+
+
+@lru_cache(maxsize=4)
+def _zeros(count: int) -> bytes:
+    """Return the same bytes for every partition: making them anew would take longer than asking."""
+    return bytes(count)
 
 
 def _answer(partition: TopicPartition, error: KafkaError | None) -> WriteAnswer:

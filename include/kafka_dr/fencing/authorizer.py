@@ -14,6 +14,8 @@ from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternTyp
 
 EVERYONE = "User:*"
 
+#: Stands for every address that no ACL names.
+_ELSEWHERE = "elsewhere"
 #: An ALLOW of one of these also allows the operation (``AclEntry``); a DENY denies only itself, or all.
 _IMPLIED_BY = {
     AclOperation.DESCRIBE: frozenset(
@@ -55,9 +57,8 @@ class Authorizer:
         if not about:
             return self.allow_if_no_acl
         mine = [acl for acl in about if acl.principal in (principal, EVERYONE)]
-        if any(_denies(acl, operation, host) for acl in mine):
-            return False
-        return any(_allows(acl, operation, host) for acl in mine)
+        hosts = {acl.host for acl in mine} | {_ELSEWHERE} if host == "*" else {host}
+        return any(_permits(mine, operation, address) for address in hosts - {"*"})
 
     def writers(self, topics: Collection[str]) -> frozenset[str]:
         """Return every principal that may write to at least one of the topics; ``User:*`` where everyone may."""
@@ -81,19 +82,9 @@ def _covers(acl: Acl, resource: ResourceType, name: str) -> bool:
     return acl.name in (name, "*")
 
 
-def _denies(acl: Acl, operation: AclOperation, host: str) -> bool:
-    return (
-        acl.permission is AclPermission.DENY
-        and acl.operation in (operation, AclOperation.ALL)
-        # A DENY of one address stops a principal only there: it may still come from elsewhere.
-        and (acl.host == "*" or (host != "*" and acl.host == host))
-    )
-
-
-def _allows(acl: Acl, operation: AclOperation, host: str) -> bool:
-    implied_by = _IMPLIED_BY.get(operation, frozenset({operation}))
-    return (
-        acl.permission is AclPermission.ALLOW
-        and (acl.operation in implied_by or acl.operation is AclOperation.ALL)
-        and (host == "*" or acl.host in (host, "*"))
-    )
+def _permits(acls: Collection[Acl], operation: AclOperation, host: str) -> bool:
+    here = [acl for acl in acls if acl.host in (host, "*")]
+    if any(acl.permission is AclPermission.DENY and acl.operation in (operation, AclOperation.ALL) for acl in here):
+        return False
+    allowing = _IMPLIED_BY.get(operation, frozenset({operation})) | {AclOperation.ALL}
+    return any(acl.permission is AclPermission.ALLOW and acl.operation in allowing for acl in here)

@@ -46,6 +46,8 @@ class AclChanges:
         added = frozenset[Acl]().union(*missing)
         if not added:
             return added
+        # A run that may not add must not be recorded as having added: somebody else's DENY could become "ours".
+        self._permitted()
         ours = self._register.added_acls(self._group, self._cluster.name)
         if not added <= ours:
             self._register.record_added_acls(self._group, self._cluster.name, ours | added)

@@ -94,15 +94,20 @@ def _asked(
 def _reads(
     cluster: KafkaCluster, groups: Collection[str], *, expected: bool, clock: Clock, deadline_seconds: float
 ) -> Finding:
-    def others() -> list[str]:
-        states = cluster.groups.states(groups)
-        return sorted(g for g, s in states.items() if (AclOperation.READ in s.authorized_operations) is not expected)
+    def others() -> dict[str, bool]:
+        """Return the groups that do not answer as expected, and of each whether it told anything at all."""
+        told = {group: state.authorized_operations for group, state in cluster.groups.states(groups).items()}
+        return {
+            g: bool(may) for g, may in sorted(told.items()) if not may or (AclOperation.READ in may) is not expected
+        }
 
     wrong = _until(others, lambda found: not found, clock, deadline_seconds)
     word = "allowed" if expected else "refused"
-    if wrong:
-        return Finding("failed", f"READ is not {word} on {cluster.name} for {', '.join(wrong[:5])}", {"groups": wrong})
-    return Finding("ok", f"{len(groups)} group coordinators on {cluster.name}: every READ {word}")
+    if not wrong:
+        return Finding("ok", f"{len(groups)} group coordinators on {cluster.name}: every READ {word}")
+    outcome: Outcome = "failed" if any(wrong.values()) else "unknown"
+    shown = ", ".join(group if told else f"{group} (its coordinator did not say)" for group, told in wrong.items())
+    return Finding(outcome, f"READ is not {word} on {cluster.name} for {shown}", {"groups": list(wrong)})
 
 
 def _until(ask: Callable[[], T], good: Callable[[T], bool], clock: Clock, deadline_seconds: float) -> T:

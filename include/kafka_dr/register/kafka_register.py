@@ -18,7 +18,7 @@ from kafka_dr.clusters.model import Acl
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
 from kafka_dr.errors import OutcomeUnknown, TryAgain
 from kafka_dr.register import records
-from kafka_dr.register.port import RegisterConflict
+from kafka_dr.register.port import RegisterConflict, bring_up
 from kafka_dr.register.state import RegisterState
 
 _PARTITION = TopicPartition(records.REGISTER_TOPIC, 0)
@@ -51,29 +51,32 @@ class KafkaRegister:
     def compare_and_set(self, expected: RegisterState | None, new: RegisterState) -> None:
         """Write ``new`` if the record still is ``expected``; done already if it is ``new``."""
         deadline = self._clock.monotonic() + self._deadline_seconds
+        unanswered: OutcomeUnknown | None = None
         while True:
             try:
-                with self._writer(new.group) as writer:
-                    found = self.read(new.group)
-                    if found == new:
-                        return
-                    if found != expected:
-                        raise RegisterConflict(expected, found)
-                    writer.write([NewRecord(_PARTITION, records.group_key(new.group), new.to_json())])
+                self._attempt(expected, new)
                 return
-            except (OutcomeUnknown, WriterFenced, TryAgain):
-                # Another writer of the group, or a silent broker: only reading tells what happened.
+            except (OutcomeUnknown, WriterFenced, TryAgain) as error:
+                # Another writer of the group, or a silent broker: only reading tells what happened. And a commit
+                # that had no answer stays one, whatever keeps the readings after it from telling.
+                if isinstance(error, OutcomeUnknown):
+                    unanswered = error
                 if self._clock.monotonic() > deadline:
-                    raise
-                self._clock.sleep(0.1)
+                    raise unanswered or error
+            self._clock.sleep(0.1)
+
+    def _attempt(self, expected: RegisterState | None, new: RegisterState) -> None:
+        with self._writer(new.group) as writer:
+            found = self.read(new.group)
+            if found == new:
+                return
+            if found != expected:
+                raise RegisterConflict(expected, found)
+            writer.write([NewRecord(_PARTITION, records.group_key(new.group), new.to_json())])
 
     def copy(self, state: RegisterState) -> RegisterState:
         """Bring this register up to ``state`` unless it holds a newer record, and return what it holds then."""
-        found = self.read(state.group)
-        if found is not None and found.order >= state.order:
-            return found
-        self.compare_and_set(found, state)
-        return state
+        return bring_up(self, state)
 
     def facts(self, group: str, run: str) -> dict[str, Any]:
         """Return everything journaled by a run, by the name of the fact."""

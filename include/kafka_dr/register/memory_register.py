@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_dr.clusters.model import Acl
 from kafka_dr.register import records
-from kafka_dr.register.port import RegisterConflict
+from kafka_dr.register.port import RegisterConflict, bring_up
 from kafka_dr.register.state import RegisterState
 
 
@@ -34,11 +34,7 @@ class MemoryRegister:
 
     def copy(self, state: RegisterState) -> RegisterState:
         """Bring this register up to ``state`` unless it holds a newer record, and return what it holds then."""
-        found = self.read(state.group)
-        if found is not None and found.order >= state.order:
-            return found
-        self.compare_and_set(found, state)
-        return state
+        return bring_up(self, state)
 
     def facts(self, group: str, run: str) -> dict[str, Any]:
         """Return everything journaled by a run, by the name of the fact."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from kafka_dr.clusters.model import Acl
 from kafka_dr.errors import Refused
-from kafka_dr.register.state import RegisterState
+from kafka_dr.register.state import RegisterState, highest
 
 
 class RegisterConflict(Refused):
@@ -35,7 +35,10 @@ class Register(Protocol):
         """
 
     def copy(self, state: RegisterState) -> RegisterState:
-        """Bring this register up to ``state`` unless it holds a newer record, and return what it holds then."""
+        """Bring this register up to ``state`` unless it holds a newer record, and return what it holds then.
+
+        :raises NeedsPerson: it holds another record with the same epoch and revision
+        """
 
     def facts(self, group: str, run: str) -> dict[str, Any]:
         """Return everything journaled by a run, by the name of the fact."""
@@ -51,6 +54,23 @@ class Register(Protocol):
 
     def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
         """Keep which ACLs this project added to a cluster for a group, in place of what was kept before."""
+
+
+def bring_up(register: Register, state: RegisterState) -> RegisterState:
+    """Do what :meth:`Register.copy` promises, with the other calls of a register.
+
+    A record that somebody else writes meanwhile is looked at anew: it may be older than ``state`` or newer.
+    """
+    while True:
+        found = register.read(state.group)
+        if found is not None and found.order >= state.order:
+            newest = highest({"this register": found, "the record to be copied": state})
+            return found if newest is None else newest
+        try:
+            register.compare_and_set(found, state)
+            return state
+        except RegisterConflict:
+            continue
 
 
 def _said(state: RegisterState | None) -> str:
