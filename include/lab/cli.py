@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from lab import gate
 from lab.api import Lab
 from lab.demo.command import configure as configure_demo
 from lab.errors import LabError
@@ -25,15 +27,20 @@ def main(arguments: Sequence[str]) -> int:
     :returns: the exit code: 0 done, 1 something is not as it should be, 2 it could not be done.
     """
     options = _parser().parse_args(arguments)
-    console = Console(stderr=options.command == "status" and options.json)
+    console = Console(highlight=False)
+    signal.signal(signal.SIGTERM, _interrupt)  # being ended leaves no half-started lab either
     try:
         return int(options.run(options, console))
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("lab: interrupted", file=sys.stderr)
+        print("lab: interrupted; what this command had started is stopped again", file=sys.stderr)
         return 130
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,6 +75,10 @@ def _parser() -> argparse.ArgumentParser:
     logs.add_argument("name", metavar="NAME")
     logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
     logs.set_defaults(run=_logs)
+
+    test = commands.add_parser("test", help="format, lint, types and tests; with arguments: pytest with these")
+    test.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of pytest")
+    test.set_defaults(run=lambda options, console: gate.run(options.arguments, console))
 
     demo = commands.add_parser("demo", parents=[place], help="a planned failover under load, and what it did")
     configure_demo(demo)
