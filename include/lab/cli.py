@@ -26,7 +26,8 @@ def main(arguments: Sequence[str]) -> int:
 
     :returns: the exit code: 0 done, 1 something is not as it should be, 2 it could not be done.
     """
-    options = _parser().parse_args(arguments)
+    ours, of_pytest = (arguments[:1], arguments[1:]) if arguments[:1] == ["test"] else (arguments, [])
+    options = _parser(of_pytest).parse_args(ours)
     console = Console(highlight=False)
     signal.signal(signal.SIGTERM, _interrupt)  # being ended leaves no half-started lab either
     try:
@@ -43,7 +44,7 @@ def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python3 include/lab",
         description="Two secured Kafka datacenters with Connect and Airflow on this machine.",
@@ -76,9 +77,12 @@ def _parser() -> argparse.ArgumentParser:
     logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
     logs.set_defaults(run=_logs)
 
-    test = commands.add_parser("test", help="format, lint, types and tests; with arguments: pytest with these")
-    test.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of pytest")
-    test.set_defaults(run=lambda options, console: gate.run(options.arguments, console))
+    test = commands.add_parser(
+        "test",
+        usage="python3 include/lab test [pytest arguments]",
+        help="format, lint, types and tests; with arguments: pytest with these",
+    )
+    test.set_defaults(run=lambda _options, console: gate.run(of_pytest, console))
 
     demo = commands.add_parser("demo", parents=[place], help="a planned failover under load, and what it did")
     configure_demo(demo)
