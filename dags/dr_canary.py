@@ -1,0 +1,23 @@
+"""Canary. What it writes and judges, and what to do when a group is red, stands in the runbook of the same name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow.sdk import DAG
+
+from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
+from kafka_dr_airflow.operators.watch import CanaryOperator
+
+with DAG(
+    dag_id="dr_canary",
+    dag_display_name="DR: canary",
+    description="Sends numbered records across each flow and judges how they arrive.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule="* * * * *",
+    catchup=False,
+    max_active_runs=1,
+    tags=["kafka-dr", "watches"],
+) as dag:
+    groups = DeclaredGroupsOperator()
+    CanaryOperator.partial(task_id="canary").expand(protection_group=groups.output)

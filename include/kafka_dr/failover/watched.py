@@ -1,0 +1,38 @@
+"""What is looked at between two switches, and only then: a group that moves is left alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kafka_dr.register import Phase, RegisterState
+
+#: ``left_alone``: not this program's business now. Neither that nor ``unknown`` is good.
+WatchOutcome = Literal["ok", "left_alone", "failed", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a look at a group found, and what was done about it.
+
+    :param sentences: what was seen and done, in order
+    """
+
+    group: str
+    outcome: WatchOutcome
+    sentences: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        """All of it in one line."""
+        return f"{self.group}: " + "; ".join(self.sentences)
+
+
+def at_rest(group: str, state: RegisterState | None) -> RegisterState | Watched:
+    """Return the record of a group that may be touched, or why this one may not."""
+    if state is None:
+        return Watched(group, "left_alone", ("no register has a record of it: it is not adopted, nothing is touched",))
+    if state.phase is not Phase.STABLE:
+        held = f"it is {state.phase} by run {state.run} (epoch {state.epoch}), nothing is touched"
+        return Watched(group, "left_alone", (held,))
+    return state

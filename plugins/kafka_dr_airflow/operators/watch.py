@@ -1,0 +1,68 @@
+"""What is looked at on a schedule: one mapped task for each protection group."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowSkipException
+
+from kafka_dr_airflow.operators.record import plain_errors
+
+if TYPE_CHECKING:
+    from kafka_dr.failover import Watched, World
+
+
+class WatchOperator(BaseOperator):
+    """Looks at a protection group; red for what is wrong or unknown, skipped for what is left alone.
+
+    Nothing is tried again: the next look comes soon enough, and does not begin in the middle of this one.
+
+    :param protection_group: whose turn it is
+    """
+
+    ui_color = "#dfeedd"
+
+    def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
+        defaults = {"retries": 0, "execution_timeout": timedelta(minutes=4)}
+        super().__init__(**{**defaults, "map_index_template": "{{ task.protection_group }}", **kwargs})
+        self.protection_group = protection_group
+
+    @abstractmethod
+    def look(self, world: World) -> Watched:
+        """Look at the group, and do what is due."""
+
+    def execute(self, context: Any) -> None:
+        """Show what was found."""
+        from kafka_dr_airflow.world import open_world
+
+        with plain_errors(), open_world() as world:
+            watched = self.look(world)
+        for sentence in watched.sentences:
+            self.log.info("%s: %s", watched.group, sentence)
+        if watched.outcome == "left_alone":
+            raise AirflowSkipException(watched.summary)
+        if watched.outcome != "ok":
+            raise AirflowException(watched.summary)
+
+
+class CanaryOperator(WatchOperator):
+    """Sends canaries across the group's flow and judges how they arrive."""
+
+    def look(self, world: World) -> Watched:
+        """Send, wait, judge."""
+        from kafka_dr.failover import watch_canary
+
+        return watch_canary(self.protection_group, world)
+
+
+class FlowsOperator(WatchOperator):
+    """Compares the connectors that exist with what the register asks for, mends them, and sees that they move."""
+
+    def look(self, world: World) -> Watched:
+        """Compare, mend, measure."""
+        from kafka_dr.failover import tend_flows
+
+        return tend_flows(self.protection_group, world)
