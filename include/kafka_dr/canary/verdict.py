@@ -170,9 +170,11 @@ def _missing(
     flow: CanaryFlow, on_source: Sequence[Canary], on_target: Sequence[Canary]
 ) -> list[tuple[int, Canary, bool]]:
     """Return place and canary of what is not on the target, and whether a later one is there already."""
-    there = frozenset(on_target)
+    here, there = frozenset(on_source), frozenset(on_target)
     last = max((place for place, canary in enumerate(on_source) if canary in there), default=-1)
-    newest = max((canary.at for canary in on_target if canary.producer == flow.producer), default=None)
+    # What the source's end does not hold is older than it, or was sent after it was read: times tell which.
+    others = [canary.at for canary in on_target if canary.producer == flow.producer and canary not in here]
+    newest = max(others, default=None)
     return [
         (place, canary, place < last or (newest is not None and canary.at < newest))
         for place, canary in enumerate(on_source)

@@ -15,6 +15,7 @@ FLOW = CanaryFlow("orders", "east", "west", 7)
 def test_a_canary_is_a_number_with_three_headers() -> None:
     canary = next_canary(FLOW, 0, on_source=(), now=NOW)
 
+    assert canary.at == NOW.replace(microsecond=123_000)
     assert canary.value == b"1"
     assert canary.key == b"orders/east/7"
     assert canary.headers == [

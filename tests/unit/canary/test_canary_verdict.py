@@ -164,6 +164,14 @@ def test_two_senders_that_took_the_same_number_are_no_loop() -> None:
     assert verdict_of(as_sent([canary(1), twin]), as_seen([canary(1), twin])).verdict is Verdict.ON_TIME
 
 
+def test_of_two_senders_the_later_one_in_the_log_is_not_lost_while_it_is_on_its_way() -> None:
+    twin = replace(canary(2), at=canary(2).at - timedelta(milliseconds=1))
+
+    found = verdict_of(as_sent([canary(1), canary(2), twin]), as_seen([canary(1), canary(2)]), after=timedelta(0))
+
+    assert (found.partitions[0].lost, found.partitions[0].pending) == ((), 1)
+
+
 @pytest.mark.parametrize(
     ("after", "verdict", "pending", "late"),
     [
@@ -251,16 +259,18 @@ def test_the_worst_partition_speaks_and_one_that_knows_nothing_hides_the_rpo() -
     assert both.verdict is Verdict.LOST
     assert str(both) == "partition 1: lost, number 2 of orders/east/3"
     assert both.rpo_seconds == 0
+    assert judge(FLOW, sent, seen[:-1], partitions=[0, 1], now=START, late_after=LATE_AFTER).rpo_seconds == 120
     assert more.verdict is Verdict.UNKNOWN
     assert more.rpo_seconds is None
 
 
-def test_a_long_list_of_numbers_is_cut_short_in_the_sentence() -> None:
-    log = [canary(number) for number in range(1, 11)]
+@pytest.mark.parametrize(("count", "said"), [(7, "2, 3, 4, 5, 6 of"), (10, "2, 3, 4, 5, 6 and 3 more of")])
+def test_a_long_list_of_numbers_is_cut_short_in_the_sentence(count: int, said: str) -> None:
+    log = [canary(number) for number in range(1, count + 1)]
 
     found = verdict_of(as_sent(log), as_seen([log[0], log[-1]]))
 
-    assert str(found) == "partition 0: lost, number 2, 3, 4, 5, 6 and 3 more of orders/east/3"
+    assert str(found) == f"partition 0: lost, number {said} orders/east/3"
 
 
 def test_no_partition_at_all_is_unknown() -> None:

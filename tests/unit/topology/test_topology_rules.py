@@ -197,3 +197,38 @@ def test_two_groups_may_not_share_a_route(edited: Edit, second: str, mistakes_in
 
 def test_a_prefix_that_also_covers_a_name_of_its_own_group_is_no_mistake(edited: Edit, load_text: Load) -> None:
     load_text(edited(("topics: [payments]", "topics: [payments, orders.x]")))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("write_outage_seconds: 10", "write_outage_seconds: 300"),
+        ("write_outage_seconds: 10", "write_outage_seconds: 7"),
+        ("rpo_seconds: 60", "rpo_seconds: 10"),
+        ("rto_seconds: 300", "rto_seconds: 30"),
+    ],
+)
+def test_an_objective_that_is_just_possible_is_no_mistake(
+    edited: Edit, load_text: Load, change: tuple[str, str]
+) -> None:
+    load_text(edited(change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("write_outage_seconds: 10", "write_outage_seconds: 5"),
+        ("write_outage_seconds: 10", "write_outage_seconds: 4"),
+        ("rpo_seconds: 60", "rpo_seconds: 0"),
+    ],
+)
+def test_one_wrong_number_is_one_mistake(edited: Edit, mistakes_in: Complain, change: tuple[str, str]) -> None:
+    assert len(mistakes_in(edited(change))) == 1
+
+
+def test_a_canary_is_missed_also_where_a_group_has_only_prefixes(
+    edited: Edit, second: str, mistakes_in: Complain
+) -> None:
+    (only,) = mistakes_in(edited(more=second.replace("[carts.]", "[carts.v1.]")))
+
+    assert "the group's canary topic 'carts.dr-canary' is not among its topics" in only
