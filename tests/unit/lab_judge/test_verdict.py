@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lab.judge.model import Held, Observation, Outcome, Partition, RecordId, Tenure, Write
 from lab.judge.verdict import judge
-from tests.unit.lab_judge.worlds import (
+from support.judged_worlds import (
     GROUP,
     PARTITIONS,
     RECORDS,

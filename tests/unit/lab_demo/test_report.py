@@ -1,0 +1,91 @@
+"""What the demo says at the end, and when it says that all is well."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lab.demo.failover_run import FailoverRun
+from lab.demo.report import Outcome, as_json, longest
+from lab.demo.run_evidence import RunEvidence
+from lab.demo.screen import closing
+from lab.judge.verdict import judge
+from support.judged_worlds import SWITCH_AT, TENURES, healthy
+from support.written_evidence import RUN, evidence, wrote
+
+ASKED_FOR = {
+    "ready_seconds",
+    "approved_to_verified_seconds",
+    "write_outage_seconds",
+    "acknowledged",
+    "lost",
+    "reordered",
+    "redelivered",
+    "uncommitted_at_freeze",
+    "rpo_seconds",
+    "rto_seconds",
+    "steps",
+    "groups",
+    "evidence",
+}
+
+
+def went_through(root: Path) -> Outcome:
+    wrote(root, "08-open_target.1.json")
+    wrote(root, "10-verify.1.json", finished_at="1970-01-01T00:01:46.500000Z")
+    run = FailoverRun(
+        run=RUN,
+        source="east",
+        target="west",
+        approved_at=datetime.fromtimestamp(100.0, UTC),
+        state="success",
+        evidence=RunEvidence(root, group="orders", run=RUN),
+    )
+    return Outcome(ready_seconds=40.0, runs=(run,), verdict=judge(healthy(), TENURES))
+
+
+def test_a_good_demo_reports_every_figure(tmp_path: Path) -> None:
+    outcome = went_through(tmp_path)
+    report = as_json(outcome)
+    assert outcome.good
+    assert report.keys() >= ASKED_FOR
+    assert report["approved_to_verified_seconds"] == 6.5
+    assert report["write_outage_seconds"] == report["switches"][0]["write_outage_seconds"] == 102.0
+    assert report["steps"][0] == {"name": "open_target", "seconds": 1.5, "outcome": "done"}
+    assert report["evidence"] == str(evidence(tmp_path).folder)
+    assert closing(outcome) == "Every invariant held."
+    json.dumps(report)
+
+
+def test_a_run_that_did_not_go_through_is_not_good_although_every_invariant_held(tmp_path: Path) -> None:
+    outcome = went_through(tmp_path)
+    wrote(tmp_path, "04-fence_source.1.json", outcome="failed", detail="somebody writes")
+    stopped = replace(outcome, runs=(replace(outcome.runs[0], state="failed"),))
+    assert stopped.verdict.held
+    assert not stopped.good
+    assert "fence_source failed: somebody writes" in closing(stopped)
+
+
+def test_a_broken_invariant_is_named_in_the_last_line(tmp_path: Path) -> None:
+    world = healthy()
+    without = {part: [each for each in log if each.offset] for part, log in world.logs["west"].items()}
+    broken = judge(replace(world, logs={**world.logs, "west": without}), TENURES)
+    outcome = replace(went_through(tmp_path), verdict=broken)
+    assert not outcome.good
+    assert closing(outcome).startswith("I2 is violated: 2 acknowledged records")
+
+
+def test_what_could_not_be_judged_is_never_good(tmp_path: Path) -> None:
+    world = healthy()
+    silent = judge(replace(world, writes=world.writes[:SWITCH_AT]), TENURES)
+    outcome = replace(went_through(tmp_path), verdict=silent)
+    assert not outcome.good
+    assert "I1 is unknown" in closing(outcome)
+
+
+def test_an_unknown_time_makes_the_longest_unknown() -> None:
+    assert longest([1.0, 2.5]) == 2.5
+    assert longest([1.0, None]) is None
+    assert longest([]) is None
