@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from itertools import permutations
-from typing import Any
 
 from kafka_dr.errors import Refused
+from kafka_dr.failover.flow_plan import Action, FlowChange, FlowSeed, ObservedFlow, newest_seed, plan_flows
 from kafka_dr.failover.request import RunRequest
-from kafka_dr.failover.run import Run, positions_from_json
+from kafka_dr.failover.run import Run
 from kafka_dr.failover.watched import Watched, WatchOutcome, at_rest
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import plan
 from kafka_dr.register import RegisterState
-from kafka_dr.replication import (
-    Flow,
-    FlowSeed,
-    Mm2Replicator,
-    Moving,
-    apply_flows,
-    data_ends,
-    flow_moves,
-    observe,
-    plan_flows,
-)
+from kafka_dr.replication import Flow, Mm2Replicator, Moving, data_ends, flow_moves
 
 _LOOK_SECONDS = 1.0
 #: How long a flow that was just started may seem stuck.
@@ -41,51 +31,44 @@ def tend_flows(group: str, world: World) -> Watched:
     state = at_rest(group, run.read_standing())
     if isinstance(state, Watched):
         return state
-    replicators = {flow: world.replicator(flow) for flow in _flows(run)}
+
+    def still() -> None:
+        if run.read_standing() != state:
+            raise Refused(f"{group} began to move: what was not changed yet is left as it is")
+
     seed = newest_seed(world.register(state.active).history(group), state)
-    planned = plan_flows(group, state, [observe(each) for each in replicators.values()], seed)
-    said = [str(change) for change in planned.changes]
-    let_in = [] if planned.problems else _let_replicator_in(run, state)
-    apply_flows(
-        planned,
-        replicators,
-        still=lambda: run.read_standing() == state,
-        deadline_seconds=run.group.timing.step_deadline_seconds,
-    )
-    if planned.problems:
-        return Watched(group, "failed", (*said, *planned.problems))
-    wanted = replicators[Flow(group, state.active, state.standby)]
-    moving = _moving(run, state, wanted, patience=_START_SECONDS if planned.acts else 0.0)
-    return Watched(
-        group, _OUTCOMES[moving.verdict], (*let_in, *said, f"{wanted.flow} {moving.verdict}: {moving.detail}")
-    )
+    planned = plan_flows(state, [_observe(world, flow) for flow in _flows(run)], seed)
+    said = [] if planned.problem else _let_replicator_in(run, state, still)
+    for change in planned.changes:
+        if change.action is not Action.LEAVE:
+            still()
+            _carry_out(run, change, seed)
+        said.append(str(change))
+    if planned.problem:
+        return Watched(group, "failed", tuple(said))
+    moving = _moving(run, state, patience=_START_SECONDS if planned.acts else 0.0)
+    return Watched(group, _OUTCOMES[moving.verdict], (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"))
 
 
-def newest_seed(history: Mapping[str, Mapping[str, Any]], state: RegisterState) -> FlowSeed | None:
-    """Return the newest seed that was journaled up to the register's epoch.
-
-    A roll back raises the epoch and leaves the direction as it was: the seed before it still holds.
-
-    :param history: everything journaled about the group, by run and fact
-    """
-    seeds = [facts["flow_seed"] for facts in history.values() if "flow_seed" in facts]
-    reached = [seed for seed in seeds if int(seed["epoch"]) <= state.epoch]
-    if not reached:
-        return None
-    newest = max(reached, key=lambda seed: int(seed["epoch"]))
-    return FlowSeed(
-        epoch=int(newest["epoch"]),
-        flow=Flow(state.group, newest["source"], newest["target"]),
-        positions=positions_from_json(newest["source_positions"]),
-        keeps_place=newest.get("mode") == "continue",
-    )
+def _wanted(state: RegisterState) -> Flow:
+    return Flow(state.group, state.active, state.standby)
 
 
 def _flows(run: Run) -> list[Flow]:
     return [Flow(run.group.name, source, target) for source, target in permutations(run.group.clusters, 2)]
 
 
-def _let_replicator_in(run: Run, state: RegisterState) -> list[str]:
+def _observe(world: World, flow: Flow) -> ObservedFlow:
+    replicator = world.replicator(flow)
+    status = replicator.status()
+    if status.state == "absent":
+        return ObservedFlow(flow, status)
+    wanted, found = replicator.config(), world.connect(flow.target).config(flow.connector) or {}
+    differing = sorted(key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key))
+    return ObservedFlow(flow, status, replicator.where().seed_epoch, tuple(differing))
+
+
+def _let_replicator_in(run: Run, state: RegisterState, still: Callable[[], None]) -> list[str]:
     """Lift the replicator's DENY on a standby that could not be reached when it became one."""
     unwanted = plan.flow_fence(run.group)
     standing = run.operator(state.standby).acls.list()
@@ -93,18 +76,31 @@ def _let_replicator_in(run: Run, state: RegisterState) -> list[str]:
         return []
     if missing := plan.standby(run.group) - standing:
         raise Refused(f"{state.standby} lacks {len(missing)} DENYs of a standby: no flow may write there before")
-
-    def permission() -> None:
-        if run.read_standing() != state:
-            raise Refused(f"the register of {state.group} changed meanwhile: no ACL was changed, plan again")
-
-    lifted = run.acl_changes(state.standby, permission).lift(unwanted)
+    lifted = run.acl_changes(state.standby, still).lift(unwanted)
     return [f"let {run.group.replicator_principal} write on {state.standby}"] if lifted else []
 
 
-def _moving(run: Run, state: RegisterState, replicator: Mm2Replicator, *, patience: float) -> Moving:
+def _carry_out(run: Run, change: FlowChange, seed: FlowSeed | None) -> None:
+    replicator: Mm2Replicator = run.world.replicator(change.flow)
+    seconds = run.group.timing.step_deadline_seconds
+    match change.action:
+        case Action.STOP:
+            replicator.stop()
+            replicator.wait_stopped(seconds)
+        case Action.CREATE | Action.UPDATE:
+            replicator.ensure(stopped=True)
+        case Action.SEED if seed is not None:
+            replicator.wait_stopped(seconds)
+            replicator.seed(seed.positions, epoch=seed.epoch)
+        case Action.RESUME:
+            replicator.resume()
+        case Action.RESTART:
+            run.world.connect(change.flow.target).restart_failed(change.flow.connector)
+
+
+def _moving(run: Run, state: RegisterState, *, patience: float) -> Moving:
     """Judge by progress between two looks; right after a start, by the first two that show some."""
-    clock, source = run.clock, run.operator(state.active)
+    clock, source, replicator = run.clock, run.operator(state.active), run.world.replicator(_wanted(state))
     until = clock.monotonic() + patience
     while True:
         before = replicator.positions()
