@@ -51,4 +51,6 @@ def difference(run: Run, now: Mapping[str, Any]) -> str:
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name)
     ]
-    return "; ".join(parts) or "the evidence of preflight is gone"
+    if kept is None:
+        return "the evidence of preflight is gone"
+    return "; ".join(parts) or "not since preflight: the answer carries the digest of something else"

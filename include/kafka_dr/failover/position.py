@@ -46,7 +46,7 @@ def position(step: StepName, run: str, state: RegisterState | None) -> Position:
     if state.run == run and state.verb == "roll_back":
         return Position("refused", f"run {run} was rolled back (epoch {state.epoch}): trigger a new run")
     if step in _BEFORE_CLAIM:
-        return _before_claim(run, state)
+        return _before_claim(step, run, state)
     if state.run != run:
         return Position("refused", f"the group belongs to {_standing(state)}: run {run} may not change it")
     if state.phase in _OWNED_PHASES[step]:
@@ -57,7 +57,10 @@ def position(step: StepName, run: str, state: RegisterState | None) -> Position:
     return Position("refused", f"the group is {state.phase}: the steps before {step} have to be through first")
 
 
-def _before_claim(run: str, state: RegisterState) -> Position:
+def _before_claim(step: StepName, run: str, state: RegisterState) -> Position:
+    if state.run == run and step is StepName.CLAIM and state.phase is Phase.SWITCHING:
+        # Whoever claimed it may have died before the other register was told.
+        return Position("here", f"this run has claimed the group already (epoch {state.epoch})")
     if state.run == run:
         return Position("passed", f"this run has claimed the group already: it is {state.phase} (epoch {state.epoch})")
     if state.phase is Phase.STABLE:

@@ -19,7 +19,7 @@ from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.change import Permission
-from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register import Phase, RegisterConflict, RegisterState
 from kafka_dr.register.transitions import rolled_back
 from kafka_dr.replication import Flow
 
@@ -42,16 +42,15 @@ def roll_back(request: RunRequest, world: World) -> StepRecord:
 
 
 def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
-    state = run.standing
+    state = _won(run)
     if state is None or state.run != run.request.run:
         return "done", f"run {run.request.run} holds nothing in the register: there is nothing to undo"
-    if state.phase is not Phase.SWITCHING and state.verb != "roll_back":
+    if state.verb != "roll_back":
         return (
             "refused",
             f"{run.group.name} is {state.phase} with {state.active} active: the point of no return is passed and the "
             "run goes forward; clear the failed task, or finish the run with dr_resume",
         )
-    state = _win(run, state)
     attempt.facts = _undo(run, state)
     attempt.proofs = _proofs(run, state)
     if (found := worst(attempt.proofs)) != "ok":
@@ -60,12 +59,17 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     return "done", f"{run.group.name} is stable on {state.active} again (epoch {state.epoch})"
 
 
-def _win(run: Run, state: RegisterState) -> RegisterState:
-    """Take the group back from every step of the run that still lives somewhere."""
-    if state.verb == "roll_back":
+def _won(run: Run) -> RegisterState | None:
+    """Take the group back from every step of the run that still lives somewhere, and return what the register says."""
+    state = run.standing
+    if state is None or state.run != run.request.run or state.phase is not Phase.SWITCHING:
         return state
     new = rolled_back(state, run=run.request.run, at=run.clock.now())
-    run.world.register(state.active).compare_and_set(state, new)
+    try:
+        run.world.register(state.active).compare_and_set(state, new)
+    except RegisterConflict as lost:
+        # A step of the run that still lives, or another roll back, was faster: what it wrote decides.
+        return lost.found
     return new
 
 
@@ -101,10 +105,14 @@ def _permission(run: Run, state: RegisterState) -> Permission:
 
 
 def _proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
-    allowed = proof.writes_allowed(
-        run.probe(state.active), run.partitions(state.active), clock=run.clock, deadline_seconds=PROOF_SECONDS
+    probe, partitions, groups = run.probe(state.active), run.partitions(state.active), run.consumer_groups(state.active)
+    allowed = proof.writes_allowed(probe, partitions, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+    readable = proof.reads_allowed(probe, groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+    return (
+        Check.of("source_takes_writes", allowed),
+        Check.of("groups_readable", readable),
+        *_target_proofs(run, state),
     )
-    return (Check.of("source_takes_writes", allowed), *_target_proofs(run, state))
 
 
 def _target_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:

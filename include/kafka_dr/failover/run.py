@@ -109,7 +109,9 @@ class Run:
             return dict(zip(self.group.clusters, pool.map(asked, self.group.clusters), strict=True))
 
     def permission(self, phase: Phase) -> Callable[[], None]:
-        """Return what is asked right before each ACL change: does the group still belong to this run?
+        """Return what is asked right before each change: does the group still belong to this run?
+
+        A step whose process was held up, while its run was rolled back or finished, changes nothing when it wakes.
 
         :param phase: the phase that the deciding register has to show; it is read again at each call
         """
@@ -121,7 +123,7 @@ class Run:
             held = state is not None and (state.run, state.epoch, state.phase) == (self.request.run, epoch, phase)
             if not held:
                 said = "nothing" if state is None else f"{state.phase} by run {state.run} (epoch {state.epoch})"
-                raise Refused(f"{arbiter}'s register says {said}, not {phase} by this run: no ACL was changed")
+                raise Refused(f"{arbiter}'s register says {said}, not {phase} by this run: nothing was changed")
 
         return ask
 

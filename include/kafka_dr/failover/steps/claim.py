@@ -10,6 +10,7 @@ from kafka_dr.failover import approval, content, decision
 from kafka_dr.failover.checks import preflight_checks
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
+from kafka_dr.register import Phase
 from kafka_dr.register.transitions import claimed
 
 
@@ -17,6 +18,8 @@ def check(run: Run) -> Sequence[Check]:
     """The answer is an approver's, fresh, and about the facts that hold now; the measurements are no worse."""
     if run.request.dry_run:
         return (content.tail(run),)
+    if _is_claimed(run):
+        return ()
     answer = approval.newest_answer(run)
     if answer is None:
         return (Check("approved", "failed", "no answer to this run's approval is in the evidence: nobody approved it"),)
@@ -42,7 +45,13 @@ def intent(run: Run) -> Sequence[str]:
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Compare and set the source's register, then copy it to the target."""
+    """Compare and set the source's register, then copy it to the target.
+
+    What the claim rests on is journaled before it: a run that dies right after the compare-and-set can be finished.
+    """
+    if run.standing is not None and _is_claimed(run):
+        run.world.register(run.target).copy(run.standing)
+        return {"epoch": run.standing.epoch, "approved_by": run.standing.approved_by, "claimed_at": run.standing.at}
     before = run.standing
     answer = approval.newest_answer(run)
     if before is None or answer is None:
@@ -58,8 +67,6 @@ def act(run: Run) -> Mapping[str, Any]:
         approved_by=answer.responder,
         at=run.clock.now(),
     )
-    run.world.register(run.source).compare_and_set(before, state)
-    run.world.register(run.target).copy(state)
     run.write_fact(
         "claim",
         {
@@ -73,6 +80,8 @@ def act(run: Run) -> Mapping[str, Any]:
             "claimed_at": state.at.isoformat(),
         },
     )
+    run.world.register(run.source).compare_and_set(before, state)
+    run.world.register(run.target).copy(state)
     return {"epoch": state.epoch, "approved_by": answer.responder, "claimed_at": state.at}
 
 
@@ -82,3 +91,8 @@ def prove(run: Run) -> Sequence[Check]:
     others = [name for name, state in states.items() if state is None or state.run != run.request.run]
     said = "both registers name this run" if not others else f"the register of {', '.join(others)} names another run"
     return (Check.that("register_read_back", not others, said),)
+
+
+def _is_claimed(run: Run) -> bool:
+    state = run.standing
+    return state is not None and state.run == run.request.run and state.phase is Phase.SWITCHING

@@ -11,6 +11,7 @@ from kafka_dr.failover import content
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.offsets import CutOverProblem, TranslatedOffset, not_read_back, past_end
+from kafka_dr.register import Phase
 
 _PAUSE_SECONDS = 0.1
 
@@ -36,6 +37,7 @@ def act(run: Run) -> Mapping[str, Any]:
             "to have these partitions read again from their start, or mend the cause and trigger a new run"
         )
     run.write_fact("translations", {"positions": [content.placed_to_json(position) for position in placed]})
+    run.permission(Phase.SWITCHING)()
     run.operator(run.target).groups.set_offsets(_by_group(placed))
     return {"groups": [content.placed_to_json(position) for position in placed]}
 
@@ -78,7 +80,7 @@ def _journaled(run: Run) -> list[TranslatedOffset]:
 
 
 def _translate(run: Run) -> list[TranslatedOffset]:
-    frozen = {g: positions_from_json(rows) for g, rows in run.fact("group_offsets")["groups"].items()}
+    frozen = {g: positions_from_json(rows) for g, rows in run.fact("drained")["group_offsets"].items()}
     placed = content.translate(run, frozen)
     return [*placed, *content.stale_positions(run, frozen)]
 

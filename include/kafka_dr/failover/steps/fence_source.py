@@ -34,7 +34,8 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Fence, end what is open, and journal the ends of the source's log."""
     source = run.operator(run.source)
-    changes = run.acl_changes(run.source, run.permission(Phase.SWITCHING))
+    permission = run.permission(Phase.SWITCHING)
+    changes = run.acl_changes(run.source, permission)
     changes.add(plan.write_fence(run.group), plan.probe_fence(run.group))
     fenced_at = run.clock.now()
 
@@ -44,7 +45,9 @@ def act(run: Run) -> Mapping[str, Any]:
     open_transactions.wait_until_ended(source, topics, clock=run.clock, grace_seconds=grace)
     changes.add(plan.transaction_fence(run.group))
     left = open_transactions.touching(source, topics)
-    source.transactions.take_over(transaction.transactional_id for transaction in left)
+    if left:
+        permission()
+        source.transactions.take_over(transaction.transactional_id for transaction in left)
     held = open_transactions.wait_until_stable(
         source, partitions, clock=run.clock, deadline_seconds=run.group.timing.step_deadline_seconds
     )
@@ -74,7 +77,12 @@ def prove(run: Run) -> Sequence[Check]:
 
 
 def _all_replicated(run: Run, partitions: Sequence[TopicPartition]) -> Check:
-    """A partition that holds data and was never replicated would be missing on the target."""
+    """A partition that holds data and was never replicated, or is not there at all, would be missing on the target."""
+    absent = sorted(set(partitions) - set(run.partitions(run.target)))
+    if absent:
+        shown = ", ".join(map(str, absent[:5]))
+        detail = f"{shown}: is on {run.source} and not on {run.target}. Let the flow create it and trigger a new run"
+        return Check("all_partitions_replicated", "failed", detail)
     positions = run.world.replicator(run.flow).positions()
     unknown = [partition for partition in partitions if partition not in positions]
     topics = run.operator(run.source).topics

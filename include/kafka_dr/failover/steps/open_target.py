@@ -16,14 +16,18 @@ from kafka_dr.register.transitions import handed_over
 
 
 def check(run: Run) -> Sequence[Check]:
-    """Up to the hand-over: both logs stand where they were journaled, and the source still refuses."""
+    """Up to the hand-over: both logs stand where the drain and the end of the flow left them, the source refuses.
+
+    The drain's own ends count, not the fence's: fencing again would move those past records that were never matched.
+    """
     if run.request.dry_run or _is_handed_over(run):
         return ()
-    journaled = positions_from_json(run.fact("source_ends")["ends"])
+    run.fact("translations")
+    journaled = positions_from_json(run.fact("drained")["source_ends"])
     partitions = run.partitions(run.source)
     now = run.operator(run.source).topics.high_watermarks(partitions)
     moved = sorted(partition for partition in partitions if now[partition] != journaled.get(partition, 0))
-    detail = f"the ends of {len(partitions)} partitions on {run.source} stand where the fence left them"
+    detail = f"the ends of {len(partitions)} partitions on {run.source} stand where the drain left them"
     if moved:
         shown = ", ".join(map(str, moved[:5]))
         detail = f"{shown} on {run.source} moved behind the fence: records would be left there; find out who writes"

@@ -78,14 +78,18 @@ def prove(run: Run) -> Sequence[Check]:
 def _turn_round(run: Run, epoch: int) -> str:
     """Start the reverse flow; return why that has to wait, or nothing."""
     try:
-        run.acl_changes(run.source, run.permission(Phase.HANDED_OVER)).lift(plan.flow_fence(run.group))
+        permission = run.permission(Phase.HANDED_OVER)
+        run.acl_changes(run.source, permission).lift(plan.flow_fence(run.group))
         reverse = run.world.replicator(run.flow.reverse)
         created = reverse.ensure(stopped=True) == "created"
         # A flow that was seeded for this epoch may have copied since: seeding it again would copy that twice.
         if created or reverse.where().seed_epoch != epoch:
+            permission()
             reverse.stop()
             reverse.wait_stopped(run.group.timing.step_deadline_seconds)
+            permission()
             reverse.seed(positions_from_json(run.fact("target_ends")["ends"]), epoch=epoch)
+        permission()
         reverse.resume()
     except KafkaDrError as error:
         return str(error)

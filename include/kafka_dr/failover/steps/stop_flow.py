@@ -31,9 +31,12 @@ def act(run: Run) -> Mapping[str, Any]:
     """Fence the flow, stop it, and journal the ends of the target's log."""
     target = run.operator(run.target)
     replicator = run.world.replicator(run.flow)
+    permission = run.permission(Phase.SWITCHING)
     # Connect takes its time to stop, so it is asked first; nothing below depends on its answer.
+    permission()
     replicator.stop()
-    run.acl_changes(run.target, run.permission(Phase.SWITCHING)).add(plan.flow_fence(run.group))
+    run.acl_changes(run.target, permission).add(plan.flow_fence(run.group))
+    permission()
     target.transactions.take_over(replicator.transactional_ids())
     partitions = run.partitions(run.target)
     held = open_transactions.wait_until_stable(

@@ -1,0 +1,156 @@
+"""A run that died anywhere is rolled back, abandoned or finished, by the register and the journal alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.clusters.acls import Acls
+from kafka_dr.clusters.groups import Groups
+from kafka_dr.clusters.transactions import Transactions
+from kafka_dr.failover import ResumeRequest, StepFailed, StepName, resume, run_step
+from kafka_dr.register.kafka_register import KafkaRegister
+from kafka_dr.replication import Mm2Replicator
+from support import onlooker
+from support.protection import STEPS_AFTER_APPROVAL
+from support.switching import Switching, dying, failed
+
+pytestmark = pytest.mark.kafka
+
+_POINT_OF_NO_RETURN = STEPS_AFTER_APPROVAL.index(StepName.OPEN_TARGET)
+_REVERSIBLE = STEPS_AFTER_APPROVAL[:_POINT_OF_NO_RETURN]
+_IRREVERSIBLE = STEPS_AFTER_APPROVAL[_POINT_OF_NO_RETURN:-2]
+
+
+@pytest.mark.parametrize("step", _REVERSIBLE)
+def test_a_run_that_died_before_the_hand_over_is_rolled_back_or_abandoned_and_leaves_nothing(
+    group: Switching, step: StepName
+) -> None:
+    source = group.active
+    foreign = _deny_of_somebody_else(group, source)
+    before = onlooker.look(group.protection)
+    request = group.interrupted_after_act(step)
+
+    if _REVERSIBLE.index(step) % 2:
+        group.roll_back(request)
+    else:
+        _resume(group, "abandon")
+
+    after = onlooker.look(group.protection)
+    assert after.acls == before.acls
+    assert after.offsets[source] == before.offsets[source]
+    assert after.route == before.route
+    group.assert_at_rest(source)
+    assert foreign in onlooker.denies(group.protection, source)
+    with group.protection.world() as world:
+        assert "was rolled back" in failed(step, request, world).detail
+    assert onlooker.acls_of(group.protection, source) == before.acls[source]
+    _forget(group, source)
+
+
+@pytest.mark.parametrize("step", STEPS_AFTER_APPROVAL[:-1])
+def test_a_run_that_died_anywhere_is_finished_by_a_process_that_knows_nothing_of_it(
+    group: Switching, step: StepName
+) -> None:
+    source, target = group.active, group.standby
+    request = group.interrupted_after_act(step)
+
+    _resume(group, "finish", run=request.run)
+
+    group.assert_at_rest(target)
+    assert group.protection.refuses_writes(source)
+
+
+@pytest.mark.parametrize("step", _IRREVERSIBLE)
+def test_behind_the_point_of_no_return_nothing_is_abandoned(group: Switching, step: StepName) -> None:
+    target = group.standby
+    request = group.interrupted_after_act(step)
+    before = onlooker.look(group.protection)
+
+    with pytest.raises(StepFailed, match="point of no return is passed and the run goes forward") as refused:
+        _resume(group, "abandon")
+
+    assert refused.value.record.outcome == "refused"
+    assert onlooker.look(group.protection) == before
+    _resume(group, "finish", run=request.run)
+    group.assert_at_rest(target)
+
+
+@dataclasses.dataclass(frozen=True)
+class Death:
+    """Where a process dies inside a step.
+
+    :param at: the class whose method it is that is the last thing done
+    """
+
+    step: StepName
+    at: type
+    method: str
+    when: str = "after"
+    nth: int = 1
+    decision: str = "finish"
+
+    def __str__(self) -> str:
+        return f"{self.step}-{self.when}-{self.method}-{self.nth}"
+
+
+_DEATHS = (
+    Death(StepName.CLAIM, KafkaRegister, "compare_and_set"),
+    Death(StepName.FENCE_SOURCE, KafkaRegister, "record_added_acls", decision="abandon"),
+    Death(StepName.FENCE_SOURCE, Acls, "add", decision="abandon"),
+    Death(StepName.FENCE_SOURCE, Acls, "add", nth=2),
+    Death(StepName.DRAIN, Acls, "add", decision="abandon"),
+    Death(StepName.STOP_FLOW, Mm2Replicator, "stop", decision="abandon"),
+    Death(StepName.STOP_FLOW, Transactions, "take_over", decision="abandon"),
+    Death(StepName.CUT_OVER_GROUPS, Groups, "set_offsets", when="before"),
+    Death(StepName.OPEN_TARGET, KafkaRegister, "compare_and_set"),
+    Death(StepName.OPEN_TARGET, KafkaRegister, "copy"),
+    Death(StepName.OPEN_TARGET, Acls, "remove"),
+    Death(StepName.PROTECT, KafkaRegister, "write_fact"),
+    Death(StepName.PROTECT, Mm2Replicator, "seed"),
+    Death(StepName.PROTECT, KafkaRegister, "compare_and_set"),
+)
+
+
+@pytest.mark.parametrize("death", _DEATHS, ids=str)
+def test_a_run_that_died_between_two_changes_of_one_step_comes_to_its_end(group: Switching, death: Death) -> None:
+    source, target = group.active, group.standby
+    with dying(death.at, death.method, when=death.when, nth=death.nth):
+        request = group.killed(death.step)
+
+    _resume(group, death.decision, run=request.run)
+
+    if death.decision == "abandon":
+        group.assert_at_rest(source)
+        return
+    group.assert_at_rest(target)
+    with group.protection.world() as world:
+        assert run_step(StepName.REPORT, request, world).outcome == "done"
+
+
+def _resume(group: Switching, decision: str, *, run: str | None = None) -> None:
+    with group.protection.world() as world:
+        resume(ResumeRequest(group.name, decision, run=run, reason="a test"), world)  # type: ignore[arg-type]
+
+
+def _deny_of_somebody_else(group: Switching, cluster: str) -> Acl:
+    """Add a DENY that looks like one of ours: it was there before, so it is nobody's to lift."""
+    deny = Acl(
+        ResourceType.TOPIC,
+        f"{group.name}.",
+        PatternType.PREFIXED,
+        "User:billing-app",
+        AclOperation.WRITE,
+        AclPermission.DENY,
+    )
+    with group.protection.cluster(cluster, "admin") as admin:
+        admin.acls.add([deny])
+    group.foreign[cluster] = frozenset({deny})
+    return deny
+
+
+def _forget(group: Switching, cluster: str) -> None:
+    with group.protection.cluster(cluster, "admin") as admin:
+        admin.acls.remove(group.foreign.pop(cluster))
