@@ -16,7 +16,7 @@ from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.errors import NotFound, WriterFenced
 from kafka_dr.clusters.model import Acl
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
-from kafka_dr.errors import OutcomeUnknown, TryAgain
+from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
 from kafka_dr.register import records
 from kafka_dr.register.port import RegisterConflict, bring_up
 from kafka_dr.register.state import RegisterState
@@ -56,14 +56,21 @@ class KafkaRegister:
             try:
                 self._attempt(expected, new)
                 return
-            except (OutcomeUnknown, WriterFenced, TryAgain) as error:
-                # Another writer of the group, or a silent broker: only reading tells what happened. And a commit
-                # that had no answer stays one, whatever keeps the readings after it from telling.
-                if isinstance(error, OutcomeUnknown):
-                    unanswered = error
-                if self._clock.monotonic() > deadline:
-                    raise unanswered or error
-            self._clock.sleep(0.1)
+            except OutcomeUnknown as error:
+                unanswered = error
+                self._pause(deadline, unanswered)
+            except (WriterFenced, TryAgain) as error:
+                self._pause(deadline, unanswered or error)
+
+    def _pause(self, deadline: float, error: KafkaDrError) -> None:
+        """Wait before reading again: another writer of the group, or a silent broker, and only reading tells.
+
+        :param error: raised when the deadline has passed. A commit that had no answer stays one, whatever keeps the
+            readings after it from telling
+        """
+        if self._clock.monotonic() > deadline:
+            raise error
+        self._clock.sleep(0.1)
 
     def _attempt(self, expected: RegisterState | None, new: RegisterState) -> None:
         with self._writer(new.group) as writer:

@@ -4,7 +4,7 @@
 key                                       value
 ========================================  =====================================================
 ``group/<name>``                          a :class:`~kafka_dr.register.state.RegisterState`
-``run/<group>/<run>/<fact>``              a fact of a run: JSON, or the list of its parts
+``run/<group>/<run>/<fact>``              a fact of a run: a JSON object, or how many parts it has
 ``run/<group>/<run>/<fact>#<n>``          part *n* of a fact above 512 KiB, in one transaction
 ``fence/<group>/<cluster>``               the ACLs that this project added there
 ========================================  =====================================================
@@ -40,14 +40,14 @@ def run_prefix(group: str, run: str) -> bytes:
 
 
 def fact_records(group: str, run: str, fact: str, payload: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
-    """Return the records that hold a fact: one, or its parts followed by their list."""
+    """Return the records that hold a fact: one, or its parts followed by their number."""
     key = run_prefix(group, run) + fact.encode()
     value = json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
     if len(value) <= LARGEST_PART:
         return [(key, value)]
     parts = [value[start : start + LARGEST_PART] for start in range(0, len(value), LARGEST_PART)]
     listed = [(key + f"#{number}".encode(), part) for number, part in enumerate(parts)]
-    return [*listed, (key, json.dumps({"__parts__": len(parts)}).encode())]
+    return [*listed, (key, json.dumps(len(parts)).encode())]
 
 
 def facts_of(records: Mapping[bytes, bytes], group: str, run: str) -> dict[str, Any]:
@@ -80,8 +80,9 @@ def history_of(records: Mapping[bytes, bytes], group: str) -> dict[str, dict[str
 
 def _whole(found: Mapping[str, bytes], fact: str) -> Any:
     value = json.loads(found[fact])
-    if isinstance(value, dict) and "__parts__" in value:
-        return json.loads(b"".join(found[f"{fact}#{number}"] for number in range(value["__parts__"])))
+    # A payload is always an object, so a bare number can only be that of its parts.
+    if isinstance(value, int):
+        return json.loads(b"".join(found[f"{fact}#{number}"] for number in range(value)))
     return value
 
 

@@ -86,6 +86,8 @@ class RegisterState:
             values["phase"] = Phase(values["phase"])
             values["at"] = datetime.fromisoformat(values["at"])
             values["quarantine"] = tuple(values["quarantine"])
+            if values["at"].tzinfo is None or not all(isinstance(values[name], int) for name in ("epoch", "revision")):
+                raise ValueError("epoch and revision have to be whole numbers, and at needs a time zone")
             return cls(**values)
         except (ValueError, KeyError, TypeError) as error:
             raise NeedsPerson(f"the register holds a record that cannot be read ({error}): {value[:80]!r}") from error

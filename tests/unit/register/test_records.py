@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.register import records
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=8,
+)
+PAYLOADS = st.dictionaries(st.text(max_size=8), JSON, max_size=5)
+
+
+def stored(
+    fact: str, payload: Mapping[str, object], *, group: str = "orders", run: str = "run-1"
+) -> dict[bytes, bytes]:
+    return dict(records.fact_records(group, run, fact, payload))
+
+
+@given(PAYLOADS)
+@settings(max_examples=25, deadline=None)
+def test_every_payload_reads_back_as_it_was(payload: dict[str, object]) -> None:
+    assert records.facts_of(stored("ends", payload), "orders", "run-1") == {"ends": payload}
+
+
+@pytest.mark.parametrize("size", [records.LARGEST_PART - 8, records.LARGEST_PART - 7, 5 * records.LARGEST_PART])
+def test_a_fact_above_half_a_mebibyte_is_split_and_put_together_again(size: int) -> None:
+    payload = {"t": "x" * size}
+    written = records.fact_records("orders", "run-1", "ends", payload)
+    assert all(len(value) <= records.LARGEST_PART for _, value in written)
+    assert (len(written) > 1) == (size > records.LARGEST_PART - 8)
+    assert records.facts_of(dict(written), "orders", "run-1") == {"ends": payload}
+
+
+def test_a_part_cut_through_a_character_is_put_together_before_it_is_read() -> None:
+    payload = {"t": "x" + "\u20ac" * records.LARGEST_PART}
+    assert records.facts_of(stored("ends", payload), "orders", "run-1") == {"ends": payload}
+
+
+def test_the_number_of_parts_is_written_after_the_parts() -> None:
+    *parts, last = records.fact_records("orders", "run-1", "ends", {"t": "x" * 2 * records.LARGEST_PART})
+    assert last[0] == b"run/orders/run-1/ends"
+    assert [key for key, _ in parts] == [f"run/orders/run-1/ends#{n}".encode() for n in range(len(parts))]
+
+
+def test_a_fact_that_shrank_leaves_no_trace_of_its_parts() -> None:
+    values = stored("ends", {"t": "x" * 2 * records.LARGEST_PART}) | stored("ends", {"t": "small"})
+    assert records.facts_of(values, "orders", "run-1") == {"ends": {"t": "small"}}
+
+
+def test_a_missing_part_needs_a_person() -> None:
+    values = stored("ends", {"t": "x" * 2 * records.LARGEST_PART})
+    del values[b"run/orders/run-1/ends#1"]
+    with pytest.raises(NeedsPerson, match=r"journal of orders cannot be read.*ends#1"):
+        records.facts_of(values, "orders", "run-1")
+
+
+@pytest.mark.parametrize("broken", [b"{", b"\xff", b""])
+def test_a_fact_that_is_no_json_needs_a_person(broken: bytes) -> None:
+    with pytest.raises(NeedsPerson, match="journal of orders cannot be read"):
+        records.facts_of({b"run/orders/run-1/ends": broken}, "orders", "run-1")
+
+
+def test_a_payload_that_speaks_of_parts_is_still_a_payload() -> None:
+    payload = {"__parts__": 3, "": 3}
+    assert records.facts_of(stored("ends", payload), "orders", "run-1") == {"ends": payload}
+
+
+def test_runs_and_groups_are_kept_apart() -> None:
+    run = "manual__2026-11-20T13:00:00+00:00"
+    values = stored("a", {"n": 1}, run=run) | stored("b", {"n": 2}, run="run-2") | stored("c", {}, group="orders2")
+    assert records.history_of(values, "orders") == {run: {"a": {"n": 1}}, "run-2": {"b": {"n": 2}}}
+    assert records.facts_of(values, "orders", "run-3") == {}
+
+
+ACLS = st.builds(
+    Acl,
+    resource=st.sampled_from(ResourceType),
+    name=st.text(min_size=1, max_size=9),
+    pattern=st.sampled_from(PatternType),
+    principal=st.text(max_size=5).map("User:{}".format),
+    operation=st.sampled_from(AclOperation),
+    permission=st.sampled_from(AclPermission),
+    host=st.sampled_from(["*", "10.0.0.1"]),
+)
+
+
+@given(st.frozensets(ACLS, max_size=5))
+@settings(deadline=None)
+def test_added_acls_read_back_as_they_were(acls: frozenset[Acl]) -> None:
+    assert records.acls_from_json(records.acls_to_json(acls)) == acls
+
+
+@pytest.mark.parametrize("broken", [b"{}", b"[]", b"x", json.dumps({"acls": [{"resource": "moon"}]}).encode()])
+def test_a_record_of_added_acls_that_cannot_be_read_needs_a_person(broken: bytes) -> None:
+    with pytest.raises(NeedsPerson, match="added ACLs cannot be read"):
+        records.acls_from_json(broken)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta, timezone
+
+import pytest
+
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.register import Phase, RegisterState, highest
+from support.register_states import AT, a_state
+
+
+def test_epoch_counts_before_revision() -> None:
+    older, newer = a_state(epoch=3, revision=9), a_state(epoch=4, revision=0)
+    assert highest({"east": older, "west": newer}) == newer
+    assert highest({"east": newer, "west": older}) == newer
+
+
+def test_revision_decides_within_an_epoch() -> None:
+    older, newer = a_state(epoch=3, revision=1), a_state(epoch=3, revision=2)
+    assert highest({"east": newer, "west": older}) == newer
+
+
+def test_a_cluster_without_a_record_does_not_count() -> None:
+    assert highest({"east": None, "west": a_state()}) == a_state()
+
+
+def test_no_record_anywhere_is_not_adopted() -> None:
+    assert highest({"east": None, "west": None}) is None
+    assert highest({}) is None
+
+
+def test_the_same_record_in_both_places_is_no_contradiction() -> None:
+    assert highest({"east": a_state(), "west": a_state()}) == a_state()
+
+
+def test_different_records_of_the_same_order_are_for_a_person_to_decide() -> None:
+    other = a_state(active="west", standby="east")
+    with pytest.raises(NeedsPerson, match=r"contradict each other about orders: epoch 1 revision 0 .* east active"):
+        highest({"east": a_state(), "west": other})
+
+
+def test_a_contradiction_that_a_newer_record_settled_is_past() -> None:
+    settled = a_state(epoch=2)
+    assert highest({"a": a_state(), "b": a_state(active="west"), "c": settled}) == settled
+
+
+def test_a_record_reads_back_as_it_was_written() -> None:
+    state = a_state(
+        phase=Phase.SWITCHING, verb="planned_failover", evidence_sha256="ab", quarantine=("orders.x-0 [3, 9)",)
+    )
+    assert RegisterState.from_json(state.to_json()) == state
+
+
+def test_the_same_state_has_the_same_bytes_in_every_time_zone() -> None:
+    elsewhere = a_state(at=AT.astimezone(timezone(timedelta(hours=5))))
+    assert elsewhere.to_json() == a_state().to_json()
+    assert RegisterState.from_json(elsewhere.to_json()) == elsewhere
+
+
+def test_a_record_of_a_newer_schema_is_not_guessed_at() -> None:
+    with pytest.raises(NeedsPerson, match="schema 2, this program knows 1: use the version"):
+        RegisterState.from_json(replace(a_state(), schema_version=2).to_json())
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"\xff",
+        *(json.dumps(json.loads(a_state().to_json()) | change).encode() for change in (
+            {"phase": "half"}, {"at": "yesterday"}, {"quarantine": None}, {"epoch": "7"}, {"at": "2026-01-01T00:00:00"},
+        )),
+    ],
+)  # fmt: skip
+def test_a_record_that_cannot_be_read_needs_a_person(broken: bytes) -> None:
+    with pytest.raises(NeedsPerson, match="cannot be read"):
+        RegisterState.from_json(broken)

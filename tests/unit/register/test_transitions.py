@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import product
+
+import pytest
+
+from kafka_dr.errors import Refused
+from kafka_dr.register import Phase, RegisterState, transitions
+from support.register_states import AT, a_state
+
+LATER = AT + timedelta(minutes=1)
+Move = Callable[[RegisterState], RegisterState]
+
+
+def claim(state: RegisterState, *, source: str = "east", target: str = "west", highest_epoch: int = 0) -> RegisterState:
+    return transitions.claimed(
+        state,
+        run="run-1",
+        verb="planned_failover",
+        source=source,
+        target=target,
+        highest_epoch=highest_epoch,
+        evidence_sha256="d1",
+        approved_by="alice",
+        at=LATER,
+    )
+
+
+MOVES: dict[str, tuple[Move, Phase, bool]] = {
+    # name: the move, the only phase it starts from, whether the run has to own the record
+    "claim": (claim, Phase.STABLE, False),
+    "hand over": (lambda state: transitions.handed_over(state, run="run-1", at=LATER), Phase.SWITCHING, True),
+    "settle": (lambda state: transitions.settled(state, run="run-1", at=LATER), Phase.HANDED_OVER, True),
+    "roll back": (lambda state: transitions.rolled_back(state, run="run-1", at=LATER), Phase.SWITCHING, True),
+}
+EVERY_CASE = [(move, phase, run) for move, phase, run in product(MOVES, Phase, ("run-1", "run-2"))]
+
+
+@pytest.mark.parametrize(("move", "phase", "run"), EVERY_CASE)
+def test_each_move_starts_from_one_phase_of_its_own_run_and_raises_the_order(move: str, phase: Phase, run: str) -> None:
+    make, start, owned = MOVES[move]
+    state = a_state(epoch=4, revision=1, phase=phase, run=run)
+    if phase is start and (run == "run-1" or not owned):
+        new = make(state)
+        assert new.order > state.order
+        assert (new.group, new.run, new.at) == ("orders", "run-1", LATER)
+        assert {new.active, new.standby} == {"east", "west"}
+    else:
+        with pytest.raises(Refused, match=rf"orders is {phase} by run {run} \(epoch 4\).*(wait|may not change it)"):
+            make(state)
+
+
+def test_an_adopted_group_begins_with_epoch_one() -> None:
+    state = transitions.adopted("orders", active="east", standby="west", run="adoption", at=AT)
+    assert state == a_state()
+
+
+def test_a_claim_keeps_the_direction_until_the_hand_over_turns_it() -> None:
+    switching = claim(a_state())
+    assert (switching.phase, switching.active, switching.standby) == (Phase.SWITCHING, "east", "west")
+    assert (switching.verb, switching.evidence_sha256, switching.approved_by) == ("planned_failover", "d1", "alice")
+    handed = transitions.handed_over(switching, run="run-1", at=LATER)
+    assert (handed.phase, handed.active, handed.standby) == (Phase.HANDED_OVER, "west", "east")
+    settled = transitions.settled(handed, run="run-1", at=LATER)
+    assert (settled.phase, settled.active, settled.standby) == (Phase.STABLE, "west", "east")
+    assert (settled.epoch, settled.revision) == (switching.epoch, 2)
+
+
+def test_a_claim_takes_an_epoch_that_no_cluster_has_seen() -> None:
+    assert claim(a_state(epoch=4), highest_epoch=7).order == (8, 0)
+    assert claim(a_state(epoch=4), highest_epoch=2).order == (5, 0)
+
+
+def test_a_roll_back_leaves_the_direction_and_names_itself() -> None:
+    back = transitions.rolled_back(claim(a_state()), run="run-1", at=LATER)
+    assert (back.phase, back.active, back.standby, back.verb) == (Phase.STABLE, "east", "west", "roll_back")
+    assert back.order == (3, 0)
+
+
+def test_a_rolled_back_epoch_is_never_used_again() -> None:
+    first = claim(a_state())
+    second = claim(transitions.rolled_back(first, run="run-1", at=LATER))
+    assert len({1, first.epoch, 3, second.epoch}) == 4
+
+
+def test_a_run_that_names_the_wrong_active_side_is_told_the_right_one() -> None:
+    with pytest.raises(Refused, match="active on east, not on west: trigger the run from there"):
+        claim(a_state(), source="west", target="east")
+
+
+def test_a_run_to_where_the_group_is_already_is_refused() -> None:
+    with pytest.raises(Refused, match="active on east already: name another target"):
+        claim(a_state(), target="east")

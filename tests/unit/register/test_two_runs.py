@@ -1,0 +1,197 @@
+"""Two runs, their roll backs and their zombies in every order: the register keeps them apart.
+
+Each actor is a generator that does one thing at a time (a read, a compare-and-set, an ACL change after its permission)
+and is interrupted in between. ACLs are reduced to what matters here: is a cluster fenced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_dr.errors import Refused
+from kafka_dr.failover.position import position
+from kafka_dr.failover.request import StepName
+from kafka_dr.register import MemoryRegister, Phase, RegisterState, highest, transitions
+from support.register_states import AT, a_state
+
+Actor = Generator[None, None, None]
+
+
+@dataclass
+class Datacenters:
+    """Two registers and two fences; every change is checked at once."""
+
+    registers: dict[str, MemoryRegister] = field(
+        default_factory=lambda: {n: MemoryRegister() for n in ("east", "west")}
+    )
+    fenced: set[str] = field(default_factory=lambda: {"west"})
+    seen: dict[tuple[int, int], RegisterState] = field(default_factory=dict)
+    before: dict[str, RegisterState] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for register in self.registers.values():
+            register.copy(a_state())
+        self.check()
+
+    @property
+    def standing(self) -> RegisterState:
+        found = highest({name: register.read("orders") for name, register in self.registers.items()})
+        assert found is not None
+        return found
+
+    def check(self) -> None:
+        assert self.fenced, "I1: both clusters take writes"
+        for name, register in self.registers.items():
+            state = register.read("orders")
+            assert state is not None
+            assert self.seen.setdefault(state.order, state) == state, "two records of the same order"
+            if name in self.before and state != self.before[name]:
+                assert state.order > self.before[name].order, "a register went back"
+            self.before[name] = state
+
+    def read(self) -> Generator[None, None, RegisterState]:
+        """Read both registers, not at once."""
+        east = self.registers["east"].read("orders")
+        yield
+        west = self.registers["west"].read("orders")
+        found = highest({"east": east, "west": west})
+        assert found is not None
+        return found
+
+
+def forward(world: Datacenters, run: str) -> Actor:
+    """Go from where the register says that the run is to its end."""
+    state = yield from world.read()
+    if position(StepName.CLAIM, run, state).verdict == "here":
+        arbiter, target = state.active, state.standby
+        new = transitions.claimed(
+            state, run=run, verb="planned_failover", source=arbiter, target=target,
+            highest_epoch=state.epoch, evidence_sha256="", approved_by="alice", at=AT,
+        )  # fmt: skip
+        yield
+        world.registers[arbiter].compare_and_set(state, new)
+        yield
+        world.registers[target].copy(new)
+        yield
+        state = yield from world.read()
+    yield from hand_over(world, run, state)
+    state = yield from world.read()
+    if position(StepName.PROTECT, run, state).verdict == "here":
+        new = transitions.settled(state, run=run, at=AT)
+        yield
+        world.registers[state.active].compare_and_set(state, new)
+        yield
+        world.registers[state.standby].copy(new)
+
+
+def hand_over(world: Datacenters, run: str, state: RegisterState) -> Actor:
+    if position(StepName.FENCE_SOURCE, run, state).verdict == "here":
+        permit(world, state.active, state)
+        world.fenced.add(state.active)
+        yield
+        if state.active not in world.fenced:
+            raise Refused("the source is not fenced")
+        yield
+        new = transitions.handed_over(state, run=run, at=AT)
+        world.registers[state.active].compare_and_set(state, new)
+        yield
+        state = new
+    if position(StepName.OPEN_TARGET, run, state).verdict == "here":
+        world.registers[state.active].copy(state)
+        yield
+        permit(world, state.active, state)
+        world.fenced.discard(state.active)
+        yield
+
+
+def back(world: Datacenters, run: str) -> Actor:
+    """Roll a run back."""
+    state = yield from world.read()
+    if state.run != run:
+        return
+    if state.verb != "roll_back":
+        new = transitions.rolled_back(state, run=run, at=AT)
+        yield
+        world.registers[state.active].compare_and_set(state, new)
+        yield
+        state = new
+    permit(world, state.active, state)
+    world.fenced.discard(state.active)
+    yield
+    permit(world, state.active, state)
+    world.fenced.add(state.standby)
+    yield
+    world.registers[state.standby].copy(state)
+
+
+def permit(world: Datacenters, arbiter: str, state: RegisterState) -> None:
+    found = world.registers[arbiter].read("orders")
+    if found is None or (found.run, found.epoch, found.phase) != (state.run, state.epoch, state.phase):
+        raise Refused("the register says otherwise")
+
+
+def advance(world: Datacenters, actor: Actor, *, steps: int = 1000) -> bool:
+    """Let an actor do so many things, and return whether it is through."""
+    for _ in range(steps):
+        try:
+            next(actor)
+        except (StopIteration, Refused):
+            return True
+        finally:
+            world.check()
+    return False
+
+
+FORWARD = sum(1 for _ in forward(Datacenters(), "a"))
+ACTORS = [(forward, "a"), (forward, "a"), (back, "a"), (forward, "b"), (back, "b"), (forward, "b")]
+
+
+@given(st.lists(st.integers(0, len(ACTORS) - 1), max_size=120))
+@settings(max_examples=400, deadline=None)
+def test_no_interleaving_opens_two_clusters_or_lets_an_order_fall(turns: list[int]) -> None:
+    world = Datacenters()
+    actors = [make(world, run) for make, run in ACTORS]
+    for turn in turns:
+        owner, fenced = world.standing, set(world.fenced)
+        make, run = ACTORS[turn]
+        over = make is forward and owner.run == run and owner.verb == "roll_back"
+        if advance(world, actors[turn], steps=1):
+            actors[turn] = make(world, run)
+        if over:
+            assert (world.standing, world.fenced) == (owner, fenced), "a zombie changed something"
+
+
+@pytest.mark.parametrize("prefix", range(FORWARD + 1))
+def test_from_every_interrupted_prefix_a_run_is_either_rolled_back_or_finished(prefix: int) -> None:
+    world = Datacenters()
+    zombie = forward(world, "a")
+    advance(world, zombie, steps=prefix)
+    claimed = world.standing.run == "a"
+    advance(world, back(world, "a"))
+    undone = world.standing.verb == "roll_back"
+    if undone or not claimed:
+        assert (world.standing.phase, world.standing.active, world.fenced) == (Phase.STABLE, "east", {"west"})
+    if undone:
+        standing = world.standing
+        advance(world, zombie)
+        assert (world.standing, world.fenced) == (standing, {"west"}), "a zombie changed something"
+        advance(world, forward(world, "b"))
+    else:
+        advance(world, forward(world, "a"))
+    assert (world.standing.phase, world.standing.active, world.fenced) == (Phase.STABLE, "west", {"east"})
+
+
+@pytest.mark.parametrize("undone", range(8))
+@pytest.mark.parametrize("prefix", range(FORWARD + 1))
+def test_an_interrupted_roll_back_is_run_again_to_the_same_end(prefix: int, undone: int) -> None:
+    world = Datacenters()
+    advance(world, forward(world, "a"), steps=prefix)
+    advance(world, back(world, "a"), steps=undone)
+    advance(world, back(world, "a"))
+    if world.standing.verb == "roll_back":
+        assert (world.standing.active, world.fenced) == ("east", {"west"})
