@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lab import airflow_home
 from lab.airflow_readiness import Rest
+from lab.bootstrap import REQUIREMENTS, pins_digest
 from lab.errors import LabError
 from lab.layout import LOOPBACK, PROJECT
 from lab.premises import Premises
@@ -86,7 +87,7 @@ class Airflow:
             for outdated in (done, *folder.glob("airflow.db-*")):
                 outdated.unlink(missing_ok=True)
         was = json.loads(done.read_text()) if done.exists() else {}
-        now = {"pins": _sha256(PROJECT / "requirements.txt"), "connections": _sha256(connections)}
+        now = {"pins": pins_digest(REQUIREMENTS.read_text()), "connections": _sha256(connections)}
         if not names and was == now:
             return
         self._run_launcher(

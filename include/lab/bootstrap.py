@@ -71,10 +71,15 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
     return Path(chosen).expanduser().absolute() if chosen else Path.home() / ".cache" / "kafka-dr"
 
 
-def environment_folder(cache: Path, requirements: bytes) -> Path:
+def pins_digest(requirements: str) -> str:
+    """Stand for the pins of ``requirements.txt``; comments change nothing."""
+    lines = (line.partition("#")[0].strip() for line in requirements.splitlines())
+    return hashlib.sha256("\n".join(line for line in lines if line).encode()).hexdigest()[:16]
+
+
+def environment_folder(cache: Path, requirements: str) -> Path:
     """The folder of the environment for these pins and this Python."""
-    pins = hashlib.sha256(requirements).hexdigest()[:16]
-    return cache / f"venv-{sys.implementation.cache_tag}-{pins}"
+    return cache / f"venv-{sys.implementation.cache_tag}-{pins_digest(requirements)}"
 
 
 def ensure_environment(cache: Path, environ: Mapping[str, str]) -> Path:
@@ -82,7 +87,7 @@ def ensure_environment(cache: Path, environ: Mapping[str, str]) -> Path:
 
     :raises LabError: it cannot be made; nothing that could be taken for a whole one is left behind.
     """
-    folder = environment_folder(cache, REQUIREMENTS.read_bytes())
+    folder = environment_folder(cache, REQUIREMENTS.read_text())
     if (folder / STAMP).exists():
         return folder
     if importlib.util.find_spec("ensurepip") is None:

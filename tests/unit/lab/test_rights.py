@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from lab.clusters import EAST, WEST
+from lab.rights import (
+    APPLICATIONS,
+    OPERATOR,
+    PRINCIPALS,
+    PROBE,
+    REPLICATOR,
+    RIGHTS,
+    Allowed,
+    Operation,
+    Resource,
+    allowed_on,
+    as_markdown,
+)
+
+
+def _of(principal: str) -> set[Allowed]:
+    return {allowed for allowed in allowed_on(EAST) if allowed.principal == principal}
+
+
+def test_every_principal_has_rights_and_no_one_else_has() -> None:
+    assert {right.principal for right in RIGHTS} == set(PRINCIPALS)
+
+
+def test_every_right_says_why() -> None:
+    assert [right for right in RIGHTS if not right.reason] == []
+
+
+def test_over_everything_of_a_kind_one_may_at_most_look_except_that_the_operator_ends_transactions() -> None:
+    looking = {Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS}
+    more = {(a.principal, a.resource, a.operation) for a in allowed_on(EAST) if a.name == "*"} - {
+        (principal, resource, operation) for principal in PRINCIPALS for resource in Resource for operation in looking
+    }
+    assert more == {(OPERATOR, Resource.TRANSACTIONAL_ID, Operation.WRITE)}
+
+
+def test_only_the_operator_may_change_who_has_which_rights() -> None:
+    may = {a.principal for a in allowed_on(EAST) if a.resource is Resource.CLUSTER and a.operation is Operation.ALTER}
+    assert may == {OPERATOR}
+
+
+def test_only_applications_and_the_probe_and_the_flow_may_write_to_the_topics() -> None:
+    may = {
+        a.principal
+        for a in allowed_on(EAST)
+        if a.resource is Resource.TOPIC and a.name == "orders." and a.operation in (Operation.WRITE, Operation.ALL)
+    }
+    assert may == {*APPLICATIONS, PROBE, REPLICATOR}
+
+
+def test_nobody_may_delete_a_topic_of_the_group() -> None:
+    may = [
+        a
+        for a in allowed_on(EAST)
+        if a.name == "orders." and a.operation in (Operation.DELETE, Operation.ALL) and a.resource is Resource.TOPIC
+    ]
+    assert may == []
+
+
+def test_applications_have_the_same_rights_on_both_clusters() -> None:
+    for application in APPLICATIONS:
+        assert _of(application) == {a for a in allowed_on(WEST) if a.principal == application}
+
+
+def test_the_replicator_has_rights_on_the_worker_beside_the_cluster_and_on_the_syncs_of_the_other() -> None:
+    on_west = {(a.resource, a.name) for a in allowed_on(WEST) if a.principal == REPLICATOR}
+    assert (Resource.GROUP, "connect-west") in on_west
+    assert (Resource.TOPIC, "east.") in on_west
+    assert not [name for _, name in on_west if "{" in name or name.startswith("connect-east")]
+
+
+def test_the_table_shows_every_right_once() -> None:
+    rows = as_markdown().splitlines()[2:]
+    assert len(rows) == len(set(rows)) == len(RIGHTS)

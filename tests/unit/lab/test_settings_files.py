@@ -1,0 +1,162 @@
+"""What the lab writes for brokers, workers, clients and Airflow: no secret outside private files, each in its place."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from lab import airflow_home, brokers, clients, connect, credentials, rights
+from lab.clusters import CLUSTERS, EAST, WEST
+from lab.jvm import Jvm
+from lab.layout import Home, Settings
+from lab.premises import Premises
+
+
+@pytest.fixture
+def premises(tmp_path: Path) -> Premises:
+    home = Home(tmp_path)
+    names = tuple(cluster.name for cluster in CLUSTERS)
+    passwords = credentials.obtain(home, clusters=names, principals=rights.PRINCIPALS)
+    return Premises(home=home, settings=Settings(port_base=19000, brokers=2), credentials=passwords)
+
+
+def _values(text: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def _passwords(premises: Premises) -> list[str]:
+    return list(json.loads(premises.home.credentials.read_text()).values())
+
+
+def _jvm(tmp_path: Path) -> Jvm:
+    return Jvm(java_home=tmp_path / "java", jars=tmp_path / "jars")
+
+
+def test_passwords_are_made_once_and_differ_between_clusters_and_principals(premises: Premises) -> None:
+    again = credentials.obtain(premises.home, clusters=("east", "west"), principals=rights.PRINCIPALS)
+    assert again == premises.credentials
+    assert len(set(_passwords(premises))) == len(_passwords(premises))
+
+
+def test_passwords_are_not_shown_when_something_prints_them(premises: Premises) -> None:
+    shown = repr(premises)
+    assert [password for password in _passwords(premises) if password in shown] == []
+
+
+def test_every_file_with_a_secret_is_readable_by_its_owner_alone(premises: Premises, tmp_path: Path) -> None:
+    clients.write_files(premises)
+    airflow_home.write(premises)
+    (tmp_path / "kafka" / "east-broker-1").mkdir(parents=True)
+    (tmp_path / "kafka" / "east-broker-1" / "formatted").touch()
+    brokers.prepare(premises, EAST, EAST.nodes(premises.settings)[0], jvm=_jvm(tmp_path))
+    connect.prepare(premises, EAST, jvm=_jvm(tmp_path))
+
+    open_to_others = [
+        path
+        for path in tmp_path.rglob("*")
+        if path.is_file()
+        and any(password in path.read_text() for password in _passwords(premises))
+        and stat.S_IMODE(path.stat().st_mode) != 0o600
+    ]
+
+    assert open_to_others == []
+
+
+def test_no_command_line_holds_a_secret(premises: Premises, tmp_path: Path) -> None:
+    (tmp_path / "kafka" / "west-broker-2").mkdir(parents=True)
+    (tmp_path / "kafka" / "west-broker-2" / "formatted").touch()
+    commands = (
+        brokers.prepare(premises, WEST, WEST.nodes(premises.settings)[1], jvm=_jvm(tmp_path)),
+        connect.prepare(premises, WEST, jvm=_jvm(tmp_path)),
+    )
+    words = " ".join(word for command in commands for word in (*command.argv, *command.environ.values()))
+    assert [password for password in _passwords(premises) if password in words] == []
+
+
+def test_the_second_of_two_brokers_serves_and_does_not_vote(premises: Premises, tmp_path: Path) -> None:
+    first, second = (
+        _values(brokers.server_properties(premises, EAST, node, data=tmp_path))
+        for node in EAST.nodes(premises.settings)
+    )
+    assert (first["process.roles"], second["process.roles"]) == ("broker,controller", "broker")
+    assert first["controller.quorum.voters"] == second["controller.quorum.voters"] == "1@127.0.0.1:19012"
+    assert "CONTROLLER://" not in second["listeners"]
+
+
+def test_brokers_listen_on_the_loopback_only_and_let_nobody_in_without_rights(
+    premises: Premises, tmp_path: Path
+) -> None:
+    node = EAST.nodes(premises.settings)[0]
+    values = _values(brokers.server_properties(premises, EAST, node, data=tmp_path))
+    assert all("://127.0.0.1:" in listener for listener in values["listeners"].split(","))
+    assert values["super.users"] == "User:broker;User:admin"
+    assert values["allow.everyone.if.no.acl.found"] == "false"
+    assert values["auto.create.topics.enable"] == "false"
+    assert "PLAINTEXT" not in values["listener.security.protocol.map"].replace("SASL_PLAINTEXT", "")
+
+
+def test_a_worker_knows_its_secrets_by_reference_only(premises: Premises) -> None:
+    text = connect.worker_properties(premises, WEST)
+    values = _values(text)
+    assert [password for password in _passwords(premises) if password in text] == []
+    secrets = premises.home.connect("west") / "secrets.properties"
+    for prefix in ("", "admin.", "producer.", "consumer."):
+        assert values[f"{prefix}sasl.jaas.config"] == f"${{file:{secrets}:west.sasl.jaas.config}}"
+    assert values["config.providers.file.param.allowed.paths"] == str(premises.home.connect("west"))
+
+
+def test_a_worker_copies_bytes_exactly_once_and_is_backed_by_its_own_cluster(premises: Premises) -> None:
+    values = _values(connect.worker_properties(premises, WEST))
+    converters = {values[f"{part}.converter"] for part in ("key", "value", "header")}
+    assert converters == {"org.apache.kafka.connect.converters.ByteArrayConverter"}
+    assert values["exactly.once.source.support"] == "enabled"
+    assert values["bootstrap.servers"] == WEST.bootstrap(premises.settings)
+    assert values["group.id"] == "connect-west"
+
+
+def test_connectors_find_the_replicators_login_on_both_clusters(premises: Premises) -> None:
+    secrets = _values(connect.secret_properties(premises.credentials))
+    assert sorted(secrets) == ["east.sasl.jaas.config", "west.sasl.jaas.config"]
+    assert 'username="replicator"' in secrets["east.sasl.jaas.config"]
+
+
+def test_every_principal_has_client_files_for_both_kinds_of_clients(premises: Premises) -> None:
+    clients.write_files(premises)
+    for cluster in CLUSTERS:
+        for principal in ("admin", *rights.PRINCIPALS):
+            path = premises.home.client(cluster.name, principal)
+            assert _values(path.read_text()) == clients.librdkafka(premises, cluster, principal)
+            assert f'username="{principal}"' in path.with_suffix(".java.properties").read_text()
+
+
+def test_airflow_has_a_connection_for_each_cluster_and_role_and_for_each_worker(premises: Premises) -> None:
+    made = airflow_home.connections(premises)
+    roles = ("operator", "probe", "audit", "replicator")
+    kafka = {f"kafka_{cluster}_{role}" for cluster in ("east", "west") for role in roles}
+    assert set(made) == kafka | {"connect_east", "connect_west"}
+    assert json.loads(made["kafka_west_operator"]["extra"])["sasl.username"] == "dr-operator"
+    assert made["connect_west"]["port"] == 19180
+
+
+def test_no_connection_of_airflow_uses_the_super_user(premises: Premises) -> None:
+    users = {
+        json.loads(connection["extra"])["sasl.username"]
+        for connection in airflow_home.connections(premises).values()
+        if connection["conn_type"] == "kafka"
+    }
+    assert users == {"dr-operator", "probe", "audit", "replicator"}
+
+
+def test_airflow_reads_its_settings_as_they_are_meant(premises: Premises) -> None:
+    airflow_home.write(premises)
+    config = configparser.ConfigParser()
+    config.read(premises.home.airflow / "airflow.cfg")
+    assert config["core"]["simple_auth_manager_users"] == "admin:admin,alice:op,bob:op,carol:op"
+    assert config["core"]["execution_api_server_url"] == "http://127.0.0.1:19200/execution/"
+    assert config["api"]["host"] == "127.0.0.1"
+    assert len(config["api_auth"]["jwt_secret"]) >= 64
+    assert json.loads(airflow_home.passwords_file(premises.home).read_text())["alice"]
