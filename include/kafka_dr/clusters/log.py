@@ -43,20 +43,12 @@ class Log:
         open_ends = {partition: wanted.end for partition, wanted in ranges.items() if len(wanted)}
         if not open_ends:
             return
-        # Behind the last data record a broker holds a fetch back, half a second unless told otherwise.
-        consumer = self._session.consumer(
-            {
-                "isolation.level": isolation,
-                "enable.partition.eof": True,
-                "fetch.wait.max.ms": 20,
-            }
-        )
-        try:
+        with self._session.reader(isolation) as consumer:
             with translated(self._session.label, "start reading"):
                 consumer.assign([ClientPartition(p.topic, p.partition, ranges[p].start) for p in open_ends])
             yield from self._until_ends(consumer, open_ends, stall_seconds)
-        finally:
-            consumer.close()
+            # A paused partition would stay so in the next assignment.
+            consumer.resume([ClientPartition(p.topic, p.partition) for p in ranges if len(ranges[p])])
 
     def _until_ends(
         self, consumer: Consumer, open_ends: dict[TopicPartition, int], stall_seconds: float

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from threading import Lock
 from typing import TypeVar
 
@@ -37,6 +38,7 @@ class ClusterSession:
         self.request_seconds = request_seconds
         self._admin: AdminClient | None = None
         self._transactions: KafkaAdminClient | None = None
+        self._idle_readers: dict[str, list[Consumer]] = {}
         self._lock = Lock()
 
     @property
@@ -68,6 +70,38 @@ class ClusterSession:
         fixed: dict[str, object] = {"group.id": "dr-reader", "enable.auto.commit": False, "auto.offset.reset": "error"}
         return Consumer(self._config(fixed | dict(extra)))
 
+    @contextmanager
+    def reader(self, isolation: str) -> Iterator[Consumer]:
+        """Lend a consumer. It is kept for the next one who asks: connecting costs more than most reads do.
+
+        One whose use ended in an error is closed instead.
+        """
+        with self._lock:
+            idle = self._idle_readers.setdefault(isolation, [])
+            lent = idle.pop() if idle else None
+        consumer = lent or self.consumer(
+            {
+                "isolation.level": isolation,
+                "enable.partition.eof": True,
+                # Behind the last data record a broker holds a fetch back, half a second unless told otherwise.
+                "fetch.wait.max.ms": 20,
+                # Most ranges are short: what is fetched beyond their ends is thrown away.
+                "queued.min.messages": 10_000,
+                "fetch.queue.backoff.ms": 5,
+                "fetch.message.max.bytes": 256 * 1024,
+            }
+        )
+        kept = False
+        try:
+            yield consumer
+            consumer.unassign()
+            kept = True
+        finally:
+            if kept:
+                idle.append(consumer)
+            else:
+                consumer.close()
+
     def results(self, futures: Mapping[K, Future[V]], doing: str) -> dict[K, V]:
         """Wait for every future, within the deadline of one request.
 
@@ -85,6 +119,9 @@ class ClusterSession:
         if self._transactions is not None:
             self._transactions.close()
         self._admin = self._transactions = None
+        for idle in self._idle_readers.values():
+            while idle:
+                idle.pop().close()
 
     def _config(self, extra: Mapping[str, object] | None = None) -> dict[str, object]:
         # log_level 0: librdkafka would write to stderr what is raised as a sentence anyway.

@@ -21,6 +21,8 @@ from kafka_dr.offsets.translation import Translation
 
 #: Stretches of one partition that lie closer together than this are read as one.
 _GAP = 500
+#: Consumers that read beside each other on each side; each has to connect first.
+_READERS = 2
 Ranges = Mapping[TopicPartition, Collection[OffsetRange]]
 Entries = dict[TopicPartition, list[Entry]]
 #: Reads stretches of both sides: source, target.
@@ -159,7 +161,7 @@ def _read(cluster: KafkaCluster, ranges: Ranges) -> Entries:
             layers[number][partition] = wanted
     entries: Entries = {}
     if layers:
-        with ThreadPoolExecutor(len(layers)) as pool:
+        with ThreadPoolExecutor(_READERS) as pool:
             for layer in pool.map(lambda layer: _read_layer(cluster, layer), layers):
                 for partition, read in layer.items():
                     entries.setdefault(partition, []).extend(read)
