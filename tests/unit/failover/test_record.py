@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kafka_dr.failover.record import Check, Outcome, StepFailed, StepOutcome, StepRecord, worst
+from kafka_dr.failover.request import PLANNED_FAILOVER, StepName, definition
+from kafka_dr.fencing.proof import Finding
+
+AT = datetime(2026, 3, 14, tzinfo=UTC)
+RECORD = StepRecord(
+    group="orders", run="run-1", step="claim", number=3, outcome="done", started_at=AT,
+    finished_at=AT + timedelta(seconds=2), seconds=2.0, detail="Taken.", intent=("take the group",),
+    checks=(Check.that("approver", True, "alice is an approver", who="alice"),),
+    proofs=(Check.of("reads_back", Finding("ok", "epoch 2 reads back", {"epoch": 2})),),
+    facts={"epoch": 2}, evidence="runs/orders/run-1/03-claim.1.json",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        ([], "ok"), (["ok"], "ok"), (["ok", "unknown"], "unknown"), (["unknown", "failed"], "failed"),
+        (["failed", "ok"], "failed"),
+    ],
+)  # fmt: skip
+def test_unknown_is_worse_than_ok_and_failed_is_worst(outcomes: list[Outcome], expected: Outcome) -> None:
+    assert worst(Check("c", outcome, "") for outcome in outcomes) == expected
+
+
+def test_a_check_of_a_fact_is_ok_or_failed() -> None:
+    assert Check.that("c", True, "d", n=1) == Check("c", "ok", "d", {"n": 1})
+    assert Check.that("c", False, "d").outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "good"),
+    [
+        ("done", True), ("passed", True), ("would_do", True), ("refused", False), ("failed", False), ("unknown", False),
+    ],
+)  # fmt: skip
+def test_a_run_goes_on_only_after_what_is_known_to_be_good(outcome: StepOutcome, good: bool) -> None:
+    assert replace(RECORD, outcome=outcome).good is good
+
+
+def test_the_payload_holds_everything_but_where_it_is_kept() -> None:
+    payload = RECORD.payload()
+    assert payload["checks"] == [
+        {"name": "approver", "outcome": "ok", "detail": "alice is an approver", "facts": {"who": "alice"}}
+    ]
+    assert payload["proofs"][0]["facts"] == {"epoch": 2}
+    assert set(payload) == {
+        "schema_version", "group", "run", "step", "outcome", "started_at", "finished_at", "seconds", "detail",
+        "intent", "checks", "proofs", "facts",
+    }  # fmt: skip
+    assert json.dumps(payload, default=str)
+
+
+def test_the_summary_names_every_check_and_proof_and_the_evidence() -> None:
+    assert RECORD.summary().splitlines() == [
+        "claim: done in 2.00 s. Taken.",
+        "  check approver: ok. alice is an approver",
+        "  proof reads_back: ok. epoch 2 reads back",
+        "  evidence: runs/orders/run-1/03-claim.1.json",
+    ]
+
+
+def test_the_summary_of_a_dry_run_says_what_acting_would_mean() -> None:
+    assert "  would: take the group" in replace(RECORD, outcome="would_do").summary().splitlines()
+
+
+def test_the_error_of_a_failed_step_is_its_sentence() -> None:
+    failed = StepFailed(replace(RECORD, outcome="refused", detail="The group belongs to run-2."))
+    assert str(failed) == "claim refused: The group belongs to run-2."
+    assert failed.record.outcome == "refused"
+
+
+def test_the_plan_numbers_its_steps_in_order_and_rolls_back_until_the_target_opens() -> None:
+    assert [step.number for step in PLANNED_FAILOVER] == list(range(1, 13))
+    assert [step.name for step in PLANNED_FAILOVER] == list(StepName)
+    assert [step.number for step in PLANNED_FAILOVER if step.rolls_back] == [3, 4, 5, 6, 7, 8]
+    assert definition(StepName.OPEN_TARGET).number == 8

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
+
+APP, OTHER = "User:app", "User:other"
+READ, WRITE, DESCRIBE, ALL = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.ALL
+
+
+def acl(name: str, *, permission: str = "ALLOW", principal: str = APP, operation: AclOperation = WRITE, host: str = "*",
+        resource: ResourceType = ResourceType.TOPIC) -> Acl:  # fmt: skip
+    """Return an ACL; a name that ends in ``.*`` is a prefix, ``*`` alone is the wildcard."""
+    prefixed = name.endswith(".*")
+    pattern = PatternType.PREFIXED if prefixed else PatternType.LITERAL
+    return Acl(
+        resource, name[:-1] if prefixed else name, pattern, principal, operation, AclPermission(permission), host
+    )
+
+
+def deny(name: str, **fields: object) -> Acl:
+    return acl(name, permission="DENY", **fields)  # type: ignore[arg-type]
+
+
+def may_write(*acls: Acl, principal: str = APP, host: str = "*", topic: str = "orders.payments") -> bool:
+    return Authorizer(frozenset(acls)).allows(principal, WRITE, ResourceType.TOPIC, topic, host=host)
+
+
+@pytest.mark.parametrize("name", ["orders.payments", "orders.*", "*"])
+def test_literal_prefixed_and_wildcard_names_reach_a_topic(name: str) -> None:
+    assert may_write(acl(name))
+
+
+@pytest.mark.parametrize("name", ["orders", "orders.payments2", "billing.*", "orders.payments.*"])
+def test_other_names_do_not_reach_it(name: str) -> None:
+    assert not may_write(acl(name))
+
+
+def test_a_prefix_that_is_a_star_reaches_only_names_that_begin_so() -> None:
+    star = Acl(ResourceType.TOPIC, "*", PatternType.PREFIXED, APP, WRITE, AclPermission.ALLOW)
+    assert not may_write(star)
+    assert may_write(star, topic="*odd")
+
+
+def test_an_acl_of_another_kind_of_resource_does_not_reach_a_topic() -> None:
+    assert not may_write(acl("orders.payments", resource=ResourceType.GROUP))
+
+
+def test_what_everyone_may_this_principal_may() -> None:
+    assert may_write(acl("orders.*", principal=EVERYONE))
+    assert not may_write(acl("orders.*", principal=OTHER))
+
+
+@pytest.mark.parametrize("name", ["orders.payments", "orders.*", "*"])
+@pytest.mark.parametrize("principal", [APP, EVERYONE])
+@pytest.mark.parametrize("operation", [WRITE, ALL])
+def test_a_deny_wins_over_every_allow(name: str, principal: str, operation: AclOperation) -> None:
+    allowed = (acl("orders.payments"), acl("*", principal=EVERYONE, operation=ALL))
+    assert not may_write(*allowed, deny(name, principal=principal, operation=operation))
+
+
+def test_a_deny_to_another_principal_or_of_another_operation_changes_nothing() -> None:
+    assert may_write(acl("orders.*"), deny("orders.*", principal=OTHER), deny("orders.*", operation=READ))
+
+
+def test_write_allows_describe_but_denying_write_does_not_deny_it() -> None:
+    authorizer = Authorizer(frozenset({acl("orders.*"), acl("orders.*", operation=READ), deny("orders.*")}))
+    assert authorizer.allows(APP, DESCRIBE, ResourceType.TOPIC, "orders.x")
+    assert not authorizer.allows(APP, WRITE, ResourceType.TOPIC, "orders.x")
+
+
+def test_a_deny_for_one_address_stops_a_principal_only_there() -> None:
+    acls = (acl("orders.*"), deny("orders.*", host="10.0.0.1"))
+    assert not may_write(*acls, host="10.0.0.1")
+    assert may_write(*acls, host="10.0.0.2")
+    assert may_write(*acls), "it may still come from elsewhere"
+
+
+def test_a_principal_allowed_from_one_address_only_is_a_writer_unless_denied_just_there() -> None:
+    allowed = acl("orders.*", host="10.0.0.1")
+    assert may_write(allowed)
+    assert not may_write(allowed, host="10.0.0.2")
+    assert not may_write(allowed, deny("orders.*", host="10.0.0.1"))
+
+
+def test_a_super_user_passes_every_deny() -> None:
+    authorizer = Authorizer(
+        frozenset({deny("orders.*", principal="User:admin")}), super_users=frozenset({"User:admin"})
+    )
+    assert authorizer.allows("User:admin", WRITE, ResourceType.TOPIC, "orders.x")
+    assert authorizer.writers(["orders.x"]) == {"User:admin"}
+
+
+def test_without_any_acl_nothing_is_allowed_unless_the_broker_says_otherwise() -> None:
+    assert not Authorizer(frozenset()).allows(APP, WRITE, ResourceType.TOPIC, "orders.x")
+    assert Authorizer(frozenset(), allow_if_no_acl=True).allows(APP, WRITE, ResourceType.TOPIC, "orders.x")
+
+
+def test_one_acl_about_the_topic_closes_what_the_broker_leaves_open_without() -> None:
+    about = Authorizer(frozenset({acl("orders.*", principal=OTHER)}), allow_if_no_acl=True)
+    assert not about.allows(APP, WRITE, ResourceType.TOPIC, "orders.x")
+    assert about.allows(APP, WRITE, ResourceType.TOPIC, "billing.x")
+
+
+def test_writers_are_all_who_may_write_to_at_least_one_topic() -> None:
+    acls = frozenset({
+        acl("orders.a"), acl("orders.*", principal="User:prefix"), acl("*", principal="User:wild", operation=ALL),
+        acl("orders.a", principal="User:reader", operation=READ), acl("orders.a", principal="User:denied"),
+        deny("*", principal="User:denied"), acl("billing.*", principal="User:elsewhere"),
+    })  # fmt: skip
+    assert Authorizer(acls).writers(["orders.a", "orders.b"]) == {APP, "User:prefix", "User:wild"}
+    assert Authorizer(acls).writers([]) == set()
+
+
+def test_everyone_is_a_writer_where_everyone_is_allowed_or_nothing_is_said() -> None:
+    assert EVERYONE in Authorizer(frozenset({acl("orders.*", principal=EVERYONE)})).writers(["orders.a"])
+    silent = Authorizer(frozenset({acl("orders.a")}), allow_if_no_acl=True)
+    assert silent.writers(["orders.a"]) == {APP}
+    assert EVERYONE in silent.writers(["orders.a", "orders.b"])

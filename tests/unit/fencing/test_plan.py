@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_dr.clusters import AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.fencing import plan
+from kafka_dr.fencing.authorizer import EVERYONE
+from kafka_dr.topology import ProtectionGroup, load
+
+TOPOLOGY = Path(__file__).resolve().parents[3] / "include" / "topology.yaml"
+ENVIRON = {**os.environ, "KAFKA_DR_LAB_HOME": "/srv/lab", "KAFKA_DR_LAB_EAST": "e:1", "KAFKA_DR_LAB_WEST": "w:1"}
+LAB = load(TOPOLOGY, ENVIRON).protection_groups["orders"]
+GROUPS = {
+    "as the lab's": {},
+    "all literal": {
+        "topics": ("orders.a", "orders.b"), "topic_prefixes": (), "consumer_groups": ("g",),
+        "consumer_group_prefixes": (), "transactional_ids": ("t",), "transactional_id_prefixes": (),
+    },
+    "topics alone": {"consumer_group_prefixes": (), "transactional_id_prefixes": ()},
+}  # fmt: skip
+
+
+@pytest.fixture(params=GROUPS)
+def group(request: pytest.FixtureRequest) -> ProtectionGroup:
+    changes: dict[str, Any] = GROUPS[request.param]
+    return LAB.model_copy(update=changes)
+
+
+def test_no_fence_touches_everyone_the_operator_or_a_super_user(group: ProtectionGroup) -> None:
+    denied = {acl.principal for acl in plan.standby(group) | plan.flow_fence(group)}
+    assert denied.isdisjoint({EVERYONE, group.operator_principal, *group.super_users})
+
+
+def test_only_the_flow_fence_touches_the_replicator_and_nobody_else(group: ProtectionGroup) -> None:
+    assert {acl.principal for acl in plan.standby(group)} == {*group.principals, group.probe_principal}
+    assert {acl.principal for acl in plan.flow_fence(group)} == {group.replicator_principal}
+
+
+def test_every_fence_is_made_of_denies_from_any_address(group: ProtectionGroup) -> None:
+    acls = plan.standby(group) | plan.flow_fence(group)
+    assert {acl.permission for acl in acls} == {AclPermission.DENY}
+    assert {acl.host for acl in acls} == {"*"}
+
+
+def test_a_standby_refuses_applications_writes_transactions_and_reads_by_every_name_of_the_group() -> None:
+    found = {(a.principal, a.operation, a.resource, a.name, a.pattern) for a in plan.standby(LAB)}
+    topic, ids, groups = ResourceType.TOPIC, ResourceType.TRANSACTIONAL_ID, ResourceType.GROUP
+    write, read, prefix = AclOperation.WRITE, AclOperation.READ, PatternType.PREFIXED
+    applications = {
+        (app, *rest)
+        for app in ("User:orders-app", "User:billing-app")
+        for rest in [
+            (write, topic, "orders.", prefix), (read, topic, "orders.", prefix), (write, ids, "billing-", prefix),
+            (read, groups, "orders-", prefix), (read, groups, "billing-", prefix),
+        ]
+    }  # fmt: skip
+    probe = {
+        ("User:probe", write, topic, "orders.", prefix),
+        ("User:probe", read, groups, "orders-", prefix),
+        ("User:probe", read, groups, "billing-", prefix),
+    }
+    assert found == applications | probe
+
+
+def test_the_canary_topic_is_fenced_also_where_no_declared_name_covers_it(group: ProtectionGroup) -> None:
+    for fence in (plan.write_fence, plan.probe_fence, plan.flow_fence):
+        names = [(acl.name, acl.pattern) for acl in fence(group)]
+        assert any(
+            group.canary_topic == name or (pattern is PatternType.PREFIXED and group.canary_topic.startswith(name))
+            for name, pattern in names
+        )
+
+
+def test_the_probe_keeps_reading_canaries_and_describing_behind_the_fence(group: ProtectionGroup) -> None:
+    probes = plan.probe_fence(group) | plan.probe_freeze(group)
+    assert {(acl.operation, acl.resource) for acl in probes} <= {
+        (AclOperation.WRITE, ResourceType.TOPIC), (AclOperation.READ, ResourceType.GROUP),
+    }  # fmt: skip
+
+
+def test_the_parts_of_a_standby_do_not_overlap_so_that_stages_can_follow_each_other(group: ProtectionGroup) -> None:
+    parts = [
+        plan.write_fence(group), plan.transaction_fence(group), plan.group_freeze(group),
+        plan.probe_fence(group), plan.probe_freeze(group),
+    ]  # fmt: skip
+    assert sum(map(len, parts)) == len(plan.standby(group)) == len(frozenset().union(*parts))
