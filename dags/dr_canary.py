@@ -20,4 +20,6 @@ with DAG(
     tags=["kafka-dr", "watches"],
 ) as dag:
     groups = DeclaredGroupsOperator()
-    CanaryOperator.partial(task_id="canary").expand(protection_group=groups.output)
+    CanaryOperator.partial(task_id="canary", map_index_template="{{ task.protection_group }}").expand(
+        protection_group=groups.output
+    )

@@ -20,4 +20,6 @@ with DAG(
     tags=["kafka-dr", "watches"],
 ) as dag:
     groups = DeclaredGroupsOperator()
-    FlowsOperator.partial(task_id="flows").expand(protection_group=groups.output)
+    FlowsOperator.partial(task_id="flows", map_index_template="{{ task.protection_group }}").expand(
+        protection_group=groups.output
+    )

@@ -27,7 +27,7 @@ class WatchOperator(BaseOperator):
 
     def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
         defaults = {"retries": 0, "execution_timeout": timedelta(minutes=4)}
-        super().__init__(**{**defaults, "map_index_template": "{{ task.protection_group }}", **kwargs})
+        super().__init__(**{**defaults, **kwargs})
         self.protection_group = protection_group
 
     @abstractmethod
@@ -41,7 +41,7 @@ class WatchOperator(BaseOperator):
         with plain_errors(), open_world() as world:
             watched = self.look(world)
         for sentence in watched.sentences:
-            self.log.info("%s: %s", watched.group, sentence)
+            self.log.info("%s", sentence)
         if watched.outcome == "left_alone":
             raise AirflowSkipException(watched.summary)
         if watched.outcome != "ok":
