@@ -104,12 +104,12 @@ class Protection:
         evidence = declared.evidence.model_copy(update={"root": str(self.folder / "evidence")})
         return declared.model_copy(update={"protection_groups": {self.name: group}, "evidence": evidence})
 
-    def world(self) -> World:
+    def world(self, kind: type[World] = World) -> World:
         """Build the world as Airflow would, from the lab's files instead of connections."""
         topology = self.topology
         root = self.folder / "evidence"
         root.mkdir(parents=True, exist_ok=True)
-        return World(
+        return kind(
             topology,
             settings_of=self._settings_of,
             connect_of=lambda connection: ConnectEndpoint(

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from unittest import mock
 
 from kafka_dr.clusters import Acl, TopicPartition
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import RunRequest, StepFailed, StepName, StepRecord, World, roll_back, run_step
 from kafka_dr.failover.record import worst
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.runner import STEPS
 from kafka_dr.register import Phase
+from kafka_dr.replication import Flow
 from support import onlooker
 from support.protection import STEPS_AFTER_APPROVAL, Protection
 
@@ -119,6 +121,20 @@ class Switching:
             lengths = {str(p): (len(found), len(there.get(p, ()))) for p, found in here.items()}
             assert time.monotonic() < deadline, f"east and west differ after {seconds} s: {lengths}"
             time.sleep(0.2)
+
+    def wait_answering(self, seconds: float = 60) -> None:
+        """Wait until both clusters and what stands beside them work again after one of them hung."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                for cluster in ("east", "west"):
+                    self.protection.state(cluster)
+                    with self.protection.world() as world:
+                        world.replicator(Flow(self.name, other(cluster), cluster)).status()
+                return
+            except KafkaDrError:
+                assert time.monotonic() < deadline, f"no answer within {seconds} s"
+                time.sleep(0.5)
 
     def is_at_rest(self) -> bool:
         """Whether both registers hold the same stable record."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from kafka_dr.clusters import KafkaCluster, Topic
+from kafka_dr.clusters import AclOperation, KafkaCluster, ResourceType, Topic
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import content
 from kafka_dr.failover.record import Check, worst
@@ -14,7 +14,7 @@ from kafka_dr.failover.steps.cut_over_groups import no_live_members
 from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
-from kafka_dr.replication import flow_moves
+from kafka_dr.replication import data_ends, flow_moves
 
 #: Configuration that decides whether a copy can be the original; the first three by value, the last by presence.
 _MUST_MATCH = ("cleanup.policy", "max.message.bytes", "message.timestamp.type")
@@ -141,8 +141,15 @@ def _target_can_be_opened(run: Run) -> Check:
     topics = _owned(run, run.target)
     opened = Authorizer(run.operator(run.target).acls.list() - plan.standby(run.group))
     source = Authorizer(run.operator(run.source).acls.list())
-    lost = sorted((source.writers(topics) & set(run.group.principals)) - opened.writers(topics))
-    detail = f"{', '.join(lost)} may write on {run.source} and could not on {run.target}: add the ALLOWs there"
+    lost = [
+        f"{principal} ({topic})"
+        for topic in sorted(topics)
+        for principal in run.group.principals
+        if source.allows(principal, AclOperation.WRITE, ResourceType.TOPIC, topic)
+        and not opened.allows(principal, AclOperation.WRITE, ResourceType.TOPIC, topic)
+    ]
+    shown = ", ".join(lost[:5])
+    detail = f"{shown} may write on {run.source} and could not on {run.target}: make its ACLs there the same"
     return Check.that("target_can_be_opened", not lost, detail if lost else "every writer could write there")
 
 
@@ -154,7 +161,8 @@ def _flow_moves(run: Run) -> Check:
         detail = f"{run.flow.connector} is {status.state} {status.detail}".rstrip()
         return Check.that("flow_moves", False, f"{detail}: run dr_flows, or look at the connector")
     before = replicator.positions()
-    ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
+    source = run.world.cluster(run.source, "audit")
+    ends = data_ends(source, before, source.topics.last_stable_offsets(run.partitions(run.source)))
     run.clock.sleep(_MOVING_SECONDS)
     verdict = flow_moves(before, replicator.positions(), ends)
     outcome = {"moves": "ok", "idle": "ok", "stuck": "failed"}.get(verdict.verdict, "unknown")

@@ -131,6 +131,11 @@ def predicted_classes(run: Run) -> dict[str, Kind]:
         for group, offsets in committed.items()
     }
     classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(committed.items()) if offsets}
+    # Asked after the positions: a group that just read on is not taken for one that lies past the end.
+    ends = run.operator(run.source).topics.high_watermarks({p for offsets in committed.values() for p in offsets})
+    for group, offsets in committed.items():
+        if any(offset > ends[p] for p, offset in offsets.items()):
+            classes[group] = "unknown"
     for found in translate_groups(offset_map(run), behind):
         classes[found.group] = max(classes[found.group], found.kind, key=_BADNESS.index)
     return classes

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.kafka
 
 _POINT_OF_NO_RETURN = STEPS_AFTER_APPROVAL.index(StepName.OPEN_TARGET)
 _REVERSIBLE = STEPS_AFTER_APPROVAL[:_POINT_OF_NO_RETURN]
-_IRREVERSIBLE = STEPS_AFTER_APPROVAL[_POINT_OF_NO_RETURN:-2]
 
 
 @pytest.mark.parametrize("step", _REVERSIBLE)
@@ -50,6 +49,7 @@ def test_a_run_that_died_before_the_hand_over_is_rolled_back_or_abandoned_and_le
     _forget(group, source)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", STEPS_AFTER_APPROVAL[:-1])
 def test_a_run_that_died_anywhere_is_finished_by_a_process_that_knows_nothing_of_it(
     group: Switching, step: StepName
@@ -61,21 +61,6 @@ def test_a_run_that_died_anywhere_is_finished_by_a_process_that_knows_nothing_of
 
     group.assert_at_rest(target)
     assert group.protection.refuses_writes(source)
-
-
-@pytest.mark.parametrize("step", _IRREVERSIBLE)
-def test_behind_the_point_of_no_return_nothing_is_abandoned(group: Switching, step: StepName) -> None:
-    target = group.standby
-    request = group.interrupted_after_act(step)
-    before = onlooker.look(group.protection)
-
-    with pytest.raises(StepFailed, match="point of no return is passed and the run goes forward") as refused:
-        _resume(group, "abandon")
-
-    assert refused.value.record.outcome == "refused"
-    assert onlooker.look(group.protection) == before
-    _resume(group, "finish", run=request.run)
-    group.assert_at_rest(target)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +105,8 @@ def test_a_run_that_died_between_two_changes_of_one_step_comes_to_its_end(group:
     with dying(death.at, death.method, when=death.when, nth=death.nth):
         request = group.killed(death.step)
 
+    if death.step in STEPS_AFTER_APPROVAL[_POINT_OF_NO_RETURN:] and death is not _DEATHS[-1]:
+        _cannot_be_abandoned(group)
     _resume(group, death.decision, run=request.run)
 
     if death.decision == "abandon":
@@ -133,6 +120,14 @@ def test_a_run_that_died_between_two_changes_of_one_step_comes_to_its_end(group:
 def _resume(group: Switching, decision: str, *, run: str | None = None) -> None:
     with group.protection.world() as world:
         resume(ResumeRequest(group.name, decision, run=run, reason="a test"), world)  # type: ignore[arg-type]
+
+
+def _cannot_be_abandoned(group: Switching) -> None:
+    before = onlooker.look(group.protection)
+    with pytest.raises(StepFailed, match="point of no return is passed and the run goes forward") as refused:
+        _resume(group, "abandon")
+    assert refused.value.record.outcome == "refused"
+    assert onlooker.look(group.protection) == before
 
 
 def _deny_of_somebody_else(group: Switching, cluster: str) -> Acl:

@@ -1,0 +1,173 @@
+"""An approval is acted upon only while it is an approver's, fresh, and about what is true now; else nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.errors import Refused
+from kafka_dr.failover import (
+    Answer,
+    RunRequest,
+    StepFailed,
+    StepName,
+    StepRecord,
+    ask_approval,
+    record_answer,
+    roll_back,
+    run_step,
+)
+from support import onlooker
+from support.switching import Switching, failed
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture(scope="module")
+def asked() -> dict[str, tuple[RunRequest, Answer]]:
+    """Hold the one question that the tests of this file give their answers to, by group."""
+    return {}
+
+
+@pytest.fixture
+def good(group: Switching, asked: dict[str, tuple[RunRequest, Answer]]) -> tuple[RunRequest, Answer]:
+    """Return a run whose approval was asked, and the answer that would let it go on."""
+    if group.name not in asked:
+        request = group.request()
+        with group.protection.world() as world:
+            run_step(StepName.PREFLIGHT, request, world)
+            question = ask_approval(request, world)
+        asked[group.name] = (request, Answer(True, "alice", datetime.now(UTC), question.digest))
+    return asked[group.name]
+
+
+def test_an_approval_is_not_asked_before_a_good_preflight(group: Switching) -> None:
+    request = group.request()
+    nothing = "has no good preflight in the evidence: there is nothing to approve"
+    with group.protection.world() as world, pytest.raises(Refused, match=nothing):
+        ask_approval(request, world)
+
+
+def test_the_question_names_what_is_approved(group: Switching, good: tuple[RunRequest, Answer]) -> None:
+    request, answer = good
+    with group.protection.world() as world:
+        question = ask_approval(request, world)
+
+    assert question.subject == f"Move {group.name} from {group.active} to {group.standby}?"
+    assert question.digest == answer.digest
+    assert question.digest in question.body
+    assert question.approvers == group.protection.group.approvers
+    for said in ("content_verified", f"{group.name}-slow", "Reason given: a test"):
+        assert said in question.body
+
+
+def test_nothing_is_claimed_while_nobody_has_answered(group: Switching, good: tuple[RunRequest, Answer]) -> None:
+    record = _claim_refused(group, good[0], None)
+
+    assert "nobody approved it" in record.detail
+
+
+def test_a_rejection_ends_the_run_and_changes_nothing(group: Switching, good: tuple[RunRequest, Answer]) -> None:
+    record = _claim_refused(group, good[0], replace(good[1], approved=False))
+
+    assert "it was rejected" in record.detail
+
+
+def test_an_answer_that_is_too_old_is_not_acted_upon(group: Switching, good: tuple[RunRequest, Answer]) -> None:
+    old = replace(good[1], responded_at=datetime.now(UTC) - timedelta(seconds=901))
+    record = _claim_refused(group, good[0], old)
+
+    assert "the approval is 901 s old, 900 s are allowed: trigger a new run" in record.detail
+
+
+def test_an_answer_about_something_else_is_not_acted_upon(group: Switching, good: tuple[RunRequest, Answer]) -> None:
+    record = _claim_refused(group, good[0], replace(good[1], digest="0" * 64))
+
+    assert "the answer carries the digest of something else" in record.detail
+
+
+def test_somebody_who_is_no_approver_approves_nothing(group: Switching, good: tuple[RunRequest, Answer]) -> None:
+    carol = replace(good[1], responder="carol")
+    with group.protection.world() as world, pytest.raises(StepFailed, match="carol, who is no approver") as refused:
+        record_answer(good[0], world, carol)
+    assert refused.value.record.outcome == "refused"
+
+    record = _claim_refused(group, good[0], None, asked_again=False)
+
+    assert f"carol is not an approver of {group.name}" in record.detail
+
+
+@pytest.fixture
+def intruder(group: Switching) -> Iterator[Acl]:
+    """Let somebody undeclared write, from after the approval on."""
+    allow = Acl(
+        ResourceType.TOPIC,
+        group.protection.topic,
+        PatternType.LITERAL,
+        "User:intruder",
+        AclOperation.WRITE,
+        AclPermission.ALLOW,
+    )
+    with group.protection.cluster(group.active, "admin") as admin:
+        admin.acls.add([allow])
+        yield allow
+        admin.acls.remove([allow])
+
+
+def test_a_writer_who_came_after_the_question_supersedes_the_approval(
+    group: Switching, good: tuple[RunRequest, Answer], intruder: Acl
+) -> None:
+    record = _claim_refused(group, good[0], good[1])
+
+    assert "the approval is superseded; trigger a new run" in record.detail
+    assert "'writers_declared': 'failed'" in record.detail
+
+
+def test_a_partition_that_came_after_the_question_supersedes_the_approval(
+    group: Switching, good: tuple[RunRequest, Answer]
+) -> None:
+    topic = f"{group.name}.added"
+    for cluster in ("east", "west"):
+        with group.protection.cluster(cluster, "admin") as admin:
+            admin.topics.create(topic, partitions=1, replication_factor=1, config={})
+
+    record = _claim_refused(group, good[0], good[1])
+
+    assert "the approval is superseded; trigger a new run" in record.detail
+    assert f"'{topic}': 1" in record.detail
+
+
+def test_a_switch_to_and_fro_supersedes_an_approval_of_the_epoch_before(group: Switching) -> None:
+    stale = group.go(StepName.PREFLIGHT)
+    rolled_back = group.go(StepName.CLAIM)
+    group.roll_back(rolled_back)
+
+    with group.protection.world() as world:
+        record = failed(StepName.CLAIM, stale, world)
+
+    assert record.outcome == "refused"
+    assert "epoch was " in record.detail
+    assert "the approval is superseded; trigger a new run" in record.detail
+
+
+def _claim_refused(
+    group: Switching, request: RunRequest, answer: Answer | None, *, asked_again: bool = True
+) -> StepRecord:
+    """Answer, let the run claim the group, and see that it is refused and nothing has changed by it."""
+    before = onlooker.look(group.protection)
+    with group.protection.world() as world:
+        if asked_again:
+            ask_approval(request, world)
+        if answer is not None:
+            record_answer(request, world, answer)
+        record = failed(StepName.CLAIM, request, world)
+        undone = roll_back(request, world)
+
+    assert record.outcome == "refused"
+    assert "there is nothing to undo" in undone.detail
+    assert onlooker.look(group.protection) == before
+    return record

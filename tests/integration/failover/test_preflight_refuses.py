@@ -1,0 +1,272 @@
+"""What preflight refuses, each for its own reason, said in a sentence. Many things are wrong at once: each is named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Consumer
+
+from kafka_dr.clock import SystemClock
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.failover import StepName, StepRecord
+from kafka_dr.failover.record import Check
+from kafka_dr.fencing import plan
+from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
+from lab.clusters import cluster_named
+from support.protection import Protection
+from support.switching import Switching, failed
+
+if TYPE_CHECKING:
+    from lab.api import Lab
+
+pytestmark = pytest.mark.kafka
+
+
+def _write(principal: str, name: str, *, permission: AclPermission = AclPermission.ALLOW) -> Acl:
+    return Acl(ResourceType.TOPIC, name, PatternType.PREFIXED, principal, AclOperation.WRITE, permission)
+
+
+@dataclass
+class Troubled:
+    """A group with much wrong about it, and what preflight said."""
+
+    protection: Protection
+    record: StepRecord | None = None
+    checks: dict[str, Check] = field(default_factory=dict)
+    foreign: frozenset[Acl] = frozenset()
+
+    def preflight(self) -> None:
+        with self.protection.world() as world:
+            self.record = failed(StepName.PREFLIGHT, self.protection.request("run-troubled"), world)
+        self.checks = {check.name: check for check in self.record.checks}
+
+    def add(self, cluster: str, *acls: Acl) -> None:
+        with self.protection.cluster(cluster, "admin") as admin:
+            admin.acls.add(acls)
+
+    def remove(self, cluster: str, *acls: Acl) -> None:
+        with self.protection.cluster(cluster, "admin") as admin:
+            admin.acls.remove(acls)
+
+    def create(self, cluster: str, topic: str, partitions: int = 1, **config: str) -> None:
+        with self.protection.cluster(cluster, "admin") as admin:
+            settings = {key.replace("_", "."): value for key, value in config.items()}
+            admin.topics.create(topic, partitions=partitions, replication_factor=1, config=settings)
+
+    @contextmanager
+    def connect(self) -> Iterator[ConnectClient]:
+        url = cluster_named("west").connect_url(self.protection.lab.settings)
+        with ConnectClient(ConnectEndpoint(url), clock=SystemClock()) as client:
+            yield client
+
+    @property
+    def connector(self) -> str:
+        return Flow(self.protection.name, "east", "west").connector
+
+    @property
+    def route(self) -> Path:
+        return Path(self.protection.group.route.path)
+
+
+@pytest.fixture(scope="module")
+def made(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Troubled]:
+    """A group that was adopted in good order, but for two DENYs that stood on its standby before."""
+    protection = Protection(lab, tmp_path_factory.mktemp("troubled"))
+    troubled = Troubled(protection)
+    deny = Acl(
+        ResourceType.GROUP,
+        f"{protection.name}-",
+        PatternType.PREFIXED,
+        "User:billing-app",
+        AclOperation.READ,
+        AclPermission.DENY,
+    )
+    troubled.foreign = frozenset({deny})
+    troubled.add("west", deny)
+    Switching.adopt(protection)
+    yield troubled
+    protection.delete_flows()
+
+
+@pytest.fixture(scope="module")
+def first(made: Troubled) -> Iterator[Troubled]:
+    """Everything wrong that can be wrong at the same time, and preflight run once."""
+    protection, name = made.protection, made.protection.name
+    with made.connect() as connect:
+        connect.stop(made.connector)
+        connect.wait_for(made.connector, "stopped", deadline_seconds=30)
+    made.create("east", f"{name}.lonely")
+    made.create("east", f"{name}.wide", 3)
+    made.create("west", f"{name}.wide", 1)
+    made.create("east", f"{name}.tables", cleanup_policy="compact")
+    made.create("west", f"{name}.tables", cleanup_policy="delete")
+    made.add("east", _write("User:intruder", f"{name}."))
+    made.add("east", _write("User:probe", f"{name}.", permission=AclPermission.DENY))
+    fence = min(plan.write_fence(protection.group))
+    made.remove("west", fence)
+    protection.produce("east", 30)
+    protection.commit("east", f"{name}-lost", dict.fromkeys(Switching(protection).at(0), 10000))
+    route = made.route.read_text()
+    made.route.write_text(route.replace('"east"', '"west"'))
+    group = protection.group
+    protection.changes = {
+        "super_users": (*group.super_users, "User:orders-app"),
+        "thresholds": group.thresholds.model_copy(update={"max_tail_records": 5}),
+    }
+    member = Consumer(
+        {**protection.lab.client_settings("west", "admin"), "group.id": f"{name}-head", "client.id": "early-bird"}
+    )
+    member.subscribe([protection.topic])
+    member.poll(5)
+    made.preflight()
+    yield made
+    member.close()
+    protection.changes = {}
+    made.route.write_text(route)
+    made.add("west", fence)
+    made.remove("east", _write("User:probe", f"{name}.", permission=AclPermission.DENY))
+
+
+@pytest.mark.parametrize(
+    ("check", "sentence"),
+    [
+        ("topics_on_both_sides", r"\{name\}.lonely is missing on west"),
+        ("topics_on_both_sides", r"\{name\}.wide has 3 partitions on east and 1 on west"),
+        ("topics_on_both_sides", r"\{name\}.tables has cleanup.policy=compact on east and delete on west"),
+        ("writers_declared", r"User:intruder may write on east and is not among the group's principals"),
+        ("writers_declared", r"User:orders-app is a super user, whom no fence stops: take it out of super.users"),
+        ("source_can_be_fenced", r"leaders on east did not answer allowed"),
+        ("target_refuses", r"1 of \d+ DENYs are missing on west"),
+        ("target_can_be_opened", r"west holds DENYs that were not added here and would not be lifted: .* Remove them"),
+        ("flow_moves", r"dr\.\{name\}\.east-to-west is stopped: run dr_flows, or look at the connector"),
+        ("content_verified", r"30 records are left to verify, 5 are allowed"),
+        ("positions_translate", r"positions of \{name\}-lost cannot be translated"),
+        ("no_live_members_on_target", r"live members on west \(\{name\}-head: early-bird.*stop them"),
+        ("route_follows", r"the route names west, the register east: run dr_adopt, or mend the route"),
+    ],
+)
+def test_preflight_names_everything_that_is_wrong(first: Troubled, check: str, sentence: str) -> None:
+    _says(first, check, sentence)
+
+
+def test_a_preflight_that_refuses_asks_nobody(first: Troubled) -> None:
+    assert first.record is not None
+    assert first.record.outcome == "refused"
+    assert "topics_on_both_sides" in first.record.detail
+    assert "route_follows" in first.record.detail
+
+
+@pytest.fixture(scope="module")
+def second(first: Troubled) -> Iterator[Troubled]:
+    """Other things wrong with the same group."""
+    protection, name = first.protection, first.protection.name
+    everybody = _write("User:*", f"{name}.")
+    first.add("east", everybody)
+    first.add("west", _write("User:orders-app", f"{name}.lonely", permission=AclPermission.DENY))
+    probe_fence = plan.probe_fence(protection.group)
+    first.remove("west", *probe_fence, *first.foreign)
+    first.create("west", f"{name}.lonely")
+    with first.connect() as connect:
+        connect.delete(first.connector)
+    route = first.route.read_text()
+    first.route.unlink()
+    first.preflight()
+    yield first
+    first.remove("east", everybody)
+    first.add("west", *probe_fence)
+    first.route.write_text(route)
+
+
+@pytest.mark.parametrize(
+    ("check", "sentence"),
+    [
+        ("writers_declared", r"an ACL on east lets everybody \(User:\*\) write: name the principals instead"),
+        ("target_refuses", r"leaders on west did not answer refused"),
+        ("target_can_be_opened", r"User:orders-app \(\{name\}.lonely\) may write on east and could not on west"),
+        ("flow_moves", r"east-to-west is absent: run dr_flows"),
+        ("route_follows", r"there is no route, the register east"),
+    ],
+)
+def test_preflight_names_the_other_ways_to_be_wrong(second: Troubled, check: str, sentence: str) -> None:
+    _says(second, check, sentence)
+
+
+@pytest.fixture(scope="module")
+def third(second: Troubled) -> Troubled:
+    """A flow that runs and copies nothing of a topic, and a record on the standby that nobody copied there."""
+    protection = second.protection
+    with protection.world() as world:
+        replicator = world.replicator(protection.flow)
+        config = replicator.config()
+        replicator.connect.create(second.connector, {**config, "topics": f"{protection.name}.dr-canary"}, stopped=False)
+        replicator.wait_running(30)
+    protection.produce("west", 1, principal="admin")
+    second.preflight()
+    return second
+
+
+def test_a_flow_that_runs_and_copies_nothing_is_stuck(third: Troubled) -> None:
+    _says(third, "flow_moves", r"payments.* did not advance although up to \d+ records wait to be copied")
+
+
+def test_a_record_on_the_standby_that_nobody_copied_there_is_found(third: Troubled) -> None:
+    with third.protection.world() as world:
+        replicator = world.replicator(third.protection.flow)
+        replicator.ensure()
+        replicator.wait_running(30)
+        third.protection.wait_copied()
+    third.preflight()
+
+    _says(third, "content_verified", r"payments-0: .*did not come from the source|holds another record in the place")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "sentence"),
+    [
+        ("{standby}", "{active}", "is active on {active}, not on {standby}"),
+        ("{active}", "north", "north is no other cluster of the group: choose among east, west"),
+        ("{active}", "{active}", "{active} is no other cluster of the group"),
+    ],
+)
+def test_a_run_that_names_the_wrong_side_is_refused(group: Switching, source: str, target: str, sentence: str) -> None:
+    sides = {"active": group.active, "standby": group.standby}
+    request = group.request(source=source.format(**sides), target=target.format(**sides))
+    with group.protection.world() as world:
+        record = failed(StepName.PREFLIGHT, request, world)
+
+    assert record.outcome == "refused"
+    assert sentence.format(**sides) in record.detail
+    assert [check.name for check in record.checks] == ["active_side", "right_clusters"]
+
+
+def test_a_cluster_with_another_id_is_not_touched(group: Switching) -> None:
+    with group.protection.world() as world:
+        clusters = world.topology.clusters
+        west = clusters["west"].model_copy(update={"cluster_id": "AnotherClusterEntirely"})
+        world.topology = world.topology.model_copy(update={"clusters": {**clusters, "west": west}})
+        record = failed(StepName.PREFLIGHT, group.request(), world)
+
+    assert record.outcome == "refused"
+    assert "the topology says AnotherClusterEntirely" in record.detail
+
+
+def test_a_group_that_no_register_knows_is_not_moved(lab: Lab, tmp_path: Path) -> None:
+    stranger = Protection(lab, tmp_path)
+    with stranger.world() as world:
+        record = failed(StepName.PREFLIGHT, stranger.request("run-early"), world)
+
+    assert record.outcome == "refused"
+    assert "no register has a record of this group: adopt it with dr_adopt first" in record.detail
+
+
+def _says(troubled: Troubled, check: str, sentence: str) -> None:
+    found = troubled.checks[check]
+    assert found.outcome == "failed", found
+    expected = sentence.replace(r"\{name\}", troubled.protection.name)
+    assert re.search(expected, found.detail), found.detail

@@ -1,0 +1,216 @@
+"""The roll back against what is still alive: a step that wakes too late, a step that is just as fast, a dead target."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from unittest import mock
+
+import pytest
+
+from kafka_dr.clusters import AclPermission
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover import ResumeRequest, RunRequest, StepFailed, StepName, resume, roll_back, run_step
+from kafka_dr.failover.run import Run
+from kafka_dr.register import KafkaRegister, Phase
+from support import onlooker
+from support.impatience import ImpatientWorld
+from support.protection import STEPS_AFTER_APPROVAL
+from support.switching import Switching, failed, other
+
+pytestmark = pytest.mark.kafka
+
+
+@dataclass
+class Sleeper:
+    """A thread whose work is held at one place until it is woken, as a process that the system had stopped."""
+
+    work: Callable[[], object]
+    arrived: threading.Event = field(default_factory=threading.Event)
+    woken: threading.Event = field(default_factory=threading.Event)
+    error: BaseException | None = None
+
+    def __post_init__(self) -> None:
+        self.thread = threading.Thread(target=self._work)
+
+    def _work(self) -> None:
+        try:
+            self.work()
+        except KafkaDrError as error:
+            self.error = error
+
+    def wake(self) -> None:
+        """Let it go on, and wait until it is done."""
+        self.woken.set()
+        self.thread.join(60)
+        assert not self.thread.is_alive()
+
+
+@contextmanager
+def held(at: object, method: str, work: Callable[[], object]) -> Iterator[Sleeper]:
+    """Start work in a thread and go on when that thread is about to call a method, once."""
+    sleeper, real = Sleeper(work), getattr(at, method)
+
+    def call(*arguments: object, **named: object) -> object:
+        if threading.current_thread() is sleeper.thread and not sleeper.arrived.is_set():
+            sleeper.arrived.set()
+            assert sleeper.woken.wait(120)
+        return real(*arguments, **named)
+
+    with mock.patch.object(at, method, call):
+        sleeper.thread.start()
+        assert sleeper.arrived.wait(60), f"it never called {method}: {sleeper.error}"
+        try:
+            yield sleeper
+        finally:
+            sleeper.woken.set()
+            sleeper.thread.join(60)
+
+
+def _running(group: Switching, step: StepName, request: RunRequest) -> Callable[[], object]:
+    def work() -> object:
+        with group.protection.world() as world:
+            return run_step(step, request, world)
+
+    return work
+
+
+@pytest.mark.parametrize(
+    "step", [StepName.FENCE_SOURCE, StepName.DRAIN, StepName.STOP_FLOW, StepName.CUT_OVER_GROUPS, StepName.OPEN_TARGET]
+)
+def test_a_step_that_wakes_up_after_the_roll_back_changes_nothing(group: Switching, step: StepName) -> None:
+    source = group.active
+    request = group.go(STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(step) - 1])
+    opens = step is StepName.OPEN_TARGET
+    at, method = (KafkaRegister, "compare_and_set") if opens else (Run, "permission")
+    with held(at, method, _running(group, step, request)) as zombie:
+        group.roll_back(request)
+        before = onlooker.look(group.protection)
+        # What permission rests on was read before; the question itself is put after waking.
+        zombie.wake()
+
+    assert isinstance(zombie.error, StepFailed)
+    assert onlooker.look(group.protection) == before
+    group.assert_at_rest(source)
+
+
+def test_a_roll_back_that_wakes_up_in_the_next_run_does_not_lift_that_runs_fence(group: Switching) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.FENCE_SOURCE)
+
+    def work() -> None:
+        group.roll_back(request)
+
+    with held(KafkaRegister, "added_acls", work) as zombie:
+        group.roll_back(request)
+        following = group.go(StepName.FENCE_SOURCE)
+        before = onlooker.look(group.protection)
+        zombie.wake()
+
+    assert isinstance(zombie.error, StepFailed)
+    assert "no longer holds this roll back" in str(zombie.error)
+    assert onlooker.look(group.protection) == before
+    assert group.protection.refuses_writes(source)
+    with group.protection.world() as world:
+        resume(ResumeRequest(group.name, "finish", run=following.run), world)
+    group.assert_at_rest(target)
+
+
+def test_a_roll_back_that_comes_after_the_hand_over_is_refused(group: Switching) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.CUT_OVER_GROUPS)
+
+    def work() -> None:
+        group.roll_back(request)
+
+    with held(KafkaRegister, "compare_and_set", work) as late:
+        with group.protection.world() as world:
+            run_step(StepName.OPEN_TARGET, request, world)
+        before = onlooker.look(group.protection)
+        late.wake()
+
+    assert isinstance(late.error, StepFailed)
+    assert late.error.record.outcome == "refused"
+    assert f"is handed_over with {target} active: the point of no return is passed" in str(late.error)
+    assert onlooker.look(group.protection) == before
+    assert group.protection.refuses_writes(source)
+    with group.protection.world() as world:
+        resume(ResumeRequest(group.name, "finish", run=request.run), world)
+    group.assert_at_rest(target)
+
+
+def test_of_a_hand_over_and_a_roll_back_at_the_same_moment_exactly_one_wins(group: Switching) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.CUT_OVER_GROUPS)
+    start, real = threading.Barrier(2, timeout=60), KafkaRegister.compare_and_set
+    raced: set[int] = set()
+
+    def together(*arguments: object) -> None:
+        if threading.get_ident() not in raced:
+            raced.add(threading.get_ident())
+            start.wait()
+        real(*arguments)  # type: ignore[arg-type]
+
+    opening, undoing = (
+        Sleeper(_running(group, StepName.OPEN_TARGET, request)),
+        Sleeper(lambda: group.roll_back(request)),
+    )
+    with mock.patch.object(KafkaRegister, "compare_and_set", together):
+        for racer in (opening, undoing):
+            racer.thread.start()
+        for racer in (opening, undoing):
+            racer.thread.join(120)
+
+    assert (opening.error is None) != (undoing.error is None), (opening.error, undoing.error)
+    if opening.error is None:
+        assert group.protection.takes_writes(target)
+        assert group.protection.refuses_writes(source)
+        with group.protection.world() as world:
+            resume(ResumeRequest(group.name, "finish", run=request.run), world)
+        group.assert_at_rest(target)
+    else:
+        group.assert_at_rest(source)
+
+
+def test_a_dead_target_does_not_keep_the_source_shut(group: Switching) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.STOP_FLOW)
+    assert group.protection.refuses_writes(source)
+
+    group.protection.lab.pause(onlooker.broker_of(target))
+    try:
+        with group.protection.world(ImpatientWorld) as world, pytest.raises(StepFailed) as told:
+            roll_back(request, world)
+        assert group.protection.takes_writes(source)
+    finally:
+        group.protection.lab.resume(onlooker.broker_of(target))
+
+    record = told.value.record
+    assert record.outcome == "unknown"
+    assert "could not be reached and is fenced when it returns" in record.facts["target"]
+    assert {check.name: check.outcome for check in record.proofs}["source_takes_writes"] == "ok"
+    assert f"{target} did not answer" in record.detail
+    state = group.protection.state(source)
+    assert state is not None
+    assert (state.phase, state.active) == (Phase.STABLE, source)
+
+    group.wait_answering()
+    group.roll_back(request)
+    group.assert_at_rest(source)
+
+
+def test_rolling_back_twice_changes_nothing_the_second_time(group: Switching) -> None:
+    source = group.active
+    request = group.go(StepName.DRAIN)
+    group.roll_back(request)
+    before = onlooker.look(group.protection)
+
+    assert group.roll_back(request).outcome == "done"
+
+    assert onlooker.look(group.protection) == before
+    assert not [a for a in before.acls[source] if a.permission is AclPermission.DENY and "app" in a.principal]
+    with group.protection.world() as world:
+        assert f"run {request.run} was rolled back" in failed(StepName.FENCE_SOURCE, request, world).detail
+    assert other(source) == group.standby
