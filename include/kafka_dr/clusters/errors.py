@@ -4,7 +4,7 @@
 
     KafkaDrError
     ├── TryAgain
-    │   └── ClusterUnreachable      no broker answered before the deadline
+    │   └── ClusterUnreachable      no answer before the deadline, or "not now"
     ├── OutcomeUnknown              a commit or a write was sent and no answer came
     └── ClusterError                the cluster answered with an error
         ├── NotAuthorized           the principal lacks a right, or is fenced
@@ -31,7 +31,7 @@ class ClusterError(KafkaDrError):
 
 
 class ClusterUnreachable(TryAgain):
-    """No broker answered before the deadline."""
+    """No answer before the deadline, or one that says: not now."""
 
 
 class NotAuthorized(ClusterError):
@@ -87,6 +87,14 @@ _UNREACHABLE = {
     KafkaError.NOT_COORDINATOR,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.NOT_CONTROLLER,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.CONCURRENT_TRANSACTIONS,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
     KafkaError._DESTROY,
 }
 
@@ -123,6 +131,8 @@ def translated(cluster: str, doing: str) -> Iterator[None]:
     try:
         yield
     except KafkaException as error:
+        if not isinstance(error.args[0], KafkaError):
+            raise ClusterError(f"{cluster}: could not {doing}: {error}") from error
         raise_translated(error.args[0], cluster=cluster, doing=doing, cause=error)
     except FutureTimeoutError as error:
         raise ClusterUnreachable(f"{cluster}: could not {doing}: no answer before the deadline") from error

@@ -57,6 +57,8 @@ class ClientSettings:
             raise Refused(f"sasl.mechanism is {self.sasl_mechanism!r}: write one of {', '.join(_MECHANISMS)}")
         if self._sasl and not (self.username and self.password):
             raise Refused(f"{self.security_protocol} needs sasl.username and sasl.password, at least one is missing")
+        if bool(self.certificate_file) is not bool(self.key_file):
+            raise Refused("ssl.certificate.location and ssl.key.location go together, one of them is missing")
 
     @property
     def _sasl(self) -> bool:
@@ -71,8 +73,12 @@ class ClientSettings:
         """Read the keys that librdkafka uses, as an Airflow ``kafka`` connection keeps them in its extra.
 
         :param config: any librdkafka configuration; keys about other things than reaching the cluster are left out
-        :raises Refused: a setting is missing or is none of the choices
+        :raises Refused: a setting is missing or is none of the choices, or one about security is not understood here
         """
+        strange = sorted(key for key in config if key.startswith(("sasl.", "ssl.")) and key not in _LIBRDKAFKA)
+        if strange:
+            known = ", ".join(sorted(key for key in _LIBRDKAFKA if key.startswith(("sasl.", "ssl."))))
+            raise Refused(f"the connection sets {', '.join(strange)}, which is not understood: use {known}")
         fields = {_LIBRDKAFKA[key]: str(value) for key, value in config.items() if key in _LIBRDKAFKA and value}
         fields["security_protocol"] = fields.get("security_protocol", "PLAINTEXT").upper()
         fields.setdefault("bootstrap_servers", "")
@@ -122,7 +128,7 @@ class ClientSettings:
     def kafka_python(self) -> dict[str, object]:
         """Return the settings for kafka-python, which is used for what librdkafka's admin client lacks."""
         values: dict[str, object | None] = {
-            "bootstrap_servers": self.bootstrap_servers.split(","),
+            "bootstrap_servers": [server.strip() for server in self.bootstrap_servers.split(",")],
             "security_protocol": self.security_protocol,
             "sasl_mechanism": self.sasl_mechanism if self._sasl else None,
             "sasl_plain_username": self.username if self._sasl else None,

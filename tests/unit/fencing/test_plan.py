@@ -14,7 +14,7 @@ from kafka_dr.topology import ProtectionGroup, load
 TOPOLOGY = Path(__file__).resolve().parents[3] / "include" / "topology.yaml"
 ENVIRON = {**os.environ, "KAFKA_DR_LAB_HOME": "/srv/lab", "KAFKA_DR_LAB_EAST": "e:1", "KAFKA_DR_LAB_WEST": "w:1"}
 LAB = load(TOPOLOGY, ENVIRON).protection_groups["orders"]
-GROUPS = {
+GROUPS: dict[str, dict[str, Any]] = {
     "as the lab's": {},
     "all literal": {
         "topics": ("orders.a", "orders.b"), "topic_prefixes": (), "consumer_groups": ("g",),
@@ -26,8 +26,7 @@ GROUPS = {
 
 @pytest.fixture(params=GROUPS)
 def group(request: pytest.FixtureRequest) -> ProtectionGroup:
-    changes: dict[str, Any] = GROUPS[request.param]
-    return LAB.model_copy(update=changes)
+    return LAB.model_copy(update=GROUPS[request.param])
 
 
 def test_no_fence_touches_everyone_the_operator_or_a_super_user(group: ProtectionGroup) -> None:

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from kafka import errors as python_errors
+
+from kafka_dr.clusters.errors import (
+    ClusterError,
+    ClusterUnreachable,
+    GroupNotEmpty,
+    NotAuthorized,
+    NotFound,
+    WriterFenced,
+    translated,
+)
+from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
+
+E = KafkaError
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (E.TOPIC_AUTHORIZATION_FAILED, NotAuthorized), (E.GROUP_AUTHORIZATION_FAILED, NotAuthorized),
+        (E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NotAuthorized), (E._AUTHENTICATION, NotAuthorized),
+        (E.UNKNOWN_TOPIC_OR_PART, NotFound), (E.GROUP_ID_NOT_FOUND, NotFound),
+        (E.INVALID_PRODUCER_EPOCH, WriterFenced), (E._FENCED, WriterFenced),
+        (E.UNKNOWN_MEMBER_ID, GroupNotEmpty), (E.NON_EMPTY_GROUP, GroupNotEmpty),
+        (E._TIMED_OUT, ClusterUnreachable), (E._ALL_BROKERS_DOWN, ClusterUnreachable),
+        (E.NOT_COORDINATOR, ClusterUnreachable), (E.NOT_ENOUGH_REPLICAS, ClusterUnreachable),
+        (E.INVALID_CONFIG, ClusterError),
+    ],
+)  # fmt: skip
+def test_errors_of_librdkafka_are_told_apart_by_what_to_do(code: int, kind: type[KafkaDrError]) -> None:
+    with pytest.raises(kind) as caught, translated("east as probe", "read the ACLs"):
+        raise KafkaException(KafkaError(code))
+    assert type(caught.value) is kind
+    assert str(caught.value).startswith("east as probe: could not read the ACLs: ")
+    assert isinstance(caught.value.__cause__, KafkaException)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (python_errors.TransactionalIdAuthorizationFailedError("t"), NotAuthorized),
+        (python_errors.UnknownTopicOrPartitionError("t"), NotFound),
+        (python_errors.NodeNotReadyError("n"), ClusterUnreachable),
+        (python_errors.KafkaTimeoutError("late"), ClusterUnreachable),
+        (python_errors.KafkaConnectionError("refused"), ClusterUnreachable),
+        (python_errors.TransactionalIdNotFoundError("t"), ClusterError),
+    ],
+)
+def test_errors_of_the_python_client_are_told_apart_alike(error: Exception, kind: type[KafkaDrError]) -> None:
+    sentence = f"east: could not list transactions: {type(error).__name__}"
+    with pytest.raises(kind, match=sentence) as caught, translated("east", "list transactions"):
+        raise error
+    assert type(caught.value) is kind
+
+
+def test_a_future_without_an_answer_is_unreachable() -> None:
+    sentence = "east: could not ask: no answer before the deadline"
+    with pytest.raises(ClusterUnreachable, match=sentence), translated("east", "ask"):
+        Future[None]().result(0)
+
+
+def test_an_exception_without_a_code_is_still_translated() -> None:
+    with pytest.raises(ClusterError, match="east: could not ask: something odd"), translated("east", "ask"):
+        raise KafkaException("something odd")
+
+
+def test_our_own_errors_pass_unchanged() -> None:
+    with pytest.raises(OutcomeUnknown, match=r"^as it was$"), translated("east", "ask"):
+        raise OutcomeUnknown("as it was")
+
+
+def test_only_the_unreachable_may_be_tried_again() -> None:
+    kinds = (NotAuthorized, NotFound, GroupNotEmpty, WriterFenced, ClusterError, ClusterUnreachable)
+    assert [kind for kind in kinds if issubclass(kind, TryAgain)] == [ClusterUnreachable]
