@@ -114,7 +114,7 @@ def some(data: st.DataObject, anchors: list[Anchor]) -> list[Anchor]:
 
 
 @given(logs(unique=False), st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_records_that_look_alike_never_make_a_group_late(found: Logs, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, found.bounds.source.end))
     answer = translate(found, position, some(data, found.anchors()))
@@ -123,7 +123,7 @@ def test_records_that_look_alike_never_make_a_group_late(found: Logs, data: st.D
 
 
 @given(logs(unique=True, lossy=True, doubled=True), st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_wrong_anchors_losses_and_doubled_records_never_make_a_group_late(found: Logs, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, found.bounds.source.end))
     wrong = st.builds(
@@ -139,7 +139,7 @@ def test_wrong_anchors_losses_and_doubled_records_never_make_a_group_late(found:
 
 
 @given(logs(unique=True, lossy=True), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_an_exact_answer_delivers_nothing_again_and_a_bounded_one_no_more_than_it_says(
     found: Logs, data: st.DataObject
 ) -> None:
@@ -152,7 +152,7 @@ def test_an_exact_answer_delivers_nothing_again_and_a_bounded_one_no_more_than_i
 
 
 @given(logs(unique=True, foreign=False, expiring=False), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_faithful_copy_is_always_translated_exactly(found: Logs, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, found.bounds.source.end))
     stride = data.draw(st.integers(1, 30))
@@ -161,7 +161,7 @@ def test_a_faithful_copy_is_always_translated_exactly(found: Logs, data: st.Data
 
 
 @given(logs(unique=True), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_the_nearest_anchor_makes_up_for_foreign_records_below_it(found: Logs, data: st.DataObject) -> None:
     held = [entry for entry in found.source if found.held(entry.offset)]
     if not held:
