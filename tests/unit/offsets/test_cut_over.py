@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.offsets import decreased, not_read_back, past_end, translate_groups
+from kafka_dr.offsets.translation import Translation
+
+ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def test_what_was_set_must_be_read_back() -> None:
+    assert not_read_back({"g": {ONE: 5}}, {"g": {ONE: 5, TWO: 1}}) == ()
+    problems = not_read_back({"g": {ONE: 5, TWO: 7}, "h": {ONE: 1}}, {"g": {ONE: 6}})
+    assert [(p.group, p.partition, p.detail) for p in problems] == [
+        ("g", ONE, "set to 5, read back 6"),
+        ("g", TWO, "set to 7, read back nothing"),
+        ("h", ONE, "set to 1, read back nothing"),
+    ]
+
+
+def test_a_position_may_be_at_the_end_and_not_past_it() -> None:
+    assert past_end({"g": {ONE: 5}}, {ONE: 5}) == ()
+    assert [p.detail for p in past_end({"g": {ONE: 6, TWO: 1}}, {ONE: 5})] == [
+        "6 is past the end 5",
+        "1 is past the end nothing",
+    ]
+
+
+def test_a_position_may_move_forward_and_not_back() -> None:
+    assert decreased({"g": {ONE: 5}}, {"g": {ONE: 5}}) == ()
+    assert decreased({"g": {ONE: 5}}, {"g": {ONE: 9, TWO: 0}}) == ()
+    assert [p.detail for p in decreased({"g": {ONE: 5, TWO: 2}}, {"g": {ONE: 4}})] == [
+        "was 5, is 4",
+        "was 2, is nothing",
+    ]
+
+
+def test_a_position_that_groups_share_is_looked_up_once() -> None:
+    class Doubling:
+        asked: dict[TopicPartition, set[int]]
+
+        def translate(self, positions):  # type: ignore[no-untyped-def]
+            self.asked = {p: set(offsets) for p, offsets in positions.items()}
+            return {(p, o): Translation(o, 2 * o, "exact", 0, "") for p, offsets in positions.items() for o in offsets}
+
+    offsets = Doubling()
+    found = translate_groups(offsets, {"b": {ONE: 3}, "a": {ONE: 3, TWO: 1}})
+    assert offsets.asked == {ONE: {3}, TWO: {1}}
+    assert [(f.group, f.partition, f.target_offset) for f in found] == [("a", ONE, 6), ("a", TWO, 2), ("b", ONE, 6)]

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.clock import SystemClock
+from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.replication import (
+    ConnectClient,
+    ConnectEndpoint,
+    ConnectorNotFound,
+    ConnectorStatus,
+    ConnectRefused,
+    ConnectUnreachable,
+    TaskStatus,
+)
+from kafka_dr.replication.connect import ConnectorState, answered
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "message", "error"),
+    [
+        ("PUT", 409, "Cannot complete request because of a conflicting operation (e.g. worker rebalance)", TryAgain),
+        ("POST", 409, "Connector dr.o.e-to-w already exists", ConnectRefused),
+        ("GET", 404, "Connector dr.o.e-to-w not found", ConnectorNotFound),
+        ("GET", 404, "No status found for connector dr.o.e-to-w", ConnectorNotFound),
+        ("GET", 404, "HTTP 404 Not Found", ConnectUnreachable),
+        ("GET", 500, "Request timed out", ConnectUnreachable),
+        ("PUT", 500, "Request timed out", OutcomeUnknown),
+        ("PUT", 503, "starting", ConnectUnreachable),
+        ("PATCH", 400, "Connectors must be in the STOPPED state before their offsets can be modified", Refused),
+        ("GET", 401, "Unauthorized", Refused),
+    ],
+)
+def test_what_connect_answers_becomes_what_the_caller_should_do(
+    method: str, status: int, message: str, error: type[KafkaDrError]
+) -> None:
+    raised = answered(method, status, message, doing="do it", where="http://c")
+    assert isinstance(raised, error)
+    assert "could not do it" in str(raised)
+    assert message in str(raised)
+
+
+def task(state: ConnectorState, number: int = 0) -> TaskStatus:
+    return TaskStatus(number, state, "worker")
+
+
+@pytest.mark.parametrize(
+    ("state", "tasks", "expected", "settled"),
+    [
+        ("stopped", [], 0, "stopped"),
+        ("stopped", ["running"], 0, "unknown"),
+        ("running", ["running", "running"], 2, "running"),
+        ("running", ["running"], 2, "unassigned"),
+        ("running", [], 0, "unassigned"),
+        ("running", ["running", "unassigned"], 2, "unassigned"),
+        ("running", ["running", "failed"], 2, "failed"),
+        ("failed", [], 0, "failed"),
+        ("paused", ["paused"], 0, "paused"),
+        ("absent", [], 0, "absent"),
+    ],
+)
+def test_a_connector_has_settled_when_all_its_tasks_have(
+    state: ConnectorState, tasks: list[ConnectorState], expected: int, settled: str
+) -> None:
+    found = ConnectorStatus("c", state, tuple(task(each) for each in tasks), expected_tasks=expected)
+    assert found.settled == settled
+
+
+def test_a_connect_cluster_that_is_not_there_is_worth_another_try() -> None:
+    with (
+        ConnectClient(ConnectEndpoint("http://127.0.0.1:9"), clock=SystemClock(), request_seconds=1) as connect,
+        pytest.raises(TryAgain, match="cannot be reached"),
+    ):
+        connect.connectors()
+
+
+def test_the_password_is_not_shown() -> None:
+    assert "secret" not in repr(ConnectEndpoint("http://c", username="u", password="secret"))
+
+
+def test_an_address_without_a_scheme_is_refused() -> None:
+    with pytest.raises(Refused, match="http://host:port"):
+        ConnectEndpoint("127.0.0.1:8083")

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.replication import flow_moves
+
+ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ends", "verdict"),
+    [
+        ({ONE: 5}, {ONE: 9}, {ONE: 9}, "moves"),
+        ({ONE: 5}, {ONE: 6}, {ONE: 9}, "moves"),
+        ({}, {ONE: 1}, {ONE: 1}, "moves"),
+        ({ONE: 9}, {ONE: 9}, {ONE: 9}, "idle"),
+        ({}, {}, {ONE: 0}, "idle"),
+        ({ONE: 5}, {ONE: 5}, {ONE: 9}, "stuck"),
+        ({}, {}, {ONE: 9}, "stuck"),
+        ({ONE: 5, TWO: 5}, {ONE: 9, TWO: 5}, {ONE: 9, TWO: 9}, "stuck"),
+        ({ONE: 5, TWO: 9}, {ONE: 9, TWO: 9}, {ONE: 9, TWO: 9}, "moves"),
+        ({ONE: 5}, {ONE: 3}, {ONE: 9}, "unknown"),
+        ({ONE: 5}, {ONE: 5}, {}, "unknown"),
+    ],
+)
+def test_a_flow_is_judged_by_its_progress(
+    before: dict[TopicPartition, int], after: dict[TopicPartition, int], ends: dict[TopicPartition, int], verdict: str
+) -> None:
+    assert flow_moves(before, after, ends).verdict == verdict
+
+
+def test_one_partition_that_stands_still_is_named() -> None:
+    found = flow_moves({ONE: 5, TWO: 5}, {ONE: 9, TWO: 5}, {ONE: 9, TWO: 9})
+    assert found.detail == "t-1 did not advance although up to 4 records wait to be copied"

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.clock import SystemClock
+from kafka_dr.errors import Refused
+from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
+from kafka_dr.replication.settings import FIXED, flow_settings
+from kafka_dr.topology import ProtectionGroup, Topology, load
+
+FLOW = Flow("orders", "east", "west")
+
+
+@pytest.fixture(scope="module")
+def topology() -> Topology:
+    declared = Path(__file__).parents[3] / "include" / "topology.yaml"
+    environ = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "e:1", "KAFKA_DR_LAB_WEST": "w:1"}
+    return load(declared, environ)
+
+
+def config_of(topology: Topology, flow: Flow = FLOW, **changes: object) -> dict[str, str]:
+    group = topology.group("orders").model_copy(update=changes)
+    return replicator_of(topology, flow, group).config()
+
+
+def replicator_of(topology: Topology, flow: Flow, group: ProtectionGroup) -> Mm2Replicator:
+    return Mm2Replicator(
+        flow,
+        group=group,
+        source=topology.cluster(flow.source),
+        target=topology.cluster(flow.target),
+        connect=ConnectClient(ConnectEndpoint("http://127.0.0.1:9"), clock=SystemClock()),
+    )
+
+
+def test_each_setting_has_a_reason_and_is_there_once(topology: Topology) -> None:
+    settings = flow_settings(
+        FLOW, group=topology.group("orders"), source=topology.cluster("east"), target=topology.cluster("west")
+    )
+    assert all(setting.reason for setting in settings)
+    assert len({setting.key for setting in settings}) == len(settings)
+    assert set(FIXED) <= set(settings)
+
+
+def test_secrets_are_references_into_the_file_beside_the_target(topology: Topology) -> None:
+    config = config_of(topology)
+    secrets = "/lab/connect/west/secrets.properties"
+    assert config["source.cluster.sasl.jaas.config"] == f"${{file:{secrets}:east.sasl.jaas.config}}"
+    assert config["target.cluster.sasl.jaas.config"] == f"${{file:{secrets}:west.sasl.jaas.config}}"
+    assert not [key for key, value in config.items() if "password" in key or "password" in value]
+
+
+def test_the_reverse_flow_reads_what_this_one_writes(topology: Topology) -> None:
+    there, back = config_of(topology), config_of(topology, FLOW.reverse)
+    assert there["source.cluster.bootstrap.servers"] == back["target.cluster.bootstrap.servers"] == "e:1"
+    assert there["target.cluster.alias"] == back["source.cluster.alias"] == "west"
+
+
+def test_topics_match_the_group_and_nothing_else(topology: Topology) -> None:
+    config = config_of(topology, topics=("pay-ments.v1",), topic_prefixes=("orders.",))
+    patterns = config["topics"].split(",")
+
+    def copied(topic: str) -> bool:
+        excluded = config["topics.exclude"].split(",")
+        return any(re.fullmatch(p, topic) for p in patterns) and not any(re.fullmatch(p, topic) for p in excluded)
+
+    assert copied("orders.payments")
+    assert copied("orders.dr-canary")
+    assert copied("pay-ments.v1")
+    assert not copied("ordersXpayments")
+    assert not copied("pay-mentsXv1")
+    assert not copied("other.orders.payments")
+
+
+@pytest.mark.parametrize(
+    "topic", ["_kafka_dr.register", "__consumer_offsets", "mm2-offset-syncs.east.internal", "e.checkpoints.internal"]
+)
+def test_internal_topics_are_excluded_whatever_a_prefix_says(topology: Topology, topic: str) -> None:
+    excluded = config_of(topology)["topics.exclude"].split(",")
+    assert any(re.fullmatch(pattern, topic) for pattern in excluded)
+
+
+def test_any_naming_but_identity_is_refused_by_name(topology: Topology) -> None:
+    group = topology.group("orders")
+    renaming = group.flow.model_copy(update={"naming": "prefix"})
+    with pytest.raises(Refused, match="'prefix'"):
+        replicator_of(topology, FLOW, group.model_copy(update={"flow": renaming})).config()
+
+
+def test_each_task_writes_with_a_transactional_id_that_can_be_taken_over(topology: Topology) -> None:
+    group = topology.group("orders")
+    assert replicator_of(topology, FLOW, group).transactional_ids() == (
+        "connect-west-dr.orders.east-to-west-0",
+        "connect-west-dr.orders.east-to-west-1",
+    )
