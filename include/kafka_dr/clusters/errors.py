@@ -87,6 +87,9 @@ _UNREACHABLE = {
     KafkaError.NOT_COORDINATOR,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
+    # A broker that hung for a while comes back with a newer epoch than the client has heard of.
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.NOT_CONTROLLER,
     KafkaError.NETWORK_EXCEPTION,
     KafkaError.NOT_ENOUGH_REPLICAS,
