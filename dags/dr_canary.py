@@ -7,7 +7,7 @@ from pathlib import Path
 from airflow.sdk import DAG
 
 from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
-from kafka_dr_airflow.operators.watch import CanaryOperator
+from kafka_dr_airflow.operators.watch import PER_GROUP, CanaryOperator
 
 with DAG(
     dag_id="dr_canary",
@@ -20,6 +20,4 @@ with DAG(
     tags=["kafka-dr", "watches"],
 ) as dag:
     groups = DeclaredGroupsOperator()
-    CanaryOperator.partial(task_id="canary", map_index_template="{{ task.protection_group }}").expand(
-        protection_group=groups.output
-    )
+    CanaryOperator.partial(task_id="canary", **PER_GROUP).expand(protection_group=groups.output)

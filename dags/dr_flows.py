@@ -7,7 +7,7 @@ from pathlib import Path
 from airflow.sdk import DAG
 
 from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
-from kafka_dr_airflow.operators.watch import FlowsOperator
+from kafka_dr_airflow.operators.watch import PER_GROUP, FlowsOperator
 
 with DAG(
     dag_id="dr_flows",
@@ -20,6 +20,4 @@ with DAG(
     tags=["kafka-dr", "watches"],
 ) as dag:
     groups = DeclaredGroupsOperator()
-    FlowsOperator.partial(task_id="flows", map_index_template="{{ task.protection_group }}").expand(
-        protection_group=groups.output
-    )
+    FlowsOperator.partial(task_id="flows", **PER_GROUP).expand(protection_group=groups.output)

@@ -15,10 +15,16 @@ if TYPE_CHECKING:
     from kafka_dr.failover import Watched, World
 
 
+#: How a task is mapped over the groups. A look is not tried again: the next one comes soon enough.
+PER_GROUP: dict[str, Any] = {
+    "map_index_template": "{{ task.protection_group }}",
+    "retries": 0,
+    "execution_timeout": timedelta(minutes=4),
+}
+
+
 class WatchOperator(BaseOperator):
     """Looks at a protection group; red for what is wrong or unknown, skipped for what is left alone.
-
-    Nothing is tried again: the next look comes soon enough, and does not begin in the middle of this one.
 
     :param protection_group: whose turn it is
     """
@@ -26,8 +32,7 @@ class WatchOperator(BaseOperator):
     ui_color = "#dfeedd"
 
     def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
-        defaults = {"retries": 0, "execution_timeout": timedelta(minutes=4)}
-        super().__init__(**{**defaults, **kwargs})
+        super().__init__(**kwargs)
         self.protection_group = protection_group
 
     @abstractmethod

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 DIGEST = "digest"
 REASON = "reason"
-#: Decided when the question is asked; what a DAG or its default_args passed here would be lost, or worse, obeyed.
-_TAKEN = ("execution_timeout", "response_timeout", "assigned_users", "defaults", "subject", "body")
+#: Decided when the question is asked; what a DAG passed here would be lost, or worse, obeyed.
+_TAKEN = {"execution_timeout", "response_timeout", "assigned_users", "defaults", "subject", "body"}
 
 
 class ManualApprovalSensor(ApprovalOperator):
@@ -50,11 +50,13 @@ class ManualApprovalSensor(ApprovalOperator):
     operator_extra_links = (EvidenceLink(),)
 
     def __init__(self, *, number: int, verb: Verb = "planned_failover", **kwargs: Any) -> None:
-        for name in _TAKEN:
-            if name in kwargs:
-                raise ValueError(f"{name} of an approval is decided when it is asked: leave it out")
+        for name in _TAKEN & kwargs.keys():
+            raise ValueError(f"{name} of an approval is decided when it is asked: leave it out")
         defaults = {"task_id": "approval", "retries": 0, "subject": "Approve?", **URGENT}
         super().__init__(**numbered(number, {**defaults, **kwargs}))
+        # default_args reach the classes above by another way, and Airflow makes an expiry of execution_timeout.
+        if self.response_timeout or self.assigned_users or self.defaults:
+            raise ValueError("default_args decide about the approval: leave out what only the topology may decide")
         self.verb = verb
 
     def execute(self, context: Any) -> None:

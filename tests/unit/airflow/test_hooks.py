@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -57,7 +58,8 @@ def test_secrets_are_masked_in_logs(kafka: Any, key: str) -> None:
     from airflow.sdk._shared.secrets_masker import redact
 
     secret = f"never-show-{key}"
-    kafka(**{**SCRAM, key: secret}).settings()
+    with suppress(Refused):
+        kafka(**{**SCRAM, key: secret}).settings()
     assert secret not in str(redact(f"it was {secret}"))
 
 

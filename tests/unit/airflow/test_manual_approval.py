@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -56,11 +56,11 @@ def test_what_is_decided_when_the_question_is_asked_cannot_be_set_in_the_dag(nam
         ManualApprovalSensor(number=2, **{name: "anything"})
 
 
-def test_execution_timeout_does_not_come_in_by_default_args() -> None:
-    from datetime import timedelta
-
-    with pytest.raises(ValueError, match="execution_timeout"):
-        ManualApprovalSensor(number=2, default_args={"execution_timeout": timedelta(minutes=5)})
+@pytest.mark.filterwarnings("ignore:Passing `execution_timeout`")
+@pytest.mark.parametrize("name", ["execution_timeout", "response_timeout"])
+def test_an_expiry_does_not_come_in_by_default_args(name: str) -> None:
+    with pytest.raises(ValueError, match="default_args decide about the approval"):
+        ManualApprovalSensor(number=2, default_args={name: timedelta(minutes=5)})
 
 
 def test_it_asks_the_approvers_for_the_time_that_the_topology_gives(approval: Any) -> None:
