@@ -67,6 +67,11 @@ class Switching:
         """The other one."""
         return other(self.active)
 
+    @property
+    def flow(self) -> Flow:
+        """Replication from where the group is to where it is not."""
+        return Flow(self.name, self.active, self.standby)
+
     def at(self, *offsets: int) -> dict[TopicPartition, int]:
         """Return offsets of the topic of payments, partition by partition."""
         return {TopicPartition(self.protection.topic, number): offset for number, offset in enumerate(offsets)}

@@ -1,0 +1,46 @@
+"""A dry run asks everything, says what each step would do, and changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.failover import StepName, run_step
+from support import onlooker
+from support.protection import STEPS_AFTER_APPROVAL
+from support.switching import Switching, failed
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_dry_run_says_what_every_step_would_do_and_changes_nothing(group: Switching) -> None:
+    source, target = group.active, group.standby
+    request = group.request(dry_run=True)
+    before = onlooker.look(group.protection)
+    ends = onlooker.contents(group.protection, target)
+
+    with group.protection.world() as world:
+        records = {step: run_step(step, request, world) for step in (StepName.PREFLIGHT, *STEPS_AFTER_APPROVAL)}
+
+    assert {record.outcome for record in records.values()} == {"would_do"}
+    assert onlooker.look(group.protection) == before
+    assert onlooker.contents(group.protection, target) == ends
+    for step, said in {
+        StepName.CLAIM: f"this run is switching {group.name} (epoch ",
+        StepName.FENCE_SOURCE: f"deny WRITE on {source} to User:orders-app, User:billing-app, then to User:probe",
+        StepName.STOP_FLOW: f"stop the connector dr.{group.name}.{source}-to-{target} and deny WRITE on {target}",
+        StepName.OPEN_TARGET: target,
+        StepName.FLIP_ROUTE: f"let the route of {group.name} name {target}",
+        StepName.PROTECT: f"settle the register: stable, active on {target}",
+    }.items():
+        assert said in records[step].summary(), records[step].summary()
+    assert all("would: " in record.summary() for record in records.values())
+
+
+def test_a_dry_run_is_refused_where_the_run_would_be(group: Switching) -> None:
+    request = group.request(source=group.standby, target=group.active, dry_run=True)
+
+    with group.protection.world() as world:
+        record = failed(StepName.PREFLIGHT, request, world)
+
+    assert record.outcome == "refused"
+    assert f"is active on {group.active}, not on {group.standby}" in record.detail

@@ -1,0 +1,86 @@
+"""The compare-and-set that hands over has no answer: nobody guesses, and what truly happened decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+import pytest
+
+from kafka_dr.clusters.writing import TransactionalWriter
+from kafka_dr.errors import OutcomeUnknown
+from kafka_dr.failover import ResumeRequest, RunRequest, StepFailed, StepName, resume, roll_back
+from kafka_dr.register import Phase
+from support import onlooker
+from support.impatience import ImpatientWorld
+from support.switching import Switching, failed
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_hand_over_that_was_committed_without_an_answer_goes_forward(group: Switching) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.CUT_OVER_GROUPS)
+
+    with _hanging(group, source, commits=True):
+        _nobody_knows(group, request)
+        _nothing_is_rolled_back(group, request)
+
+    group.wait_answering()
+    with pytest.raises(StepFailed, match="point of no return is passed") as refused:
+        group.roll_back(request)
+    assert refused.value.record.outcome == "refused"
+    assert group.protection.refuses_writes(source)
+    with group.protection.world() as world:
+        resume(ResumeRequest(group.name, "finish", run=request.run), world)
+    group.assert_at_rest(target)
+
+
+def test_a_hand_over_that_never_arrived_can_be_rolled_back(group: Switching) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.CUT_OVER_GROUPS)
+
+    with _hanging(group, source, commits=False):
+        _nobody_knows(group, request)
+        _nothing_is_rolled_back(group, request)
+
+    group.wait_answering()
+    state = group.protection.state(source)
+    assert state is not None
+    assert state.phase is Phase.SWITCHING
+    assert group.protection.refuses_writes(target)
+    group.roll_back(request)
+    group.assert_at_rest(source)
+
+
+@contextmanager
+def _hanging(group: Switching, cluster: str, *, commits: bool) -> Iterator[None]:
+    """Let the cluster hang at the next commit: right after it, its answer lost, or before it, so that it never is."""
+    real: Callable[..., None] = TransactionalWriter._commit
+    broker, lab = onlooker.broker_of(cluster), group.protection.lab
+
+    def commit(writer: TransactionalWriter, doing: str) -> None:
+        if commits:
+            real(writer, doing)
+        lab.pause(broker)
+        raise OutcomeUnknown(f"could not {doing}: the connection broke before the answer")
+
+    try:
+        with mock.patch.object(TransactionalWriter, "_commit", commit):
+            yield
+    finally:
+        lab.resume(broker)
+
+
+def _nobody_knows(group: Switching, request: RunRequest) -> None:
+    with group.protection.world(ImpatientWorld) as world:
+        record = failed(StepName.OPEN_TARGET, request, world)
+    assert record.outcome == "unknown"
+
+
+def _nothing_is_rolled_back(group: Switching, request: RunRequest) -> None:
+    with group.protection.world(ImpatientWorld) as world, pytest.raises(StepFailed) as told:
+        roll_back(request, world)
+    assert told.value.record.outcome == "unknown"
+    assert f"the register that decides for {group.name} cannot be read" in told.value.record.detail

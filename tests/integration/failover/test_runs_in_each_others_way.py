@@ -1,0 +1,116 @@
+"""One run at a time, one step after another: who comes second or out of turn hears why and changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.errors import Refused
+from kafka_dr.failover import ResumeRequest, StepName, resume, run_step
+from kafka_dr.register import KafkaRegister
+from support import onlooker
+from support.switching import Switching, failed
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_second_run_does_not_get_the_group_while_the_first_one_has_it(group: Switching) -> None:
+    source = group.active
+    second = group.go(StepName.PREFLIGHT)
+    first = group.go(StepName.CLAIM)
+    before = onlooker.look(group.protection)
+
+    with group.protection.world() as world:
+        refusals = [failed(step, second, world) for step in (StepName.PREFLIGHT, StepName.CLAIM)]
+        stranger = failed(StepName.FENCE_SOURCE, second, world)
+    undone = group.roll_back(second)
+
+    for record in refusals:
+        assert record.outcome == "refused"
+        assert f"the group belongs to run {first.run} (switching, epoch " in record.detail
+        assert "wait until that run ends, or finish or abandon it with dr_resume" in record.detail
+    assert f"run {second.run} may not change it" in stranger.detail
+    assert "there is nothing to undo" in undone.detail
+    assert onlooker.look(group.protection) == before
+    group.roll_back(first)
+    group.assert_at_rest(source)
+
+
+def test_of_two_runs_that_claim_at_the_same_moment_one_is_told_of_the_other(
+    group: Switching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = group.active
+    second = group.go(StepName.PREFLIGHT)
+    first = group.go(StepName.PREFLIGHT)
+    real = KafkaRegister.compare_and_set
+    overtaken: list[bool] = []
+
+    def overtake(register: KafkaRegister, *states: object) -> None:
+        if not overtaken:
+            overtaken.append(True)
+            with group.protection.world() as other_worker:
+                run_step(StepName.CLAIM, first, other_worker)
+        real(register, *states)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(KafkaRegister, "compare_and_set", overtake)
+    with group.protection.world() as world:
+        record = failed(StepName.CLAIM, second, world)
+
+    assert "the register was expected to say" in record.detail
+    assert f"by run {first.run}" in record.detail
+    state = group.protection.state(source)
+    assert state is not None
+    assert state.run == first.run
+    group.roll_back(first)
+    group.assert_at_rest(source)
+
+
+def test_a_step_out_of_its_turn_is_refused_and_nothing_is_opened(group: Switching) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.FENCE_SOURCE)
+    before = onlooker.look(group.protection)
+
+    with group.protection.world() as world:
+        said = {
+            step: failed(step, request, world).detail
+            for step in (
+                StepName.CUT_OVER_GROUPS,
+                StepName.OPEN_TARGET,
+                StepName.FLIP_ROUTE,
+                StepName.VERIFY,
+                StepName.PROTECT,
+                StepName.REPORT,
+            )
+        }
+
+    assert "holds no drained: the step that writes it has to run first" in said[StepName.CUT_OVER_GROUPS]
+    assert "the step that writes it has to run first" in said[StepName.OPEN_TARGET]
+    for step in (StepName.FLIP_ROUTE, StepName.VERIFY, StepName.PROTECT, StepName.REPORT):
+        assert f"the steps before {step} have to be through first" in said[step]
+    assert onlooker.look(group.protection) == before
+    assert group.protection.refuses_writes(target)
+    group.roll_back(request)
+    group.assert_at_rest(source)
+
+
+def test_there_is_nothing_to_resume_where_no_run_holds_the_group(group: Switching) -> None:
+    before = onlooker.look(group.protection)
+    with group.protection.world() as world:
+        for decision in ("finish", "abandon"):
+            with pytest.raises(Refused, match="no run holds it, there is nothing to resume"):
+                resume(ResumeRequest(group.name, decision), world)
+
+    assert onlooker.look(group.protection) == before
+
+
+def test_a_run_is_resumed_by_its_own_name_only(group: Switching) -> None:
+    source = group.active
+    request = group.go(StepName.CLAIM)
+
+    with (
+        group.protection.world() as world,
+        pytest.raises(Refused, match=f"belongs to run {request.run}, not to run-of-another-day"),
+    ):
+        resume(ResumeRequest(group.name, "abandon", run="run-of-another-day"), world)
+
+    group.roll_back(request)
+    group.assert_at_rest(source)

@@ -1,0 +1,198 @@
+"""What is written while the fence goes up: transactions, topics a moment old, and somebody whom no fence stops."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
+from kafka_dr.failover import ResumeRequest, StepFailed, StepName, resume, run_step
+from support import onlooker
+from support.protection import STEPS_AFTER_APPROVAL
+from support.switching import Switching, failed
+
+pytestmark = pytest.mark.kafka
+
+
+class Application:
+    """A transactional application with a transaction open and its records on the brokers."""
+
+    def __init__(self, group: Switching, principal: str, transactional_id: str, *, records: int) -> None:
+        settings = group.protection.lab.client_settings(group.active, principal)
+        self._producer = Producer({**settings, "transactional.id": transactional_id, "transaction.timeout.ms": 60_000})
+        self._producer.init_transactions(20)
+        self._producer.begin_transaction()
+        self.values = [f"{transactional_id} {number}".encode() for number in range(records)]
+        for value in self.values:
+            self._producer.produce(group.protection.topic, key=b"k", value=value, partition=0)
+        assert self._producer.flush(20) == 0
+
+    def commits(self) -> bool:
+        """Try to commit, and return whether the broker took it."""
+        try:
+            self._producer.commit_transaction(20)
+        except KafkaException:
+            return False
+        return True
+
+
+def test_open_transactions_end_at_the_fence_and_nothing_that_was_committed_is_lost(group: Switching) -> None:
+    source, target = group.active, group.standby
+    stray_id = f"stray-{group.name}"
+    timing = group.protection.group.timing.model_copy(update={"transaction_grace_seconds": 3.0})
+    with _changed(group, timing=timing), _allowed(group, source, "User:orders-app", stray_id):
+        request = group.go(StepName.CLAIM)
+        prompt = Application(group, "billing-app", f"{group.name}-prompt", records=5)
+        # More records than a flow could be taken to be close to the end with.
+        late = Application(group, "billing-app", f"{group.name}-late", records=60)
+        stray = Application(group, "orders-app", stray_id, records=5)
+        committed: list[bool] = []
+        within_grace = threading.Timer(0.3, lambda: committed.append(prompt.commits()))
+        within_grace.start()
+        with group.protection.world() as world:
+            record = run_step(StepName.FENCE_SOURCE, request, world)
+            topics = world.cluster(source, "operator").topics
+            partition = TopicPartition(group.protection.topic, 0)
+            assert topics.last_stable_offsets([partition]) == topics.high_watermarks([partition])
+        within_grace.join()
+
+        assert committed == [True]
+        assert sorted(record.facts["ended_transactions"]) == sorted([f"{group.name}-late", stray_id])
+        assert not late.commits()
+        assert not stray.commits()
+        with group.protection.world() as world:
+            resume(ResumeRequest(group.name, "finish", run=request.run), world)
+
+    values = [value for _, _, value, _ in onlooker.contents(group.protection, target)[partition]]
+    assert [value for value in values if value in prompt.values] == prompt.values
+    assert not set(values) & {*late.values, *stray.values}
+    group.assert_at_rest(target)
+
+
+def test_a_topic_made_in_the_middle_of_a_run_is_taken_along_or_ends_the_run(group: Switching) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.CLAIM)
+    topic = _new_topic(group, source)
+    refused = None
+    with group.protection.world() as world:
+        try:
+            run_step(StepName.FENCE_SOURCE, request, world)
+            resume(ResumeRequest(group.name, "finish", run=request.run), world)
+        except StepFailed as failure:
+            refused = failure.record
+            group.roll_back(request)
+    if refused is not None:
+        assert refused.step == StepName.FENCE_SOURCE
+        assert "Let the flow" in refused.detail
+        assert topic in refused.detail
+    group.assert_at_rest(source if refused else target)
+
+    both = [onlooker.contents(group.protection, cluster)[TopicPartition(topic, 0)] for cluster in (source, target)]
+    assert [len(found) for found in both] == [10, 10]
+
+
+def test_a_topic_that_the_flow_has_found_in_time_is_taken_along(group: Switching) -> None:
+    target = group.standby
+    request = group.go(StepName.CLAIM)
+    topic = _new_topic(group, group.active)
+    group.wait_equal()
+
+    with group.protection.world() as world:
+        resume(ResumeRequest(group.name, "finish", run=request.run), world)
+
+    assert len(onlooker.contents(group.protection, target)[TopicPartition(topic, 0)]) == 10
+    group.assert_at_rest(target)
+
+
+def test_an_empty_topic_that_only_the_source_has_ends_the_run(group: Switching) -> None:
+    source = group.active
+    request = group.go(StepName.CLAIM)
+    topic = f"{group.name}.empty"
+    with group.protection.world() as world:
+        # The flow would create it within a second; it is stopped so that it does not.
+        replicator = world.replicator(group.flow)
+        replicator.stop()
+        replicator.wait_stopped(30)
+        _create(group, source, topic)
+        record = failed(StepName.FENCE_SOURCE, request, world)
+
+    assert f"{topic}-0: is on {source} and not on {group.standby}" in record.detail
+    group.roll_back(request)
+    group.assert_at_rest(source)
+
+
+@pytest.mark.parametrize("step", [StepName.DRAIN, StepName.OPEN_TARGET])
+def test_somebody_whom_no_fence_stops_is_noticed_before_the_target_opens(group: Switching, step: StepName) -> None:
+    source, target = group.active, group.standby
+    request = group.go(STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(step) - 1])
+    group.protection.produce(source, 3, principal="admin")
+
+    with group.protection.world() as world:
+        record = failed(step, request, world)
+
+    assert "find out who writes" in record.detail
+    assert group.protection.refuses_writes(target)
+    group.roll_back(request)
+    group.assert_at_rest(source)
+
+
+def test_fencing_once_more_does_not_hide_what_was_written_past_the_drain(group: Switching) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.CUT_OVER_GROUPS)
+    group.protection.produce(source, 3, principal="admin")
+
+    with group.protection.world() as world:
+        run_step(StepName.FENCE_SOURCE, request, world)
+        record = failed(StepName.OPEN_TARGET, request, world)
+
+    assert record.outcome == "refused"
+    assert f"on {source} moved behind the fence: records would be left there" in record.detail
+    assert group.protection.refuses_writes(target)
+    group.roll_back(request)
+    group.assert_at_rest(source)
+
+
+def _new_topic(group: Switching, cluster: str) -> str:
+    topic = f"{group.name}.new{time.monotonic_ns()}"
+    _create(group, cluster, topic)
+    settings = group.protection.lab.client_settings(cluster, "orders-app")
+    producer = Producer({**settings, "enable.idempotence": True})
+    for number in range(10):
+        producer.produce(topic, key=b"k", value=b"%d" % number)
+    assert producer.flush(20) == 0
+    return topic
+
+
+def _create(group: Switching, cluster: str, topic: str) -> None:
+    with group.protection.cluster(cluster, "admin") as admin:
+        admin.topics.create(topic, partitions=1, replication_factor=1, config={})
+
+
+@contextmanager
+def _changed(group: Switching, **changes: object) -> Iterator[None]:
+    group.protection.changes = changes
+    try:
+        yield
+    finally:
+        group.protection.changes = {}
+
+
+@contextmanager
+def _allowed(group: Switching, cluster: str, principal: str, transactional_id: str) -> Iterator[None]:
+    allow = Acl(
+        ResourceType.TRANSACTIONAL_ID,
+        transactional_id,
+        PatternType.LITERAL,
+        principal,
+        AclOperation.WRITE,
+        AclPermission.ALLOW,
+    )
+    with group.protection.cluster(cluster, "admin") as admin:
+        admin.acls.add([allow])
+        yield
+        admin.acls.remove([allow])
