@@ -32,8 +32,8 @@ PROCESSES = {
     TRIGGERER: ("triggerer", "--skip-serve-logs"),
 }
 LAUNCHER = "airflow-launch"  # lives for some seconds only
-LAUNCH_SECONDS = 180.0
-READY_SECONDS = 180.0
+LAUNCH_SECONDS = 300.0
+READY_SECONDS = 300.0
 GRACE_SECONDS = 8.0
 
 

@@ -21,8 +21,8 @@ from lab.ports import check_free
 from lab.premises import Premises
 from lab.processes import Command, Supervisor
 
-BROKER_SECONDS = 60.0
-CONNECT_SECONDS = 90.0
+BROKER_SECONDS = 120.0
+CONNECT_SECONDS = 180.0
 
 Report = Callable[[str, float], None]
 

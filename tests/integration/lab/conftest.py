@@ -1,0 +1,52 @@
+"""A lab of the lab's own tests: they kill its processes, so nothing else may depend on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.api import Lab
+
+_DAG = """\
+from __future__ import annotations
+
+from airflow.sdk import DAG, task
+
+with DAG("hello", schedule=None):
+
+    @task
+    def speak() -> str:
+        return "hello"
+
+    speak()
+"""
+
+
+@pytest.fixture(scope="session")
+def own_port_base() -> int:
+    """Below the ports of the shared lab."""
+    return int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", "29000")) - 1000
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, own_port_base: int) -> Iterator[Lab]:
+    """Both clusters, Connect and Airflow with one small DAG."""
+    dags = tmp_path_factory.mktemp("dags")
+    (dags / "hello.py").write_text(_DAG)
+    lab = Lab(tmp_path_factory.mktemp("whole") / "home", port_base=own_port_base, dags=dags)
+    try:
+        lab.up()
+        yield lab
+    finally:
+        lab.down(delete=True)
+
+
+@pytest.fixture
+def unstarted(tmp_path: Path, own_port_base: int) -> Iterator[Lab]:
+    """A lab that was never started, on ports of its own."""
+    lab = Lab(tmp_path / "home", port_base=own_port_base + 400)
+    yield lab
+    lab.down(delete=True)
