@@ -14,6 +14,8 @@ from kafka_dr.failover.request import RunRequest, StepName, definition
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.world import World
 
+#: How far the clocks of who stamps an answer and who judges it may lie apart.
+_SKEW_SECONDS = 5.0
 _STEP = StepName.APPROVAL.value
 
 
@@ -121,7 +123,7 @@ def judge(run: Run, answer: Answer) -> Sequence[Check]:
     allowed = run.group.timing.approval_expiry_seconds
     approver = answer.responder in run.group.approvers
     who = f"{answer.responder} is {'' if approver else 'not '}an approver of {run.group.name}"
-    fresh = 0 <= age <= allowed
+    fresh = -_SKEW_SECONDS <= age <= allowed
     aged = f"the approval is {age:.0f} s old, {allowed:g} s are allowed" + ("" if fresh else ": trigger a new run")
     return (
         Check.that("approved", answer.approved, "approved" if answer.approved else "it was rejected"),

@@ -21,7 +21,8 @@ _OWNED_PHASES: dict[StepName, tuple[Phase, ...]] = {
     StepName.OPEN_TARGET: (Phase.SWITCHING, Phase.HANDED_OVER),
     StepName.FLIP_ROUTE: (Phase.HANDED_OVER,),
     StepName.VERIFY: (Phase.HANDED_OVER,),
-    StepName.PROTECT: (Phase.HANDED_OVER,),
+    # Once settled there may be a register left that has not heard of it, or a reverse flow that did not start.
+    StepName.PROTECT: (Phase.HANDED_OVER, Phase.STABLE),
     StepName.REPORT: (Phase.STABLE,),
 }
 _ORDER = {Phase.SWITCHING: 0, Phase.HANDED_OVER: 1, Phase.STABLE: 2}

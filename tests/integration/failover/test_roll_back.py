@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 from kafka_dr.clusters import AclPermission
+from kafka_dr.clusters.acls import Acls
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import ResumeRequest, RunRequest, StepFailed, StepName, resume, roll_back, run_step
 from kafka_dr.failover.run import Run
@@ -18,7 +19,7 @@ from kafka_dr.register import KafkaRegister, Phase
 from support import onlooker
 from support.impatience import ImpatientWorld
 from support.protection import STEPS_AFTER_APPROVAL
-from support.switching import Switching, failed, other
+from support.switching import Killed, Switching, dying, failed
 
 pytestmark = pytest.mark.kafka
 
@@ -201,6 +202,19 @@ def test_a_dead_target_does_not_keep_the_source_shut(group: Switching) -> None:
     group.assert_at_rest(source)
 
 
+@pytest.mark.parametrize(("at", "method"), [(KafkaRegister, "compare_and_set"), (Acls, "remove")])
+def test_a_roll_back_that_died_is_brought_to_its_end_by_the_next(group: Switching, at: type, method: str) -> None:
+    source = group.active
+    request = group.go(StepName.STOP_FLOW)
+    with dying(at, method), pytest.raises(Killed):
+        group.roll_back(request)
+
+    with group.protection.world() as world:
+        resume(ResumeRequest(group.name, "abandon", run=request.run), world)
+
+    group.assert_at_rest(source)
+
+
 def test_rolling_back_twice_changes_nothing_the_second_time(group: Switching) -> None:
     source = group.active
     request = group.go(StepName.DRAIN)
@@ -213,4 +227,3 @@ def test_rolling_back_twice_changes_nothing_the_second_time(group: Switching) ->
     assert not [a for a in before.acls[source] if a.permission is AclPermission.DENY and "app" in a.principal]
     with group.protection.world() as world:
         assert f"run {request.run} was rolled back" in failed(StepName.FENCE_SOURCE, request, world).detail
-    assert other(source) == group.standby

@@ -17,11 +17,18 @@ STEPS = [step.name for step in PLANNED_FAILOVER]
 
 #: What each step of a run hears when the record is the run's own.
 OWN: dict[Phase, dict[Verdict, list[StepName]]] = {
-    Phase.SWITCHING: {"passed": BEFORE_CLAIM, "here": [*BEFORE_HAND_OVER, OPEN], "refused": [*AFTER_HAND_OVER, REPORT]},
+    Phase.SWITCHING: {
+        "passed": [StepName.PREFLIGHT, StepName.APPROVAL],
+        "here": [StepName.CLAIM, *BEFORE_HAND_OVER, OPEN],
+        "refused": [*AFTER_HAND_OVER, REPORT],
+    },
     Phase.HANDED_OVER: {
         "passed": [*BEFORE_CLAIM, *BEFORE_HAND_OVER], "here": [OPEN, *AFTER_HAND_OVER], "refused": [REPORT],
     },
-    Phase.STABLE: {"passed": [*BEFORE_CLAIM, *BEFORE_HAND_OVER, OPEN, *AFTER_HAND_OVER], "here": [REPORT]},
+    Phase.STABLE: {
+        "passed": [*BEFORE_CLAIM, *BEFORE_HAND_OVER, OPEN, StepName.FLIP_ROUTE, StepName.VERIFY],
+        "here": [StepName.PROTECT, REPORT],
+    },
     Phase.UNFENCED: {"passed": BEFORE_CLAIM, "refused": [*BEFORE_HAND_OVER, OPEN, *AFTER_HAND_OVER, REPORT]},
     Phase.DIVERGED: {"passed": BEFORE_CLAIM, "refused": [*BEFORE_HAND_OVER, OPEN, *AFTER_HAND_OVER, REPORT]},
 }  # fmt: skip

@@ -67,7 +67,7 @@ class Datacenters:
 def forward(world: Datacenters, run: str) -> Actor:
     """Go from where the register says that the run is to its end."""
     state = yield from world.read()
-    if position(StepName.CLAIM, run, state).verdict == "here":
+    if position(StepName.CLAIM, run, state).verdict == "here" and state.phase is Phase.STABLE:
         arbiter, target = state.active, state.standby
         new = transitions.claimed(
             state, run=run, verb="planned_failover", source=arbiter, target=target,
@@ -82,7 +82,7 @@ def forward(world: Datacenters, run: str) -> Actor:
     yield from hand_over(world, run, state)
     state = yield from world.read()
     if position(StepName.PROTECT, run, state).verdict == "here":
-        new = transitions.settled(state, run=run, at=AT)
+        new = state if state.phase is Phase.STABLE else transitions.settled(state, run=run, at=AT)
         yield
         world.registers[state.active].compare_and_set(state, new)
         yield

@@ -13,7 +13,7 @@ from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
 from kafka_dr.fencing import plan, proof
-from kafka_dr.register import Phase
+from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import settled
 
 
@@ -44,14 +44,15 @@ def act(run: Run) -> Mapping[str, Any]:
         "target_positions": run.fact("source_ends")["ends"],
     }
     run.write_fact("flow_seed", seed, needed_on=[run.target])
-    pending = _turn_round(run, state.epoch)
-    new = settled(state, run=run.request.run, at=run.clock.now())
-    run.world.register(run.target).compare_and_set(state, new)
+    pending = _turn_round(run, state)
+    if state.phase is Phase.HANDED_OVER:
+        before, state = state, settled(state, run=run.request.run, at=run.clock.now())
+        run.world.register(run.target).compare_and_set(before, state)
     try:
-        run.world.register(run.source).copy(new)
+        run.world.register(run.source).copy(state)
     except KafkaDrError as error:
         pending = pending or str(error)
-    return {"seed": seed, "settled_at": new.at, "flow_pending": pending}
+    return {"seed": seed, "settled_at": state.at, "flow_pending": pending}
 
 
 def prove(run: Run) -> Sequence[Check]:
@@ -75,20 +76,20 @@ def prove(run: Run) -> Sequence[Check]:
     )
 
 
-def _turn_round(run: Run, epoch: int) -> str:
+def _turn_round(run: Run, state: RegisterState) -> str:
     """Start the reverse flow; return why that has to wait, or nothing."""
     try:
-        permission = run.permission(Phase.HANDED_OVER)
+        permission = run.permission(state.phase)
         run.acl_changes(run.source, permission).lift(plan.flow_fence(run.group))
         reverse = run.world.replicator(run.flow.reverse)
         created = reverse.ensure(stopped=True) == "created"
         # A flow that was seeded for this epoch may have copied since: seeding it again would copy that twice.
-        if created or reverse.where().seed_epoch != epoch:
+        if created or reverse.where().seed_epoch != state.epoch:
             permission()
             reverse.stop()
             reverse.wait_stopped(run.group.timing.step_deadline_seconds)
             permission()
-            reverse.seed(positions_from_json(run.fact("target_ends")["ends"]), epoch=epoch)
+            reverse.seed(positions_from_json(run.fact("target_ends")["ends"]), epoch=state.epoch)
         permission()
         reverse.resume()
     except KafkaDrError as error:
