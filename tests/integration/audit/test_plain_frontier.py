@@ -1,0 +1,93 @@
+"""The verified frontier on real clusters: to the end of a true copy, and to the first record that is not the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.audit import FileFrontierStore, FindingKind, PlainFrontier, Start
+from support.flowing import Flowing
+
+pytestmark = pytest.mark.kafka
+
+
+def frontier(flowing: Flowing, *, epoch: int = 1, starts: dict | None = None) -> PlainFrontier:  # type: ignore[type-arg]
+    return PlainFrontier(
+        flowing.audit(flowing.active),
+        flowing.audit(flowing.standby),
+        store=FileFrontierStore(flowing.protection.folder / "evidence", flowing.protection.name),
+        starts=starts,
+        epoch=epoch,
+    )
+
+
+def advance(flowing: Flowing, **how):  # type: ignore[no-untyped-def]
+    until = flowing.audit(flowing.active).topics.last_stable_offsets(flowing.partitions)
+    return until, frontier(flowing, **how).advance(until)
+
+
+def test_a_true_copy_is_verified_to_the_end_and_then_from_there_on(flowing: Flowing) -> None:
+    flowing.write(60)
+    flowing.write_in_transactions(6)
+    flowing.start()
+    flowing.wait_copied()
+    until, verified = advance(flowing)
+    assert [found.finding for found in verified.values()] == [None, None]
+    assert {p: found.source_offset for p, found in verified.items()} == until
+    assert [found.records for found in verified.values()] == [30 + 1 + 4] * 2
+    flowing.write(20)
+    flowing.wait_copied()
+    _, later = advance(flowing)
+    assert [found.records for found in later.values()] == [30 + 1 + 4 + 11] * 2
+
+
+def test_a_foreign_record_stops_it_there_and_it_stays_there(flowing: Flowing) -> None:
+    flowing.write(20)
+    flowing.start()
+    flowing.wait_copied()
+    flowing.write_foreign("west")
+    flowing.write(20)
+    flowing.wait_copied()
+    for _ in range(2):
+        _, verified = advance(flowing)
+        for found in verified.values():
+            assert found.finding is not None
+            assert (found.finding.kind, found.finding.records, found.records) == (FindingKind.FOREIGN, 1, 11)
+
+
+def test_what_was_not_copied_is_missing_and_never_equal(flowing: Flowing) -> None:
+    flowing.write(20)
+    flowing.start()
+    flowing.wait_copied()
+    flowing.stop()
+    flowing.write(20)
+    _, verified = advance(flowing)
+    for found in verified.values():
+        assert found.finding is not None
+        assert (found.finding.kind, found.records) == (FindingKind.MISSING, 11)
+
+
+def test_another_epoch_begins_at_its_own_seed(flowing: Flowing) -> None:
+    flowing.write(20)
+    flowing.start()
+    flowing.wait_copied()
+    advance(flowing)
+    flowing.switch()
+    flowing.write(10)
+    flowing.wait_copied()
+    starts = {p: Start(s.source_offset, s.target_offset) for p, [s] in flowing.known_seeds().items()}
+    _, verified = advance(flowing, epoch=2, starts=starts)
+    assert [(found.finding, found.records) for found in verified.values()] == [(None, 6), (None, 6)]
+
+
+def test_a_topic_that_was_created_again_is_compared_again(flowing: Flowing) -> None:
+    flowing.start()
+    flowing.write(20)
+    flowing.wait_copied()
+    _, before = advance(flowing)
+    flowing.stop()
+    flowing.create_again("west")
+    _, verified = advance(flowing)
+    assert [found.records for found in before.values()] == [11, 11]
+    for found in verified.values():
+        assert found.finding is not None
+        assert (found.finding.kind, found.source_offset) == (FindingKind.MISSING, 0)

@@ -1,0 +1,115 @@
+"""Positions carried between real clusters, judged by what lies in the logs: the next record that a group reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.offsets import BracketingOffsetMap, Translation
+from support.flowing import Flowing
+
+pytestmark = pytest.mark.kafka
+
+
+def every_position(flowing: Flowing, cluster: str) -> dict[TopicPartition, list[int]]:
+    """Return each place where a group can stand: before the first record, after each, and at the very end."""
+    held = flowing.audit(cluster).topics.last_stable_offsets(flowing.partitions)
+    return {
+        partition: sorted({0, *(offset + 1 for offset, _ in flowing.log(cluster, partition)), held[partition]})
+        for partition in flowing.partitions
+    }
+
+
+def check(
+    flowing: Flowing, positions: Mapping[TopicPartition, list[int]], offsets: BracketingOffsetMap
+) -> dict[tuple[TopicPartition, int], Translation]:
+    """Translate and hold every answer against both logs: the records that follow must be the same ones."""
+    found = offsets.translate(positions)
+    for partition, wanted in positions.items():
+        source, target = flowing.log(flowing.active, partition), flowing.log(flowing.standby, partition)
+        for position in wanted:
+            answer = found[partition, position]
+            assert answer.kind == "exact", (partition, answer)
+            unread = [content for offset, content in source if offset >= position]
+            assert [content for offset, content in target if offset >= (answer.target_offset or 0)] == unread
+    return dict(found)
+
+
+def between(flowing: Flowing, *, seeds: bool = True) -> BracketingOffsetMap:
+    return BracketingOffsetMap(
+        flowing.audit(flowing.active),
+        flowing.audit(flowing.standby),
+        seeds=flowing.known_seeds() if seeds else None,
+    )
+
+
+def test_every_position_of_a_log_with_aborted_and_control_records_is_exact(flowing: Flowing) -> None:
+    flowing.write(150)
+    flowing.start()
+    flowing.write_in_transactions(20)
+    flowing.write(150)
+    flowing.wait_copied()
+    check(flowing, every_position(flowing, "east"), between(flowing))
+
+
+def test_a_group_that_never_catches_up_comes_through_four_switches(flowing: Flowing) -> None:
+    flowing.write(100)
+    flowing.start()
+    flowing.wait_copied()
+    slow = {partition: flowing.log("east", partition)[6][0] + 1 for partition in flowing.partitions}
+    for number in range(4):
+        flowing.write_in_transactions(6)
+        flowing.write(40)
+        flowing.wait_copied()
+        positions = every_position(flowing, flowing.active)
+        assert all(slow[partition] in found for partition, found in positions.items())
+        # Journaled seeds are a help, not a condition.
+        found = check(flowing, positions, between(flowing, seeds=number % 2 == 0))
+        slow = {partition: found[partition, offset].target_offset or 0 for partition, offset in slow.items()}
+        flowing.switch()
+    for partition, offset in slow.items():
+        log = flowing.log(flowing.active, partition)
+        assert len([1 for at, _ in log if at < offset]) == 7
+
+
+def test_what_was_prepared_ahead_is_translated_the_same(flowing: Flowing) -> None:
+    flowing.write(200)
+    flowing.start()
+    flowing.wait_copied()
+    positions = every_position(flowing, "east")
+    fresh, prepared = between(flowing), between(flowing)
+    prepared.prepare({partition: found[::10] for partition, found in positions.items()})
+    assert check(flowing, positions, prepared) == check(flowing, positions, fresh)
+
+
+def test_foreign_records_on_the_target_cost_a_bracket_and_no_more(flowing: Flowing) -> None:
+    flowing.write(60)
+    flowing.start()
+    flowing.wait_copied()
+    flowing.write_foreign("west")
+    flowing.write(400)
+    flowing.wait_copied()
+    ends = flowing.audit("east").topics.last_stable_offsets(flowing.partitions)
+    found = between(flowing).translate({partition: [10, ends[partition]] for partition in flowing.partitions})
+    for partition in flowing.partitions:
+        assert found[partition, 10].kind == "exact"
+        head = found[partition, ends[partition]]
+        read = [content for _, content in flowing.log("east", partition)]
+        following = [c for offset, c in flowing.log("west", partition) if offset >= (head.target_offset or 0)]
+        assert following == read[len(read) - len(following) :]
+        assert len(following) <= 101
+
+
+def test_a_position_past_the_end_is_unknown(flowing: Flowing) -> None:
+    flowing.write(10)
+    flowing.start()
+    flowing.wait_copied()
+    partition = flowing.partitions[0]
+    answer = between(flowing).translate({partition: [500]})[partition, 500]
+    assert (answer.kind, answer.target_offset) == ("unknown", None)
+
+
+def test_nothing_is_asked_of_the_clusters_for_groups_that_never_committed(flowing: Flowing) -> None:
+    assert between(flowing).translate({flowing.partitions[0]: []}) == {}

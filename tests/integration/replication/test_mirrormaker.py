@@ -1,0 +1,132 @@
+"""A real connector on a real Connect cluster: set up, placed, run, stopped, fenced."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.errors import Refused
+from kafka_dr.replication import ConnectorNotFound, ConnectRefused, SourceOffset, data_ends, flow_moves
+from support.flowing import Flowing
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_flow_is_created_stopped_and_says_so(flowing: Flowing) -> None:
+    replicator = flowing.replicator
+    assert replicator.status().state == "absent"
+    assert replicator.ensure(stopped=True) == "created"
+    status = replicator.wait_stopped(30)
+    assert (status.state, status.tasks) == ("stopped", 0)
+    assert replicator.ensure(stopped=True) == "unchanged"
+    assert replicator.where().seed_epoch is None
+
+
+def test_a_copy_is_the_same_record_for_record_and_nothing_aborted_is_in_it(flowing: Flowing) -> None:
+    flowing.write(60)
+    flowing.write_in_transactions(9)
+    flowing.start()
+    flowing.wait_copied()
+    for partition in flowing.partitions:
+        source = [content for _, content in flowing.log("east", partition)]
+        assert source == [content for _, content in flowing.log("west", partition)]
+        assert len(source) == 30 + 1 + 6
+
+
+def test_a_seed_replaces_every_position_and_carries_its_epoch(flowing: Flowing) -> None:
+    flowing.write(20)
+    flowing.start()
+    flowing.wait_copied()
+    flowing.stop()
+    one, two = flowing.partitions
+    assert set(flowing.replicator.positions()) >= {one, two}
+    flowing.replicator.seed({one: 7, two: 0}, epoch=5)
+    where = flowing.replicator.where()
+    assert (where.next_to_read, where.seed_epoch) == ({one: 7}, 5)
+    flowing.replicator.resume()
+    flowing.replicator.wait_running(30)
+    flowing.wait_copied()
+    # From 7 on once more, and all of the partition that was to begin at its start.
+    assert len(flowing.log("west", one)) == 11 + 4
+    assert len(flowing.log("west", two)) == 11 + 11
+    assert flowing.replicator.where().seed_epoch == 5
+
+
+def test_a_running_flow_is_not_placed(flowing: Flowing) -> None:
+    flowing.start()
+    with pytest.raises(Refused, match="stop it first"):
+        flowing.replicator.seed({}, epoch=2)
+    assert flowing.replicator.where().seed_epoch == 1
+
+
+def test_a_flow_stops_in_time_and_keeps_its_place(flowing: Flowing) -> None:
+    flowing.write(20)
+    flowing.start()
+    flowing.wait_copied()
+    before = flowing.replicator.positions()
+    flowing.stop()
+    assert flowing.replicator.positions() == before
+
+
+def test_a_changed_topology_updates_the_connector_and_leaves_it_stopped(flowing: Flowing) -> None:
+    flowing.replicator.ensure(stopped=True)
+    flowing.replicator.wait_stopped(30)
+    connect, name = flowing.replicator.connect, flowing.flow.connector
+    connect.update(name, {**flowing.replicator.config(), "offset.lag.max": "7"})
+    assert flowing.replicator.ensure(stopped=True) == "updated"
+    assert flowing.replicator.wait_stopped(30).state == "stopped"
+    assert connect.config(name) == flowing.replicator.config()
+
+
+def test_whoever_takes_its_transactional_ids_over_ends_the_flow(flowing: Flowing) -> None:
+    flowing.write(20)
+    flowing.start()
+    flowing.wait_copied()
+    flowing.world.cluster("west", "operator").transactions.take_over(flowing.replicator.transactional_ids())
+    flowing.write(20)
+    assert flowing.replicator.connect.wait_for(flowing.flow.connector, "failed", deadline_seconds=30).tasks
+    assert all(len(flowing.log("west", partition)) == 11 for partition in flowing.partitions)
+
+
+def test_a_flow_that_runs_is_seen_to_move_and_one_that_is_stopped_to_be_stuck(flowing: Flowing) -> None:
+    source = flowing.audit("east")
+    flowing.start()
+    flowing.write_in_transactions(4)
+    flowing.wait_copied()
+    rest = flowing.replicator.positions()
+    ends = data_ends(source, rest, source.topics.last_stable_offsets(flowing.partitions))
+    assert flow_moves(rest, flowing.replicator.positions(), ends).verdict == "idle"
+    flowing.write(10)
+    ends = data_ends(source, rest, source.topics.last_stable_offsets(flowing.partitions))
+    flowing.wait_copied()
+    assert flow_moves(rest, flowing.replicator.positions(), ends).verdict == "moves"
+    flowing.stop()
+    flowing.write(10)
+    stopped = flowing.replicator.positions()
+    ends = data_ends(source, stopped, source.topics.last_stable_offsets(flowing.partitions))
+    assert flow_moves(stopped, flowing.replicator.positions(), ends).verdict == "stuck"
+
+
+def test_what_connect_will_not_do_is_refused_with_its_reason(flowing: Flowing) -> None:
+    connect, name = flowing.replicator.connect, flowing.flow.connector
+    with pytest.raises(ConnectorNotFound):
+        connect.offsets(name)
+    with pytest.raises(ConnectRefused, match=r"connector\.class|Connector config"):
+        connect.create(name, {"name": name})
+    flowing.start()
+    with pytest.raises(ConnectRefused, match="already exists"):
+        connect.create(name, flowing.replicator.config())
+    entry = SourceOffset({"cluster": "east", "topic": "t", "partition": 0}, {"offset": 1})
+    with pytest.raises(ConnectRefused, match="STOPPED"):
+        connect.set_offsets(name, [entry])
+    connect.delete(name)
+    connect.delete(name)
+    assert name not in connect.connectors()
+
+
+def test_secrets_do_not_come_out_of_connect(flowing: Flowing) -> None:
+    flowing.replicator.ensure(stopped=True)
+    password = flowing.protection.lab.client_settings("west", "replicator")["sasl.password"]
+    config = flowing.replicator.connect.config(flowing.flow.connector)
+    assert config is not None
+    assert password not in str(config)
+    assert config["target.cluster.sasl.jaas.config"].startswith("${file:")
