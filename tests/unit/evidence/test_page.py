@@ -111,7 +111,7 @@ COMPLETE = {
     "07-cut_over_groups.1.json": step(second=4, facts={"groups": GROUPS}),
     "12-report.1.json": step(
         second=5,
-        facts={"write_outage_seconds": 2.5, "rto_seconds": 90, "rpo_seconds": 0, "lost": 0, "redelivered": 1234},
+        facts={"write_outage_seconds": 2.5, "rto_seconds": 90, "rpo_seconds": 60, "lost": 0, "redelivered": 1234},
     ),
 }
 
@@ -148,6 +148,7 @@ def test_a_promise_that_was_broken_does_not_look_kept() -> None:
     tones = {figure.label: figure.tone for figure in told(COMPLETE).figures}
 
     assert tones["Write outage"] == "good"
+    assert tones["Data at risk (RPO)"] == "good"
     assert tones["Recovery time (RTO)"] == "bad"
     assert tones["Lost"] == "good"
     assert tones["Delivered again"] == "unknown"

@@ -166,6 +166,12 @@ def test_a_misspelt_key_is_not_also_reported_as_missing(edited: Edit, mistakes_i
     )
 
 
+def test_a_list_whose_only_entry_is_wrong_is_not_also_called_too_short(edited: Edit, mistakes_in: Complain) -> None:
+    (only,) = mistakes_in(edited(('["User:orders-app"]', "[orders-app]")))
+
+    assert "principals[0]: 'orders-app' stands here" in only
+
+
 def test_an_unset_variable_is_reported_once_and_not_also_as_a_wrong_value(edited: Edit, mistakes_in: Complain) -> None:
     assert len(mistakes_in(edited(("${EAST}", "${NOWHERE}")))) == 1
 
