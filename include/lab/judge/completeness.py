@@ -85,7 +85,7 @@ def _copies(logs: Mapping[Partition, Sequence[Held]]) -> Counter[RecordId]:
 def judge_completeness(observation: Observation, *, active: str) -> tuple[Finding, Finding, Completeness]:
     """I2 and I10 as findings."""
     seen = completeness(observation, active=active)
-    return _second(observation, seen, active), _tenth(seen), seen
+    return _second(observation, seen, active), _tenth(observation, seen), seen
 
 
 def _second(observation: Observation, seen: Completeness, active: str) -> Finding:
@@ -117,12 +117,14 @@ def _examples(seen: Completeness, active: str) -> tuple[str, ...]:
     return (*lost, *behind_later, *twice, *void, *torn)
 
 
-def _tenth(seen: Completeness) -> Finding:
+def _tenth(observation: Observation, seen: Completeness) -> Finding:
     if seen.looped:
         examples = tuple(
             f"{record} came back to {cluster}, where it was written" for cluster, record in seen.looped[:3]
         )
         return Finding("I10", "violated", f"{len(seen.looped)} records came back to where they were written", examples)
+    if not any(log for logs in observation.logs.values() for log in logs.values()):
+        return Finding("I10", "unknown", "no cluster holds any record: nothing could come back")
     return Finding("I10", "held", PROMISES["I10"])
 
 
