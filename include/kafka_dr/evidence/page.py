@@ -10,7 +10,8 @@ from importlib.resources import files as resources
 from jinja2 import Environment, StrictUndefined, Template
 
 from kafka_dr.evidence.bundle import FileDigest
-from kafka_dr.evidence.story import Story, tone_of
+from kafka_dr.evidence.story import Story
+from kafka_dr.evidence.tone import tone_of
 
 
 @cache

@@ -10,31 +10,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-Tone = Literal["good", "warn", "bad", "unknown"]
+from kafka_dr.evidence.figures import Figure, figures
+from kafka_dr.evidence.tone import Tone, tone_of
 
-_TONES: dict[str, Tone] = {
-    **dict.fromkeys(("ok", "done", "passed", "approved", "exact"), "good"),
-    **dict.fromkeys(("would_do", "bounded"), "warn"),
-    **dict.fromkeys(("failed", "refused", "rejected"), "bad"),
-}
 _FILE = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
-_FIGURES = (
-    ("write_outage_seconds", "Write outage", "s"),
-    ("rto_seconds", "Recovery time (RTO)", "s"),
-    ("rpo_seconds", "Data at risk (RPO)", "s"),
-    ("acknowledged", "Records acknowledged", ""),
-    ("lost", "Lost", ""),
-    ("reordered", "Reordered", ""),
-    ("redelivered", "Delivered again", ""),
-    ("uncommitted_at_freeze", "Uncommitted at the freeze", ""),
-)
-
-
-def tone_of(outcome: object) -> Tone:
-    """Return how an outcome looks; a word that is not known is unknown."""
-    return _TONES.get(str(outcome).lower(), "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +65,6 @@ class Attempt:
     def title(self) -> str:
         """The step's name for people."""
         return self.step.replace("_", " ").capitalize()
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A number that people ask for first, beside what was promised."""
-
-    label: str
-    value: str
-    promised: str
-    tone: Tone
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +124,7 @@ def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
         started_at=min((each.started_at for each in attempts if each.started_at), default=""),
         finished_at=max((each.finished_at for each in attempts if each.finished_at), default=""),
         reason=_text(facts.get("reason")),
-        figures=tuple(_figures(facts)),
+        figures=tuple(figures(facts)),
         decisions=decisions,
         steps=steps,
         earlier=tuple(each for each in attempts if each not in steps),
@@ -230,40 +201,29 @@ def _verdict(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[s
 
 def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[str, Tone]:
     back = next((each for each in steps if each.step == "roll_back"), None)
-    if back is not None:
+    forward = [each for each in steps if each is not back]
+    # A roll back that was refused left the run to go forward; one without facts found nothing to undo.
+    if back is not None and back.outcome != "refused" and (back.facts or back.tone != "good"):
         return ("Rolled back", "warn") if back.tone == "good" else ("The roll back did not finish", "bad")
-    for step in steps:
+    if decisions and decisions[-1].counted and decisions[-1].said == "rejected":
+        return f"Rejected by {decisions[-1].who}", "warn"
+    for step in forward:
         if step.tone == "bad":
             return f"Stopped at {step.title.lower()}: {step.outcome}", "bad"
-    for step in steps:
+    for step in forward:
         if step.tone == "unknown":
             return f"Unknown at {step.title.lower()}: {step.outcome}", "unknown"
-    if decisions and decisions[-1].said == "rejected":
-        return f"Rejected by {decisions[-1].who}: nothing was changed", "warn"
-    if steps[-1].step == "report":
+    if not forward:
+        return "Nothing was recorded but a roll back", "unknown"
+    if forward[-1].step == "report":
         return "Completed", "good"
-    return f"Not finished: the last step recorded is {steps[-1].title.lower()}", "warn"
+    return f"Not finished: the last step recorded is {forward[-1].title.lower()}", "warn"
 
 
 def _title(group: str, facts: Mapping[str, Any]) -> str:
     verb = _text(facts.get("verb")).replace("_", " ").capitalize() or "Run"
     source, target = _text(facts.get("source")), _text(facts.get("target"))
     return f"{verb} of {group}" + (f", {source} → {target}" if source and target else "")
-
-
-def _figures(facts: Mapping[str, Any]) -> Iterable[Figure]:
-    promised = facts.get("objectives")
-    for key, label, unit in _FIGURES:
-        value = facts.get(key)
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            continue
-        limit = promised.get(key) if isinstance(promised, dict) else None
-        kept: Tone = "unknown"
-        if key in ("lost", "reordered"):
-            kept = "good" if value == 0 else "bad"
-        elif isinstance(limit, (int, float)):
-            kept = "good" if value <= limit else "bad"
-        yield Figure(label, _number(value, unit), f"promised {_number(limit, unit)}" if limit is not None else "", kept)
 
 
 def _decisions(attempts: Iterable[Attempt]) -> Iterable[Decision]:
@@ -291,11 +251,6 @@ def _offsets(facts: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     if not isinstance(rows, list):
         return ()
     return tuple(row for row in rows if isinstance(row, dict) and "group" in row and "topic" in row)
-
-
-def _number(value: float, unit: str) -> str:
-    text = f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
-    return f"{text} {unit}".strip()
 
 
 def _text(value: object) -> str:

@@ -3,10 +3,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.canary import Canary, CanaryFlow, SentCanary, next_canary
+
+#: A busy machine is no reason to fail.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 NOW = datetime(2026, 11, 20, 3, 0, 0, 123_456, tzinfo=UTC)
 FLOW = CanaryFlow("orders", "east", "west", 7)
@@ -25,6 +28,7 @@ def test_a_canary_is_a_number_with_three_headers() -> None:
     ]
 
 
+@patient
 @given(st.text(), st.integers(), st.text(), st.datetimes(timezones=st.just(UTC)))
 def test_a_canary_is_read_back_as_it_was_sent(producer: str, number: int, origin: str, at: datetime) -> None:
     canary = Canary(producer, number, origin, at.replace(microsecond=at.microsecond // 1000 * 1000))

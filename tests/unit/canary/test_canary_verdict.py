@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.canary import Canary, CanaryFlow, CanaryVerdict, SeenCanary, SentCanary, Verdict, judge
+
+#: A busy machine is no reason to fail.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 START = datetime(2026, 11, 20, 3, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -62,6 +65,7 @@ def worlds(draw: st.DrawFn, *, least: int = 1) -> World:
     return World(log, draw(st.integers(1, len(log))), draw(st.integers(1, len(log))))
 
 
+@patient
 @given(worlds())
 def test_a_faithful_copy_is_on_time_however_little_of_it_is_read(world: World) -> None:
     verdict = verdict_of(as_sent(world.log, keep=world.keep_source), as_seen(world.log, keep=world.keep_target))
@@ -70,6 +74,7 @@ def test_a_faithful_copy_is_on_time_however_little_of_it_is_read(world: World) -
     assert verdict.rpo_seconds == 0
 
 
+@patient
 @given(worlds(), st.data())
 def test_what_has_not_crossed_yet_is_never_called_lost(world: World, data: st.DataObject) -> None:
     crossed = data.draw(st.integers(0, len(world.log)))
@@ -81,6 +86,7 @@ def test_what_has_not_crossed_yet_is_never_called_lost(world: World, data: st.Da
     assert partition.lost == partition.duplicated == partition.reordered == partition.looped == ()
 
 
+@patient
 @given(worlds(least=3), st.data())
 def test_exactly_the_dropped_canaries_are_lost(world: World, data: st.DataObject) -> None:
     mine = [place for place, each in enumerate(world.log) if each.producer == FLOW.producer]
@@ -93,6 +99,7 @@ def test_exactly_the_dropped_canaries_are_lost(world: World, data: st.DataObject
     assert verdict.partitions[0].lost == tuple(world.log[place] for place in sorted(dropped))
 
 
+@patient
 @given(worlds(least=3), st.data())
 def test_no_cut_of_the_logs_invents_a_loss(world: World, data: st.DataObject) -> None:
     mine = [place for place, each in enumerate(world.log) if each.producer == FLOW.producer]
@@ -106,6 +113,7 @@ def test_no_cut_of_the_logs_invents_a_loss(world: World, data: st.DataObject) ->
     assert {*partition.lost, *partition.late} <= {world.log[place] for place in dropped}
 
 
+@patient
 @given(worlds(least=2), st.data())
 def test_exactly_the_repeated_canaries_are_duplicated(world: World, data: st.DataObject) -> None:
     mine = [each for each in world.log if each.producer == FLOW.producer]
@@ -118,6 +126,7 @@ def test_exactly_the_repeated_canaries_are_duplicated(world: World, data: st.Dat
     assert verdict.partitions[0].duplicated == tuple(sorted(twice))
 
 
+@patient
 @given(worlds(least=2), st.data())
 def test_two_that_changed_places_are_reordered(world: World, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(world.log) - 2))
@@ -130,6 +139,7 @@ def test_two_that_changed_places_are_reordered(world: World, data: st.DataObject
     assert verdict.partitions[0].reordered == (world.log[place],)
 
 
+@patient
 @given(worlds(), st.randoms(use_true_random=False))
 def test_the_order_in_which_records_are_handed_over_does_not_matter(world: World, chance: random.Random) -> None:
     sent, seen = as_sent(world.log), as_seen(world.log[:-1])
@@ -140,6 +150,7 @@ def test_the_order_in_which_records_are_handed_over_does_not_matter(world: World
     assert verdict_of(sent, seen) == before
 
 
+@patient
 @given(worlds(least=2))
 def test_a_canary_that_came_home_is_looped(world: World) -> None:
     """The reverse flow ran as well: what was sent east lies twice in the east, and then in the west."""

@@ -7,10 +7,13 @@ from enum import Enum
 from pathlib import PurePosixPath
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.evidence import NotCanonical, canonical, digest
+
+#: A busy machine is no reason to fail.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -51,16 +54,19 @@ def test_the_digest_is_the_sha256_of_the_canonical_form() -> None:
     assert digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 
 
+@patient
 @given(JSON)
 def test_the_digest_survives_a_way_through_json(value: object) -> None:
     assert digest(json.loads(canonical(value))) == digest(value)
 
 
+@patient
 @given(st.dictionaries(st.text(), JSON))
 def test_the_order_of_keys_is_no_part_of_the_facts(facts: dict[str, object]) -> None:
     assert digest(dict(reversed(facts.items()))) == digest(facts)
 
 
+@patient
 @given(JSON, JSON)
 def test_different_facts_have_different_digests(one: object, other: object) -> None:
     same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

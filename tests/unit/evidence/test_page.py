@@ -85,6 +85,15 @@ GROUPS = [
         "class": "bounded",
     },
 ]
+PROMISED = {"write_outage_seconds": 5, "rto_seconds": 60, "rpo_seconds": 60}
+REPORT: dict[str, object] = {
+    "write_outage_seconds": 2.5,
+    "rto_seconds": 90,
+    "rpo_seconds": 60,
+    "lost": 0,
+    "redelivered_at_most": 1234,
+    "objectives": [{"name": name, "objective": limit} for name, limit in PROMISED.items()],
+}
 ANSWER = {
     "approved": True,
     "responder": "alice",
@@ -97,7 +106,6 @@ COMPLETE = {
         facts={
             "decision": {"verb": "planned_failover", "source": "east", "target": "west", "checks": {}},
             "reason": "Maintenance of the east <datacenter>",
-            "objectives": {"write_outage_seconds": 5, "rto_seconds": 60, "rpo_seconds": 60},
         },
         intent=["write the decision facts"],
         checks=[{"name": "lag is low", "outcome": "ok", "detail": "3 records", "facts": {"lag": 3}}],
@@ -109,11 +117,11 @@ COMPLETE = {
         second=3, proofs=[{"name": "probe refused", "outcome": "ok", "detail": "6 of 6 leaders", "facts": {}}]
     ),
     "07-cut_over_groups.1.json": step(second=4, facts={"groups": GROUPS}),
-    "12-report.1.json": step(
-        second=5,
-        facts={"write_outage_seconds": 2.5, "rto_seconds": 90, "rpo_seconds": 60, "lost": 0, "redelivered": 1234},
-    ),
+    "12-report.1.json": step(second=5, facts=REPORT),
 }
+
+
+UNDONE = step(facts={"lifted": 4})
 
 
 def told(files: dict[str, dict[str, object]]) -> Story:
@@ -133,7 +141,7 @@ def test_a_complete_run_answers_every_question() -> None:
     assert "Run run-1 , 2026-11-20 03:00:00.000 to 2026-11-20 03:00:06.000 UTC" in text
     assert "Maintenance of the east <datacenter>" in text
     assert "Write outage 2.5 s promised 5 s" in text
-    assert "Delivered again 1,234" in text
+    assert "Delivered again, at most 1,234" in text
     assert "Approval alice approved agreed with sales 2026-11-20 03:00:02.000 abc123" in text
     assert "4 Fence source done 2026-11-20 03:00:03.000 1.25 2 1 of 1" in text
     assert "ok probe refused 6 of 6 leaders" in text
@@ -151,7 +159,14 @@ def test_a_promise_that_was_broken_does_not_look_kept() -> None:
     assert tones["Data at risk (RPO)"] == "good"
     assert tones["Recovery time (RTO)"] == "bad"
     assert tones["Lost"] == "good"
-    assert tones["Delivered again"] == "unknown"
+    assert tones["Delivered again, at most"] == "unknown"
+
+
+def test_a_figure_that_could_not_be_measured_is_not_known_and_not_good() -> None:
+    story = told({"12-report.1.json": step(facts=REPORT | {"write_outage_seconds": None})})
+
+    assert (story.figures[0].value, story.figures[0].tone) == ("not known", "unknown")
+    assert "Write outage not known promised 5 s" in page(story)
 
 
 @pytest.mark.parametrize(
@@ -162,14 +177,26 @@ def test_a_promise_that_was_broken_does_not_look_kept() -> None:
         ({"01-preflight.1.json": step("refused")}, "Stopped at preflight: refused", "bad"),
         (
             {"02-approval.1.json": step(facts={"answer": {**ANSWER, "approved": False}})},
-            "Rejected by alice: nothing was changed",
+            "Rejected by alice",
             "warn",
         ),
         ({"01-preflight.1.json": step("unknown")}, "Unknown at preflight: unknown", "unknown"),
         ({"01-preflight.1.json": step("splendid")}, "Unknown at preflight: splendid", "unknown"),
         ({"01-preflight.1.json": step(outcome=None)}, "Unknown at preflight: unknown", "unknown"),  # type: ignore[arg-type]
         ({**COMPLETE, "12-report.2.json": step("unknown")}, "Unknown at report: unknown", "unknown"),
-        ({"04-fence_source.1.json": step("failed"), "13-roll_back.1.json": step()}, "Rolled back", "warn"),
+        ({"04-fence_source.1.json": step("failed"), "13-roll_back.1.json": UNDONE}, "Rolled back", "warn"),
+        (
+            {"03-claim.1.json": step("refused"), "13-roll_back.1.json": step()},
+            "Stopped at claim: refused",
+            "bad",
+        ),
+        (
+            {"09-flip_route.1.json": step("failed"), "13-roll_back.1.json": step("refused")},
+            "Stopped at flip route: failed",
+            "bad",
+        ),
+        ({**COMPLETE, "13-roll_back.1.json": step("refused")}, "Completed", "good"),
+        ({"13-roll_back.1.json": step()}, "Nothing was recorded but a roll back", "unknown"),
         ({"13-roll_back.1.json": step("failed")}, "The roll back did not finish", "bad"),
         ({"13-roll_back.1.json": step("unknown")}, "The roll back did not finish", "bad"),
         (

@@ -1,0 +1,67 @@
+"""The numbers that people ask for first, each beside what was promised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_dr.evidence.tone import Tone
+
+_FIGURES = (
+    ("write_outage_seconds", "Write outage", "s"),
+    ("rto_seconds", "Recovery time (RTO)", "s"),
+    ("rpo_seconds", "Data at risk (RPO)", "s"),
+    ("acknowledged", "Records acknowledged", ""),
+    ("lost", "Lost", ""),
+    ("reordered", "Reordered", ""),
+    ("redelivered", "Delivered again", ""),
+    ("redelivered_at_most", "Delivered again, at most", ""),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that people ask for first, beside what was promised."""
+
+    label: str
+    value: str
+    promised: str
+    tone: Tone
+
+
+def figures(facts: Mapping[str, Any]) -> Iterable[Figure]:
+    """Yield what was measured, and what was promised and could not be.
+
+    :param facts: of the whole run; ``objectives`` lists name and objective of what was promised
+    """
+    judged = facts.get("objectives")
+    promised = {
+        row.get("name"): row.get("objective")
+        for row in (judged if isinstance(judged, list) else ())
+        if isinstance(row, dict) and _is_number(row.get("objective"))
+    }
+    for key, label, unit in _FIGURES:
+        value, limit = facts.get(key), promised.get(key)
+        if not _is_number(value) and limit is None:
+            continue
+        shown = f"promised {_number(limit, unit)}" if limit is not None else ""
+        yield Figure(label, _number(value, unit), shown, _kept(key, value, limit))
+
+
+def _kept(key: str, value: Any, limit: float | None) -> Tone:
+    most = 0 if key in ("lost", "reordered") else limit
+    if most is None or not _is_number(value):
+        return "unknown"
+    return "good" if value <= most else "bad"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _number(value: Any, unit: str) -> str:
+    if not _is_number(value):
+        return "not known"
+    text = f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else f"{value:,}"
+    return f"{text} {unit}".strip()

@@ -1,0 +1,18 @@
+"""How an outcome looks on the page. A word that is not known is unknown, and unknown never looks good."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Tone = Literal["good", "warn", "bad", "unknown"]
+
+_TONES: dict[str, Tone] = {
+    **dict.fromkeys(("ok", "done", "passed", "approved", "exact"), "good"),
+    **dict.fromkeys(("would_do", "bounded"), "warn"),
+    **dict.fromkeys(("failed", "refused", "rejected"), "bad"),
+}
+
+
+def tone_of(outcome: object) -> Tone:
+    """Return how an outcome looks; a word that is not known is unknown."""
+    return _TONES.get(str(outcome).lower(), "unknown")
