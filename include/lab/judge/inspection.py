@@ -70,8 +70,7 @@ class Inspector:
                     heard = time.monotonic()
                 elif time.monotonic() - heard > PATIENCE_SECONDS:
                     raise LabError(
-                        f"{self._cluster} showed nothing for {PATIENCE_SECONDS:.0f} s before the end of {min(waiting)}; "
-                        "see `status`"
+                        x
                     )
                 for message in messages:
                     if self._is_record(message):
