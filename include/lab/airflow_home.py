@@ -56,7 +56,7 @@ def connections(premises: Premises) -> dict[str, dict[str, Any]]:
         wanted[f"connect_{cluster.name}"] = {
             "conn_type": "http",
             "description": f"REST of the Connect worker beside {cluster.name}",
-            "host": LOOPBACK,
+            "host": premises.settings.host(cluster.connect_name),
             "port": cluster.connect_port(premises.settings.ports),
             "schema": "http",
         }
@@ -87,7 +87,7 @@ def _config(premises: Premises, *, dags: Path) -> str:
             "min_serialized_dag_update_interval": 1,
         },
         "api": {
-            "host": LOOPBACK,
+            "host": settings.listen,
             "port": settings.ports.airflow,
             "base_url": url,
             "secret_key": credentials.key("api"),

@@ -10,7 +10,6 @@ from lab.clusters import Cluster, Node
 from lab.credentials import ADMIN, BROKER, write_private
 from lab.errors import LabError
 from lab.jvm import Jvm
-from lab.layout import LOOPBACK
 from lab.premises import Premises
 from lab.processes import Command
 
@@ -26,15 +25,17 @@ def server_properties(premises: Premises, cluster: Cluster, node: Node, *, data:
     users = f'username="{BROKER}" password="{password}" user_{BROKER}="{password}"'
     plain = f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
     copies = min(settings.brokers, 3)
-    listeners = f"CLIENT://{LOOPBACK}:{node.client_port},INTERNAL://{LOOPBACK}:{node.internal_port}"
-    controller = f",CONTROLLER://{LOOPBACK}:{node.controller_port}" if votes else ""
-    voters = ",".join(f"{each.number}@{LOOPBACK}:{each.controller_port}" for each in cluster.voters(settings))
+    listeners = {"CLIENT": node.client_port, "INTERNAL": node.internal_port}
+    listened = listeners | ({"CONTROLLER": node.controller_port} if votes else {})
+    voters = (f"{each.number}@{settings.host(each.name)}:{each.controller_port}" for each in cluster.voters(settings))
     values = {
         "process.roles": "broker,controller" if votes else "broker",
         "node.id": node.number,
-        "controller.quorum.voters": voters,
-        "listeners": listeners + controller,
-        "advertised.listeners": listeners,
+        "controller.quorum.voters": ",".join(voters),
+        "listeners": ",".join(f"{name}://{settings.listen}:{port}" for name, port in listened.items()),
+        "advertised.listeners": ",".join(
+            f"{name}://{settings.host(node.name)}:{port}" for name, port in listeners.items()
+        ),
         "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,INTERNAL:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "INTERNAL",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.errors import LabError
-from lab.layout import LOOPBACK, Ports, Settings
+from lab.layout import Ports, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ class Cluster:
 
     def bootstrap(self, settings: Settings) -> str:
         """Bootstrap servers of the listener for applications."""
-        return ",".join(f"{LOOPBACK}:{node.client_port}" for node in self.nodes(settings))
+        return ",".join(f"{settings.host(node.name)}:{node.client_port}" for node in self.nodes(settings))
 
     def internal_bootstrap(self, settings: Settings) -> str:
         """Bootstrap servers of the listener for brokers; the lab uses it once, to create its users."""
-        return ",".join(f"{LOOPBACK}:{node.internal_port}" for node in self.nodes(settings))
+        return ",".join(f"{settings.host(node.name)}:{node.internal_port}" for node in self.nodes(settings))
 
     def connect_port(self, ports: Ports) -> int:
         """REST port of the Connect worker beside this cluster."""
@@ -82,7 +82,7 @@ class Cluster:
 
     def connect_url(self, settings: Settings) -> str:
         """REST address of the Connect worker beside this cluster."""
-        return f"http://{LOOPBACK}:{self.connect_port(settings.ports)}"
+        return f"http://{settings.host(self.connect_name)}:{self.connect_port(settings.ports)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from lab.clients import MECHANISM, SECURITY_PROTOCOL, jaas
 from lab.clusters import CLUSTERS, Cluster
 from lab.credentials import Credentials, write_private
 from lab.jvm import Jvm
-from lab.layout import LOOPBACK, Settings
+from lab.layout import Settings
 from lab.premises import Premises
 from lab.processes import Command
 from lab.rights import REPLICATOR
@@ -31,8 +31,8 @@ def worker_properties(premises: Premises, cluster: Cluster) -> str:
     values: dict[str, object] = {
         "bootstrap.servers": cluster.bootstrap(settings),
         "group.id": cluster.connect_group_id,
-        "listeners": f"http://{LOOPBACK}:{cluster.connect_port(settings.ports)}",
-        "rest.advertised.host.name": LOOPBACK,
+        "listeners": f"http://{settings.listen}:{cluster.connect_port(settings.ports)}",
+        "rest.advertised.host.name": settings.host(cluster.connect_name),
         "key.converter": BYTES,
         "value.converter": BYTES,
         "header.converter": BYTES,

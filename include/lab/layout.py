@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import LabError
@@ -138,15 +138,28 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a lab was made with; kept in its home, so that later commands need not be told again."""
+    """What a lab was made with; kept in its home, so that later commands need not be told again.
+
+    :param docker: whether each process has a host of its own, with its name, instead of all sharing the loopback.
+    """
 
     port_base: int
     brokers: int
+    docker: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a number of brokers that has no ports."""
         if not 1 <= self.brokers <= MOST_BROKERS:
             raise LabError(f"--brokers is {self.brokers}, and must lie between 1 and {MOST_BROKERS}")
+
+    def host(self, process: str) -> str:
+        """The host name under which a process is reached."""
+        return process if self.docker else LOOPBACK
+
+    @property
+    def listen(self) -> str:
+        """The address that processes listen on."""
+        return "0.0.0.0" if self.docker else LOOPBACK  # noqa: S104 - the network of the containers
 
     @property
     def ports(self) -> Ports:
@@ -167,7 +180,7 @@ class Settings:
     def write(self, home: Home) -> None:
         """Keep the settings in ``home``."""
         home.root.mkdir(parents=True, exist_ok=True)
-        home.settings.write_text(json.dumps(asdict(self)) + "\n")
+        home.settings.write_text(json.dumps({"port_base": self.port_base, "brokers": self.brokers}) + "\n")
 
 
 def chosen_settings(home: Home, *, port_base: int | None, brokers: int | None) -> Settings:

@@ -37,13 +37,21 @@ _RESOURCES = {
 
 
 def brokers_answer(premises: Premises, cluster: Cluster) -> bool:
-    """Whether all brokers of the cluster are registered and answer on the brokers' listener."""
+    """Whether all brokers of the cluster are registered and answer on the brokers' listener.
+
+    :raises LabError: they are brokers of another cluster.
+    """
     admin = AdminClient(_quiet(broker_user(premises, cluster)))
     try:
         description = admin.describe_cluster(request_timeout=2).result(timeout=3)
     except (KafkaException, TimeoutError):
         return False
-    return description.cluster_id == cluster.cluster_id and len(description.nodes) == premises.settings.brokers
+    if description.cluster_id != cluster.cluster_id:
+        raise LabError(
+            f"the data in {premises.home.root / 'kafka'} is of the cluster {description.cluster_id}, "
+            f"and {cluster.name} is {cluster.cluster_id}: run `down --delete`, or choose another --home"
+        )
+    return len(description.nodes) == premises.settings.brokers
 
 
 def furnish(premises: Premises, cluster: Cluster) -> None:

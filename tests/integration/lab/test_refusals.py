@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from lab.api import Lab
-from lab.clusters import EAST
-from lab.errors import LabError, NotReady
+from lab.clusters import EAST, WEST
+from lab.errors import LabError
 from lab.layout import PROJECT
 
 pytestmark = pytest.mark.kafka
@@ -33,26 +33,34 @@ def test_a_taken_port_is_named_before_anything_starts(unstarted: Lab) -> None:
     assert _nothing_runs(unstarted)
 
 
-def test_if_one_part_fails_all_that_was_started_is_stopped_and_the_reason_is_shown(unstarted: Lab) -> None:
+@pytest.mark.parametrize(
+    ("cluster_id", "node", "told"),
+    [
+        (WEST.cluster_id, 7, "(?s)west-broker-1 ended while it was starting.*node id 7"),
+        ("AAAAAAAAAAAAAAAAAAAAAA", 1, "is of the cluster AAAAAAAAAAAAAAAAAAAAAA, and west is .*: run `down --delete`"),
+    ],
+    ids=["a broker that ends", "the data of another cluster"],
+)
+def test_if_one_part_fails_all_that_was_started_is_stopped_and_the_reason_is_shown(
+    unstarted: Lab, cluster_id: str, node: int, told: str
+) -> None:
     data = unstarted.home.broker("west-broker-1") / "data"
     data.mkdir(parents=True)
     (data.parent / "formatted").touch()
-    (data / "meta.properties").write_text("version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAA\nnode.id=1\n")
-    with pytest.raises(NotReady, match=r"(?s)west-broker-1 ended while it was starting.*AAAAAAAAAAAAAAAAAAAAAA"):
+    (data / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id={node}\n")
+    with pytest.raises(LabError, match=told):
         unstarted.up(airflow=False)
     assert _nothing_runs(unstarted)
 
 
-def test_a_format_that_was_interrupted_is_done_again(unstarted: Lab) -> None:
+def test_an_interrupted_format_is_done_again_and_a_running_lab_is_not_moved_to_other_ports(unstarted: Lab) -> None:
     data = unstarted.home.broker("east-broker-1") / "data"
     data.mkdir(parents=True)
     (data / "meta.properties").write_text("half")
+
     unstarted.up(airflow=False)
     assert unstarted.status().running
 
-
-def test_a_running_lab_is_not_moved_to_other_ports(unstarted: Lab) -> None:
-    unstarted.up(airflow=False)
     moved = Lab(unstarted.home.root, port_base=unstarted.settings.port_base + 1)
     with pytest.raises(LabError, match=r"runs on ports from \d+, not \d+: run `down` first"):
         moved.up(airflow=False)

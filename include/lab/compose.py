@@ -1,0 +1,69 @@
+"""Run by itself in a container of docker-compose.yml: write the files of its world, or furnish its clusters.
+
+The same data and code as the lab without Docker; only the names of the hosts differ. The folder of the world is a
+volume that all containers share.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from lab import airflow_home, brokers, clients, connect, credentials, rights, world
+from lab.clusters import CLUSTERS
+from lab.credentials import write_private
+from lab.errors import NotReady
+from lab.layout import DEFAULT_PORT_BASE, Home, Settings
+from lab.premises import Premises
+
+SETTINGS = Settings(port_base=DEFAULT_PORT_BASE, brokers=1, docker=True)
+SECONDS = 120.0
+
+
+def premises(home: Home) -> Premises:
+    """The world of the containers, its passwords made if it has none yet."""
+    names = tuple(cluster.name for cluster in CLUSTERS)
+    passwords = credentials.obtain(home, clusters=names, principals=rights.PRINCIPALS)
+    return Premises(home=home, settings=SETTINGS, credentials=passwords)
+
+
+def write_files(home: Home) -> None:
+    """Write the settings of every broker, worker and client, and those of Airflow."""
+    here = premises(home)
+    clients.write_files(here)
+    airflow_home.write(here)
+    for cluster in CLUSTERS:
+        for node in cluster.nodes(SETTINGS):
+            folder = home.broker(node.name)
+            text = brokers.server_properties(here, cluster, node, data=folder / "data")
+            write_private(folder / "server.properties", text)
+        folder = home.connect(cluster.name)
+        write_private(folder / "secrets.properties", connect.secret_properties(here.credentials))
+        write_private(folder / "worker.properties", connect.worker_properties(here, cluster))
+
+
+def furnish(home: Home, *, clock: Callable[[], float] = time.monotonic) -> None:
+    """Wait for the brokers, then create users, rights and topics.
+
+    :raises NotReady: the brokers of a cluster do not answer.
+    """
+    here = premises(home)
+    deadline = clock() + SECONDS
+    for cluster in CLUSTERS:
+        while not world.brokers_answer(here, cluster):
+            if clock() > deadline:
+                raise NotReady(f"{cluster.name} did not answer within {SECONDS:.0f} s: see the log of its broker")
+            time.sleep(0.5)
+        world.furnish(here, cluster)
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["write", folder]:
+            write_files(Home(Path(folder)))
+        case ["furnish", folder]:
+            furnish(Home(Path(folder)))
+        case other:
+            sys.exit(f"expected `write FOLDER` or `furnish FOLDER`, got {other}")

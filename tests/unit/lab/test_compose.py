@@ -1,0 +1,99 @@
+"""docker-compose.yml cannot be run everywhere, so what it says is compared with the lab's own data."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lab import jars
+from lab.clusters import CLUSTERS
+from lab.compose import SETTINGS, premises, write_files
+from lab.layout import PROJECT, Home
+
+FILE = PROJECT / "docker-compose.yml"
+COMPOSE: dict[str, Any] = yaml.safe_load(FILE.read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    home = Home(tmp_path_factory.mktemp("world"))
+    write_files(home)
+    return home
+
+
+def _properties(path: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in path.read_text().splitlines())
+
+
+def _words(service: dict[str, Any]) -> str:
+    return " ".join([*service.get("entrypoint", []), *service.get("command", [])])
+
+
+def test_kafka_has_the_version_of_the_locked_jars() -> None:
+    locked = {jar.version for jar in jars.read_lock(jars.KAFKA) if jar.artifact == "kafka_2.13"}
+    images = {service["image"].split(":")[1] for service in SERVICES.values() if "apache/kafka" in service["image"]}
+    assert images == locked
+
+
+def test_every_broker_and_worker_of_the_lab_is_a_service() -> None:
+    names = {node.name for cluster in CLUSTERS for node in cluster.nodes(SETTINGS)}
+    names |= {cluster.connect_name for cluster in CLUSTERS}
+    assert set(SERVICES) == names | {"volume", "files", "furnish", "airflow"}
+
+
+def test_a_broker_is_formatted_with_the_id_of_its_cluster() -> None:
+    for cluster in CLUSTERS:
+        for node in cluster.nodes(SETTINGS):
+            assert SERVICES[node.name]["command"] == [node.name, cluster.cluster_id]
+
+
+def test_every_file_that_a_service_reads_is_written(home: Home) -> None:
+    read = {match for service in SERVICES.values() for match in re.findall(r"/world/(\S+\.\w+)", _words(service))}
+    read |= {f"kafka/{node.name}/server.properties" for cluster in CLUSTERS for node in cluster.nodes(SETTINGS)}
+    read.discard("kafka/$$0/server.properties")
+    assert [path for path in sorted(read) if not (home.root / path).is_file()] == []
+
+
+def test_every_host_that_a_file_names_is_a_service(home: Home) -> None:
+    hosts: set[str] = set()
+    for path in [*home.root.rglob("*.properties"), home.airflow / "connections.json"]:
+        text = path.read_text()
+        hosts |= set(re.findall(r"([a-z]+-broker-\d+):\d+", text)) | set(re.findall(r"([a-z]+-connect)\b", text))
+        assert "127.0.0.1" not in text
+    assert hosts == set(SERVICES) - {"volume", "files", "furnish", "airflow"}
+
+
+def test_clients_meet_the_port_on_which_the_broker_listens(home: Home) -> None:
+    for cluster in CLUSTERS:
+        node = cluster.nodes(SETTINGS)[0]
+        broker = _properties(home.broker(node.name) / "server.properties")
+        client = _properties(home.client(cluster.name, "probe"))
+        assert f"CLIENT://{client['bootstrap.servers']}" in broker["advertised.listeners"]
+        assert SERVICES["airflow"]["environment"][f"KAFKA_DR_LAB_{cluster.name.upper()}"] == client["bootstrap.servers"]
+
+
+def test_only_airflow_is_published_and_only_on_the_loopback() -> None:
+    port = SETTINGS.ports.airflow
+    assert {name: service["ports"] for name, service in SERVICES.items() if "ports" in service} == {
+        "airflow": [f"127.0.0.1:{port}:{port}"]
+    }
+
+
+def test_what_a_service_waits_for_exists_and_one_that_must_complete_is_not_restarted() -> None:
+    for service in SERVICES.values():
+        wanted = service.get("depends_on", {})
+        assert set(wanted) <= set(SERVICES)
+        for name in wanted:
+            completes = isinstance(wanted, dict) and wanted[name]["condition"] == "service_completed_successfully"
+            assert completes == ("restart" not in SERVICES[name])
+
+
+def test_no_password_stands_in_the_file(home: Home) -> None:
+    text = FILE.read_text()
+    assert premises(home).credentials.kafka("east", "probe") not in text
+    assert not re.search(r"(?i)(password|secret)\s*[:=]\s*\S", text.replace("passwords: docker compose", ""))
