@@ -70,8 +70,8 @@ class Inspector:
                     heard = time.monotonic()
                 elif time.monotonic() - heard > PATIENCE_SECONDS:
                     raise LabError(
-                        f"{self._cluster} showed nothing for {PATIENCE_SECONDS:.0f} s, and {min(waiting)} is not read to "
-                        "its end: the judge cannot say anything; see `status`"
+                        f"{self._cluster} showed nothing for {PATIENCE_SECONDS:.0f} s, and {min(waiting)} is not read "
+                        "to its end: the judge cannot say anything; see `status`"
                     )
                 for message in messages:
                     if self._is_record(message):

@@ -1,0 +1,47 @@
+"""Labs of these tests' own: what they do to a protection group cannot be shared."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.api import Lab
+from lab.layout import PROJECT
+
+_PORT_BASE = 31000
+#: A demo on a warm cache takes a minute or two; a machine that does ten things at a time needs many.
+DEMO_SECONDS = 900
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Lab]:
+    """A lab that does not run yet, and of which nothing is left afterwards."""
+    lab = Lab(tmp_path / "lab", port_base=int(os.environ.get("KAFKA_DR_TEST_E2E_PORT_BASE", _PORT_BASE)))
+    try:
+        yield lab
+    finally:
+        lab.down(delete=True)
+
+
+@pytest.fixture
+def lab_command(place: Lab) -> Command:
+    """The lab's command line, as a person calls it."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        where = ["--home", str(place.home.root), "--port-base", str(place.settings.port_base)]
+        return subprocess.run(
+            [sys.executable, str(PROJECT / "include" / "lab"), *arguments, *where],
+            capture_output=True,
+            text=True,
+            timeout=DEMO_SECONDS,
+            check=False,
+        )
+
+    return run

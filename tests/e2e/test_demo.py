@@ -1,0 +1,90 @@
+"""The demo as a newcomer calls it: the first command of the README."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e.conftest import DEMO_SECONDS, Command
+
+from lab.api import Lab
+
+pytestmark = [pytest.mark.airflow, pytest.mark.timeout(DEMO_SECONDS + 60)]
+
+STEPS = [
+    "preflight",
+    "approval",
+    "claim",
+    "fence_source",
+    "drain",
+    "stop_flow",
+    "cut_over_groups",
+    "open_target",
+    "flip_route",
+    "verify",
+    "protect",
+    "report",
+]
+
+
+def report_of(path: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(path.read_text())
+    return report
+
+
+def test_a_failover_under_load_keeps_every_promise_and_leaves_no_process(
+    tmp_path: Path, place: Lab, lab_command: Command
+) -> None:
+    done = lab_command("demo", "--yes", "--report", str(tmp_path / "report.json"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = report_of(tmp_path / "report.json")
+    assert {each["outcome"] for each in report["invariants"]} == {"held"}
+    assert (report["lost"], report["reordered"], report["rpo_seconds"]) == (0, 0, 0.0)
+    assert report["acknowledged"] > 1000
+    assert [each["name"] for each in report["steps"]] == STEPS
+    moved = {each["group"]: each["class"] for each in report["groups"]}
+    assert moved.keys() == {"orders-head", "orders-slow", "orders-gaps", "billing-settlement"}
+    assert Path(report["evidence"]).is_dir()
+    assert not place.status().running
+    assert place.supervisor.strays() == []
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "invariant"),
+    [
+        ("offset_plus_one", "I3"),
+        pytest.param("no_fence", "I1", marks=pytest.mark.long),
+        pytest.param("no_drain", "I2", marks=pytest.mark.long),
+        pytest.param("late_commit", "I3", marks=pytest.mark.long),
+        pytest.param("drop_record", "I2", marks=pytest.mark.long),
+    ],
+)
+def test_a_sabotaged_run_fails_and_names_the_invariant(
+    tmp_path: Path, lab_command: Command, sabotage: str, invariant: str
+) -> None:
+    done = lab_command("demo", "--yes", "--sabotage", sabotage, "--report", str(tmp_path / "report.json"))
+    assert done.returncode == 1, done.stdout + done.stderr
+    outcomes = {each["name"]: each["outcome"] for each in report_of(tmp_path / "report.json")["invariants"]}
+    assert outcomes[invariant] == "violated", outcomes
+    assert f"{invariant} is violated" in " ".join(done.stdout.split())
+
+
+@pytest.mark.long
+def test_there_and_back_and_there_and_back_again_loses_nothing(tmp_path: Path, lab_command: Command) -> None:
+    done = lab_command("demo", "--yes", "--switches", "4", "--report", str(tmp_path / "report.json"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = report_of(tmp_path / "report.json")
+    assert [each["target"] for each in report["switches"]] == ["west", "east", "west", "east"]
+    assert all(each["write_outage_seconds"] is not None for each in report["switches"])
+    assert (report["lost"], report["reordered"]) == (0, 0)
+
+
+def test_a_report_into_a_folder_that_does_not_exist_is_refused_before_anything_starts(
+    tmp_path: Path, place: Lab, lab_command: Command
+) -> None:
+    done = lab_command("demo", "--yes", "--report", str(tmp_path / "nowhere" / "report.json"))
+    assert done.returncode == 2
+    assert "make it first" in done.stderr
+    assert not place.home.root.exists()

@@ -1,0 +1,159 @@
+"""Applications against real brokers: they crash when refused, come again, and the judge believes only what is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from lab.api import Lab
+from lab.clusters import CLUSTERS, EAST, WEST
+from lab.judge.court import observe
+from lab.judge.model import Tenure, Verdict
+from lab.judge.verdict import judge
+from lab.traffic.control import Traffic
+from lab.traffic.rates import Rates
+
+pytestmark = pytest.mark.kafka
+
+WAIT_SECONDS = 60.0
+
+
+def prefixed(resource: ResourceType, name: str, principal: str, operation: AclOperation) -> AclBinding:
+    return AclBinding(resource, name, ResourcePatternType.PREFIXED, principal, "*", operation, AclPermissionType.DENY)
+
+
+PRINCIPALS = ("User:orders-app", "User:billing-app")
+FENCE = [prefixed(ResourceType.TOPIC, "orders.", each, AclOperation.WRITE) for each in PRINCIPALS]
+FREEZE = [
+    prefixed(resource, name, each, AclOperation.READ)
+    for each in PRINCIPALS
+    for resource, name in (
+        (ResourceType.TOPIC, "orders."),
+        (ResourceType.GROUP, "orders-"),
+        (ResourceType.GROUP, "billing-"),
+    )
+]
+
+
+class Scene:
+    """A lab with applications on east, and what a test does to them."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.began = time.time()
+        self.admin = AdminClient(dict(lab.client_settings(EAST.name, "admin")))
+        self.route(EAST.name)
+        self.traffic = Traffic(lab, rates=Rates(payments_per_second=100.0))
+
+    def route(self, cluster: str) -> None:
+        servers = next(each for each in CLUSTERS if each.name == cluster).bootstrap(self.lab.settings)
+        self.lab.home.route.parent.mkdir(parents=True, exist_ok=True)
+        self.lab.home.route.write_text(json.dumps({"active": cluster, "bootstrap_servers": servers}))
+
+    def deny(self, denies: list[AclBinding]) -> None:
+        for done in self.admin.create_acls(denies).values():
+            done.result(timeout=10)
+
+    def lift(self, denies: list[AclBinding]) -> None:
+        filters = [
+            AclBindingFilter(
+                each.restype,
+                each.name,
+                each.resource_pattern_type,
+                each.principal,
+                "*",
+                each.operation,
+                each.permission_type,
+            )
+            for each in denies
+        ]
+        for done in self.admin.delete_acls(filters).values():
+            done.result(timeout=10)
+
+    def work_again(self) -> None:
+        """Wait until every application has done something from now on."""
+        now, deadline = time.time(), time.monotonic() + WAIT_SECONDS
+        while idle := self.traffic.idle(since=now):
+            assert time.monotonic() < deadline, f"nothing done by {idle}"
+            time.sleep(0.1)
+
+    def verdict(self) -> Verdict:
+        self.traffic.stop(drain_seconds=1.0)
+        settings = {each.name: self.lab.client_settings(each.name, "admin") for each in CLUSTERS}
+        return judge(observe(self.traffic.logs, settings), [Tenure(EAST.name, self.began)])
+
+
+@pytest.fixture
+def scene(place: Lab) -> Iterator[Scene]:
+    place.up(airflow=False)
+    scene = Scene(place)
+    scene.traffic.start(seconds=WAIT_SECONDS)
+    try:
+        yield scene
+    finally:
+        scene.traffic.stop()
+
+
+def test_refused_applications_crash_come_again_and_have_lost_nothing(scene: Scene) -> None:
+    before = {name: each.starts for name, each in scene.traffic.status().items()}
+    scene.deny(FENCE + FREEZE)
+    time.sleep(2.0)
+    after = scene.traffic.status()
+    assert all(after[name].starts > starts for name, starts in before.items()), after
+    scene.lift(FENCE + FREEZE)
+    scene.work_again()
+    verdict = scene.verdict()
+    assert verdict.held, verdict.findings
+    assert verdict.figures.acknowledged > 100
+
+
+def test_killed_applications_know_exactly_what_may_be_there_twice(scene: Scene) -> None:
+    for name in ("payments", "billing", "orders-head"):
+        os.kill(scene.traffic.pid(name), signal.SIGKILL)
+    scene.work_again()
+    verdict = scene.verdict()
+    assert verdict.held, verdict.findings
+
+
+def test_a_keeper_that_is_killed_takes_its_applications_along(scene: Scene) -> None:
+    pids = [each.pid for each in scene.traffic.status().values() if each.pid]
+    assert len(pids) == 6
+    scene.lab.supervisor.kill("traffic")
+    deadline = time.monotonic() + 10
+    while any(os.path.exists(f"/proc/{pid}") for pid in pids):  # noqa: PTH110 - processes, not files
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_record_that_is_deleted_from_the_log_is_lost(scene: Scene) -> None:
+    scene.traffic.stop(drain_seconds=2.0)
+    dropped = scene.admin.delete_records([TopicPartition("orders.payments", 0, 1)])
+    for done in dropped.values():
+        done.result(timeout=10)
+    verdict = scene.verdict()
+    assert [each.invariant for each in verdict.violated] == ["I2"]
+    assert verdict.figures.lost == 1
+
+
+def test_writes_on_both_sides_break_i1_and_are_lost_from_the_active_one(scene: Scene) -> None:
+    scene.route(WEST.name)
+    os.kill(scene.traffic.pid("payments"), signal.SIGKILL)  # the others know nothing of the new route
+    scene.work_again()
+    verdict = scene.verdict()
+    assert {each.invariant for each in verdict.violated} == {"I1", "I2"}
+    assert verdict.figures.both_sides == verdict.figures.lost > 0
