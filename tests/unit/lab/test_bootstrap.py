@@ -80,3 +80,10 @@ def test_a_pin_is_read_without_its_comment() -> None:
     assert bootstrap.pinned("uv", "# text\nuvicorn==1\nuv==2.3  # installs this file\n") == "uv==2.3"
     with pytest.raises(LabError, match="does not pin nothing"):
         bootstrap.pinned("nothing", "uv==2.3\n")
+
+
+def test_a_python_without_ensurepip_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "ensurepip" else object())
+    with pytest.raises(LabError, match=r"no `ensurepip`.*apt install python3\.\d+-venv"):
+        bootstrap.ensure_environment(tmp_path, {})
+    assert list(tmp_path.iterdir()) == []
