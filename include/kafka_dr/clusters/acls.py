@@ -13,6 +13,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.admin import AclOperation as ClientOperation
 from confluent_kafka.admin import ResourceType as ClientResourceType
 
+from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.session import ClusterSession
 
@@ -33,7 +34,10 @@ class Acls:
         self._session = session
 
     def list(self) -> frozenset[Acl]:
-        """Return every ACL of the cluster, other than those about delegation tokens and users."""
+        """Return every ACL of the cluster, other than those about delegation tokens and users.
+
+        :raises NotAuthorized: the principal has no DESCRIBE on the cluster
+        """
         everything = AclBindingFilter(
             ClientResourceType.ANY,
             None,
@@ -45,7 +49,18 @@ class Acls:
         )
         future = self._session.admin.describe_acls(everything, request_timeout=self._session.request_seconds)
         bindings = self._session.wait([future], "read the ACLs")[0]
+        if not bindings:
+            self._refuse_blindness()
         return frozenset(_acl(binding) for binding in bindings if binding.restype in _RESOURCE_OF)
+
+    def _refuse_blindness(self) -> None:
+        """Tell a cluster without ACLs from one that will not show them: librdkafka answers both with an empty list."""
+        future = self._session.admin.describe_cluster(
+            include_authorized_operations=True, request_timeout=self._session.request_seconds
+        )
+        allowed = self._session.wait([future], "read the ACLs")[0].authorized_operations or ()
+        if ClientOperation.DESCRIBE not in allowed:
+            raise NotAuthorized(f"{self._session.label}: could not read the ACLs: no right to DESCRIBE the cluster")
 
     def add(self, acls: Iterable[Acl]) -> None:
         """Add ACLs. One that is there already stays as it is."""

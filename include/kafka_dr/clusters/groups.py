@@ -33,7 +33,7 @@ class Groups:
         future = self._session.admin.list_consumer_groups(request_timeout=self._session.request_seconds)
         listed = self._session.wait([future], "list the consumer groups")[0]
         if listed.errors:
-            raise_translated(listed.errors[0].args[0], cluster=self._session.label, doing="list the consumer groups")
+            raise_translated(listed.errors[0], cluster=self._session.label, doing="list the consumer groups")
         return frozenset(found.group_id for found in listed.valid)
 
     def states(self, groups: Iterable[str]) -> dict[str, GroupState]:
@@ -62,7 +62,9 @@ class Groups:
     def offsets(self, groups: Iterable[str], *, require_stable: bool = True) -> dict[str, dict[TopicPartition, int]]:
         """Read the committed offsets of groups: next to read.
 
-        :param require_stable: wait for open transactions that carry offsets (KIP-447), as long as a request may take
+        :param require_stable: wait for open transactions that carry offsets (KIP-447), as long as a request may take.
+            Brokers list what has been committed before: of the first commit of all to a partition they tell nothing
+            until its transaction ends
         :raises TryAgain: such a transaction did not end
         """
 

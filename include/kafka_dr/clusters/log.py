@@ -16,6 +16,8 @@ from kafka_dr.clusters.session import ClusterSession
 Isolation = Literal["read_committed", "read_uncommitted"]
 
 _BATCH = 2_000
+#: After so much silence the topics are looked at.
+_SUSPICIOUS_SECONDS = 1.0
 
 
 class Log:
@@ -54,6 +56,7 @@ class Log:
         self, consumer: Consumer, open_ends: dict[TopicPartition, int], stall_seconds: float
     ) -> Iterator[Record]:
         deadline = time.monotonic() + stall_seconds
+        suspicious = time.monotonic() + min(stall_seconds, _SUSPICIOUS_SECONDS)
         while open_ends:
             waiting = set(open_ends)
             for message in _arrived(consumer):
@@ -65,9 +68,20 @@ class Log:
             if finished := waiting - set(open_ends):
                 # What goes on arriving behind a finished range must not look like progress of the others.
                 consumer.pause([ClientPartition(p.topic, p.partition) for p in finished])
+            if time.monotonic() > suspicious:
+                suspicious = deadline + stall_seconds
+                self._raise_errors_of({partition.topic for partition in open_ends}, consumer)
             if time.monotonic() > deadline:
                 left = ", ".join(map(str, sorted(open_ends)))
                 raise ClusterUnreachable(f"{self._session.label}: nothing arrived for {stall_seconds:g} s of {left}")
+
+    def _raise_errors_of(self, topics: set[str], consumer: Consumer) -> None:
+        """Say why nothing arrives, if the topics' metadata tell: the consumer itself waits for them in silence."""
+        for topic in sorted(topics):
+            with translated(self._session.label, f"look at {topic}"):
+                error = consumer.list_topics(topic, self._session.request_seconds).topics[topic].error
+            if error is not None:
+                raise_translated(error, cluster=self._session.label, doing=f"read {topic}")
 
     def _record(self, message: Message, open_ends: dict[TopicPartition, int]) -> Record | None:
         partition = TopicPartition(message.topic(), message.partition())

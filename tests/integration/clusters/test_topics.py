@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kafka_dr.clusters import (
+    Acl,
+    AclOperation,
+    AclPermission,
+    ClientSettings,
+    ClusterUnreachable,
+    KafkaCluster,
+    NotAuthorized,
+    NotFound,
+    PatternType,
+    ResourceType,
+    TopicPartition,
+)
+from kafka_dr.clusters.writing import NewRecord
+from lab.clusters import EAST
+
+pytestmark = pytest.mark.kafka
+Reach = Callable[..., KafkaCluster]
+Topic = Callable[..., str]
+
+
+def test_the_cluster_says_who_it_is(reach: Reach) -> None:
+    found = reach("audit").topics.identity()
+    assert (found.cluster_id, found.brokers) == (EAST.cluster_id, (1,))
+
+
+def test_a_topic_is_created_once_and_grows(admin: KafkaCluster, topic: Topic) -> None:
+    name = topic(retention_ms="1000")
+    assert not admin.topics.create(name, partitions=1, replication_factor=1, config={})
+    admin.topics.add_partitions(name, 3)
+    assert name in admin.topics.names()
+    assert admin.topics.configs([name])[name]["retention.ms"] == "1000"
+    found = admin.topics.describe([name])[name]
+    assert found.partitions == tuple(TopicPartition(name, number) for number in range(3))
+    assert found.leaders == (1, 1, 1)
+
+
+def test_what_is_not_there_is_not_found(admin: KafkaCluster) -> None:
+    with pytest.raises(NotFound, match=r"could not describe orders\.none"):
+        admin.topics.describe(["orders.none"])
+    with pytest.raises(NotFound, match=r"could not read the ends of orders\.none"):
+        admin.topics.high_watermarks([TopicPartition("orders.none", 0)])
+
+
+def test_a_right_that_is_missing_is_named_with_the_principal(reach: Reach, topic: Topic) -> None:
+    acl = Acl(ResourceType.TOPIC, "x", PatternType.LITERAL, "User:x", AclOperation.READ, AclPermission.ALLOW)
+    audit, name = reach("audit"), topic()
+    with pytest.raises(NotAuthorized, match="east as audit: could not add ACLs"):
+        audit.acls.add([acl])
+    with pytest.raises(NotAuthorized, match="east as orders-app: could not read the ACLs"):
+        reach("orders-app").acls.list()
+    with pytest.raises(NotAuthorized, match=r"east as audit: could not create topic orders\.x"):
+        audit.topics.create("orders.x", partitions=1, replication_factor=1, config={})
+    with pytest.raises(NotAuthorized, match="east as audit: could not write"):
+        audit.writing.append([NewRecord(TopicPartition(name, 0), None, b"x")], idempotent=False)
+
+
+def test_acls_are_added_once_and_removed_exactly(admin: KafkaCluster) -> None:
+    one, other = (
+        Acl(ResourceType.TOPIC, "acl-test", pattern, "User:x", AclOperation.WRITE, AclPermission.DENY, host)
+        for pattern, host in ((PatternType.LITERAL, "*"), (PatternType.PREFIXED, "10.0.0.1"))
+    )
+    before = admin.acls.list()
+    admin.acls.add([one, other])
+    admin.acls.add([one])
+    assert admin.acls.list() == before | {one, other}
+    admin.acls.remove([one])
+    admin.acls.remove([one])
+    assert admin.acls.list() == before | {other}
+    admin.acls.remove([other])
+    assert admin.acls.list() == before
+
+
+def test_a_cluster_that_does_not_answer_is_unreachable_within_the_deadline() -> None:
+    with KafkaCluster("gone", ClientSettings("127.0.0.1:9"), request_seconds=1.0) as gone:
+        for ask in (gone.topics.identity, gone.topics.names, gone.acls.list, gone.groups.names, gone.transactions.open):
+            with pytest.raises(ClusterUnreachable, match="gone: could not"):
+                ask()
