@@ -18,7 +18,9 @@ from kafka_dr.replication import data_ends, flow_moves
 
 #: Configuration that decides whether a copy can be the original; the first three by value, the last by presence.
 _MUST_MATCH = ("cleanup.policy", "max.message.bytes", "message.timestamp.type")
-_MOVING_SECONDS = 0.5
+#: How long a flow may take to copy something that waits before it counts as stuck, and how often it is looked at.
+_STUCK_SECONDS = 5.0
+_LOOK_SECONDS = 0.2
 
 
 def preflight_checks(run: Run) -> tuple[Check, ...]:
@@ -154,7 +156,7 @@ def _target_can_be_opened(run: Run) -> Check:
 
 
 def _flow_moves(run: Run) -> Check:
-    """Progress, never a state: positions are read twice, with the source's LSO between them."""
+    """Progress, never a state: positions are read again until all that waited has advanced."""
     replicator = run.world.replicator(run.flow)
     status = replicator.status()
     if status.state != "running":
@@ -163,8 +165,11 @@ def _flow_moves(run: Run) -> Check:
     before = replicator.positions()
     source = run.world.cluster(run.source, "audit")
     ends = data_ends(source, before, source.topics.last_stable_offsets(run.partitions(run.source)))
-    run.clock.sleep(_MOVING_SECONDS)
-    verdict = flow_moves(before, replicator.positions(), ends)
+    deadline = run.clock.monotonic() + _STUCK_SECONDS
+    while (verdict := flow_moves(before, replicator.positions(), ends)).verdict == "stuck":
+        if run.clock.monotonic() > deadline:
+            break
+        run.clock.sleep(_LOOK_SECONDS)
     outcome = {"moves": "ok", "idle": "ok", "stuck": "failed"}.get(verdict.verdict, "unknown")
     return Check("flow_moves", outcome, verdict.detail)  # type: ignore[arg-type]
 
