@@ -48,6 +48,11 @@ def worker_properties(premises: Premises, cluster: Cluster) -> str:
         "config.providers.file.param.allowed.paths": home.connect(cluster.name),
         "offset.storage.partitions": 1,
         "status.storage.partitions": 1,
+        # Exactly once writes positions with every transaction, and every question about them reads the whole topic:
+        # without these it is never compacted before its first gigabyte, and an hour of traffic makes answers slow.
+        "offset.storage.segment.bytes": 1048576,
+        "offset.storage.segment.ms": 60000,
+        "offset.storage.min.cleanable.dirty.ratio": 0.01,
     }
     for storage, name in (("offset", "offsets"), ("config", "configs"), ("status", "status")):
         values[f"{storage}.storage.topic"] = f"{cluster.connect_group_id}-{name}"
