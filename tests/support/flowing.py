@@ -138,8 +138,8 @@ class Flowing:
     def create_again(self, cluster: str) -> None:
         """Delete a side's topic and create it again, empty."""
         topic = self.protection.topic
-        settings = self.protection.lab.client_settings(cluster, "admin")
-        AdminClient(settings).delete_topics([topic])[topic].result(_SECONDS)
+        client = AdminClient(self.protection.lab.client_settings(cluster, "admin"))
+        client.delete_topics([topic])[topic].result(_SECONDS)
         with self.protection.cluster(cluster, "admin") as admin:
             deadline = time.monotonic() + _SECONDS
             while topic in admin.topics.names():

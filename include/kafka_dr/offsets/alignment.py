@@ -62,7 +62,9 @@ def align(source: Sequence[Entry], target: Sequence[Entry], *, anchor: Anchor, p
     :param position: next to read, on the source
     """
     start, target_start = bisect_left(source, (anchor.source,)), bisect_left(target, (anchor.target,))
-    if anchor.kind == "record" and not _same_record(source, target, start, target_start, anchor):
+    if anchor.kind == "record" and not (
+        _lies_at(source, start, anchor.source) and _lies_at(target, target_start, anchor.target)
+    ):
         return _REJECTED
     forward = _equal(source, target, start, target_start, step=1)
     backward = _equal(source, target, start - 1, target_start - 1, step=-1)
@@ -78,11 +80,8 @@ def align(source: Sequence[Entry], target: Sequence[Entry], *, anchor: Anchor, p
     )
 
 
-def _same_record(source: Sequence[Entry], target: Sequence[Entry], at: int, target_at: int, anchor: Anchor) -> bool:
-    if at >= len(source) or target_at >= len(target):
-        return False
-    here, there = source[at], target[target_at]
-    return (here.offset, there.offset) == (anchor.source, anchor.target) and here.content == there.content
+def _lies_at(entries: Sequence[Entry], at: int, offset: int) -> bool:
+    return at < len(entries) and entries[at].offset == offset
 
 
 def _equal(source: Sequence[Entry], target: Sequence[Entry], at: int, target_at: int, *, step: Literal[1, -1]) -> int:
