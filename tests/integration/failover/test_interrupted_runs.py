@@ -83,23 +83,27 @@ class Death:
 
 _DEATHS = (
     Death(StepName.CLAIM, KafkaRegister, "compare_and_set"),
-    Death(StepName.FENCE_SOURCE, KafkaRegister, "record_added_acls", decision="abandon"),
     Death(StepName.FENCE_SOURCE, Acls, "add", decision="abandon"),
-    Death(StepName.FENCE_SOURCE, Acls, "add", nth=2),
     Death(StepName.DRAIN, Acls, "add", decision="abandon"),
-    Death(StepName.STOP_FLOW, Mm2Replicator, "stop", decision="abandon"),
     Death(StepName.STOP_FLOW, Transactions, "take_over", decision="abandon"),
     Death(StepName.CUT_OVER_GROUPS, Groups, "set_offsets", when="before"),
     Death(StepName.OPEN_TARGET, KafkaRegister, "compare_and_set"),
-    Death(StepName.OPEN_TARGET, KafkaRegister, "copy"),
     Death(StepName.OPEN_TARGET, Acls, "remove"),
-    Death(StepName.PROTECT, KafkaRegister, "write_fact"),
     Death(StepName.PROTECT, Mm2Replicator, "seed"),
     Death(StepName.PROTECT, KafkaRegister, "compare_and_set"),
 )
+_MORE_DEATHS = (
+    Death(StepName.FENCE_SOURCE, KafkaRegister, "record_added_acls", decision="abandon"),
+    Death(StepName.FENCE_SOURCE, Acls, "add", nth=2),
+    Death(StepName.STOP_FLOW, Mm2Replicator, "stop", decision="abandon"),
+    Death(StepName.OPEN_TARGET, KafkaRegister, "copy"),
+    Death(StepName.PROTECT, KafkaRegister, "write_fact"),
+)
 
 
-@pytest.mark.parametrize("death", _DEATHS, ids=str)
+@pytest.mark.parametrize(
+    "death", [*_DEATHS, *(pytest.param(death, marks=pytest.mark.long) for death in _MORE_DEATHS)], ids=str
+)
 def test_a_run_that_died_between_two_changes_of_one_step_comes_to_its_end(group: Switching, death: Death) -> None:
     source, target = group.active, group.standby
     with dying(death.at, death.method, when=death.when, nth=death.nth):
