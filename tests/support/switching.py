@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from unittest import mock
 
@@ -96,11 +96,14 @@ class Switching:
             act_only(step, request, world)
         return request
 
-    def killed(self, step: StepName, request: RunRequest | None = None) -> RunRequest:
-        """Run a new run up to a step that does not live to see its end: the caller has set the place of death."""
+    def killed(self, step: StepName, place: AbstractContextManager[None]) -> RunRequest:
+        """Run a new run up to a step that does not live to see its end.
+
+        :param place: where in that step its process dies, see :func:`dying`
+        """
         before = STEPS_AFTER_APPROVAL.index(step)
-        request = self.go(STEPS_AFTER_APPROVAL[before - 1] if before else StepName.PREFLIGHT, request)
-        with self.protection.world() as world:
+        request = self.go(STEPS_AFTER_APPROVAL[before - 1] if before else StepName.PREFLIGHT)
+        with self.protection.world() as world, place:
             try:
                 run_step(step, request, world)
             except Killed:

@@ -106,8 +106,7 @@ _MORE_DEATHS = (
 )
 def test_a_run_that_died_between_two_changes_of_one_step_comes_to_its_end(group: Switching, death: Death) -> None:
     source, target = group.active, group.standby
-    with dying(death.at, death.method, when=death.when, nth=death.nth):
-        request = group.killed(death.step)
+    request = group.killed(death.step, dying(death.at, death.method, when=death.when, nth=death.nth))
 
     if death.step in STEPS_AFTER_APPROVAL[_POINT_OF_NO_RETURN:] and death is not _DEATHS[-1]:
         _cannot_be_abandoned(group)
