@@ -13,6 +13,7 @@ from rich.panel import Panel
 
 from lab.demo.airflow_rest import Question
 
+LOOK_SECONDS = 0.5
 APPROVE, REJECT = "Approve", "Reject"
 _WORDS = {"y": APPROVE, "yes": APPROVE, "approve": APPROVE, "n": REJECT, "no": REJECT, "reject": REJECT}
 
@@ -29,16 +30,18 @@ def ask(console: Console, *, answered_elsewhere: Callable[[], bool], stdin: Text
     :param answered_elsewhere: asked twice a second while the terminal is silent
     :returns: the option, or ``None`` when somebody answered in Airflow
     """
-    if stdin.isatty():
+    listening = stdin.isatty()
+    if listening:
         console.print(f"[bold]{APPROVE} or {REJECT}?[/] [dim](y/n)[/] ", end="")
     else:
         console.print("This is no terminal: answer in Airflow, or use --yes.")
     while not answered_elsewhere():
-        if not stdin.isatty():
-            select.select([], [], [], 0.5)
-        elif select.select([stdin], [], [], 0.5)[0]:
-            option = _WORDS.get(stdin.readline().strip().lower())
-            if option is not None:
-                return option
-            console.print("[dim]y for Approve, n for Reject:[/] ", end="")
+        if not select.select([stdin] if listening else [], [], [], LOOK_SECONDS)[0]:
+            continue
+        line = stdin.readline()
+        option = _WORDS.get(line.strip().lower())
+        if option is not None:
+            return option
+        listening = bool(line)  # at the end of input only Airflow is left
+        console.print("[dim]y for Approve, n for Reject:[/] " if listening else "Answer in Airflow.", end="")
     return None

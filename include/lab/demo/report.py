@@ -27,8 +27,9 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """Whether every run went through, every invariant was judged, and every one held."""
-        return self.verdict.held and bool(self.runs) and all(run.state == "success" and run.moved for run in self.runs)
+        """Whether every run went through, every invariant was judged, and every one held; never after a sabotage."""
+        through = bool(self.runs) and all(run.state == "success" and run.moved for run in self.runs)
+        return through and self.verdict.held and self.sabotage is None
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:

@@ -82,17 +82,13 @@ class Saboteur:
         self._thread.start()
 
     def result(self) -> str:
-        """What was done, in a sentence; wait for it, the run having ended.
-
-        :raises LabError: nothing was done
-        """
+        """What was done, in a sentence without its subject; the run having ended."""
         self._leave.set()
         if self._thread is not None:
             self._thread.join(timeout=2 * CALL_SECONDS)
         if self._done is None:
-            step = STRIKES_AFTER[self._kind]
-            reason = self._trouble or f"the run never got through {step}"
-            raise LabError(f"the sabotage {self._kind} did not come about: {reason}")
+            reason = self._trouble or f"the run never got through {STRIKES_AFTER[self._kind]}"
+            return f"did not come to {self._kind}: {reason}"
         return self._done
 
     def _lurk(self, evidence: RunEvidence, source: str, target: str) -> None:

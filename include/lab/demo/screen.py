@@ -38,16 +38,14 @@ def show(outcome: Outcome, console: Console) -> None:
 
 def closing(outcome: Outcome) -> str:
     """The last line: every promise that was broken, by name."""
-    broken = [f"{each.invariant} is violated: {each.sentence}." for each in outcome.verdict.violated]
-    open_ = [
-        f"{each.invariant} is unknown: {each.sentence}."
-        for each in outcome.verdict.findings
-        if each.outcome == "unknown"
-    ]
-    stopped = [_stopped(run) for run in outcome.runs if run.state != "success" or not run.moved]
-    return " ".join([*broken, *open_, *(f"Unknown: {each}." for each in outcome.verdict.unknown), *stopped]) or (
-        "Every invariant held."
-    )
+    verdict = outcome.verdict
+    said = [f"{each.invariant} is violated: {each.sentence}." for each in verdict.violated]
+    said += [f"{each.invariant} is unknown: {each.sentence}." for each in verdict.findings if each.outcome == "unknown"]
+    said += [f"Unknown: {each}." for each in verdict.unknown]
+    said += [_stopped(run) for run in outcome.runs if run.state != "success" or not run.moved]
+    if outcome.sabotage is not None and not verdict.violated:
+        said.append("Nothing was violated although the run was to be sabotaged: this demo proves nothing.")
+    return " ".join(said) or "Every invariant held."
 
 
 def _stopped(run: FailoverRun) -> str:

@@ -85,6 +85,13 @@ def test_what_could_not_be_judged_is_never_good(tmp_path: Path) -> None:
     assert "I1 is unknown" in closing(outcome)
 
 
+def test_a_sabotage_without_effect_is_not_good(tmp_path: Path) -> None:
+    outcome = replace(went_through(tmp_path), sabotage="did not come to no_fence: the run never got through verify")
+    assert outcome.verdict.held
+    assert not outcome.good
+    assert "proves nothing" in closing(outcome)
+
+
 def test_an_unknown_time_makes_the_longest_unknown() -> None:
     assert longest([1.0, 2.5]) == 2.5
     assert longest([1.0, None]) is None
