@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from kafka_dr.audit.comparison import Comparison, Entry, compare
-from kafka_dr.audit.finding import Finding, FindingKind, Frontier, Start, Verified
+from kafka_dr.audit.finding import Finding, FindingKind, Frontier, Partition, Start, Verified
 from kafka_dr.audit.fingerprint import fingerprint
-from kafka_dr.audit.plain_frontier import PlainFrontier
-from kafka_dr.audit.store import FileFrontierStore
+from kafka_dr.audit.store import FileFrontierStore, Place, Remembered
+from kafka_dr.audit.walk import Span, Walk
 
 __all__ = [
     "Frontier",
-    "PlainFrontier",
     "Start",
     "Verified",
     "Finding",
     "FindingKind",
     "FileFrontierStore",
+    "Remembered",
+    "Place",
+    "Walk",
+    "Span",
+    "Partition",
     "Comparison",
     "Entry",
     "compare",

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
-from kafka_dr.clusters.model import TopicPartition
+
+class Partition(Protocol):
+    """One partition of one topic, whoever names it."""
+
+    @property
+    def topic(self) -> str:
+        """The topic."""
+        ...
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition."""
+        ...
 
 
 class FindingKind(StrEnum):
@@ -30,14 +42,14 @@ class Finding:
     """
 
     kind: FindingKind
-    partition: TopicPartition
+    partition: Partition
     source_offset: int
     target_offset: int
     records: int | None
     sentence: str
 
     def __str__(self) -> str:
-        return f"{self.partition}: {self.sentence}"
+        return f"{self.partition.topic}-{self.partition.partition}: {self.sentence}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +70,7 @@ class Verified:
         said about them
     """
 
-    partition: TopicPartition
+    partition: Partition
     source_offset: int
     target_offset: int
     records: int
@@ -69,10 +81,10 @@ class Verified:
 class Frontier(Protocol):
     """The line up to which the copy is known to be equal."""
 
-    def advance(self, until: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Verified]:
+    def advance(self, until: Mapping[Any, int]) -> Mapping[Any, Verified]:
         """Compare further.
 
-        :param until: next to verify on the source; already copied, so that what is not there is a finding
+        :param until: by partition, next to verify on the source; already copied, so that what is not there is a finding
         :returns: how far each of these partitions is verified now
         """
         ...

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.clusters.model import TopicPartition
-
 _SCHEMA_VERSION = 1
 _LOG = logging.getLogger(__name__)
 
@@ -31,11 +29,12 @@ class Remembered:
 
     :param identity: what it was found out about: cluster ids, and the epoch whose seed it began at
     :param topic_ids: by topic, its id on the source and on the target; another id is another topic
+    :param places: by topic and number of the partition
     """
 
     identity: tuple[str, str, int]
     topic_ids: Mapping[str, tuple[str, str]]
-    places: Mapping[TopicPartition, Place]
+    places: Mapping[tuple[str, int], Place]
 
 
 class FileFrontierStore:
@@ -76,8 +75,8 @@ def _to_json(remembered: Remembered) -> dict[str, Any]:
         "identity": remembered.identity,
         "topic_ids": dict(remembered.topic_ids),
         "places": [
-            [p.topic, p.partition, place.source_offset, place.target_offset, place.records, place.skipped]
-            for p, place in sorted(remembered.places.items())
+            [topic, number, place.source_offset, place.target_offset, place.records, place.skipped]
+            for (topic, number), place in sorted(remembered.places.items())
         ],
     }
 
@@ -90,7 +89,7 @@ def _from_json(content: Any) -> Remembered:
         identity=(str(source), str(target), int(epoch)),
         topic_ids={topic: (str(here), str(there)) for topic, (here, there) in content["topic_ids"].items()},
         places={
-            TopicPartition(topic, int(number)): Place(*(int(value) for value in place))
+            (str(topic), int(number)): Place(*(int(value) for value in place))
             for topic, number, *place in content["places"]
         },
     )

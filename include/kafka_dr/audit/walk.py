@@ -7,15 +7,22 @@ the very beginning of both logs, where one side may have kept more than the othe
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from kafka_dr.audit.comparison import Comparison, Entry, compare, distance
-from kafka_dr.audit.finding import Finding, FindingKind, Start, Verified
+from kafka_dr.audit.finding import Finding, FindingKind, Partition, Start, Verified
 from kafka_dr.audit.store import Place
-from kafka_dr.clusters.model import OffsetRange, TopicPartition
 
 _STRIDE = 10_000
 #: Offsets on the target beyond twice the source's: replication may write a marker after each record.
 _ROOM = 256
+
+
+class Span(NamedTuple):
+    """The offsets ``start <= offset < end``."""
+
+    start: int
+    end: int
 
 
 class Walk:
@@ -31,13 +38,13 @@ class Walk:
 
     def __init__(
         self,
-        partition: TopicPartition,
+        partition: Partition,
         *,
         until: int,
         place: Place | None,
         start: Start | None,
-        source: OffsetRange,
-        target: OffsetRange,
+        source: Span,
+        target: Span,
         stride: int = _STRIDE,
     ) -> None:
         self.partition = partition
@@ -70,15 +77,15 @@ class Walk:
             self.partition, place.source_offset, place.target_offset, place.records, self.finding, place.skipped
         )
 
-    def source_window(self) -> OffsetRange:
+    def source_window(self) -> Span:
         """Return what to read of the source next."""
         start = self.place.source_offset
-        return OffsetRange(start, min(self._until, start + self._stride))
+        return Span(start, min(self._until, start + self._stride))
 
-    def target_window(self) -> OffsetRange:
+    def target_window(self) -> Span:
         """Return what to read of the target next."""
         start = min(self.place.target_offset, self._target_end)
-        return OffsetRange(start, min(self._target_end, start + self._reach))
+        return Span(start, min(self._target_end, start + self._reach))
 
     def look(self, source: list[Entry], target: list[Entry]) -> None:
         """Take in what lies in both windows."""

@@ -6,11 +6,19 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kafka_dr.audit import FileFrontierStore, Frontier, PlainFrontier, Start, Verified
+from kafka_dr.audit import FileFrontierStore, Frontier, Start, Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
-from kafka_dr.offsets import BracketingOffsetMap, Kind, OffsetMap, Seed, TranslatedOffset, translate_groups
+from kafka_dr.offsets import (
+    BracketingOffsetMap,
+    Kind,
+    OffsetMap,
+    PlainFrontier,
+    Seed,
+    TranslatedOffset,
+    translate_groups,
+)
 
 _BADNESS: tuple[Kind, ...] = ("exact", "bounded", "unknown")
 

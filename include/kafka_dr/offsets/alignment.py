@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.audit.comparison import Entry
+from kafka_dr.audit import Entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from kafka_dr.audit.comparison import Entry
-from kafka_dr.audit.fingerprint import fingerprint
+from kafka_dr.audit import Entry
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.offsets.alignment import Anchor
+from kafka_dr.offsets.reading import both, entries_of, held_by
 from kafka_dr.offsets.search import Bounds, Search, Window, consistent
-from kafka_dr.offsets.syncs import Undecodable, decode_sync, sync_topic
+from kafka_dr.offsets.syncs import OffsetSync, Undecodable, decode_sync, sync_topic
 from kafka_dr.offsets.translation import Translation
 
 #: Stretches of one partition that lie closer together than this are read as one.
@@ -72,8 +72,8 @@ class BracketingOffsetMap:
         if not wanted:
             return {}
         with ThreadPoolExecutor(4) as pool:
-            source_ends = pool.submit(_held, self._source, wanted)
-            target_ends = pool.submit(_held, self._target, wanted)
+            source_ends = pool.submit(held_by, self._source, wanted)
+            target_ends = pool.submit(held_by, self._target, wanted)
             anchors = self._anchors(wanted)
             bounds = {p: Bounds(source_ends.result()[p], target_ends.result()[p]) for p in wanted}
         searches: dict[TopicPartition, list[Search]] = {}
@@ -92,22 +92,22 @@ class BracketingOffsetMap:
 
     def _anchors(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, list[Anchor]]:
         if self._synced is None:
-            with ThreadPoolExecutor(2) as pool:
-                # Whatever direction wrote it, a sync is a pair of offsets of one record.
-                forth = pool.submit(_syncs, self._target, sync_topic(self._source.name))
-                back = pool.submit(_syncs, self._source, sync_topic(self._target.name))
-                self._synced = {}
-                for partition, upstream, downstream in forth.result():
-                    self._synced.setdefault(partition, []).append(Anchor(upstream, downstream, "record"))
-                for partition, upstream, downstream in back.result():
-                    self._synced.setdefault(partition, []).append(Anchor(downstream, upstream, "record"))
+            # Whatever direction wrote it, a sync is a pair of offsets of one record.
+            forth, back = both(
+                lambda: _syncs(self._target, sync_topic(self._source.name)),
+                lambda: _syncs(self._source, sync_topic(self._target.name)),
+            )
+            self._synced = {}
+            for sync in forth:
+                anchor = Anchor(sync.source_offset, sync.target_offset, "record")
+                self._synced.setdefault(sync.topic_partition, []).append(anchor)
+            for sync in back:
+                anchor = Anchor(sync.target_offset, sync.source_offset, "record")
+                self._synced.setdefault(sync.topic_partition, []).append(anchor)
         return {p: [*self._synced.get(p, ()), *self._learned.get(p, ())] for p in wanted}
 
     def _read_both(self, source: Ranges, target: Ranges) -> tuple[Entries, Entries]:
-        with ThreadPoolExecutor(2) as pool:
-            here = pool.submit(_read, self._source, source)
-            there = pool.submit(_read, self._target, target)
-            return here.result(), there.result()
+        return both(lambda: _read(self._source, source), lambda: _read(self._target, target))
 
 
 def finish(searches: Mapping[TopicPartition, Sequence[Search]], read_both: ReadBoth) -> None:
@@ -145,12 +145,6 @@ def _within(entries: Sequence[Entry], window: OffsetRange) -> list[Entry]:
     return [entry for entry in entries if window.start <= entry.offset < window.end]
 
 
-def _held(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> dict[TopicPartition, OffsetRange]:
-    starts = cluster.topics.log_starts(partitions)
-    ends = cluster.topics.last_stable_offsets(partitions)
-    return {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in partitions}
-
-
 def _read(cluster: KafkaCluster, ranges: Ranges) -> Entries:
     """Read stretches: one consumer for the first of every partition, one for the second, and so on."""
     layers: list[dict[TopicPartition, OffsetRange]] = []
@@ -162,27 +156,17 @@ def _read(cluster: KafkaCluster, ranges: Ranges) -> Entries:
     entries: Entries = {}
     if layers:
         with ThreadPoolExecutor(_READERS) as pool:
-            for layer in pool.map(lambda layer: _read_layer(cluster, layer), layers):
+            for layer in pool.map(lambda layer: entries_of(cluster, layer), layers):
                 for partition, read in layer.items():
                     entries.setdefault(partition, []).extend(read)
     return entries
 
 
-def _read_layer(cluster: KafkaCluster, layer: Mapping[TopicPartition, OffsetRange]) -> Entries:
-    entries: Entries = {}
-    for record in cluster.log.read(layer):
-        content = fingerprint(
-            timestamp_ms=record.timestamp_ms, key=record.key, value=record.value, headers=record.headers
-        )
-        entries.setdefault(record.topic_partition, []).append(Entry(record.offset, content))
-    return entries
-
-
-def _syncs(cluster: KafkaCluster, topic: str) -> list[tuple[TopicPartition, int, int]]:
+def _syncs(cluster: KafkaCluster, topic: str) -> list[OffsetSync]:
     """Read all offset syncs of a topic; where it does not exist, no flow ever wrote that way."""
     partition = TopicPartition(topic, 0)
     try:
-        held = _held(cluster, [partition])
+        held = held_by(cluster, [partition])
     except NotFound:
         return []
     found = []
@@ -193,5 +177,5 @@ def _syncs(cluster: KafkaCluster, topic: str) -> list[tuple[TopicPartition, int,
             # One record that is none of MirrorMaker's must not hide all others; content decides anyway.
             continue
         if sync is not None:
-            found.append((sync.topic_partition, sync.source_offset, sync.target_offset))
+            found.append(sync)
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kafka_dr.audit.comparison import Entry
+from kafka_dr.audit import Entry
 from kafka_dr.clusters.model import OffsetRange
 from kafka_dr.offsets.alignment import Alignment, Anchor, align
 from kafka_dr.offsets.translation import Kind, Translation

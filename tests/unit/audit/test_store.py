@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.audit import FileFrontierStore
-from kafka_dr.audit.store import Place, Remembered
-from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.audit import FileFrontierStore, Place, Remembered
 
 REMEMBERED = Remembered(
     identity=("east-id", "west-id", 3),
     topic_ids={"orders.payments": ("a", "b")},
-    places={TopicPartition("orders.payments", 1): Place(10, 12, 9, 1)},
+    places={("orders.payments", 1): Place(10, 12, 9, 1)},
 )
 
 

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit import Entry, FindingKind, Start, Verified
-from kafka_dr.audit.store import Place
-from kafka_dr.audit.walk import Walk
-from kafka_dr.clusters.model import OffsetRange, TopicPartition
+from kafka_dr.audit import Entry, FindingKind, Place, Span, Start, Verified, Walk
+from kafka_dr.clusters.model import TopicPartition
 
 PARTITION = TopicPartition("t", 0)
 
@@ -53,8 +51,8 @@ def walk_over(
         until=end if until is None else until,
         place=place,
         start=start,
-        source=OffsetRange(source_start, end),
-        target=OffsetRange(target_start, target_end),
+        source=Span(source_start, end),
+        target=Span(target_start, target_end),
         stride=stride,
     )
     return walk_to_the_end(walk, source, target)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.audit import FileFrontierStore, FindingKind, PlainFrontier, Start
+from kafka_dr.audit import FileFrontierStore, FindingKind, Start
+from kafka_dr.offsets import PlainFrontier
 from support.flowing import Flowing
 
 pytestmark = pytest.mark.kafka

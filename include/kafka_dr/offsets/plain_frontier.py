@@ -6,22 +6,15 @@ is remembered after each: an interrupted comparison goes on where it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
-from kafka_dr.audit.comparison import Entry
-from kafka_dr.audit.finding import Start, Verified
-from kafka_dr.audit.fingerprint import fingerprint
-from kafka_dr.audit.store import FileFrontierStore, Place, Remembered
-from kafka_dr.audit.walk import Walk
+from kafka_dr.audit import FileFrontierStore, Place, Remembered, Span, Start, Verified, Walk
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
+from kafka_dr.offsets.reading import both, entries_of, held_by
 
 #: What a cluster holds of a partition that it does not have.
 _NOTHING = OffsetRange(0, 0)
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +56,7 @@ class PlainFrontier:
         """Compare further, up to these source offsets, and return how far each partition is verified."""
         if not until:
             return {}
-        here, there = _both(lambda: _look(self._source, until), lambda: _look(self._target, until))
+        here, there = both(lambda: _look(self._source, until), lambda: _look(self._target, until))
         identity = (here.cluster_id, there.cluster_id, self._epoch)
         kept = self._kept(identity, here, there)
         walks = {
@@ -72,23 +65,23 @@ class PlainFrontier:
                 until=end,
                 place=kept.get(p),
                 start=self._starts.get(p),
-                source=here.held.get(p, _NOTHING),
-                target=there.held.get(p, _NOTHING),
+                source=_span(here.held.get(p, _NOTHING)),
+                target=_span(there.held.get(p, _NOTHING)),
             )
             for p, end in until.items()
         }
-        while walking := [walk for walk in walks.values() if not walk.done]:
+        while walking := {p: walk for p, walk in walks.items() if not walk.done}:
             self._advance(walking)
             self._keep(identity, here, there, kept | {p: walk.place for p, walk in walks.items()})
         return {p: walk.verified for p, walk in walks.items()}
 
-    def _advance(self, walking: Collection[Walk]) -> None:
-        entries, copies = _both(
-            lambda: _read(self._source, {walk.partition: walk.source_window() for walk in walking}),
-            lambda: _read(self._target, {walk.partition: walk.target_window() for walk in walking}),
+    def _advance(self, walking: Mapping[TopicPartition, Walk]) -> None:
+        entries, copies = both(
+            lambda: entries_of(self._source, {p: OffsetRange(*walk.source_window()) for p, walk in walking.items()}),
+            lambda: entries_of(self._target, {p: OffsetRange(*walk.target_window()) for p, walk in walking.items()}),
         )
-        for walk in walking:
-            walk.look(entries.get(walk.partition, []), copies.get(walk.partition, []))
+        for partition, walk in walking.items():
+            walk.look(entries.get(partition, []), copies.get(partition, []))
 
     def _kept(self, identity: tuple[str, str, int], here: _Side, there: _Side) -> dict[TopicPartition, Place]:
         remembered = self._store.read(self._direction)
@@ -97,9 +90,9 @@ class PlainFrontier:
         ids = _topic_ids(here, there)
         # A topic that this call is not about keeps its place; one that was created again loses it.
         return {
-            p: place
-            for p, place in remembered.places.items()
-            if ids.get(p.topic, remembered.topic_ids[p.topic]) == remembered.topic_ids[p.topic]
+            TopicPartition(topic, number): place
+            for (topic, number), place in remembered.places.items()
+            if ids.get(topic, remembered.topic_ids[topic]) == remembered.topic_ids[topic]
         }
 
     def _keep(
@@ -108,7 +101,7 @@ class PlainFrontier:
         remembered = self._store.read(self._direction)
         older = remembered.topic_ids if remembered is not None and remembered.identity == identity else {}
         ids = {**older, **_topic_ids(here, there)}
-        known = {p: place for p, place in places.items() if p.topic in ids}
+        known = {(p.topic, p.partition): place for p, place in places.items() if p.topic in ids}
         self._store.write(self._direction, Remembered(identity, ids, known))
 
 
@@ -117,12 +110,7 @@ def _look(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> _Sid
     names = {p.topic for p in partitions}
     topics = cluster.topics.describe(names & cluster.topics.names())
     there = [p for p in partitions if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
-    starts, ends = cluster.topics.log_starts(there), cluster.topics.last_stable_offsets(there)
-    return _Side(
-        cluster_id=cluster.topics.identity().cluster_id,
-        topics=topics,
-        held={p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in there},
-    )
+    return _Side(cluster.topics.identity().cluster_id, topics, held_by(cluster, there))
 
 
 def _topic_ids(here: _Side, there: _Side) -> dict[str, tuple[str, str]]:
@@ -130,17 +118,5 @@ def _topic_ids(here: _Side, there: _Side) -> dict[str, tuple[str, str]]:
     return {name: (here.topics[name].topic_id, there.topics[name].topic_id) for name in both}
 
 
-def _read(cluster: KafkaCluster, windows: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, list[Entry]]:
-    entries: dict[TopicPartition, list[Entry]] = {}
-    for record in cluster.log.read(windows):
-        content = fingerprint(
-            timestamp_ms=record.timestamp_ms, key=record.key, value=record.value, headers=record.headers
-        )
-        entries.setdefault(record.topic_partition, []).append(Entry(record.offset, content))
-    return entries
-
-
-def _both(here: Callable[[], T], there: Callable[[], T]) -> tuple[T, T]:
-    with ThreadPoolExecutor(2) as pool:
-        first, second = pool.submit(here), pool.submit(there)
-        return first.result(), second.result()
+def _span(held: OffsetRange) -> Span:
+    return Span(held.start, held.end)
