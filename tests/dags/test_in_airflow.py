@@ -1,0 +1,193 @@
+"""What only a real Airflow shows: who may answer, what an answer does, how long it may be given, who sees what."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from support.airflow_lab import AirflowSession, QuickLab
+
+pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(900)]
+
+DAG = "dr_planned_failover"
+GROUP = "orders"
+BEHIND = {
+    "claim",
+    "fence_source",
+    "drain",
+    "stop_flow",
+    "cut_over_groups",
+    "open_target",
+    "flip_route",
+    "verify",
+    "protect",
+    "report",
+    "roll_back",
+}
+_PORT_BASE = 30000
+
+
+@pytest.fixture(scope="module")
+def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickLab]:
+    """A lab with Airflow, its group adopted and replicating.
+
+    ``KAFKA_DR_TEST_AIRFLOW_LAB`` names a home to use and to leave running, so that it is made only once.
+    """
+    from support.airflow_lab import AirflowSession, QuickLab
+
+    kept = os.environ.get("KAFKA_DR_TEST_AIRFLOW_LAB")
+    lab = QuickLab(Path(kept) if kept else tmp_path_factory.mktemp("airflow-lab"), port_base=_PORT_BASE)
+    try:
+        lab.up()
+        admin = AirflowSession(lab, "admin")
+        for dag, conf in (("dr_adopt", {"protection_group": GROUP}), ("dr_flows", {})):
+            run = admin.trigger(dag, **conf)
+            assert admin.ended(dag, run) == "success", admin.tasks(dag, run)
+        yield lab
+    finally:
+        if not kept:
+            lab.down(delete=True)
+
+
+@pytest.fixture
+def alice(airflow: QuickLab) -> AirflowSession:
+    """An approver."""
+    from support.airflow_lab import AirflowSession
+
+    return AirflowSession(airflow, "alice")
+
+
+@pytest.fixture
+def unchanged(airflow: QuickLab) -> Iterator[None]:
+    """Hold that the test changes nothing in the registers."""
+    before = {cluster: airflow.state(cluster, GROUP) for cluster in ("east", "west")}
+    yield
+    assert {cluster: airflow.state(cluster, GROUP) for cluster in ("east", "west")} == before
+
+
+def asked(session: AirflowSession) -> tuple[str, dict[str, Any]]:
+    """Trigger a failover, and return its run and the fields that its form is filled in with."""
+    run = session.trigger(DAG, protection_group=GROUP, source="east", target="west", reason="a test")
+    question = session.question(DAG, run)
+    return run, {name: field["value"] for name, field in question["params"].items()}
+
+
+def assert_ended_unchanged(session: AirflowSession, run: str, *, approval: str) -> None:
+    assert session.ended(DAG, run) == "success"
+    tasks = session.tasks(DAG, run)
+    assert tasks["approval"] == approval
+    assert {name: tasks[name] for name in BEHIND} == dict.fromkeys(BEHIND, "skipped")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_only_approvers_may_answer_and_no_ends_the_run_with_nothing_changed(
+    airflow: QuickLab, alice: AirflowSession
+) -> None:
+    from support.airflow_lab import AirflowSession
+
+    run, fields = asked(alice)
+    for stranger in ("carol", "admin"):
+        reply = AirflowSession(airflow, stranger).answer(DAG, run, "Approve", fields)
+        assert reply.status_code == 403, stranger
+    assert alice.answer(DAG, run, "Reject", {**fields, "reason": "not tonight"}).status_code == 200
+    assert_ended_unchanged(alice, run, approval="success")
+    log = alice.log(DAG, run, "approval")
+    assert "rejected by alice" in log
+    page = alice.http.get(f"/kafka-dr/evidence/{GROUP}/{run}")
+    assert "not tonight" in page.text
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_yes_without_the_digest_of_the_facts_does_not_count(alice: AirflowSession) -> None:
+    run, _ = asked(alice)
+    assert alice.answer(DAG, run, "Approve", {}).status_code == 200
+    assert_ended_unchanged(alice, run, approval="skipped")
+    assert "approved without the digest" in alice.log(DAG, run, "approval")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_yes_to_other_facts_is_superseded(alice: AirflowSession) -> None:
+    run, fields = asked(alice)
+    assert alice.answer(DAG, run, "Approve", {**fields, "digest": "0" * 64}).status_code == 200
+    assert alice.ended(DAG, run) == "failed"
+    tasks = alice.tasks(DAG, run)
+    assert tasks["approval"] == "success", alice.log(DAG, run, "approval")
+    assert (tasks["claim"], tasks["fence_source"]) == ("failed", "upstream_failed")
+    assert tasks["roll_back"] == "success"
+    assert "superseded" in alice.log(DAG, run, "claim")
+    assert "there is nothing to undo" in alice.log(DAG, run, "roll_back")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_cleared_approval_does_not_show_old_facts_and_ends_the_run(alice: AirflowSession) -> None:
+    run, _ = asked(alice)
+    alice.clear(DAG, run, ["approval"])
+    assert_ended_unchanged(alice, run, approval="skipped")
+    log = alice.log(DAG, run, "approval", attempt=2)
+    assert "an approval is asked once" in log
+    assert f"/dags/{DAG}" in log
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_an_approval_that_nobody_gives_expires(airflow: QuickLab, alice: AirflowSession) -> None:
+    run, _ = asked(alice)
+    assert alice.ended(DAG, run, seconds=airflow.expiry_seconds + 60) == "success"
+    assert_ended_unchanged(alice, run, approval="skipped")
+    assert "Nobody answered before the approval expired" in alice.log(DAG, run, "approval")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_dry_run_checks_every_step_and_changes_nothing(alice: AirflowSession) -> None:
+    run = alice.trigger(DAG, protection_group=GROUP, reason="a rehearsal", dry_run=True)
+    assert alice.ended(DAG, run) == "success"
+    states = alice.tasks(DAG, run)
+    assert states.pop("roll_back") == "skipped"
+    assert set(states.values()) == {"success"}
+    assert "would: deny WRITE on east" in alice.log(DAG, run, "fence_source")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_run_that_names_the_wrong_side_stops_before_anybody_is_asked(alice: AirflowSession) -> None:
+    run = alice.trigger(DAG, protection_group=GROUP, source="west", target="east", reason="a mistake")
+    assert alice.ended(DAG, run) == "failed"
+    assert alice.tasks(DAG, run)["approval"] == "upstream_failed"
+    assert "active on east" in alice.log(DAG, run, "preflight")
+
+
+def test_the_canary_crosses(alice: AirflowSession) -> None:
+    run = alice.trigger("dr_canary")
+    assert alice.ended("dr_canary", run) == "success"
+
+
+def test_evidence_is_shown_to_nobody_who_is_not_logged_in(airflow: QuickLab) -> None:
+    import httpx
+
+    url = airflow.status().airflow.url
+    assert httpx.get(f"{url}/kafka-dr/evidence/{GROUP}/any", timeout=60).status_code == 401
+
+
+@pytest.mark.parametrize("name", [f"kafka_{c}_{r}" for c in ("east", "west") for r in ("operator", "probe", "audit")])
+def test_the_connections_of_the_lab_pass_airflows_own_test(airflow: QuickLab, name: str) -> None:
+    from support.airflow_lab import AirflowSession
+
+    admin = AirflowSession(airflow, "admin")
+    stored = admin.http.get(f"/api/v2/connections/{name}").json()
+    wanted = {key: stored[key] for key in ("connection_id", "conn_type", "extra") if stored.get(key)}
+    reply = admin.http.post("/api/v2/connections/test", json=wanted).json()
+    assert reply == {"status": True, "message": "Connection successful."}
+
+
+def test_no_password_of_the_lab_stands_in_airflows_logs(airflow: QuickLab) -> None:
+    passwords = {
+        airflow.client_settings(cluster, principal)["sasl.password"]
+        for cluster in ("east", "west")
+        for principal in ("dr-operator", "probe", "audit", "replicator")
+    }
+    logs = [path for path in (airflow.home.airflow / "logs").rglob("*.log") if path.is_file()]
+    assert logs
+    assert not [path for path in logs for secret in passwords if secret in Path(path).read_text(errors="replace")]

@@ -1,0 +1,126 @@
+"""A lab with Airflow in it, and a user's session at its REST API."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from kafka_dr.clock import SystemClock
+from kafka_dr.clusters import ClientSettings, KafkaCluster
+from kafka_dr.register import KafkaRegister, RegisterState
+from lab import rights
+from lab.api import Lab
+
+_PARKING_SECONDS = 3.0
+#: SQLite refuses a write that meets another one, whatever its time-out; a busy machine shows that more often.
+_LOCKED_SECONDS = 15.0
+_ENDED = {"success", "failed"}
+
+
+class QuickLab(Lab):
+    """A lab whose approvals expire soon enough to wait for it."""
+
+    expiry_seconds = 60
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The lab's environment, with a topology of its own."""
+        return {**super().environ, "KAFKA_DR_TOPOLOGY": str(self._quick_topology(super().environ["KAFKA_DR_TOPOLOGY"]))}
+
+    def state(self, cluster: str, group: str) -> RegisterState | None:
+        """Read a cluster's register."""
+        settings = ClientSettings.from_librdkafka(self.client_settings(cluster, rights.OPERATOR))
+        with KafkaCluster(cluster, settings) as reached:
+            return KafkaRegister(reached, SystemClock()).read(group)
+
+    def _quick_topology(self, declared: str) -> Path:
+        path = self.home.root / "topology.yaml"
+        if not path.exists():
+            text = Path(declared).read_text("utf-8")
+            assert "approval_expiry_seconds: 900" in text
+            path.parent.mkdir(parents=True, exist_ok=True)
+            quick = text.replace("approval_expiry_seconds: 900", f"approval_expiry_seconds: {self.expiry_seconds}")
+            path.write_text(quick, "utf-8")
+        return path
+
+
+class AirflowSession:
+    """What a user sees and does in Airflow."""
+
+    def __init__(self, lab: Lab, user: str) -> None:
+        status = lab.status().airflow
+        password = json.loads(status.passwords.read_text())[user]
+        self.http = httpx.Client(base_url=status.url, timeout=60)
+        token = self._json("POST", "/auth/token", {"username": user, "password": password})["access_token"]
+        self.http.headers["Authorization"] = f"Bearer {token}"
+
+    def trigger(self, dag: str, **conf: object) -> str:
+        """Start a run and return its id."""
+        run = f"test-{uuid.uuid4().hex[:8]}"
+        self._json("POST", f"/api/v2/dags/{dag}/dagRuns", {"dag_run_id": run, "logical_date": None, "conf": conf})
+        return run
+
+    def ended(self, dag: str, run: str, *, seconds: float = 180) -> str:
+        """Wait for the end of a run and return its state."""
+        deadline = time.monotonic() + seconds
+        while (state := self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}")["state"]) not in _ENDED:
+            assert time.monotonic() < deadline, f"{run} of {dag} is {state} after {seconds} s: {self.tasks(dag, run)}"
+            time.sleep(0.5)
+        return str(state)
+
+    def tasks(self, dag: str, run: str) -> dict[str, str | None]:
+        """Return the state of each task of a run."""
+        found = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
+        return {each["task_id"]: each["state"] for each in found}
+
+    def question(self, dag: str, run: str, *, seconds: float = 120) -> Mapping[str, Any]:
+        """Wait until a run asks for its approval, and return what it asks."""
+        deadline = time.monotonic() + seconds
+        while (state := self.tasks(dag, run).get("approval")) != "awaiting_input":
+            assert state not in {"failed", "upstream_failed", "skipped"}, self.tasks(dag, run)
+            assert time.monotonic() < deadline, f"{run} does not ask after {seconds} s: {self.tasks(dag, run)}"
+            time.sleep(0.5)
+        self._wait_until_noticed(deadline)
+        found: Mapping[str, Any] = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/hitlDetails")["hitl_details"][0]
+        return found
+
+    def _wait_until_noticed(self, deadline: float) -> None:
+        """Wait until the scheduler has gone round once more; before that Airflow would fail a task that is answered."""
+        before = self._heartbeat()
+        while self._heartbeat() == before:
+            assert time.monotonic() < deadline, f"the scheduler's last heartbeat is that of {before}"
+            time.sleep(0.5)
+        time.sleep(_PARKING_SECONDS)
+
+    def _heartbeat(self) -> str:
+        return str(self._json("GET", "/api/v2/monitor/health")["scheduler"]["latest_scheduler_heartbeat"])
+
+    def answer(self, dag: str, run: str, option: str, fields: Mapping[str, object]) -> httpx.Response:
+        """Answer, and return what Airflow says to it."""
+        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/approval/-1/hitlDetails"
+        return self.http.patch(path, json={"chosen_options": [option], "params_input": dict(fields)})
+
+    def clear(self, dag: str, run: str, tasks: Collection[str]) -> None:
+        """Have tasks of a run done again."""
+        wanted = {"dry_run": False, "dag_run_id": run, "task_ids": list(tasks), "only_failed": False}
+        self._json("POST", f"/api/v2/dags/{dag}/clearTaskInstances", wanted)
+
+    def log(self, dag: str, run: str, task: str, *, attempt: int = 1) -> str:
+        """Return what a task wrote."""
+        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/{attempt}?full_content=true"
+        return json.dumps(self._json("GET", path))
+
+    def _json(self, method: str, path: str, body: object = None) -> Any:
+        deadline = time.monotonic() + _LOCKED_SECONDS
+        reply = self.http.request(method, path, json=body)
+        while reply.status_code == 500 and "Database error" in reply.text and time.monotonic() < deadline:
+            time.sleep(0.5)
+            reply = self.http.request(method, path, json=body)
+        assert reply.is_success, f"{method} {path}: {reply.status_code} {reply.text[:500]}"
+        return reply.json()
