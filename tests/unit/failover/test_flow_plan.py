@@ -1,0 +1,129 @@
+"""What leads from the connectors that exist to the one that the register wants."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.failover.flow_plan import Action, FlowSeed, ObservedFlow, newest_seed, plan_flows
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.replication import Flow, FlowStatus
+
+THERE = Flow("orders", "east", "west")
+BACK = THERE.reverse
+SEED = FlowSeed(3, THERE, {TopicPartition("orders.payments", 0): 7})
+
+
+def state(epoch: int = 3, **changes: Any) -> RegisterState:
+    fields: dict[str, Any] = {
+        "group": "orders",
+        "epoch": epoch,
+        "revision": 0,
+        "phase": Phase.STABLE,
+        "active": "east",
+        "standby": "west",
+        "verb": "planned_failover",
+        "run": "r1",
+        "at": datetime(2026, 11, 20, 3, tzinfo=UTC),
+    }
+    return RegisterState(**{**fields, **changes})
+
+
+def seen(flow: Flow, status: str, *, seed: int | None = None, differing: tuple[str, ...] = ()) -> ObservedFlow:
+    return ObservedFlow(flow, FlowStatus(status, 0 if status == "absent" else 2, ""), seed, differing)  # type: ignore[arg-type]
+
+
+def actions(*observed: ObservedFlow, seed: FlowSeed | None = SEED) -> list[tuple[Action, Flow]]:
+    flows = {THERE: seen(THERE, "absent"), BACK: seen(BACK, "absent")} | {each.flow: each for each in observed}
+    return [(change.action, change.flow) for change in plan_flows(state(), flows.values(), seed).changes]
+
+
+def test_a_flow_that_runs_from_its_seed_is_left_as_it_is() -> None:
+    assert actions(seen(THERE, "running", seed=3)) == [(Action.LEAVE, THERE)]
+
+
+def test_a_flow_that_does_not_exist_is_created_seeded_and_only_then_resumed() -> None:
+    assert actions() == [(Action.CREATE, THERE), (Action.SEED, THERE), (Action.RESUME, THERE)]
+
+
+@pytest.mark.parametrize("status", ["running", "failed", "paused", "unassigned", "unknown"])
+def test_the_other_direction_is_stopped_before_anything_else(status: str) -> None:
+    assert actions(seen(BACK, status, seed=2))[0] == (Action.STOP, BACK)
+
+
+def test_a_stopped_connector_of_the_other_direction_is_not_touched() -> None:
+    assert actions(seen(BACK, "stopped", seed=2), seen(THERE, "running", seed=3)) == [(Action.LEAVE, THERE)]
+
+
+@pytest.mark.parametrize("old", [None, 1, 2])
+def test_a_stopped_connector_with_an_old_position_is_seeded_before_it_is_resumed(old: int | None) -> None:
+    assert actions(seen(THERE, "stopped", seed=old)) == [(Action.SEED, THERE), (Action.RESUME, THERE)]
+
+
+@pytest.mark.parametrize("old", [None, 1, 2])
+@pytest.mark.parametrize("status", ["running", "failed", "paused", "unassigned"])
+def test_a_connector_that_runs_from_an_old_position_is_stopped_and_left_to_a_person(
+    status: str, old: int | None
+) -> None:
+    plan = plan_flows(state(), [seen(THERE, status, seed=old), seen(BACK, "absent")], SEED)
+    assert [change.action for change in plan.changes] == [Action.STOP]
+    assert "has to be looked at on west" in plan.problem
+
+
+@pytest.mark.parametrize("seed", [None, FlowSeed(3, BACK, {})])
+@pytest.mark.parametrize("status", ["absent", "stopped", "running"])
+def test_without_a_seed_for_its_direction_nothing_is_created_or_resumed(status: str, seed: FlowSeed | None) -> None:
+    plan = plan_flows(state(), [seen(THERE, status, seed=3), seen(BACK, "absent")], seed)
+    assert {change.action for change in plan.changes} == {Action.LEAVE}
+    assert "neither created nor resumed" in plan.problem
+
+
+def test_other_settings_are_named_and_mended() -> None:
+    plan = plan_flows(
+        state(), [seen(THERE, "running", seed=3, differing=("tasks.max", "topics")), seen(BACK, "absent")], SEED
+    )
+    assert [change.action for change in plan.changes] == [Action.UPDATE]
+    assert "tasks.max, topics" in str(plan.changes[0])
+
+
+@pytest.mark.parametrize(
+    ("status", "wanted"), [("stopped", Action.RESUME), ("paused", Action.RESUME), ("failed", Action.RESTART)]
+)
+def test_a_flow_in_its_place_is_brought_to_run(status: str, wanted: Action) -> None:
+    assert actions(seen(THERE, status, seed=3)) == [(wanted, THERE)]
+
+
+def test_a_connector_that_was_adopted_keeps_its_place() -> None:
+    adopted = FlowSeed(1, THERE, {}, keeps_place=True)
+    assert actions(seen(THERE, "running"), seed=adopted) == [(Action.LEAVE, THERE)]
+    assert actions(seen(THERE, "stopped"), seed=adopted) == [(Action.RESUME, THERE)]
+
+
+def test_an_adopted_connector_that_is_gone_is_not_started_from_zero() -> None:
+    plan = plan_flows(state(), [seen(THERE, "absent"), seen(BACK, "absent")], FlowSeed(1, THERE, {}, keeps_place=True))
+    assert [change.action for change in plan.changes] == [Action.LEAVE]
+    assert "is gone" in plan.problem
+
+
+def journaled(epoch: int, source: str, target: str, **more: Any) -> dict[str, Any]:
+    rows = [["orders.payments", 0, 10 * epoch]]
+    return {"flow_seed": {"epoch": epoch, "source": source, "target": target, "source_positions": rows, **more}}
+
+
+def test_the_newest_seed_counts_whatever_its_direction() -> None:
+    history = {"r1": journaled(1, "east", "west"), "r2": journaled(2, "west", "east"), "r3": {"claim": {}}}
+    seed = newest_seed(history, state(epoch=2))
+    assert seed == FlowSeed(2, BACK, {TopicPartition("orders.payments", 0): 20})
+
+
+def test_a_roll_back_keeps_the_seed_that_was_before_it() -> None:
+    seed = newest_seed({"r1": journaled(1, "east", "west", mode="continue")}, state(epoch=5, verb="roll_back"))
+    assert seed is not None
+    assert (seed.epoch, seed.keeps_place) == (1, True)
+
+
+def test_a_seed_of_an_epoch_that_the_register_has_not_reached_does_not_count() -> None:
+    assert newest_seed({"r2": journaled(4, "west", "east")}, state(epoch=3)) is None
