@@ -12,13 +12,13 @@ from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.world import World
 from kafka_dr.register import Phase
 
-_ASKED_BEFORE = (StepName.PREFLIGHT, StepName.APPROVAL, StepName.CLAIM)
+_ASKED_BEFORE = (StepName.PREFLIGHT, StepName.APPROVAL)
 
 
 def resume(request: ResumeRequest, world: World) -> StepRecord:
     """Finish or abandon the run that holds a group.
 
-    Finishing runs every step after the claim again: what is done is proved and passed over. Abandoning is the roll
+    Finishing runs every step from the claim on again: what is done is proved and passed over. Abandoning is the roll
     back, which is refused behind the point of no return.
 
     :raises Refused: no run holds the group, or another one than was named
