@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicCollection
 
-from kafka_dr.clusters.errors import ClusterUnreachable, NotAuthorized, error_class, raise_translated, translated
+from kafka_dr.clusters.errors import (
+    ClusterUnreachable,
+    NotAuthorized,
+    NotFound,
+    error_class,
+    raise_translated,
+    translated,
+)
 from kafka_dr.clusters.model import TopicPartition, WriteAnswer, WriteVerdict
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown
@@ -22,7 +30,7 @@ _TEN_YEARS_MS = 10 * 365 * 24 * 3600 * 1000
 _FOREVER_MS = _TEN_YEARS_MS
 
 _NO_QUESTION = "max.message.bytes and message.timestamp.after.max.ms leave no way to ask without writing"
-_SILENT = "the leader gave no answer before the deadline"
+_SILENT = "there is no leader to be seen, or it moved, or it gave no answer before the deadline"
 _VERDICTS: dict[int, WriteVerdict] = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "refused",
     KafkaError.MSG_SIZE_TOO_LARGE: "allowed",
@@ -122,16 +130,42 @@ class Writing:
         wanted = sorted(set(partitions))
         questions = {p: _question(p, topic_configs.get(p.topic, {})) for p in wanted}
         answers = {p: WriteAnswer(p, "unknown", _NO_QUESTION) for p, question in questions.items() if question is None}
-        deadline = time.monotonic() + self._session.request_seconds
-        while (left := [p for p in wanted if p not in answers]) and time.monotonic() < deadline:
-            answers |= self._ask_once({p: question for p in left if (question := questions[p])})
+        leaders = self._leaders({p.topic for p in wanted})
+        by_leader: dict[int, list[NewRecord]] = {}
+        for partition, question in questions.items():
+            if question is not None and partition in leaders:
+                by_leader.setdefault(leaders[partition], []).append(question)
+        if by_leader:
+            with ThreadPoolExecutor(max_workers=len(by_leader)) as pool:
+                for given in pool.map(self._ask_leader, by_leader.values()):
+                    answers |= given
+            now = self._leaders({p.topic for p in wanted})
+            answers = {p: answer for p, answer in answers.items() if leaders.get(p) == now.get(p)}
         return tuple(answers.get(partition) or WriteAnswer(partition, "unknown", _SILENT) for partition in wanted)
 
-    def _ask_once(self, questions: Mapping[TopicPartition, NewRecord]) -> dict[TopicPartition, WriteAnswer]:
-        """Put the questions, and return the answers that leaders gave.
+    def _leaders(self, topics: set[str]) -> dict[TopicPartition, int]:
+        """Return the leader of each partition, leaving out those that have none or may not be seen."""
+        futures = (
+            self._session.admin.describe_topics(
+                TopicCollection(sorted(topics)), request_timeout=self._session.request_seconds
+            )
+            if topics
+            else {}
+        )
+        leaders: dict[TopicPartition, int] = {}
+        for topic, future in futures.items():
+            try:
+                found = self._session.wait([future], f"describe {topic}")[0]
+            except (NotFound, NotAuthorized):
+                continue
+            leaders |= {TopicPartition(topic, p.id): p.leader.id for p in found.partitions if p.leader}
+        return leaders
 
-        After one leader's refusal the client refuses the topic's other partitions by itself. That is no answer of
-        theirs: they are left for the next producer, which has heard of no refusal yet.
+    def _ask_leader(self, questions: Iterable[NewRecord]) -> dict[TopicPartition, WriteAnswer]:
+        """Put the questions to one leader, by a producer of its own.
+
+        After one refusal librdkafka fails whatever else it holds for the topic, also what it would have sent to other
+        brokers. A producer shared by several leaders would show the first one's answer as the answer of all.
         """
         seconds = self._session.request_seconds
         producer = self._session.producer(
@@ -147,17 +181,18 @@ class Writing:
             }
         )
         answers: dict[TopicPartition, WriteAnswer] = {}
-        later: set[str] = set()
-        for partition, question in questions.items():
+        for question in questions:
 
-            def done(error: KafkaError | None, message: Message, partition: TopicPartition = partition) -> None:
+            def done(
+                error: KafkaError | None, message: Message, partition: TopicPartition = question.partition
+            ) -> None:
                 answers[partition] = _answer(partition, error)
 
-            if partition.topic not in later:
-                try:
-                    _produce(producer, question, done)
-                except KafkaException:
-                    later.add(partition.topic)
+            try:
+                _produce(producer, question, done)
+            except KafkaException as error:
+                # Known already from the same leader's answer about another partition of the topic.
+                answers[question.partition] = _answer(question.partition, error.args[0])
         producer.flush(seconds + 1)
         return answers
 

@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclOperation, KafkaCluster, TopicPartition, WriteAnswer
+from kafka_dr.errors import TryAgain
 
 T = TypeVar("T")
 
@@ -75,12 +76,14 @@ def _asked(
 ) -> Finding:
     if not partitions:
         return Finding("unknown", f"no partition on {cluster.name} could be asked: the group has no topics there")
-    configs = cluster.topics.configs({partition.topic for partition in partitions})
 
     def ask() -> tuple[WriteAnswer, ...]:
-        return cluster.writing.ask(configs, partitions)
+        return cluster.writing.ask(cluster.topics.configs({p.topic for p in partitions}), partitions)
 
-    answers = _until(ask, lambda found: all(a.verdict == expected for a in found), clock, deadline_seconds)
+    try:
+        answers = _until(ask, lambda found: all(a.verdict == expected for a in found), clock, deadline_seconds)
+    except TryAgain as error:
+        return Finding("unknown", f"not all partition leaders could be asked: {error}")
     others = [answer for answer in answers if answer.verdict != expected]
     facts = {"asked": len(answers), "answers": sorted({answer.detail for answer in answers})}
     if not others:
@@ -101,7 +104,10 @@ def _reads(
             g: bool(may) for g, may in sorted(told.items()) if not may or (AclOperation.READ in may) is not expected
         }
 
-    wrong = _until(others, lambda found: not found, clock, deadline_seconds)
+    try:
+        wrong = _until(others, lambda found: not found, clock, deadline_seconds)
+    except TryAgain as error:
+        return Finding("unknown", f"not all group coordinators could be asked: {error}")
     word = "allowed" if expected else "refused"
     if not wrong:
         return Finding("ok", f"{len(groups)} group coordinators on {cluster.name}: every READ {word}")
@@ -113,7 +119,13 @@ def _reads(
 def _until(ask: Callable[[], T], good: Callable[[T], bool], clock: Clock, deadline_seconds: float) -> T:
     deadline = clock.monotonic() + deadline_seconds
     while True:
-        answer = ask()
-        if good(answer) or clock.monotonic() > deadline:
-            return answer
+        try:
+            answer = ask()
+        except TryAgain:
+            # A coordinator that is just moving, for instance.
+            if clock.monotonic() > deadline:
+                raise
+        else:
+            if good(answer) or clock.monotonic() > deadline:
+                return answer
         clock.sleep(_PAUSE_SECONDS)

@@ -17,7 +17,6 @@ from kafka_dr.clusters import (
     TopicPartition,
     WriteAnswer,
 )
-from kafka_dr.clusters import writing as writing_module
 from kafka_dr.clusters.model import WriteVerdict
 
 pytestmark = pytest.mark.kafka
@@ -85,22 +84,3 @@ def test_a_topic_that_is_not_there_is_unknown(reach: Reach, admin: KafkaCluster,
     configs = {"orders.none": admin.topics.configs([name := topic()])[name]}
     (answer,) = reach("probe", request_seconds=2.0).writing.ask(configs, [TopicPartition("orders.none", 0)])
     assert answer.verdict == "unknown"
-
-
-def test_a_refusal_that_the_client_makes_up_is_not_taken_for_a_leaders(
-    reach: Reach, admin: KafkaCluster, topic: Topic, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After one refusal librdkafka refuses the topic's other partitions by itself; each has to be asked anyway."""
-    probe, name = reach("probe"), topic(partitions=4)
-    admin.acls.add([deny(name)])
-    asked(probe, name, until="refused")
-    produce, sent = writing_module._produce, []
-
-    def slowly(producer: object, record: writing_module.NewRecord, on_delivery: object) -> None:
-        produce(producer, record, on_delivery)
-        sent.append(record.partition.partition)
-        time.sleep(0.3)
-
-    monkeypatch.setattr(writing_module, "_produce", slowly)
-    assert {a.verdict for a in asked(probe, name)} == {"refused"}
-    assert sent == [0, 1, 2, 3]

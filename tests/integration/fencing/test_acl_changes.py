@@ -1,0 +1,126 @@
+"""Only what was added here is ever lifted, wherever a run is killed."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_dr.clock import Clock, ManualClock, SystemClock
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType, ResourceType
+from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.fencing.change import AclChanges, Permission
+from kafka_dr.register import KafkaRegister
+from lab.api import Lab
+from lab.rights import OPERATOR
+
+pytestmark = pytest.mark.kafka
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing catches it."""
+
+
+class Fence:
+    """A protection group's ACLs on the lab's east."""
+
+    def __init__(self, cluster: KafkaCluster) -> None:
+        self.cluster = cluster
+        self.group = f"g{uuid.uuid4().hex[:8]}"
+        self.register = KafkaRegister(cluster, SystemClock())
+        self.first, self.second = (
+            Acl(ResourceType.TOPIC, f"{self.group}.", PatternType.PREFIXED, principal, AclOperation.WRITE,
+                AclPermission.DENY)
+            for principal in ("User:orders-app", "User:probe")
+        )  # fmt: skip
+
+    def changes(self, permission: Permission = lambda: None, clock: Clock | None = None) -> AclChanges:
+        return AclChanges(self.group, self.cluster, self.register, permission=permission, clock=clock or SystemClock())
+
+    def standing(self) -> set[Acl]:
+        return {acl for acl in self.cluster.acls.list() if acl.name == f"{self.group}."}
+
+    def recorded(self) -> frozenset[Acl]:
+        return self.register.added_acls(self.group, "east")
+
+
+@pytest.fixture
+def fence(lab: Lab) -> Iterator[Fence]:
+    with KafkaCluster("east", ClientSettings.from_librdkafka(lab.client_settings("east", OPERATOR))) as cluster:
+        made = Fence(cluster)
+        made.register.create(replication_factor=1)
+        yield made
+        cluster.acls.remove([made.first, made.second])
+
+
+def test_what_was_added_is_lifted_and_nothing_is_left(fence: Fence) -> None:
+    both = {fence.first, fence.second}
+    assert fence.changes().add([fence.first], [fence.second]) == both
+    assert fence.standing() == fence.recorded() == both
+    assert fence.changes().add([fence.first], [fence.second]) == frozenset()
+    assert fence.changes().lift(both) == both
+    assert fence.standing() == fence.recorded() == set()
+    assert fence.changes().lift(both) == frozenset()
+
+
+def test_each_stage_follows_the_answer_to_the_one_before(fence: Fence) -> None:
+    seen: list[set[Acl]] = []
+    fence.changes(lambda: seen.append(fence.standing())).add([fence.first], [], [fence.second])
+    assert seen[-2:] == [set(), {fence.first}]
+
+
+def test_a_deny_that_stood_before_is_named_and_never_lifted(fence: Fence) -> None:
+    fence.cluster.acls.add([fence.first])
+    assert fence.changes().add([fence.first], [fence.second]) == {fence.second}
+    assert fence.changes().foreign([fence.first, fence.second]) == {fence.first}
+    assert fence.changes().lift([fence.first, fence.second]) == {fence.second}
+    assert fence.standing() == {fence.first}
+
+
+@pytest.mark.parametrize("permitted", [1, 2])
+def test_a_run_killed_before_a_stage_was_added_is_lifted_or_finished(fence: Fence, permitted: int) -> None:
+    asked: list[None] = []
+
+    def permission() -> None:
+        asked.append(None)
+        if len(asked) > permitted:
+            raise Killed
+
+    with pytest.raises(Killed):
+        fence.changes(permission).add([fence.first], [fence.second])
+    assert fence.recorded() == {fence.first, fence.second}, "what is added is known before it is added"
+    assert fence.standing() == ({fence.first} if permitted == 2 else set())
+    if permitted == 2:
+        assert fence.changes().add([fence.first], [fence.second]) == {fence.second}
+        assert fence.standing() == {fence.first, fence.second}
+    assert fence.changes().lift([fence.first, fence.second])
+    assert fence.standing() == fence.recorded() == set()
+
+
+def test_a_run_killed_between_removing_and_forgetting_leaves_nothing_that_matters(fence: Fence) -> None:
+    fence.changes().add([fence.first])
+    fence.cluster.acls.remove([fence.first])
+    assert fence.changes().lift([fence.first]) == {fence.first}
+    assert fence.standing() == fence.recorded() == set()
+
+
+def test_without_permission_nothing_changes_not_even_the_record(fence: Fence) -> None:
+    def no() -> None:
+        raise Refused("the register says otherwise")
+
+    with pytest.raises(Refused):
+        fence.changes(no).add([fence.first])
+    assert fence.standing() == fence.recorded() == set()
+    fence.changes().add([fence.first])
+    with pytest.raises(Refused):
+        fence.changes(no).lift([fence.first])
+    assert fence.standing() == fence.recorded() == {fence.first}
+
+
+def test_a_permission_that_took_more_than_a_second_is_stale(fence: Fence) -> None:
+    clock = ManualClock()
+    slow = fence.changes(lambda: clock.advance(1.5), clock)
+    with pytest.raises(TryAgain, match="nothing was changed, run the step again"):
+        slow.add([fence.first])
+    assert fence.standing() == fence.recorded() == set()
