@@ -156,7 +156,7 @@ class Rehearsal:
 
     def _judge(self, began: float, runs: Sequence[FailoverRun]) -> Verdict:
         self._say("Verdict")
-        self._traffic.stop(drain_seconds=2.0)
+        self._traffic.stop(drain_seconds=1.0)
         observation = observe(self._traffic.logs, self._settings(ADMIN))
         tenures = [Tenure(runs[0].source, began)]
         tenures += [Tenure(run.target, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at]

@@ -34,6 +34,6 @@ class Wishes:
     switches: int = 1
     sabotage: Sabotage | None = None
     keep: bool = False
-    warm_up_seconds: float = 10.0
-    settle_seconds: float = 4.0
+    warm_up_seconds: float = 8.0
+    settle_seconds: float = 3.0
     rates: Rates = field(default_factory=Rates)
