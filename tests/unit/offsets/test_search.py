@@ -235,3 +235,30 @@ def test_markers_that_fill_the_first_look_at_the_target_do_not_hide_the_copy() -
     found = Logs(log_of("ab"), (Entry(4000, b"a"), Entry(4999, b"b")), bounds, {}, log_of("ab"))
     answer = translate(found, 2, ())
     assert (answer.kind, answer.target_offset) == ("exact", 5000)
+
+
+def copied_twice(count: int) -> Logs:
+    contents = [f"{number}".encode() for number in range(count)]
+    source = tuple(Entry(at, content) for at, content in enumerate(contents))
+    target = tuple(Entry(at, content) for at, content in enumerate(contents + contents))
+    return Logs(source, target, Bounds(OffsetRange(0, count), OffsetRange(0, 2 * count)), {}, source)
+
+
+def test_of_two_anchors_at_one_record_the_earlier_copy_is_taken() -> None:
+    twice = [Anchor(149, 449, "record"), Anchor(149, 149, "record"), Anchor(149, 449, "record")]
+    assert translate(copied_twice(300), 150, twice, stride=1000).target_offset == 150
+
+
+def test_an_anchor_that_others_overtake_is_not_used() -> None:
+    crossing = [Anchor(100, 100, "record"), Anchor(149, 449, "record"), Anchor(160, 160, "record")]
+    answer = translate(copied_twice(300), 150, crossing, stride=1000)
+    assert (answer.kind, answer.target_offset) == ("exact", 150)
+
+
+def test_a_long_log_without_anchors_is_matched_in_strides() -> None:
+    contents = [f"{number}".encode() for number in range(500)]
+    source = tuple(Entry(3 * at, content) for at, content in enumerate(contents))
+    target = tuple(Entry(2 * at, content) for at, content in enumerate(contents))
+    found = Logs(source, target, Bounds(OffsetRange(0, 1500), OffsetRange(0, 1000)), {}, source)
+    answer = translate(found, 1200, (), stride=100)
+    assert (answer.kind, answer.target_offset) == ("exact", 799)
