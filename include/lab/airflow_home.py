@@ -101,7 +101,7 @@ def _config(premises: Premises, *, dags: Path) -> str:
         },
         "dag_processor": {
             "refresh_interval": 5,
-            "min_file_process_interval": 10,
+            "min_file_process_interval": 30,  # a changed file is read at once
             "parsing_processes": 1,
             "print_stats_interval": 0,
         },

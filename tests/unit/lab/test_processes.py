@@ -38,6 +38,10 @@ def _eventually(condition: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
+def _lives(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
 def _child_pid(supervisor: Supervisor, name: str = "sleeper") -> int:
     _eventually(lambda: supervisor.log(name).read_text().strip())
     return int(supervisor.log(name).read_text().split()[0])
@@ -68,7 +72,7 @@ def test_stopping_ends_children_too_also_those_that_ignore_a_polite_request(
     supervisor.start(_command(tmp_path, "(trap '' TERM; sleep 60) & echo $!; wait"))
     child = psutil.Process(_child_pid(supervisor))
     supervisor.stop("sleeper")
-    _eventually(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+    _eventually(lambda: not _lives(child))
     assert supervisor.names() == ()
 
 
@@ -104,11 +108,11 @@ def test_what_a_dead_parent_left_behind_is_swept_even_when_it_hides_its_environm
     child = psutil.Process(_child_pid(supervisor))
     os.kill(parent.pid, signal.SIGKILL)
     _eventually(lambda: supervisor.find("sleeper") is None)
-    assert child.is_running()
+    assert _lives(child)
 
     supervisor.sweep()
 
-    _eventually(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+    _eventually(lambda: not _lives(child))
 
 
 def test_what_an_interrupted_command_started_without_a_record_is_swept_and_what_runs_is_left(
@@ -121,7 +125,7 @@ def test_what_an_interrupted_command_started_without_a_record_is_swept_and_what_
     supervisor.sweep()
 
     assert unrecorded.wait(SECONDS) == -signal.SIGKILL
-    assert running.is_running()
+    assert _lives(running)
     assert supervisor.strays() == []
 
 
@@ -130,17 +134,18 @@ def test_processes_of_another_lab_are_never_touched(supervisor: Supervisor, tmp_
     process = other.start(_command(tmp_path, "sleep 60"))
     try:
         supervisor.sweep()
-        assert process.is_running()
+        assert _lives(process)
     finally:
         other.stop("sleeper")
 
 
-def test_a_paused_process_can_be_stopped(supervisor: Supervisor, tmp_path: Path) -> None:
-    process = supervisor.start(_command(tmp_path, "sleep 60"))
+def test_a_paused_process_still_ends_politely(supervisor: Supervisor, tmp_path: Path) -> None:
+    process = supervisor.start(_command(tmp_path, "trap 'echo bye; exit' TERM; echo up; while :; do sleep 0.05; done"))
+    _eventually(lambda: supervisor.log("sleeper").read_text())
     supervisor.signal("sleeper", signal.SIGSTOP)
     _eventually(lambda: process.status() == psutil.STATUS_STOPPED)
     supervisor.stop("sleeper")
-    assert supervisor.find("sleeper") is None
+    assert supervisor.log("sleeper").read_text() == "up\nbye\n"
 
 
 def test_a_process_that_ends_while_it_is_waited_for_is_told_with_the_end_of_its_log(
