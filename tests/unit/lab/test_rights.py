@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from lab.bootstrap import NEWEST, OLDEST
 from lab.clusters import EAST, WEST
+from lab.layout import PROJECT
 from lab.rights import (
     APPLICATIONS,
     OPERATOR,
@@ -74,3 +76,14 @@ def test_the_replicator_has_rights_on_the_worker_beside_the_cluster_and_on_the_s
 def test_the_table_shows_every_right_once() -> None:
     rows = as_markdown().splitlines()[2:]
     assert len(rows) == len(set(rows)) == len(RIGHTS)
+
+
+def test_the_readme_shows_this_table() -> None:
+    readme = (PROJECT / "README.md").read_text()
+    shown = readme.partition("<!-- rights -->\n")[2].partition("<!-- /rights -->")[0]
+    assert shown == as_markdown()
+
+
+def test_the_readme_names_the_pythons_that_the_lab_accepts() -> None:
+    oldest, newest = (".".join(map(str, version)) for version in (OLDEST, NEWEST))
+    assert f"Python {oldest} to {newest}" in (PROJECT / "README.md").read_text()
