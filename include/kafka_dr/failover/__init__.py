@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from kafka_dr.failover.adoption import adopt
 from kafka_dr.failover.approval import Answer, ApprovalQuestion, ask_approval, record_answer
-from kafka_dr.failover.canaries import watch_canary
-from kafka_dr.failover.flows import tend_flows
 from kafka_dr.failover.record import Check, StepFailed, StepRecord
 from kafka_dr.failover.request import (
     PLANNED_FAILOVER,
@@ -17,7 +15,6 @@ from kafka_dr.failover.request import (
 from kafka_dr.failover.resume import resume
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.runner import run_step
-from kafka_dr.failover.watched import Watched
 from kafka_dr.failover.world import Role, World
 
 __all__ = [
@@ -32,9 +29,6 @@ __all__ = [
     "roll_back",
     "resume",
     "adopt",
-    "tend_flows",
-    "watch_canary",
-    "Watched",
     "ask_approval",
     "record_answer",
     "ApprovalQuestion",

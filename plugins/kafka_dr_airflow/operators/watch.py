@@ -12,7 +12,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 from kafka_dr_airflow.operators.record import plain_errors
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import Watched, World
+    from kafka_dr.failover import World
+    from kafka_dr.failover.watched import Watched
 
 
 #: How a task is mapped over the groups. A look is not tried again: the next one comes soon enough.
@@ -58,7 +59,7 @@ class CanaryOperator(WatchOperator):
 
     def look(self, world: World) -> Watched:
         """Send, wait, judge."""
-        from kafka_dr.failover import watch_canary
+        from kafka_dr.failover.canaries import watch_canary
 
         return watch_canary(self.protection_group, world)
 
@@ -68,6 +69,6 @@ class FlowsOperator(WatchOperator):
 
     def look(self, world: World) -> Watched:
         """Compare, mend, measure."""
-        from kafka_dr.failover import tend_flows
+        from kafka_dr.failover.flows import tend_flows
 
         return tend_flows(self.protection_group, world)

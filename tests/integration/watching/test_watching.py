@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.failover import StepName, Watched, adopt, tend_flows, watch_canary
+from kafka_dr.failover import StepName, adopt
+from kafka_dr.failover.canaries import watch_canary
+from kafka_dr.failover.flows import tend_flows
+from kafka_dr.failover.watched import Watched
 
 if TYPE_CHECKING:
     from kafka_dr.failover import World

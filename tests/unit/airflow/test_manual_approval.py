@@ -52,8 +52,9 @@ def question(**changes: Any) -> ApprovalQuestion:
     "name", ["execution_timeout", "response_timeout", "assigned_users", "defaults", "subject", "body"]
 )
 def test_what_is_decided_when_the_question_is_asked_cannot_be_set_in_the_dag(name: str) -> None:
+    passed: dict[str, Any] = {name: "anything"}
     with pytest.raises(ValueError, match=f"{name} of an approval is decided when it is asked"):
-        ManualApprovalSensor(number=2, **{name: "anything"})
+        ManualApprovalSensor(number=2, **passed)
 
 
 @pytest.mark.filterwarnings("ignore:Passing `execution_timeout`")
