@@ -66,7 +66,7 @@ class Log:
                 if TopicPartition(message.topic(), message.partition()) in waiting:
                     deadline = time.monotonic() + stall_seconds
             if finished := waiting - set(open_ends):
-                # What goes on arriving behind a finished range must not look like progress of the others.
+                # What lies behind a finished range would be fetched for nothing.
                 consumer.pause([ClientPartition(p.topic, p.partition) for p in finished])
             if time.monotonic() > suspicious:
                 suspicious = deadline + stall_seconds
