@@ -11,7 +11,17 @@ from sqlalchemy import Engine, create_engine, event
 
 # A task runs in a fork of a fork of the scheduler: what the scheduler has imported, no task imports again. Only
 # packages that never change while the lab runs; the project's own code is read afresh by every task.
-PRELOADED = ("confluent_kafka.admin", "kafka", "httpx", "pydantic", "yaml", "jinja2", "airflow.sdk")
+PRELOADED = (
+    "confluent_kafka.admin",
+    "kafka.admin",
+    "httpx",
+    "pydantic",
+    "yaml",
+    "jinja2",
+    "airflow.sdk",
+    "airflow.providers.apache.kafka.hooks.base",
+    "airflow.providers.standard.operators.hitl",
+)
 BUSY_SECONDS = 30
 
 

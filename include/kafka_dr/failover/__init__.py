@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_dr.failover.adoption import adopt
-from kafka_dr.failover.approval import Answer, ApprovalQuestion, ask_approval, record_answer
+from kafka_dr.failover.approval import Answer, ApprovalQuestion, ask_approval, record_answer, record_expiry
 from kafka_dr.failover.record import Check, StepFailed, StepRecord
 from kafka_dr.failover.request import (
     PLANNED_FAILOVER,
@@ -31,6 +31,7 @@ __all__ = [
     "adopt",
     "ask_approval",
     "record_answer",
+    "record_expiry",
     "ApprovalQuestion",
     "Answer",
     "Check",

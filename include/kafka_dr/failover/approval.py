@@ -102,6 +102,14 @@ def record_answer(request: RunRequest, world: World, answer: Answer) -> StepReco
     return record
 
 
+def record_expiry(request: RunRequest, world: World) -> StepRecord:
+    """Keep in the evidence that nobody answered in time, and seal it: the run has ended unchanged."""
+    attempt = Attempt.start(request, world, _STEP, definition(StepName.APPROVAL).number)
+    record = attempt.end(world, "passed", "nobody answered before the approval expired; nothing was changed")
+    world.evidence.seal(request.protection_group, request.run)
+    return record
+
+
 def newest_answer(run: Run) -> Answer | None:
     """Return the newest answer of this run that is in the evidence, ``None`` where nobody answered."""
     kept = run.world.evidence.newest(run.group.name, run.request.run, _STEP)

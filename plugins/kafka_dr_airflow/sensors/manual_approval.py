@@ -126,7 +126,11 @@ class ManualApprovalSensor(ApprovalOperator):
             self._end(context, f"{asked_before}: an approval is asked once")
 
     def _not_answered(self, context: Any, event: dict[str, Any]) -> NoReturn:
+        from kafka_dr.failover import record_expiry
+
         if event.get("error_type") == "timeout":
+            request = run_request(context, self.verb)
+            perform(self.log, lambda world: record_expiry(request, world))
             self._end(context, "Nobody answered before the approval expired")
         raise AirflowFailException(f"Airflow could not wait for the answer ({event['error']}); nothing was changed")
 

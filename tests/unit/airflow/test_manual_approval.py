@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -84,10 +85,18 @@ def test_without_approvers_nobody_is_asked(approval: Any) -> None:
         approval._prepare(question(approvers=()))
 
 
-def test_no_answer_in_time_ends_the_run_and_says_where_to_start_a_new_one(approval: Any, context: Any) -> None:
+def test_no_answer_in_time_ends_the_run_says_where_to_start_a_new_one_and_is_kept(
+    approval: Any, context: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(Path(__file__).parents[3] / "include" / "topology.yaml"))
+    monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path))
+    monkeypatch.setenv("KAFKA_DR_LAB_EAST", "127.0.0.1:1")
+    monkeypatch.setenv("KAFKA_DR_LAB_WEST", "127.0.0.1:2")
     late = {"error": "The response timeout has passed", "error_type": "timeout"}
     with pytest.raises(AirflowSkipException, match=r"Nobody answered .* Nothing was changed\. A new run: .*/dags/dr_p"):
         approval.execute_complete(context, late)
+    kept = (tmp_path / "evidence" / "runs" / "orders" / "r1" / "02-approval.1.json").read_text()
+    assert "nobody answered before the approval expired" in kept
 
 
 def test_another_error_of_the_wait_is_a_failure(approval: Any, context: Any) -> None:
