@@ -101,6 +101,12 @@ def _config(premises: Premises, *, dags: Path) -> str:
             "task_instance_heartbeat_timeout": 60,
             "trigger_timeout_check_interval": 5,
         },
+        # A task that starts before the API answers, or while it restarts, waits for it.
+        "workers": {
+            "execution_api_timeout": 30,
+            "execution_api_retries": 30,
+            "execution_api_retry_wait_max": 3,
+        },
         "dag_processor": {
             "refresh_interval": 5,
             "min_file_process_interval": 30,  # a changed file is read at once
