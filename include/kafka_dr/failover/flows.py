@@ -91,7 +91,9 @@ def _carry_out(run: Run, change: FlowChange, seed: FlowSeed | None) -> None:
             replicator.ensure(stopped=True)
         case Action.SEED if seed is not None:
             replicator.wait_stopped(seconds)
-            replicator.seed(seed.positions, epoch=seed.epoch)
+            # Connect keeps the positions of a connector that was deleted: seeded again it would copy twice.
+            if replicator.where().seed_epoch != seed.epoch:
+                replicator.seed(seed.positions, epoch=seed.epoch)
         case Action.RESUME:
             replicator.resume()
         case Action.RESTART:

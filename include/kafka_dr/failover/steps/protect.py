@@ -82,9 +82,10 @@ def _turn_round(run: Run, state: RegisterState) -> str:
         permission = run.permission(state.phase)
         run.acl_changes(run.source, permission).lift(plan.flow_fence(run.group))
         reverse = run.world.replicator(run.flow.reverse)
-        created = reverse.ensure(stopped=True) == "created"
+        if reverse.ensure(stopped=True) == "created":
+            reverse.wait_stopped(run.group.timing.step_deadline_seconds)
         # A flow that was seeded for this epoch may have copied since: seeding it again would copy that twice.
-        if created or reverse.where().seed_epoch != state.epoch:
+        if reverse.where().seed_epoch != state.epoch:
             permission()
             reverse.stop()
             reverse.wait_stopped(run.group.timing.step_deadline_seconds)
