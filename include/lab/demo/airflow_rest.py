@@ -97,7 +97,7 @@ class AirflowApi:
                 raise LabError(f"run {run} of {dag} has not ended within {seconds:.0f} s; not ended: {tasks}")
             if look is not None:
                 look()
-            time.sleep(0.2)
+            time.sleep(0.5)
         return state
 
     def question(self, dag: str, run: str, task: str) -> Question:
@@ -121,6 +121,24 @@ class AirflowApi:
             f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/-1/hitlDetails",
             {"chosen_options": [option], "params_input": dict(fields)},
         )
+
+    def wait_for_scheduler(self, *, rounds: int, seconds: float) -> None:
+        """Wait until the scheduler has gone round, by the number of its heartbeats that are seen.
+
+        :raises LabError: it has not, before the deadline
+        """
+        deadline = self._now() + seconds
+        seen = {self._heartbeat()}
+        while len(seen) <= rounds:
+            if self._now() > deadline:
+                raise LabError(
+                    f"Airflow's scheduler has not gone round {rounds} times within {seconds:.0f} s: see `logs`"
+                )
+            time.sleep(0.2)
+            seen.add(self._heartbeat())
+
+    def _heartbeat(self) -> str:
+        return str(self._call("GET", "/api/v2/monitor/health")["scheduler"]["latest_scheduler_heartbeat"])
 
     def page(self, dag: str, run: str) -> str:
         """Where a person finds the run."""
