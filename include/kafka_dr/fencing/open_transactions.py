@@ -6,7 +6,7 @@ for transactions: their ids are denied after a grace time, and what is still ope
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OpenTransaction, TopicPartition
@@ -14,21 +14,32 @@ from kafka_dr.clusters import KafkaCluster, OpenTransaction, TopicPartition
 _PAUSE_SECONDS = 0.03
 
 
-def touching(cluster: KafkaCluster, topics: Collection[str]) -> tuple[OpenTransaction, ...]:
-    """Return the open transactions that have a partition of one of the topics, whoever declared their ids."""
+def touching(
+    cluster: KafkaCluster, topics: Collection[str], *, owns: Callable[[str], bool]
+) -> tuple[OpenTransaction, ...]:
+    """Return the open transactions that have a partition of one of the topics, whoever declared their ids.
+
+    :param owns: whether a transactional id is declared: then it counts also while it carries nothing but offsets,
+        which would hold back the reading of a group's position
+    """
     return tuple(
         transaction
         for transaction in cluster.transactions.open()
-        if any(partition.topic in topics for partition in transaction.partitions)
+        if owns(transaction.transactional_id) or any(p.topic in topics for p in transaction.partitions)
     )
 
 
 def wait_until_ended(
-    cluster: KafkaCluster, topics: Collection[str], *, clock: Clock, grace_seconds: float
+    cluster: KafkaCluster,
+    topics: Collection[str],
+    *,
+    owns: Callable[[str], bool],
+    clock: Clock,
+    grace_seconds: float,
 ) -> tuple[OpenTransaction, ...]:
     """Give the owners of open transactions time to end them, and return those that did not."""
     deadline = clock.monotonic() + grace_seconds
-    while (left := touching(cluster, topics)) and clock.monotonic() < deadline:
+    while (left := touching(cluster, topics, owns=owns)) and clock.monotonic() < deadline:
         clock.sleep(_PAUSE_SECONDS)
     return left
 

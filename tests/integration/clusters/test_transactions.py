@@ -16,6 +16,11 @@ Reach = Callable[..., KafkaCluster]
 Topic = Callable[..., str]
 
 
+def nobody(_transactional_id: str) -> bool:
+    """Declare no transactional id."""
+    return False
+
+
 @pytest.fixture
 def transactional_id() -> str:
     return f"billing-{uuid.uuid4().hex[:8]}"
@@ -35,17 +40,17 @@ def test_an_open_transaction_is_seen_with_its_partitions_and_ended_by_taking_it_
     partitions = frozenset(TopicPartition(name, number) for number in range(2))
     (found,) = (t for t in operator.transactions.open() if t.transactional_id == transactional_id)
     assert (found.state, found.partitions) == ("Ongoing", partitions)
-    assert [t.transactional_id for t in open_transactions.touching(operator, {name})] == [transactional_id]
-    assert open_transactions.touching(operator, {"orders.other"}) == ()
+    assert [t.transactional_id for t in open_transactions.touching(operator, {name}, owns=nobody)] == [transactional_id]
+    assert open_transactions.touching(operator, {"orders.other"}, owns=nobody) == ()
     clock = SystemClock()
     held = open_transactions.wait_until_stable(operator, partitions, clock=clock, deadline_seconds=0.2)
     assert held == dict.fromkeys(partitions, (0, 1))
-    left = open_transactions.wait_until_ended(operator, {name}, clock=clock, grace_seconds=0.2)
+    left = open_transactions.wait_until_ended(operator, {name}, owns=nobody, clock=clock, grace_seconds=0.2)
     assert [t.transactional_id for t in left] == [transactional_id]
 
     operator.transactions.take_over([transactional_id])
     assert open_transactions.wait_until_stable(operator, partitions, clock=clock, deadline_seconds=10) == {}
-    assert open_transactions.touching(operator, {name}) == ()
+    assert open_transactions.touching(operator, {name}, owns=nobody) == ()
     with pytest.raises(KafkaException, match="fenced"):
         writer.commit_transaction(10)
 

@@ -42,9 +42,10 @@ def act(run: Run) -> Mapping[str, Any]:
     partitions = run.partitions(run.source)
     topics = {partition.topic for partition in partitions}
     grace = run.group.timing.transaction_grace_seconds
-    open_transactions.wait_until_ended(source, topics, clock=run.clock, grace_seconds=grace)
+    owns = run.group.owns_transactional_id
+    open_transactions.wait_until_ended(source, topics, owns=owns, clock=run.clock, grace_seconds=grace)
     changes.add(plan.transaction_fence(run.group))
-    left = open_transactions.touching(source, topics)
+    left = open_transactions.touching(source, topics, owns=owns)
     if left:
         permission()
         source.transactions.take_over(transaction.transactional_id for transaction in left)
