@@ -5,6 +5,7 @@
     KafkaDrError
     ├── TryAgain
     │   └── ClusterUnreachable      no answer before the deadline, or "not now"
+    │       └── StaleMetadata       the client knows another leader than the broker does
     ├── OutcomeUnknown              a commit or a write was sent and no answer came
     └── ClusterError                the cluster answered with an error
         ├── NotAuthorized           the principal lacks a right, or is fenced
@@ -32,6 +33,10 @@ class ClusterError(KafkaDrError):
 
 class ClusterUnreachable(TryAgain):
     """No answer before the deadline, or one that says: not now."""
+
+
+class StaleMetadata(ClusterUnreachable):
+    """The client knows another leader, or another epoch of it, than the broker does."""
 
 
 class NotAuthorized(ClusterError):
@@ -62,7 +67,6 @@ _NOT_FOUND = {
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION,
-    KafkaError._NOENT,
     KafkaError.UNKNOWN_TOPIC_ID,
     KafkaError.GROUP_ID_NOT_FOUND,
 }
@@ -73,6 +77,14 @@ _FENCED = {
     KafkaError.INVALID_PRODUCER_ID_MAPPING,
 }
 _NOT_EMPTY = {KafkaError.NON_EMPTY_GROUP, KafkaError.UNKNOWN_MEMBER_ID}
+#: A broker that hung for a while comes back with a newer epoch than the client has heard of.
+_STALE = {
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    # No leader is known: there is none just now, or there is no such topic, which only describing it tells.
+    KafkaError._NOENT,
+}
 _UNREACHABLE = {
     KafkaError._TIMED_OUT,
     KafkaError._ALL_BROKERS_DOWN,
@@ -86,10 +98,6 @@ _UNREACHABLE = {
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.NOT_COORDINATOR,
     KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    # A broker that hung for a while comes back with a newer epoch than the client has heard of.
-    KafkaError.FENCED_LEADER_EPOCH,
-    KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.NOT_CONTROLLER,
     KafkaError.NETWORK_EXCEPTION,
     KafkaError.NOT_ENOUGH_REPLICAS,
@@ -107,6 +115,7 @@ _CLASS_OF_CODE: dict[int, type[KafkaDrError]] = {
     **dict.fromkeys(_FENCED, WriterFenced),
     **dict.fromkeys(_NOT_EMPTY, GroupNotEmpty),
     **dict.fromkeys(_UNREACHABLE, ClusterUnreachable),
+    **dict.fromkeys(_STALE, StaleMetadata),
 }
 
 

@@ -9,7 +9,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import ConfigResource, NewPartitions, NewTopic, OffsetSpec
 from confluent_kafka.admin import ResourceType as ClientResourceType
 
-from kafka_dr.clusters.errors import ClusterError, translated
+from kafka_dr.clusters.errors import ClusterError, StaleMetadata, translated
 from kafka_dr.clusters.model import ClusterIdentity, Topic, TopicPartition
 from kafka_dr.clusters.session import ClusterSession
 
@@ -106,11 +106,29 @@ class Topics:
         asked = {ClientPartition(p.topic, p.partition): spec for p in partitions}
         if not asked:
             return {}
+        try:
+            return self._list_offsets(asked, isolation)
+        except StaleMetadata:
+            # The session has a new client by now, which knows no old leader. A topic that is not there is found here;
+            # one that is there and has no leader must never be taken for it.
+            self.describe({p.topic for p in asked})
+            return self._list_offsets(asked, isolation)
+
+    def _list_offsets(
+        self, asked: dict[ClientPartition, OffsetSpec], isolation: IsolationLevel
+    ) -> dict[TopicPartition, int]:
         futures = self._session.admin.list_offsets(
             asked, isolation_level=isolation, request_timeout=self._session.request_seconds
         )
-        found = self._session.results(futures, f"read the ends of {_listed({p.topic for p in asked})}")
-        return {TopicPartition(p.topic, p.partition): result.offset for p, result in found.items()}
+        doing = f"read the ends of {_listed({p.topic for p in asked})}"
+        found = self._session.results(futures, doing)
+        offsets = {TopicPartition(p.topic, p.partition): result.offset for p, result in found.items()}
+        silent = sorted(partition for partition, offset in offsets.items() if offset < 0)
+        if silent:
+            # librdkafka reports a partition whose leader it lost without an error, at a logical offset below zero.
+            self._session.replace_admin()
+            raise StaleMetadata(f"{self._session.label}: could not {doing}: no leader answered for {silent[0]}")
+        return offsets
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 from kafka.admin import KafkaAdminClient
 
-from kafka_dr.clusters.errors import translated
+from kafka_dr.clusters.errors import StaleMetadata, translated
 from kafka_dr.clusters.settings import ClientSettings
 
 K = TypeVar("K")
@@ -37,6 +37,7 @@ class ClusterSession:
         self.settings = settings
         self.request_seconds = request_seconds
         self._admin: AdminClient | None = None
+        self._retired: list[AdminClient] = []
         self._transactions: KafkaAdminClient | None = None
         self._idle_readers: dict[str, list[Consumer]] = {}
         self._lock = Lock()
@@ -107,8 +108,12 @@ class ClusterSession:
 
         :param doing: what is being done, as it continues "could not …"
         """
-        with translated(self.label, doing):
-            return {key: future.result(self.request_seconds + 1) for key, future in futures.items()}
+        try:
+            with translated(self.label, doing):
+                return {key: future.result(self.request_seconds + 1) for key, future in futures.items()}
+        except StaleMetadata:
+            self.replace_admin()
+            raise
 
     def wait(self, futures: Iterable[Future[V]], doing: str) -> list[V]:
         """Wait for futures that have no keys."""
@@ -119,9 +124,20 @@ class ClusterSession:
         if self._transactions is not None:
             self._transactions.close()
         self._admin = self._transactions = None
+        self._retired.clear()
         for idle in self._idle_readers.values():
             while idle:
                 idle.pop().close()
+
+    def replace_admin(self) -> None:
+        """Let the next call have a new admin client: librdkafka's would believe in its old metadata for minutes.
+
+        The old one is kept until the session is closed; somebody else may still wait for its answers.
+        """
+        with self._lock:
+            if self._admin is not None:
+                self._retired.append(self._admin)
+            self._admin = None
 
     def _config(self, extra: Mapping[str, object] | None = None) -> dict[str, object]:
         # log_level 0: librdkafka would write to stderr what is raised as a sentence anyway.

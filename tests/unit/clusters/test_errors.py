@@ -12,6 +12,7 @@ from kafka_dr.clusters.errors import (
     GroupNotEmpty,
     NotAuthorized,
     NotFound,
+    StaleMetadata,
     WriterFenced,
     translated,
 )
@@ -29,7 +30,8 @@ E = KafkaError
         (E.INVALID_PRODUCER_EPOCH, WriterFenced), (E._FENCED, WriterFenced),
         (E.UNKNOWN_MEMBER_ID, GroupNotEmpty), (E.NON_EMPTY_GROUP, GroupNotEmpty),
         (E._TIMED_OUT, ClusterUnreachable), (E._ALL_BROKERS_DOWN, ClusterUnreachable),
-        (E.NOT_COORDINATOR, ClusterUnreachable), (E.NOT_ENOUGH_REPLICAS, ClusterUnreachable),
+        (E.NOT_COORDINATOR, ClusterUnreachable), (E.FENCED_LEADER_EPOCH, StaleMetadata),
+        (E._NOENT, StaleMetadata), (E.NOT_ENOUGH_REPLICAS, ClusterUnreachable),
         (E.INVALID_CONFIG, ClusterError),
     ],
 )  # fmt: skip
@@ -76,5 +78,5 @@ def test_our_own_errors_pass_unchanged() -> None:
 
 
 def test_only_the_unreachable_may_be_tried_again() -> None:
-    kinds = (NotAuthorized, NotFound, GroupNotEmpty, WriterFenced, ClusterError, ClusterUnreachable)
-    assert [kind for kind in kinds if issubclass(kind, TryAgain)] == [ClusterUnreachable]
+    kinds = (NotAuthorized, NotFound, GroupNotEmpty, WriterFenced, ClusterError, ClusterUnreachable, StaleMetadata)
+    assert [kind for kind in kinds if issubclass(kind, TryAgain)] == [ClusterUnreachable, StaleMetadata]

@@ -1,0 +1,44 @@
+"""A partition without a leader is one that cannot be asked: never an empty one, and never a topic that is not there."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kafka_dr.clusters import ClusterUnreachable, NotFound, TopicPartition
+from support.two_brokers import TwoBrokers
+
+pytestmark = pytest.mark.kafka
+#: A broker counts as gone when its controller has not heard of it for nine seconds.
+GONE_SECONDS = 11.0
+
+
+def test_a_partition_without_a_leader_has_no_end_and_no_other_answer(two_brokers: TwoBrokers) -> None:
+    with two_brokers.cluster("admin", request_seconds=3.0) as known:
+        known.topics.create("orders.leaders", partitions=4, replication_factor=1, config={})
+        time.sleep(1)
+        topic = known.topics.describe(["orders.leaders"])["orders.leaders"]
+        lost = [partition for partition in topic.partitions if topic.leaders[partition.partition] == 2]
+        assert known.topics.high_watermarks(lost) == dict.fromkeys(lost, 0)
+        two_brokers.pause(2)
+        try:
+            time.sleep(GONE_SECONDS)
+            with two_brokers.cluster("admin", request_seconds=3.0) as fresh:
+                for cluster in (fresh, known, known):
+                    with pytest.raises(
+                        ClusterUnreachable, match=r"could not (read the ends of|describe) orders\.leaders"
+                    ):
+                        cluster.topics.high_watermarks(lost)
+                with pytest.raises(NotFound):
+                    fresh.topics.high_watermarks([TopicPartition("orders.none", 0)])
+        finally:
+            two_brokers.resume(2)
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                assert known.topics.high_watermarks(lost) == dict.fromkeys(lost, 0)
+                break
+            except ClusterUnreachable:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
