@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from kafka_dr.clusters import AclOperation, KafkaCluster, ResourceType, Topic
+from kafka_dr.audit import Verified
+from kafka_dr.clusters import AclOperation, KafkaCluster, ResourceType, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import content
 from kafka_dr.failover.record import Check, worst
@@ -15,6 +16,9 @@ from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.replication import data_ends, flow_moves
+
+#: Answers one check, or several that rest on the same look; their names stand beside it.
+Question = Callable[[Run], Check | tuple[Check, ...]]
 
 #: Configuration that decides whether a copy can be the original; the first three by value, the last by presence.
 _MUST_MATCH = ("cleanup.policy", "max.message.bytes", "message.timestamp.type")
@@ -28,18 +32,20 @@ def preflight_checks(run: Run) -> tuple[Check, ...]:
 
     What is asked of the wrong cluster, or about the wrong direction, would only mislead: then nothing else is asked.
     """
-    first = tuple(_asked(run, name, ask) for name, ask in _FIRST)
+    first = tuple(check for names, ask in _FIRST for check in _asked(run, names, ask))
     if worst(first) != "ok":
         return first
     with ThreadPoolExecutor(max_workers=len(_QUESTIONS)) as pool:
-        return first + tuple(pool.map(lambda question: _asked(run, *question), _QUESTIONS))
+        answers = pool.map(lambda question: _asked(run, *question), _QUESTIONS)
+        return first + tuple(check for checks in answers for check in checks)
 
 
-def _asked(run: Run, name: str, ask: Callable[[Run], Check]) -> Check:
+def _asked(run: Run, names: str, ask: Question) -> tuple[Check, ...]:
     try:
-        return ask(run)
+        answer = ask(run)
     except KafkaDrError as error:
-        return Check(name, "unknown", str(error))
+        return tuple(Check(name, "unknown", str(error)) for name in names.split())
+    return answer if isinstance(answer, tuple) else (answer,)
 
 
 def _active_side(run: Run) -> Check:
@@ -174,8 +180,14 @@ def _flow_moves(run: Run) -> Check:
     return Check("flow_moves", outcome, verdict.detail)  # type: ignore[arg-type]
 
 
-def _positions_translate(run: Run) -> Check:
-    classes = content.predicted_classes(run)
+def _content(run: Run) -> tuple[Check, Check]:
+    """Verify near to the head; what was verified says where the groups' positions lie."""
+    ends, verified = content.advance_near_head(run)
+    return content.judge_tail(run, ends, verified), _positions_translate(run, verified)
+
+
+def _positions_translate(run: Run, verified: Mapping[TopicPartition, Verified]) -> Check:
+    classes = content.predicted_classes(run, verified)
     unknown = sorted(group for group, kind in classes.items() if kind == "unknown")
     if unknown and run.group.groups_policy.unknown_offsets == "refuse":
         detail = f"positions of {', '.join(unknown)} cannot be translated: see groups_policy.unknown_offsets"
@@ -192,19 +204,18 @@ def _route_follows(run: Run) -> Check:
     return Check.that("route_follows", follows, detail)
 
 
-_FIRST: tuple[tuple[str, Callable[[Run], Check]], ...] = (
+_FIRST: tuple[tuple[str, Question], ...] = (
     ("active_side", _active_side),
     ("right_clusters", _right_clusters),
 )
-_QUESTIONS: tuple[tuple[str, Callable[[Run], Check]], ...] = (
+_QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("topics_on_both_sides", _topics_on_both_sides),
     ("writers_declared", _writers_declared),
     ("source_can_be_fenced", _source_can_be_fenced),
     ("target_refuses", _target_refuses),
     ("target_can_be_opened", _target_can_be_opened),
     ("flow_moves", _flow_moves),
-    ("content_verified", content.tail),
-    ("positions_translate", _positions_translate),
+    ("content_verified positions_translate", _content),
     ("no_live_members_on_target", no_live_members),
     ("route_follows", _route_follows),
 )

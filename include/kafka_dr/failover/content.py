@@ -44,20 +44,14 @@ def offset_map(run: Run) -> OffsetMap:
 
 def frontier(run: Run) -> Frontier:
     """Return what verifies the copy by content; it goes on where an earlier step or run left off."""
-    newest = max(
-        (s for s in _journaled_seeds(run) if s["source"] == run.source), key=lambda s: int(s["epoch"]), default=None
-    )
-    starts: dict[TopicPartition, Start] = {}
-    if newest is not None:
-        here, there = positions_from_json(newest["source_positions"]), positions_from_json(newest["target_positions"])
-        starts = {p: Start(here[p], there[p]) for p in here.keys() & there.keys()}
+    epoch, starts = _starts(run)
     store = FileFrontierStore(run.world.evidence_root, run.group.name)
     return PlainFrontier(
         run.world.cluster(run.source, "audit"),
         run.world.cluster(run.target, "audit"),
         store=store,
         starts=starts,
-        epoch=int(newest["epoch"]) if newest else 0,
+        epoch=epoch,
     )
 
 
@@ -71,8 +65,12 @@ def advance_near_head(run: Run) -> tuple[dict[TopicPartition, int], Mapping[Topi
 
 
 def tail(run: Run) -> Check:
+    """Verify near to the head, and judge what is left; see :func:`judge_tail`."""
+    return judge_tail(run, *advance_near_head(run))
+
+
+def judge_tail(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
     """Return whether little enough is left to be verified inside the outage, and all before it is equal."""
-    ends, verified = advance_near_head(run)
     findings = [found.finding for found in verified.values() if found.finding is not None]
     if findings:
         return Check("content_verified", "failed", "; ".join(str(finding) for finding in findings[:3]))
@@ -122,30 +120,36 @@ def stale_positions(run: Run, committed: Mapping[str, Mapping[TopicPartition, in
     ]
 
 
-def predicted_classes(run: Run) -> dict[str, Kind]:
+def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> dict[str, Kind]:
     """Return how sure each group's position would be if the switch were now: the worst of its partitions.
 
-    A position that the verified frontier has not reached is exact by the time it matters: the drain matches every
-    record up to the end.
+    From where the direction began up to the frontier every record was matched one by one, so a position there has
+    exactly one place on the target; one behind the frontier is matched by the drain before it matters. What lies
+    before, in the time of an earlier direction, is translated.
     """
     groups = run.operator(run.source).groups.offsets(run.consumer_groups(run.source), require_stable=False)
     committed = {
         group: {p: offset for p, offset in offsets.items() if run.group.owns_topic(p.topic)}
         for group, offsets in groups.items()
     }
-    positions = run.world.replicator(run.flow).positions()
-    behind = {
-        group: {p: offset for p, offset in offsets.items() if offset < positions.get(p, 0)}
-        for group, offsets in committed.items()
-    }
-    classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(committed.items()) if offsets}
+    partitions = {p for offsets in committed.values() for p in offsets}
     # Asked after the positions: a group that just read on is not taken for one that lies past the end.
-    ends = run.operator(run.source).topics.high_watermarks({p for offsets in committed.values() for p in offsets})
+    topics = run.operator(run.source).topics
+    ends, log_starts, starts = topics.high_watermarks(partitions), topics.log_starts(partitions), _starts(run)[1]
+
+    def is_matched(partition: TopicPartition, offset: int) -> bool:
+        begins = starts[partition].source_offset if partition in starts else 0
+        found = verified.get(partition)
+        return offset >= max(begins, log_starts[partition]) and found is not None and found.finding is None
+
+    classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(committed.items()) if offsets}
     for group, offsets in committed.items():
         if any(offset > ends[p] for p, offset in offsets.items()):
             classes[group] = "unknown"
-    for found in translate_groups(offset_map(run), behind):
-        classes[found.group] = max(classes[found.group], found.kind, key=_BADNESS.index)
+    before = {g: {p: o for p, o in offsets.items() if not is_matched(p, o)} for g, offsets in committed.items()}
+    if any(before.values()):
+        for found in translate_groups(offset_map(run), before):
+            classes[found.group] = max(classes[found.group], found.kind, key=_BADNESS.index)
     return classes
 
 
@@ -194,8 +198,17 @@ def _moved(position: TranslatedOffset, start: int) -> TranslatedOffset:
     return TranslatedOffset(position.group, position.partition, position.source_offset, start, "bounded", None, reason)
 
 
+def _starts(run: Run) -> tuple[int, dict[TopicPartition, Start]]:
+    """Return the epoch in which the present direction began, and where; 0 and nothing where it always was this one."""
+    of_direction = (seed for seed in _journaled_seeds(run) if seed["source"] == run.source)
+    newest = max(of_direction, key=lambda seed: int(seed["epoch"]), default=None)
+    if newest is None:
+        return 0, {}
+    here, there = positions_from_json(newest["source_positions"]), positions_from_json(newest["target_positions"])
+    return int(newest["epoch"]), {p: Start(here[p], there[p]) for p in here.keys() & there.keys()}
+
+
 def _journaled_seeds(run: Run) -> list[dict[str, Any]]:
-    """Return the seeds between this run's two clusters, from the register that decides."""
-    history = run.world.register(run.source).history(run.group.name)
-    found = [facts["flow_seed"] for facts in history.values() if "flow_seed" in facts]
+    """Return the seeds between this run's two clusters."""
+    found = [facts["flow_seed"] for facts in run.history.values() if "flow_seed" in facts]
     return [seed for seed in found if {seed["source"], seed["target"]} == {run.source, run.target}]

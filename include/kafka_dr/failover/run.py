@@ -162,6 +162,11 @@ class Run:
                 facts |= answer
         return facts
 
+    @cached_property
+    def history(self) -> dict[str, dict[str, Any]]:
+        """Everything journaled about the group by any run, as the source's register held it when first asked."""
+        return self.world.register(self.source).history(self.group.name)
+
     def fact(self, name: str) -> Any:
         """Return a journaled fact.
 
