@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -113,7 +114,7 @@ class Airflow:
 
     def _run_launcher(self, plan: dict[str, object]) -> None:
         supervisor = Supervisor(self.premises.home)
-        with supervisor.fresh_log(LAUNCHER).open("ab") as log:
+        with supervisor.fresh_log(LAUNCHER).open("ab") as log, suppress(subprocess.TimeoutExpired):
             done = subprocess.run(
                 [sys.executable, "-m", "lab.airflow_launch"],
                 input=json.dumps(plan).encode(),
@@ -124,11 +125,12 @@ class Airflow:
                 timeout=LAUNCH_SECONDS,
                 check=False,
             )
-        if done.returncode:
-            raise LabError(
-                f"Airflow could not be launched; the end of its log:\n{supervisor.last_lines(LAUNCHER)}\n"
-                f"if its database is damaged, remove {self.premises.home.airflow} and run `up` again"
-            )
+            if done.returncode == 0:
+                return
+        raise LabError(
+            f"Airflow could not be launched; the end of its log:\n{supervisor.last_lines(LAUNCHER)}\n"
+            f"if its database is damaged, remove {self.premises.home.airflow} and run `up` again"
+        )
 
     def _environ(self) -> dict[str, str]:
         commands = str(Path(sys.executable).parent)

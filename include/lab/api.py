@@ -75,6 +75,7 @@ class Lab:
         :param report: called with each part that became ready and the seconds since the start.
         :raises LabError: something cannot start; what this call started is stopped again.
         """
+        began = time.monotonic()
         self.home.root.mkdir(parents=True, exist_ok=True)
         with self._locked():
             check_space(self.home.root, NEEDED_BYTES)
@@ -91,8 +92,8 @@ class Lab:
                 supervisor=self.supervisor,
                 report=report,
             )
-            seconds = startup.run(*((self._airflow(jvm),) if airflow else ()))
-        return replace(self.status(), ready_seconds=round(seconds, 1))
+            startup.run(*((self._airflow(jvm),) if airflow else ()))
+        return replace(self.status(), ready_seconds=round(time.monotonic() - began, 1))
 
     def down(self, *, delete: bool = False) -> None:
         """Stop every process of the lab; with ``delete`` remove its state, too.

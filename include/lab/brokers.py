@@ -14,7 +14,7 @@ from lab.premises import Premises
 from lab.processes import Command
 
 HEAP_MEGABYTES = 512
-FORMAT_SECONDS = 60
+FORMAT_SECONDS = 120
 
 
 def server_properties(premises: Premises, cluster: Cluster, node: Node, *, data: Path) -> str:
@@ -103,9 +103,10 @@ def _format(cluster: Cluster, node: Node, *, properties: Path, jvm: Jvm) -> None
         heap_megabytes=128,
         folder=properties.parent,
     )
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=FORMAT_SECONDS, check=False)
-    if done.returncode:
+    try:
+        subprocess.run(argv, capture_output=True, text=True, timeout=FORMAT_SECONDS, check=True)
+    except subprocess.SubprocessError as error:
+        said = str(getattr(error, "stderr", None) or getattr(error, "stdout", None) or error).strip()[-400:]
         raise LabError(
-            f"the log directory of {node.name} could not be formatted: {done.stdout[-400:]}{done.stderr[-400:]}; "
-            f"remove {properties.parent} and try again"
-        )
+            f"the log directory of {node.name} could not be formatted: {said}; remove {properties.parent} and try again"
+        ) from error

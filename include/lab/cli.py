@@ -35,6 +35,13 @@ def main(arguments: Sequence[str]) -> int:
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        if error.filename is None:  # not about a file: a mistake of ours, to be seen whole
+            raise
+        print(
+            f"lab: {error.filename}: {error.strerror}; make room or allow it, or choose another --home", file=sys.stderr
+        )
+        return 2
     except KeyboardInterrupt:
         print("lab: interrupted; what this command had started is stopped again", file=sys.stderr)
         return 130
@@ -99,6 +106,9 @@ def _up(options: argparse.Namespace, console: Console) -> int:
         report=lambda what, seconds: console.print(f"[green]✓[/] {what} [dim]{seconds:.1f} s[/]"),
     )
     console.print(_table(status))
+    if not options.no_airflow:
+        console.print(f"Airflow: {status.airflow.url}, users {', '.join(status.airflow.users)}", soft_wrap=True)
+        console.print(f"passwords: {status.airflow.passwords}", soft_wrap=True)
     console.print(f"ready in {status.ready_seconds} s")
     return 0
 

@@ -52,11 +52,10 @@ class Startup:
     _started: list[str] = field(default_factory=list)
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
-    def run(self, *beside: Part) -> float:
+    def run(self, *beside: Part) -> None:
         """Start what does not run and wait until everything answers.
 
         :param beside: more parts, started at the same time as the clusters.
-        :returns: the seconds it took.
         :raises LabError: a part did not become ready; nothing that this call started still runs.
         """
         self.supervisor.sweep()
@@ -68,7 +67,6 @@ class Startup:
             for name in reversed(self._started):
                 self.supervisor.stop(name)
             raise
-        return self.seconds()
 
     def _run_all(self, beside: Sequence[Part]) -> None:
         with ThreadPoolExecutor(len(CLUSTERS) + len(beside)) as pool:
