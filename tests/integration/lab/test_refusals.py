@@ -73,7 +73,7 @@ def test_an_interrupted_format_is_done_again_and_a_running_lab_is_not_moved_to_o
         (("up", "--port-base", "70000"), "--port-base is 70000"),
         (("up", "--brokers", "9"), "--brokers is 9"),
         (("logs", "nobody"), "there is no log of 'nobody'"),
-        (("up", "--home", "/dev/null/home"), "/dev/null/home: Not a directory"),
+        (("up", "--home", "/dev/null/home"), "Not a directory; make room or allow it, or choose another --home"),
     ],
 )
 def test_the_command_line_says_it_in_one_sentence(tmp_path: Path, arguments: tuple[str, ...], sentence: str) -> None:
