@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from lab.api import Lab
@@ -27,8 +28,10 @@ with DAG("hello", schedule=None):
 
 @pytest.fixture(scope="session")
 def own_port_base() -> int:
-    """Below the ports of the shared lab."""
-    return int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", "29000")) - 1000
+    """The first of 800 ports below those of the shared lab that nobody listens on."""
+    below = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", "29000"))
+    taken = {c.laddr.port for c in psutil.net_connections("tcp") if c.laddr and c.status == psutil.CONN_LISTEN}
+    return next(base for base in range(below - 1000, 10000, -1000) if taken.isdisjoint(range(base, base + 800)))
 
 
 @pytest.fixture(scope="module")
