@@ -13,5 +13,5 @@ class Rates:
     :param slow_per_second: records that the group far behind processes
     """
 
-    payments_per_second: float = 300.0
+    payments_per_second: float = 100.0
     slow_per_second: float = 20.0

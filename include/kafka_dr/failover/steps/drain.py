@@ -16,6 +16,8 @@ from kafka_dr.fencing import plan, proof
 from kafka_dr.register import Phase
 
 _PAUSE_SECONDS = 0.05
+#: How long a group is watched before its pace says anything: applications commit a few times a second.
+_OBSERVED_SECONDS = 0.5
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -123,22 +125,41 @@ def _with_data(run: Run, ranges: Mapping[TopicPartition, OffsetRange], *, moving
 
 
 def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, int]:
-    """Give groups that are close to the end time to reach it, and return the records left for each that is not.
+    """Give groups time to reach the end, and return the records left for each that has not.
 
-    A group farther behind than the tail is allowed to be cannot be waited for; it keeps its place.
+    Every moment of this is a moment without writes, so only those are waited for that will get there in time at the
+    pace that they show; a group far behind keeps its place.
     """
-    deadline = run.clock.monotonic() + run.group.timing.drain_seconds
     groups = run.operator(run.source).groups
     names = run.consumer_groups(run.source)
+    began = run.clock.monotonic()
+    first: dict[str, int] = {}
     while True:
         left: dict[str, int] = {}
         for name, offsets in groups.offsets(names, require_stable=False).items():
             behind = sum(max(0, ends[p] - offset) for p, offset in offsets.items() if p in ends)
             left |= {name: behind} if behind else {}
-        close = [name for name, behind in left.items() if behind <= run.group.thresholds.max_tail_records]
-        if not close or run.clock.monotonic() > deadline:
+        first = first or left
+        passed = run.clock.monotonic() - began
+        remaining = run.group.timing.drain_seconds - passed
+        hopeful = passed < _OBSERVED_SECONDS or any(
+            will_reach_end(first.get(name, behind), behind, passed=passed, remaining=remaining)
+            for name, behind in left.items()
+        )
+        if not left or not hopeful or remaining <= 0:
             return left
         run.clock.sleep(_PAUSE_SECONDS)
+
+
+def will_reach_end(before: int, left: int, *, passed: float, remaining: float) -> bool:
+    """Return whether a group reaches the end in time at the pace that it has shown.
+
+    :param before: records that were left at the first look
+    :param left: records that are left now
+    :param passed: seconds between the two looks
+    :param remaining: seconds that it is given
+    """
+    return left * passed <= (before - left) * remaining
 
 
 def _freeze(run: Run) -> dict[str, dict[TopicPartition, int]]:
