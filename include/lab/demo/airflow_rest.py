@@ -12,7 +12,7 @@ import httpx
 
 from lab.errors import LabError
 
-CALL_SECONDS = 20.0
+CALL_SECONDS = 60.0
 PARKED = "awaiting_input"
 ENDED = frozenset({"success", "failed"})
 
