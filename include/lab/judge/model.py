@@ -160,6 +160,7 @@ class Switch:
 class Figures:
     """The numbers of a verdict.
 
+    :param acknowledged: since the first tenure began
     :param redelivered: processed again although the group had committed past it
     :param uncommitted_at_freeze: processed again on the other cluster because it was never committed
     :param rpo_seconds: how far the last acknowledged write was ahead of the first lost one

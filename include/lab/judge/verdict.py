@@ -24,7 +24,7 @@ def judge(observation: Observation, tenures: Sequence[Tenure]) -> Verdict:
     return Verdict(
         findings=(one_side, complete, in_position, no_loop),
         figures=Figures(
-            acknowledged=len(observation.writes),
+            acknowledged=sum(write.at >= since for write in observation.writes),
             lost=len(seen.lost),
             reordered=len(seen.reordered),
             duplicated=len(seen.duplicated),

@@ -40,7 +40,7 @@ def habits(rates: Rates) -> tuple[Habit, ...]:
         Habit("orders-head", both, Commits.ALL),
         Habit("orders-slow", (payments.TOPIC,), Commits.ALL, per_second=rates.slow_per_second),
         Habit("orders-gaps", both, Commits.GAPS),
-        Habit("orders-reader", (billing.TOPIC,), Commits.NEVER),
+        Habit("orders-reader", (billing.TOPIC,), Commits.NEVER, per_second=rates.again_per_second),
     )
 
 

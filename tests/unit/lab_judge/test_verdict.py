@@ -46,6 +46,13 @@ def test_a_clean_switch_holds_every_invariant() -> None:
     assert (verdict.figures.acknowledged, verdict.figures.lost, verdict.figures.redelivered) == (RECORDS, 0, 0)
 
 
+def test_only_what_was_acknowledged_since_the_beginning_is_counted_and_everything_is_looked_for() -> None:
+    world = healthy()
+    without = [each for each in world.logs["west"][FIRST] if each.record != number(0)]
+    figures = judge(with_log(world, "west", FIRST, without), (Tenure("east", since=5.0), TENURES[1])).figures
+    assert (figures.acknowledged, figures.lost) == (RECORDS - 5, 1)
+
+
 def test_the_write_outage_is_the_longest_over_the_partitions() -> None:
     (switch,) = judge(healthy(), TENURES).switches
     # Records alternate: partition 0 took 18 at 18 s and 20 at 120 s, partition 1 took 19 at 19 s and 21 at 121 s.
