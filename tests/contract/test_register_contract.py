@@ -39,6 +39,7 @@ from kafka_dr.register import (
 from lab.api import Lab
 from lab.rights import OPERATOR
 from support.register_states import a_state
+from support.settling import settled
 
 TESTS = Path(__file__).resolve().parents[1]
 DENY = Acl(ResourceType.TOPIC, "orders.", PatternType.PREFIXED, "User:app", AclOperation.WRITE, AclPermission.DENY)
@@ -262,7 +263,8 @@ def test_a_broker_that_hangs_in_the_middle_of_a_commit_leaves_no_doubt_in_the_en
         monkeypatch.setattr(TransactionalWriter, "_commit", commit)
         assert _read_when_awake(register, group) in ((state,) if asleep_seconds < 5 else (state, None))
         KafkaRegister(cluster, SystemClock(), deadline_seconds=60.0).compare_and_set(None, state)
-        assert _read_when_awake(register, group) == state
+        settled(cluster, (1,))
+        assert register.read(group) == state
 
 
 def _read_when_awake(register: KafkaRegister, group: str) -> RegisterState | None:

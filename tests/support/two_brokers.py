@@ -15,6 +15,7 @@ from lab.jvm import Jvm
 from lab.layout import Home, Settings
 from lab.premises import Premises
 from lab.processes import Supervisor
+from support.settling import settled
 
 _READY_SECONDS = 90.0
 
@@ -67,5 +68,7 @@ class TwoBrokers:
         self.supervisor.signal(f"{EAST.name}-broker-{number}", signal.SIGSTOP)
 
     def resume(self, number: int) -> None:
-        """Let a paused broker run again."""
+        """Let a paused broker run again, and return when it has its place in the cluster."""
         self.supervisor.signal(f"{EAST.name}-broker-{number}", signal.SIGCONT)
+        with self.cluster(credentials.ADMIN) as cluster:
+            settled(cluster, (1, 2))

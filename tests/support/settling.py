@@ -1,0 +1,32 @@
+"""A broker that hung is forgotten by its controller and found again; what follows a test waits until that is over."""
+
+from __future__ import annotations
+
+import time
+
+from kafka_dr.clusters import KafkaCluster
+from kafka_dr.errors import TryAgain
+
+#: The controller notices that it has not heard of a broker only some time after both woke up.
+_CALM_SECONDS = 3.0
+
+
+def settled(cluster: KafkaCluster, brokers: tuple[int, ...], *, seconds: float = 40.0) -> None:
+    """Wait until a cluster has counted exactly these brokers among the living for some seconds in a row.
+
+    :raises AssertionError: it did not come to rest in time
+    """
+    deadline = time.monotonic() + seconds
+    calm_since = time.monotonic()
+    while time.monotonic() - calm_since < _CALM_SECONDS:
+        if not _all_there(cluster, brokers):
+            calm_since = time.monotonic()
+        assert time.monotonic() < deadline, f"{cluster.name} does not count the brokers {brokers} in time"
+        time.sleep(0.1)
+
+
+def _all_there(cluster: KafkaCluster, brokers: tuple[int, ...]) -> bool:
+    try:
+        return cluster.topics.identity().brokers == brokers
+    except TryAgain:
+        return False
