@@ -9,7 +9,7 @@ from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from lab.traffic.logbook import Logbook, read_tail
+from lab.traffic.logbook import Logbook, read_back
 from lab.traffic.payments import TOPIC
 from lab.traffic.records import headers
 
@@ -29,8 +29,8 @@ class ForgottenApplication:
         self._cluster = cluster
         self._settings = dict(settings)
         self._path = logs / f"{NAME}.jsonl"
-        sent = [event for event in read_tail(self._path) if event["event"] == "sent"]
-        self._next = int(sent[-1]["sequences"][-1]) + 1 if sent else 0
+        events = read_back(self._path, until=lambda event: event["event"] == "sent")
+        self._next = 1 + max([-1, *(int(each) for event in events for each in event.get("sequences", ()))])
 
     def write(self, count: int) -> int:
         """Write some records at once.

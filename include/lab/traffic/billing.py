@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from lab.traffic.application import CALL_SECONDS, Application, check, ended_by
-from lab.traffic.logbook import read_tail
+from lab.traffic.logbook import Event, read_back
 from lab.traffic.payments import TOPIC as PAYMENTS
 from lab.traffic.records import headers, identify
 
@@ -30,9 +30,9 @@ class Billing:
 
     def __init__(self, application: Application) -> None:
         self._app = application
-        sent = [event for event in read_tail(application.log.path) if event["event"] == "sent"]
-        self._sequence = int(sent[-1]["sequences"][1]) + 1 if sent else 0
-        self._transaction = int(sent[-1]["transaction"]) + 1 if sent else 0
+        last = next(iter(read_back(application.log.path, until=_is_sent)), {})
+        self._sequence = int(last["sequences"][1]) + 1 if _is_sent(last) else 0
+        self._transaction = int(last["transaction"]) + 1 if _is_sent(last) else 0
         self._written: list[tuple[int, int, int]] = []
         self._consumer = Consumer(
             application.client(
@@ -68,7 +68,6 @@ class Billing:
         )
         try:
             self._consumer.subscribe([PAYMENTS])
-            self._app.check_right_to_write(TOPIC)
             self._producer.init_transactions(CALL_SECONDS)
             while not self._app.stopping():
                 batch = self._gather()
@@ -140,6 +139,10 @@ class Billing:
             headers=headers(self._app.name, sequence, key=key, value=value, time_ms=time_ms),
             on_delivery=delivered,
         )
+
+
+def _is_sent(event: Event) -> bool:
+    return event.get("event") == "sent"
 
 
 def _input(payment: Message) -> tuple[int, int, str | None, int]:

@@ -151,6 +151,8 @@ def live(job: Job, folders: Folders) -> int:
                 now=time.time,
                 random=Random(f"{job.name}/{os.getpid()}"),  # noqa: S311 - which offsets to hold back is no secret
             )
+            if job.writes is not None:
+                application.check_right_to_write(job.writes)
             job.run(application)
         except Ended as end:
             log.write("exit", reason=str(end))

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 Event = dict[str, Any]
-_TAIL_BYTES = 4 * 1024 * 1024
+_BLOCK_BYTES = 64 * 1024
 
 
 class Logbook:
@@ -54,7 +54,7 @@ def read(path: Path) -> Iterator[Event]:
             yield from _events(lines)
 
 
-def read_tail(path: Path, *, size: int = _TAIL_BYTES) -> list[Event]:
+def read_tail(path: Path, *, size: int = _BLOCK_BYTES) -> list[Event]:
     """The last events of a log, as many as fit into ``size`` bytes."""
     if not path.exists():
         return []
@@ -64,6 +64,21 @@ def read_tail(path: Path, *, size: int = _TAIL_BYTES) -> list[Event]:
         if start:
             file.readline()  # begins in the middle
         return list(_events(file))
+
+
+def read_back(path: Path, *, until: Callable[[Event], bool], size: int = _BLOCK_BYTES) -> list[Event]:
+    """The end of a log from the last event on that satisfies ``until``; the whole log if none does.
+
+    :param size: how many bytes to look at first
+    """
+    while True:
+        events = read_tail(path, size=size)
+        for index in range(len(events) - 1, -1, -1):
+            if until(events[index]):
+                return events[index:]
+        if not path.exists() or size >= path.stat().st_size:
+            return events
+        size *= 8
 
 
 def _events(lines: Iterator[bytes] | Any) -> Iterator[Event]:

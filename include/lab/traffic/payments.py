@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from lab.traffic.application import REFUSALS, Application, Ended
-from lab.traffic.logbook import Event, read_tail
+from lab.traffic.logbook import Event, read_back
 from lab.traffic.records import headers
 
 TOPIC = "orders.payments"
@@ -64,7 +64,9 @@ class Payments:
     def __init__(self, application: Application, *, per_second: float) -> None:
         self._app = application
         self._per_second = per_second
-        self._outbox = Outbox.restore(read_tail(application.log.path))
+        self._outbox = Outbox.restore(
+            read_back(application.log.path, until=lambda event: event["event"] == "checkpoint")
+        )
         self._acknowledged: list[tuple[int, int, int, float]] = []
         self._refused: list[int] = []
         self._failure: KafkaError | None = None
@@ -85,14 +87,7 @@ class Payments:
 
         :raises Ended: refused, or the outcome of a record could not be learned in time
         """
-        self._app.log.write(
-            "start",
-            role="producer",
-            cluster=self._app.place.cluster,
-            topic=TOPIC,
-            unsettled=len(self._outbox.unsettled),
-        )
-        self._app.check_right_to_write(TOPIC)
+        self._app.log.write("start", role="producer", cluster=self._app.place.cluster, topic=TOPIC)
         try:
             self._send(sorted(self._outbox.unsettled))
             self._work()
