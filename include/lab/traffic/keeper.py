@@ -22,7 +22,8 @@ from lab.traffic.application import Application, Ended, ended_by, find_place
 from lab.traffic.fleet import Job
 from lab.traffic.logbook import Logbook
 
-RESTART_SECONDS = 0.1  # what systemd waits by default
+RESTART_SECONDS = (0.1, 0.2, 0.4)  # longer each time while it dies young, so that a crash loop leaves the machine alone
+YOUNG_SECONDS = 2.0
 GRACE_SECONDS = 8.0
 LOOK_SECONDS = 0.01
 
@@ -46,7 +47,15 @@ class _Running:
     job: Job
     pid: int | None = None
     starts: int = 0
+    started: float = 0.0
+    died_young: int = 0
     due: float = 0.0
+
+    def ended(self, now: float) -> None:
+        """Note the end of an incarnation, and when the next one is due."""
+        self.pid = None
+        self.died_young = self.died_young + 1 if now - self.started < YOUNG_SECONDS else 0
+        self.due = now + RESTART_SECONDS[min(self.died_young, len(RESTART_SECONDS) - 1)]
 
 
 class Keeper:
@@ -81,6 +90,7 @@ class Keeper:
             hushed = self._quiet and each.job.writes is not None
             if each.pid is None and not hushed and now >= each.due:
                 each.starts += 1
+                each.started = now
                 each.pid = self._fork(each.job)
             elif each.pid is not None and hushed:
                 self._stop([each])
@@ -88,7 +98,7 @@ class Keeper:
     def _reap(self) -> None:
         for each in self._running.values():
             if each.pid is not None and os.waitpid(each.pid, os.WNOHANG)[0]:
-                each.pid, each.due = None, time.monotonic() + RESTART_SECONDS
+                each.ended(time.monotonic())
 
     def _stop(self, running: list[_Running]) -> None:
         for each in running:
