@@ -91,12 +91,16 @@ class AirflowSession:
         return found
 
     def _wait_until_noticed(self, deadline: float) -> None:
-        """Wait until the scheduler has gone round once more; before that Airflow would fail a task that is answered."""
-        before = self._heartbeat()
-        while self._heartbeat() == before:
-            assert time.monotonic() < deadline, f"the scheduler's last heartbeat is that of {before}"
-            time.sleep(0.5)
+        """Wait until the task's process is gone and the scheduler has gone round since.
+
+        Before that Airflow would fail a task that is answered. Of two heartbeats one whole round lies between.
+        """
         time.sleep(_PARKING_SECONDS)
+        seen = {self._heartbeat()}
+        while len(seen) <= 2:
+            assert time.monotonic() < deadline, f"the scheduler's last heartbeats are those of {sorted(seen)}"
+            time.sleep(0.5)
+            seen.add(self._heartbeat())
 
     def _heartbeat(self) -> str:
         return str(self._json("GET", "/api/v2/monitor/health")["scheduler"]["latest_scheduler_heartbeat"])

@@ -17,8 +17,10 @@ DAG = "dr_planned_failover"
 APPROVAL = "approval"
 ASK_SECONDS = 120.0
 END_SECONDS = 300.0
-#: Airflow fails a task that is answered before its scheduler has noticed that it waits. A heartbeat may end a round
-#: that began before; of two, one whole round lies between. People are slower than that.
+#: Airflow fails a task that is answered before its scheduler has noticed that it waits: the task's process has to be
+#: gone, and the scheduler to have gone round since. A heartbeat may end a round that began before; of two, one whole
+#: round lies between. People are slower than that.
+LEAVING_SECONDS = 3.0
 ROUNDS_BEFORE_ANSWER = 2
 ROUNDS_SECONDS = 60.0
 
@@ -120,6 +122,7 @@ class FailoverRunner:
         return True
 
     def _answer(self, run: str) -> datetime | None:
+        parked = time.monotonic()
         question = self._operator.question(DAG, run, APPROVAL)
 
         def answered() -> bool:
@@ -127,6 +130,7 @@ class FailoverRunner:
 
         option = self._answering(question, self._operator.page(DAG, run), answered)
         if option is not None:
+            time.sleep(max(0.0, parked + LEAVING_SECONDS - time.monotonic()))
             self._operator.wait_for_scheduler(rounds=ROUNDS_BEFORE_ANSWER, seconds=ROUNDS_SECONDS)
             self._approver.answer(DAG, run, APPROVAL, option=option, fields=question.fields)
         return self._operator.question(DAG, run, APPROVAL).responded_at
