@@ -156,4 +156,5 @@ def test_writes_on_both_sides_break_i1_and_are_lost_from_the_active_one(scene: S
     scene.work_again()
     verdict = scene.verdict()
     assert {each.invariant for each in verdict.violated} == {"I1", "I2"}
-    assert verdict.figures.both_sides == verdict.figures.lost > 0
+    # What the application sent again, not knowing that it had arrived, is on the active side, too.
+    assert verdict.figures.both_sides >= verdict.figures.lost > 0
