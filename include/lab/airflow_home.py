@@ -104,6 +104,9 @@ def _config(premises: Premises, *, dags: Path) -> str:
         },
         # A task that starts before the API answers, or while it restarts, waits for it.
         "workers": {
+            # A supervisor that misses the end of its task looks again only after this long (5 s by default); a task
+            # that waits for an answer must not be answered before, or Airflow takes its old end for a failure.
+            "min_heartbeat_interval": 1,
             "execution_api_timeout": 30,
             "execution_api_retries": 30,
             "execution_api_retry_wait_max": 3,
