@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 # The fixtures import what they start: tests of rules alone load no Kafka client.
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
     from support.protection import Protection
     from support.two_brokers import TwoBrokers
 
-#: Away from the default ports, so that the tests run beside a lab that somebody uses.
-_PORT_BASE = 29000
-_TWO_BROKERS_PORT_BASE = 29400
+#: Away from the default ports, so that the tests run beside a lab that somebody uses, and beside other tests.
+_PORT_BASES: tuple[int, ...] = (29000, *range(18000, 10000, -1000))
+_SPAN = 800
+_TWO_BROKERS_FROM = 400
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,11 +36,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def port_base() -> int:
+    """The first of 800 ports that nobody listens on. ``KAFKA_DR_TEST_PORT_BASE`` chooses others."""
+    chosen = os.environ.get("KAFKA_DR_TEST_PORT_BASE")
+    if chosen:
+        return int(chosen)
+    taken: set[int] = {
+        connection.laddr.port
+        for connection in psutil.net_connections("tcp")
+        if connection.laddr and connection.status == psutil.CONN_LISTEN
+    }
+    return next(base for base in _PORT_BASES if taken.isdisjoint(range(base, base + _SPAN)))
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[Lab]:
     """Two datacenters with brokers and Connect, without Airflow; shared, so a test touches its own names only.
 
     ``KAFKA_DR_TEST_LAB`` names the home of a running lab to use instead; that one is left as it is.
-    ``KAFKA_DR_TEST_PORT_BASE`` moves the ports.
     """
     from lab.api import Lab
 
@@ -46,8 +61,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     if running:
         yield Lab(Path(running))
         return
-    base = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", _PORT_BASE))
-    started = Lab(tmp_path_factory.mktemp("lab"), port_base=base)
+    started = Lab(tmp_path_factory.mktemp("lab"), port_base=port_base)
     try:
         started.up(airflow=False)
         yield started
@@ -56,12 +70,12 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="session")
-def two_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoBrokers]:
+def two_brokers(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[TwoBrokers]:
     """One cluster of two brokers, for what each broker decides by itself."""
     from support.two_brokers import TwoBrokers
 
-    base = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", _PORT_BASE)) + _TWO_BROKERS_PORT_BASE - _PORT_BASE
-    cluster = TwoBrokers.prepare(tmp_path_factory.mktemp("two-brokers"), port_base=base)
+    folder = tmp_path_factory.mktemp("two-brokers")
+    cluster = TwoBrokers.prepare(folder, port_base=port_base + _TWO_BROKERS_FROM)
     try:
         cluster.start()
         yield cluster
