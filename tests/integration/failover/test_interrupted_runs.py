@@ -83,16 +83,16 @@ class Death:
 
 _DEATHS = (
     Death(StepName.CLAIM, KafkaRegister, "compare_and_set"),
-    Death(StepName.FENCE_SOURCE, Acls, "add", decision="abandon"),
     Death(StepName.DRAIN, Acls, "add", decision="abandon"),
     Death(StepName.STOP_FLOW, Transactions, "take_over", decision="abandon"),
     Death(StepName.CUT_OVER_GROUPS, Groups, "set_offsets", when="before"),
     Death(StepName.OPEN_TARGET, KafkaRegister, "compare_and_set"),
-    Death(StepName.OPEN_TARGET, Acls, "remove"),
     Death(StepName.PROTECT, Mm2Replicator, "seed"),
     Death(StepName.PROTECT, KafkaRegister, "compare_and_set"),
 )
 _MORE_DEATHS = (
+    Death(StepName.OPEN_TARGET, Acls, "remove"),
+    Death(StepName.FENCE_SOURCE, Acls, "add", decision="abandon"),
     Death(StepName.FENCE_SOURCE, KafkaRegister, "record_added_acls", decision="abandon"),
     Death(StepName.FENCE_SOURCE, Acls, "add", nth=2),
     Death(StepName.STOP_FLOW, Mm2Replicator, "stop", decision="abandon"),

@@ -79,7 +79,14 @@ def _running(group: Switching, step: StepName, request: RunRequest) -> Callable[
 
 
 @pytest.mark.parametrize(
-    "step", [StepName.FENCE_SOURCE, StepName.DRAIN, StepName.STOP_FLOW, StepName.CUT_OVER_GROUPS, StepName.OPEN_TARGET]
+    "step",
+    [
+        StepName.FENCE_SOURCE,
+        pytest.param(StepName.DRAIN, marks=pytest.mark.long),
+        StepName.STOP_FLOW,
+        pytest.param(StepName.CUT_OVER_GROUPS, marks=pytest.mark.long),
+        StepName.OPEN_TARGET,
+    ],
 )
 def test_a_step_that_wakes_up_after_the_roll_back_changes_nothing(group: Switching, step: StepName) -> None:
     source = group.active
@@ -202,7 +209,10 @@ def test_a_dead_target_does_not_keep_the_source_shut(group: Switching) -> None:
     group.assert_at_rest(source)
 
 
-@pytest.mark.parametrize(("at", "method"), [(KafkaRegister, "compare_and_set"), (Acls, "remove")])
+@pytest.mark.parametrize(
+    ("at", "method"),
+    [(KafkaRegister, "compare_and_set"), pytest.param(Acls, "remove", marks=pytest.mark.long)],
+)
 def test_a_roll_back_that_died_is_brought_to_its_end_by_the_next(group: Switching, at: type, method: str) -> None:
     source = group.active
     request = group.go(StepName.STOP_FLOW)
