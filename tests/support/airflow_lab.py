@@ -19,7 +19,7 @@ from lab.api import Lab
 
 _PARKING_SECONDS = 3.0
 #: SQLite refuses a write that meets another one, whatever its time-out; a busy machine shows that more often.
-_LOCKED_SECONDS = 15.0
+_LOCKED_SECONDS = 60.0
 _ENDED = {"success", "failed"}
 
 
