@@ -36,6 +36,10 @@ class KafkaCluster:
         self.log = Log(self._session)
         self.writing = Writing(self._session)
 
+    def connect_ahead(self) -> None:
+        """Begin to connect, for somebody who is going to ask for offsets and to read committed records at once."""
+        self._session.connect_ahead("read_committed")
+
     def close(self) -> None:
         """Let go of every connection."""
         self._session.close()

@@ -45,7 +45,7 @@ class Log:
         open_ends = {partition: wanted.end for partition, wanted in ranges.items() if len(wanted)}
         if not open_ends:
             return
-        with self._session.reader(isolation) as consumer:
+        with self._session.reader(isolation, {partition.topic for partition in open_ends}) as consumer:
             with translated(self._session.label, "start reading"):
                 consumer.assign([ClientPartition(p.topic, p.partition, ranges[p].start) for p in open_ends])
             yield from self._until_ends(consumer, open_ends, stall_seconds)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count, repeat
 from threading import Lock
 from typing import TypeVar
 
@@ -14,12 +17,24 @@ from kafka.admin import KafkaAdminClient
 
 from kafka_dr.clusters.errors import StaleMetadata, translated
 from kafka_dr.clusters.settings import ClientSettings
+from kafka_dr.errors import TryAgain
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 #: Answers that take longer than this are no answers: seconds for one request to the cluster.
 REQUEST_SECONDS = 10.0
+#: How long one producer may try to take a transactional id over, and how often until one gets more time.
+_PATIENCE_SECONDS = 0.15
+_IMPATIENT_TRIES = 4
+
+
+@dataclass(slots=True)
+class _Reader:
+    """A consumer, and the topics that it has read."""
+
+    consumer: Consumer
+    topics: set[str] = field(default_factory=set)
 
 
 class ClusterSession:
@@ -39,7 +54,8 @@ class ClusterSession:
         self._admin: AdminClient | None = None
         self._retired: list[AdminClient] = []
         self._transactions: KafkaAdminClient | None = None
-        self._idle_readers: dict[str, list[Consumer]] = {}
+        self._appender: Producer | None = None
+        self._idle_readers: dict[str, list[_Reader]] = {}
         self._lock = Lock()
 
     @property
@@ -49,6 +65,13 @@ class ClusterSession:
             if self._admin is None:
                 self._admin = AdminClient(self._config())
             return self._admin
+
+    def connect_ahead(self, isolation: str) -> None:
+        """Begin to connect what is going to ask and to read, beside each other; neither is waited for."""
+        reader = _Reader(self._new_reader(isolation))
+        with self._lock:
+            self._idle_readers.setdefault(isolation, []).append(reader)
+        _ = self.admin
 
     @property
     def python_admin(self) -> KafkaAdminClient:
@@ -66,21 +89,74 @@ class ClusterSession:
         """Make a producer with these librdkafka settings besides the connection's."""
         return Producer(self._config(extra))
 
+    def transactional_producer(self, transactional_id: str, extra: Mapping[str, object] | None = None) -> Producer:
+        """Make a producer that has taken a transactional id over, and fenced off whoever had it (KIP-98).
+
+        While a coordinator still aborts what was open it answers "not yet", after which librdkafka waits half a second,
+        as it does when it just missed its coordinator. Either takes some milliseconds, so a new producer asks instead.
+        """
+        doing = f"take over the transactional id {transactional_id}"
+        deadline = time.monotonic() + self.request_seconds
+        for seconds in _patience():
+            producer = self.producer({"transactional.id": transactional_id, **(extra or {})})
+            left = deadline - time.monotonic()
+            try:
+                with translated(self.label, doing):
+                    producer.init_transactions(max(0.1, min(seconds, left)))
+                break
+            except TryAgain:
+                if time.monotonic() >= deadline:
+                    raise
+        return producer
+
+    def appender(self) -> Producer:
+        """Return a producer for single records, acks=all, not idempotent; kept, as connecting costs most of a write."""
+        with self._lock:
+            if self._appender is None:
+                millis = int(self.request_seconds * 1000)
+                self._appender = self.producer({"acks": "all", "linger.ms": 1, "delivery.timeout.ms": millis})
+            return self._appender
+
+    def drop_appender(self) -> None:
+        """Let the next record have a new producer: one that was refused remembers that for a while."""
+        with self._lock:
+            self._appender = None
+
     def consumer(self, extra: Mapping[str, object]) -> Consumer:
         """Make a consumer that never commits, with these librdkafka settings besides the connection's."""
         fixed: dict[str, object] = {"group.id": "dr-reader", "enable.auto.commit": False, "auto.offset.reset": "error"}
         return Consumer(self._config(fixed | dict(extra)))
 
     @contextmanager
-    def reader(self, isolation: str) -> Iterator[Consumer]:
+    def reader(self, isolation: str, topics: Collection[str]) -> Iterator[Consumer]:
         """Lend a consumer. It is kept for the next one who asks: connecting costs more than most reads do.
 
         One whose use ended in an error is closed instead.
+
+        :param topics: what it is going to read
         """
         with self._lock:
             idle = self._idle_readers.setdefault(isolation, [])
             lent = idle.pop() if idle else None
-        consumer = lent or self.consumer(
+        reader = lent or _Reader(self._new_reader(isolation))
+        kept = False
+        try:
+            if lent is not None and not reader.topics.issuperset(topics):
+                # A topic that a consumer meets in mid-life waits for its next look at the leaders, up to a second.
+                with translated(self.label, "look at the topics"):
+                    reader.consumer.list_topics(timeout=self.request_seconds)
+            reader.topics.update(topics)
+            yield reader.consumer
+            reader.consumer.unassign()
+            kept = True
+        finally:
+            if kept:
+                idle.append(reader)
+            else:
+                reader.consumer.close()
+
+    def _new_reader(self, isolation: str) -> Consumer:
+        return self.consumer(
             {
                 "isolation.level": isolation,
                 "enable.partition.eof": True,
@@ -92,16 +168,6 @@ class ClusterSession:
                 "fetch.message.max.bytes": 256 * 1024,
             }
         )
-        kept = False
-        try:
-            yield consumer
-            consumer.unassign()
-            kept = True
-        finally:
-            if kept:
-                idle.append(consumer)
-            else:
-                consumer.close()
 
     def results(self, futures: Mapping[K, Future[V]], doing: str) -> dict[K, V]:
         """Wait for every future, within the deadline of one request.
@@ -123,11 +189,11 @@ class ClusterSession:
         """Let go of the connections. The session can be used again afterwards."""
         if self._transactions is not None:
             self._transactions.close()
-        self._admin = self._transactions = None
+        self._admin = self._transactions = self._appender = None
         self._retired.clear()
         for idle in self._idle_readers.values():
             while idle:
-                idle.pop().close()
+                idle.pop().consumer.close()
 
     def replace_admin(self) -> None:
         """Let the next call have a new admin client: librdkafka's would believe in its old metadata for minutes.
@@ -143,3 +209,10 @@ class ClusterSession:
         # log_level 0: librdkafka would write to stderr what is raised as a sentence anyway.
         quiet: dict[str, object] = {"log_level": 0, "client.id": "kafka-dr", "socket.connection.setup.timeout.ms": 5000}
         return {**self.settings.librdkafka(), **quiet, **(extra or {})}
+
+
+def _patience() -> Iterator[float]:
+    """Yield how long each producer may try: short at first, then longer and longer."""
+    yield from repeat(_PATIENCE_SECONDS, _IMPATIENT_TRIES)
+    for power in count(1):
+        yield _PATIENCE_SECONDS * 2**power

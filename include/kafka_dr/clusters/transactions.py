@@ -46,12 +46,6 @@ class Transactions:
         :raises NotAuthorized: the principal has no WRITE on one of the ids
         """
         wanted = sorted(set(transactional_ids))
-
-        def take(transactional_id: str) -> None:
-            producer = self._session.producer({"transactional.id": transactional_id})
-            with translated(self._session.label, f"take over the transactional id {transactional_id}"):
-                producer.init_transactions(self._session.request_seconds)
-
         if wanted:
             with ThreadPoolExecutor(max_workers=min(16, len(wanted))) as pool:
-                list(pool.map(take, wanted))
+                list(pool.map(self._session.transactional_producer, wanted))

@@ -58,9 +58,7 @@ class Writing:
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
 
-    def append(
-        self, records: Iterable[NewRecord], *, idempotent: bool = True, deadline_seconds: float | None = None
-    ) -> tuple[int, ...]:
+    def append(self, records: Iterable[NewRecord], *, idempotent: bool = True) -> tuple[int, ...]:
         """Write records with acks=all, and return the offset of each, in their order.
 
         :param idempotent: without it a record may be written twice when an answer is lost; with it a new producer
@@ -68,16 +66,9 @@ class Writing:
         :raises ClusterError: a record was refused; others may have been written
         :raises ClusterUnreachable: no answer before the deadline; records may have been written
         """
-        seconds = deadline_seconds or self._session.request_seconds
+        seconds = self._session.request_seconds
         wanted = list(records)
-        producer = self._session.producer(
-            {
-                "enable.idempotence": idempotent,
-                "acks": "all",
-                "linger.ms": 1,
-                "delivery.timeout.ms": int(seconds * 1000),
-            }
-        )
+        producer = self._idempotent() if idempotent else self._session.appender()
         offsets: dict[int, int] = {}
         failures: list[KafkaError] = []
 
@@ -89,14 +80,26 @@ class Writing:
                 else:
                     offsets[place] = message.offset()
 
-            with translated(self._session.label, f"write to {record.partition}"):
-                _produce(producer, record, done)
+            try:
+                with translated(self._session.label, f"write to {record.partition}"):
+                    _produce(producer, record, done)
+            except KafkaDrError:
+                self._session.drop_appender()
+                raise
         producer.flush(seconds + 1)
+        if len(offsets) < len(wanted):
+            self._session.drop_appender()
         if failures:
             raise_translated(failures[0], cluster=self._session.label, doing="write")
         if len(offsets) < len(wanted):
             raise ClusterUnreachable(f"{self._session.label}: no answer to a write within {seconds:g} s")
         return tuple(offsets[place] for place in range(len(wanted)))
+
+    def _idempotent(self) -> Producer:
+        millis = int(self._session.request_seconds * 1000)
+        return self._session.producer(
+            {"enable.idempotence": True, "acks": "all", "linger.ms": 1, "delivery.timeout.ms": millis}
+        )
 
     @contextmanager
     def transactions(self, transactional_id: str, *, timeout_ms: int = 10_000) -> Iterator[TransactionalWriter]:
@@ -104,16 +107,12 @@ class Writing:
 
         :param timeout_ms: how long an abandoned transaction may hold readers back
         """
-        producer = self._session.producer(
-            {
-                "transactional.id": transactional_id,
-                "transaction.timeout.ms": timeout_ms,
-                "delivery.timeout.ms": timeout_ms,
-                "message.max.bytes": _LARGEST_QUESTION,
-            }
-        )
-        with translated(self._session.label, f"take over the transactional id {transactional_id}"):
-            producer.init_transactions(self._session.request_seconds)
+        settings = {
+            "transaction.timeout.ms": timeout_ms,
+            "delivery.timeout.ms": timeout_ms,
+            "message.max.bytes": _LARGEST_QUESTION,
+        }
+        producer = self._session.transactional_producer(transactional_id, settings)
         yield TransactionalWriter(self._session, producer, transactional_id)
 
     def ask(

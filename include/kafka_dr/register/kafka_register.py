@@ -3,12 +3,16 @@
 Compare-and-set: take the group's transactional id over (which ends whatever an earlier writer left open), take the
 high watermark, read committed until it is reached, compare, write, commit. An open transaction of another group
 holds the reading back: it waits, and never compares early. An unknown outcome starts over with reading.
+
+Each reading takes the high watermark anew and goes on from where the one before it ended, so that asking again, right
+before each change, costs one request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 from kafka_dr.clock import Clock
@@ -36,6 +40,9 @@ class KafkaRegister:
         self._cluster = cluster
         self._clock = clock
         self._deadline_seconds = deadline_seconds
+        self._lock = Lock()
+        self._read_to: int | None = None
+        self._newest: dict[bytes, bytes] = {}
 
     def create(self, *, replication_factor: int) -> bool:
         """Create the topic unless it exists, and return whether this call did."""
@@ -120,17 +127,31 @@ class KafkaRegister:
 
     def _latest(self) -> dict[bytes, bytes]:
         """Return the newest committed value by key, up to the high watermark of this moment."""
-        try:
-            end = self._cluster.topics.high_watermarks([_PARTITION])[_PARTITION]
-        except NotFound:
-            return {}
-        start = self._cluster.topics.log_starts([_PARTITION])[_PARTITION]
-        latest: dict[bytes, bytes] = {}
+        with self._lock:
+            try:
+                end = self._cluster.topics.high_watermarks([_PARTITION])[_PARTITION]
+            except NotFound:
+                self._forget()
+                return {}
+            if self._read_to is None or end < self._read_to:
+                self._forget()
+                self._read_on(self._cluster.topics.log_starts([_PARTITION])[_PARTITION], end)
+            elif self._read_to < end:
+                self._read_on(self._read_to, end)
+            return dict(self._newest)
+
+    def _read_on(self, start: int, end: int) -> None:
+        """Take in what was written since the last reading; one that breaks off is begun again from the start."""
+        self._read_to = None
+        newest = dict(self._newest)
         for record in self._cluster.log.read({_PARTITION: OffsetRange(start, end)}):
             if record.key is None:
                 continue
             if record.value is None:
-                latest.pop(record.key, None)
+                newest.pop(record.key, None)
             else:
-                latest[record.key] = record.value
-        return latest
+                newest[record.key] = record.value
+        self._newest, self._read_to = newest, end
+
+    def _forget(self) -> None:
+        self._read_to, self._newest = None, {}
