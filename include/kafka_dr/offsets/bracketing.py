@@ -1,8 +1,8 @@
 """The offset map of a planned failover: brackets by offset syncs and journaled seeds, then content in lock step.
 
 It is on the outage path, so every stretch that several groups need is read once, all partitions are read beside each
-other, and both sides at the same time. What was learned is kept: :meth:`BracketingOffsetMap.prepare`, called while
-writes still flow, leaves little to read for groups that are far behind.
+other, and both sides at the same time. What was learned is kept, so that a translation while writes still flow leaves
+little to read for the one that counts. Offset syncs are only read where that is not enough: there are many of them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from kafka_dr.audit import Entry
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.offsets.alignment import Anchor
 from kafka_dr.offsets.reading import both, entries_of, held_by
+from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.search import Bounds, Search, Window, consistent
 from kafka_dr.offsets.syncs import OffsetSync, Undecodable, decode_sync, sync_topic
 from kafka_dr.offsets.translation import Translation
@@ -23,6 +24,8 @@ from kafka_dr.offsets.translation import Translation
 _GAP = 500
 #: Consumers that read beside each other on each side; each has to connect first.
 _READERS = 2
+#: Source offsets between a position and the place below it from which matching up to it is no burden.
+_NEAR = 2_000
 Ranges = Mapping[TopicPartition, Collection[OffsetRange]]
 Entries = dict[TopicPartition, list[Entry]]
 #: Reads stretches of both sides: source, target.
@@ -31,7 +34,10 @@ ReadBoth = Callable[[Ranges, Ranges], tuple[Entries, Entries]]
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """Where a direction began: from here on, the records of both sides correspond. Both are next to read."""
+    """A place from which on the records of both sides correspond: where a direction began, or matching ended.
+
+    Both offsets are next to read.
+    """
 
     source_offset: int
     target_offset: int
@@ -42,7 +48,8 @@ class BracketingOffsetMap:
 
     :param source: the cluster that the positions are from, reached as audit
     :param target: the cluster that they are wanted for, reached as audit
-    :param seeds: journaled places of earlier switches, by partition
+    :param seeds: places that are known: journaled by earlier switches, or the end of what was verified
+    :param store: remembers what was learned between two translations
     """
 
     def __init__(
@@ -51,18 +58,17 @@ class BracketingOffsetMap:
         target: KafkaCluster,
         *,
         seeds: Mapping[TopicPartition, Collection[Seed]] | None = None,
+        store: FilePairStore | None = None,
     ) -> None:
         self._source = source
         self._target = target
-        self._learned: dict[TopicPartition, list[Anchor]] = {
+        self._store = store
+        self._direction = f"{source.name}-to-{target.name}"
+        self._known: dict[TopicPartition, list[Anchor]] = {
             partition: [Anchor(seed.source_offset, seed.target_offset, "position") for seed in found]
             for partition, found in (seeds or {}).items()
         }
-        self._synced: dict[TopicPartition, list[Anchor]] | None = None
-
-    def prepare(self, positions: Mapping[TopicPartition, Collection[int]]) -> None:
-        """Learn the surroundings of positions ahead of time; a later translation near them reads little."""
-        self.translate(positions)
+        self._syncs_are_known = False
 
     def translate(
         self, positions: Mapping[TopicPartition, Collection[int]]
@@ -71,40 +77,81 @@ class BracketingOffsetMap:
         wanted = {partition: sorted(set(offsets)) for partition, offsets in positions.items() if offsets}
         if not wanted:
             return {}
-        with ThreadPoolExecutor(4) as pool:
-            source_ends = pool.submit(held_by, self._source, wanted)
-            target_ends = pool.submit(held_by, self._target, wanted)
-            anchors = self._anchors(wanted)
-            bounds = {p: Bounds(source_ends.result()[p], target_ends.result()[p]) for p in wanted}
-        searches: dict[TopicPartition, list[Search]] = {}
-        for partition, offsets in wanted.items():
-            usable = consistent(anchors.get(partition, ()), bounds[partition])
-            searches[partition] = [Search(o, bounds=bounds[partition], anchors=usable) for o in offsets]
-        finish(searches, self._read_both)
-        for partition, done in searches.items():
-            self._learned.setdefault(partition, []).extend(anchor for search in done for anchor in search.learned)
+        source, target = both(lambda: held_by(self._source, wanted), lambda: held_by(self._target, wanted))
+        bounds = {p: Bounds(source[p], target[p]) for p in wanted}
+        topic_ids = self._recall({p.topic for p in wanted})
+        done = self._search(wanted, bounds)
+        unsure = {p: [s.position for s in found if not _is_exact(s)] for p, found in done.items()}
+        if any(unsure.values()) and not self._syncs_are_known:
+            self._learn_syncs()
+            again = self._search({p: offsets for p, offsets in unsure.items() if offsets}, bounds)
+            done = {p: [s for s in found if _is_exact(s)] + again.get(p, []) for p, found in done.items()}
+        self._remember(topic_ids, done)
         return {
             (partition, search.position): search.result
-            for partition, done in searches.items()
-            for search in done
+            for partition, found in done.items()
+            for search in found
             if search.result is not None
         }
 
-    def _anchors(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, list[Anchor]]:
-        if self._synced is None:
-            # Whatever direction wrote it, a sync is a pair of offsets of one record.
-            forth, back = both(
-                lambda: _syncs(self._target, sync_topic(self._source.name)),
-                lambda: _syncs(self._source, sync_topic(self._target.name)),
-            )
-            self._synced = {}
-            for sync in forth:
-                anchor = Anchor(sync.source_offset, sync.target_offset, "record")
-                self._synced.setdefault(sync.topic_partition, []).append(anchor)
-            for sync in back:
-                anchor = Anchor(sync.target_offset, sync.source_offset, "record")
-                self._synced.setdefault(sync.topic_partition, []).append(anchor)
-        return {p: [*self._synced.get(p, ()), *self._learned.get(p, ())] for p in wanted}
+    def _search(
+        self, wanted: Mapping[TopicPartition, Sequence[int]], bounds: Mapping[TopicPartition, Bounds]
+    ) -> dict[TopicPartition, list[Search]]:
+        """Search for positions from what is known so far, and with the syncs where that is far from one of them."""
+        searches = self._begin(wanted, bounds)
+        if any(search.distance > _NEAR for found in searches.values() for search in found):
+            self._learn_syncs()
+            searches = self._begin(wanted, bounds)
+        finish(searches, self._read_both)
+        return searches
+
+    def _begin(
+        self, wanted: Mapping[TopicPartition, Sequence[int]], bounds: Mapping[TopicPartition, Bounds]
+    ) -> dict[TopicPartition, list[Search]]:
+        searches: dict[TopicPartition, list[Search]] = {}
+        for partition, offsets in wanted.items():
+            usable = consistent(self._known.get(partition, ()), bounds[partition])
+            searches[partition] = [Search(o, bounds=bounds[partition], anchors=usable) for o in offsets]
+        return searches
+
+    def _learn_syncs(self) -> None:
+        """Take in the offset syncs: whatever direction wrote one, it is a pair of offsets of one record."""
+        if self._syncs_are_known:
+            return
+        forth, back = both(
+            lambda: _syncs(self._target, sync_topic(self._source.name)),
+            lambda: _syncs(self._source, sync_topic(self._target.name)),
+        )
+        for sync in forth:
+            anchor = Anchor(sync.source_offset, sync.target_offset, "record")
+            self._known.setdefault(sync.topic_partition, []).append(anchor)
+        for sync in back:
+            anchor = Anchor(sync.target_offset, sync.source_offset, "record")
+            self._known.setdefault(sync.topic_partition, []).append(anchor)
+        self._syncs_are_known = True
+
+    def _recall(self, topics: Collection[str]) -> dict[str, tuple[str, str]]:
+        """Take in what was learned before, and return the topics' ids, which say what that is about."""
+        if self._store is None:
+            return {}
+        here, there = both(lambda: self._source.topics.describe(topics), lambda: self._target.topics.describe(topics))
+        topic_ids = {name: (here[name].topic_id, there[name].topic_id) for name in topics}
+        for (topic, number), pairs in self._store.read(self._direction).of(topic_ids).offsets.items():
+            anchors = [Anchor(source, target, "record") for source, target in pairs]
+            self._known.setdefault(TopicPartition(topic, number), []).extend(anchors)
+        return topic_ids
+
+    def _remember(
+        self, topic_ids: Mapping[str, tuple[str, str]], done: Mapping[TopicPartition, Sequence[Search]]
+    ) -> None:
+        learned = {p: [anchor for search in found for anchor in search.learned] for p, found in done.items()}
+        for partition, anchors in learned.items():
+            self._known.setdefault(partition, []).extend(anchors)
+        if self._store is None or not any(learned.values()):
+            return
+        pairs = {(p.topic, p.partition): tuple((a.source, a.target) for a in found) for p, found in learned.items()}
+        kept = self._store.read(self._direction)
+        self._store.write(self._direction, kept.with_more(topic_ids, Pairs(topic_ids, pairs)))
 
     def _read_both(self, source: Ranges, target: Ranges) -> tuple[Entries, Entries]:
         return both(lambda: _read(self._source, source), lambda: _read(self._target, target))
@@ -139,6 +186,10 @@ def joined(ranges: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
         else:
             covering.append(wanted)
     return tuple(covering)
+
+
+def _is_exact(search: Search) -> bool:
+    return search.result is not None and search.result.kind == "exact"
 
 
 def _within(entries: Sequence[Entry], window: OffsetRange) -> list[Entry]:

@@ -92,6 +92,11 @@ class Search:
         self._begin(self._anchor)
         self._refuse_what_lies_outside()
 
+    @property
+    def distance(self) -> int:
+        """Source offsets between the place from which matching goes on and the position; 0 once there is a result."""
+        return 0 if self.result is not None else self.position - self._anchor.source
+
     def window(self) -> Window:
         """Return what to read next."""
         bounds, anchor = self._bounds, self._anchor

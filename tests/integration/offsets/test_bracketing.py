@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.offsets import BracketingOffsetMap, Translation
+from kafka_dr.offsets import BracketingOffsetMap, FilePairStore, Pairs, Translation
 from support.flowing import Flowing
 
 pytestmark = pytest.mark.kafka
@@ -37,11 +38,12 @@ def check(
     return dict(found)
 
 
-def between(flowing: Flowing, *, seeds: bool = True) -> BracketingOffsetMap:
+def between(flowing: Flowing, *, seeds: bool = True, store: FilePairStore | None = None) -> BracketingOffsetMap:
     return BracketingOffsetMap(
         flowing.audit(flowing.active),
         flowing.audit(flowing.standby),
         seeds=flowing.known_seeds() if seeds else None,
+        store=store,
     )
 
 
@@ -74,14 +76,45 @@ def test_a_group_that_never_catches_up_comes_through_four_switches(flowing: Flow
         assert len([1 for at, _ in log if at < offset]) == 7
 
 
-def test_what_was_prepared_ahead_is_translated_the_same(flowing: Flowing) -> None:
+def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syncs(
+    flowing: Flowing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flowing.write(200)
     flowing.start()
     flowing.wait_copied()
     positions = every_position(flowing, "east")
-    fresh, prepared = between(flowing), between(flowing)
-    prepared.prepare({partition: found[::10] for partition, found in positions.items()})
-    assert check(flowing, positions, prepared) == check(flowing, positions, fresh)
+    store = FilePairStore(tmp_path, flowing.protection.name)
+    fresh = check(flowing, positions, between(flowing))
+    between(flowing, store=store).translate({partition: found[::10] for partition, found in positions.items()})
+    monkeypatch.setattr(BracketingOffsetMap, "_learn_syncs", lambda _map: pytest.fail("it read the syncs"))
+    assert check(flowing, positions, between(flowing, store=store)) == fresh
+
+
+def test_what_was_learned_of_a_topic_that_was_made_again_misleads_nobody(flowing: Flowing, tmp_path: Path) -> None:
+    flowing.write(60)
+    flowing.start()
+    flowing.wait_copied()
+    positions = every_position(flowing, "east")
+    store = FilePairStore(tmp_path, flowing.protection.name)
+    between(flowing, store=store).translate(positions)
+    kept = store.read("east-to-west")
+    wrong = {place: tuple((here, there + 3) for here, there in found) for place, found in kept.offsets.items()}
+    store.write("east-to-west", Pairs(dict.fromkeys(kept.topic_ids, ("other", "other")), wrong))
+    check(flowing, positions, between(flowing, store=store))
+    assert store.read("east-to-west").topic_ids == kept.topic_ids
+
+
+def test_pairs_that_are_wrong_are_found_out_by_content(flowing: Flowing, tmp_path: Path) -> None:
+    flowing.write(60)
+    flowing.start()
+    flowing.wait_copied()
+    positions = every_position(flowing, "east")
+    store = FilePairStore(tmp_path, flowing.protection.name)
+    between(flowing, store=store).translate(positions)
+    kept = store.read("east-to-west")
+    wrong = {place: tuple((here, there + 1) for here, there in found) for place, found in kept.offsets.items()}
+    store.write("east-to-west", Pairs(kept.topic_ids, wrong))
+    check(flowing, positions, between(flowing, store=store))
 
 
 def test_foreign_records_on_the_target_cost_a_bracket_and_no_more(flowing: Flowing) -> None:

