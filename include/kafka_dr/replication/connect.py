@@ -150,8 +150,13 @@ class ConnectClient:
         return {key: str(value) for key, value in found.items()}
 
     def status(self, name: str) -> ConnectorStatus:
-        """Return the state of a connector and its tasks; state ``absent`` where there is none."""
+        """Return the state of a connector and its tasks; state ``absent`` where there is none.
+
+        A worker that lets go of a deleted connector may write down its state once more, so that alone does not say
+        that there is one.
+        """
         try:
+            expected = len(self._ask("GET", _path(name), f"count the tasks of {name}")["tasks"])
             found = self._ask("GET", _path(name, "/status"), f"read the state of {name}")
         except ConnectorNotFound:
             return ConnectorStatus(name, "absent")
@@ -160,9 +165,7 @@ class ConnectClient:
             for task in found.get("tasks", ())
         )
         connector = found["connector"]
-        state = _state(connector)
-        expected = self._configured_tasks(name) if state == "running" else 0
-        return ConnectorStatus(name, state, tuple(tasks), _first_line(connector), expected)
+        return ConnectorStatus(name, _state(connector), tuple(tasks), _first_line(connector), expected)
 
     def create(self, name: str, config: Mapping[str, str], *, stopped: bool = True) -> None:
         """Create a connector.
@@ -232,12 +235,6 @@ class ConnectClient:
                     "look at the Connect worker's log"
                 )
             self._clock.sleep(_POLL_SECONDS)
-
-    def _configured_tasks(self, name: str) -> int:
-        try:
-            return len(self._ask("GET", _path(name), f"count the tasks of {name}")["tasks"])
-        except ConnectorNotFound:
-            return 0
 
     def _ask(self, method: str, path: str, doing: str, body: object = None) -> Any:
         """Send a request, again while Connect is rebalancing, and return what it answers."""
