@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import Engine, create_engine, event
 
-# A task runs in a fork of a fork of the scheduler: what the scheduler has imported, no task imports again. Only
-# packages that never change while the lab runs; the project's own code is read afresh by every task.
+# A task runs in a fork of a fork of the scheduler: what the scheduler has imported, no task imports again. So a lab
+# that runs does not notice changes of plugins and core: `down` and `up` load them. DAG files are read by every task.
 PRELOADED = (
     "confluent_kafka.admin",
     "kafka.admin",
@@ -21,6 +21,12 @@ PRELOADED = (
     "airflow.sdk",
     "airflow.providers.apache.kafka.hooks.base",
     "airflow.providers.standard.operators.hitl",
+    "kafka_dr.failover",
+    "kafka_dr_airflow.links",
+    "kafka_dr_airflow.operators.failover_step",
+    "kafka_dr_airflow.operators.roll_back",
+    "kafka_dr_airflow.sensors.manual_approval",
+    "kafka_dr_airflow.world",
 )
 BUSY_SECONDS = 30
 

@@ -161,29 +161,31 @@ def _target_can_be_opened(run: Run) -> Check:
     return Check.that("target_can_be_opened", not lost, detail if lost else "every writer could write there")
 
 
-def _flow_moves(run: Run) -> Check:
-    """Progress, never a state: positions are read again until all that waited has advanced."""
+def _copy(run: Run) -> tuple[Check, Check, Check]:
+    """Verify near to the head; what was verified says whether the flow moves, and where the groups' positions lie."""
+    ends, verified = content.advance_near_head(run)
+    (flow,) = _asked(run, "flow_moves", lambda run: _flow_moves(run, ends, verified))
+    return flow, content.judge_tail(run, ends, verified), _positions_translate(run, verified)
+
+
+def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
+    """Progress, never a state alone: all there was has arrived, or positions advance wherever something waits."""
     replicator = run.world.replicator(run.flow)
     status = replicator.status()
     if status.state != "running":
         detail = f"{run.flow.connector} is {status.state} {status.detail}".rstrip()
         return Check.that("flow_moves", False, f"{detail}: run dr_flows, or look at the connector")
+    if all(found.finding is None and found.source_offset >= ends[p] for p, found in verified.items()):
+        return Check("flow_moves", "ok", f"what {len(ends)} partitions held a moment ago has arrived")
     before = replicator.positions()
-    source = run.world.cluster(run.source, "audit")
-    ends = data_ends(source, before, source.topics.last_stable_offsets(run.partitions(run.source)))
+    waiting = data_ends(run.world.cluster(run.source, "audit"), before, ends)
     deadline = run.clock.monotonic() + _STUCK_SECONDS
-    while (verdict := flow_moves(before, replicator.positions(), ends)).verdict == "stuck":
+    while (verdict := flow_moves(before, replicator.positions(), waiting)).verdict == "stuck":
         if run.clock.monotonic() > deadline:
             break
         run.clock.sleep(_LOOK_SECONDS)
     outcome = {"moves": "ok", "idle": "ok", "stuck": "failed"}.get(verdict.verdict, "unknown")
     return Check("flow_moves", outcome, verdict.detail)  # type: ignore[arg-type]
-
-
-def _content(run: Run) -> tuple[Check, Check]:
-    """Verify near to the head; what was verified says where the groups' positions lie."""
-    ends, verified = content.advance_near_head(run)
-    return content.judge_tail(run, ends, verified), _positions_translate(run, verified)
 
 
 def _positions_translate(run: Run, verified: Mapping[TopicPartition, Verified]) -> Check:
@@ -214,8 +216,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("source_can_be_fenced", _source_can_be_fenced),
     ("target_refuses", _target_refuses),
     ("target_can_be_opened", _target_can_be_opened),
-    ("flow_moves", _flow_moves),
-    ("content_verified positions_translate", _content),
+    ("flow_moves content_verified positions_translate", _copy),
     ("no_live_members_on_target", no_live_members),
     ("route_follows", _route_follows),
 )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from kafka_dr.audit import FileFrontierStore, Frontier, Start, Verified
+from kafka_dr.audit import FileFrontierStore, FindingKind, Frontier, Start, Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.offsets import (
     BracketingOffsetMap,
+    FilePairStore,
     Kind,
     OffsetMap,
     PlainFrontier,
@@ -19,8 +21,12 @@ from kafka_dr.offsets import (
     TranslatedOffset,
     translate_groups,
 )
+from kafka_dr.replication import ConnectorNotFound
 
 _BADNESS: tuple[Kind, ...] = ("exact", "bounded", "unknown")
+#: How long records that were just written may be on their way before they count as not yet copied.
+_ARRIVAL_SECONDS = 2.0
+_PAUSE_SECONDS = 0.05
 
 
 def seeds(run: Run) -> dict[TopicPartition, list[Seed]]:
@@ -37,31 +43,59 @@ def seeds(run: Run) -> dict[TopicPartition, list[Seed]]:
 
 def offset_map(run: Run) -> OffsetMap:
     """Return what translates positions from source to target."""
+    known = seeds(run)
+    remembered = _frontier_store(run).read(f"{run.source}-to-{run.target}")
+    for (topic, number), place in (remembered.places if remembered else {}).items():
+        reached = Seed(place.source_offset, place.target_offset)
+        known.setdefault(TopicPartition(topic, number), []).append(reached)
     return BracketingOffsetMap(
-        run.world.cluster(run.source, "audit"), run.world.cluster(run.target, "audit"), seeds=seeds(run)
+        run.world.cluster(run.source, "audit"),
+        run.world.cluster(run.target, "audit"),
+        seeds=known,
+        store=FilePairStore(run.world.evidence_root, run.group.name),
     )
 
 
 def frontier(run: Run) -> Frontier:
     """Return what verifies the copy by content; it goes on where an earlier step or run left off."""
     epoch, starts = _starts(run)
-    store = FileFrontierStore(run.world.evidence_root, run.group.name)
     return PlainFrontier(
         run.world.cluster(run.source, "audit"),
         run.world.cluster(run.target, "audit"),
-        store=store,
+        store=_frontier_store(run),
         starts=starts,
         epoch=epoch,
     )
 
 
 def advance_near_head(run: Run) -> tuple[dict[TopicPartition, int], Mapping[TopicPartition, Verified]]:
-    """Verify what the flow has copied so far, and return the source's ends with it."""
-    partitions = run.partitions(run.source)
-    positions = run.world.replicator(run.flow).positions()
-    ends = run.operator(run.source).topics.last_stable_offsets(partitions)
-    until = {p: min(end, positions.get(p, 0)) for p, end in ends.items()}
-    return ends, frontier(run).advance(until)
+    """Verify up to the source's ends of this moment, as far as the flow gets there within a short time.
+
+    :returns: those ends, and how far each partition is verified; what the flow has not reached yet is no finding
+    """
+    ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
+    looking = frontier(run)
+    deadline = run.clock.monotonic() + _ARRIVAL_SECONDS
+    while _short(verified := looking.advance(ends)) and run.clock.monotonic() < deadline:
+        run.clock.sleep(_PAUSE_SECONDS)
+    if not _short(verified):
+        return ends, verified
+    positions = _reached(run)
+    still_to_come = {p for p in _short(verified) if verified[p].source_offset >= positions.get(p, 0)}
+    return ends, {p: replace(found, finding=None) if p in still_to_come else found for p, found in verified.items()}
+
+
+def _reached(run: Run) -> dict[TopicPartition, int]:
+    """Return the flow's positions; a connector that is not there has copied nothing, and all is still to come."""
+    try:
+        return run.world.replicator(run.flow).positions()
+    except ConnectorNotFound:
+        return {}
+
+
+def _short(verified: Mapping[TopicPartition, Verified]) -> set[TopicPartition]:
+    """Return the partitions whose copy ends before the source's."""
+    return {p for p, found in verified.items() if found.finding and found.finding.kind is FindingKind.MISSING}
 
 
 def tail(run: Run) -> Check:
@@ -191,6 +225,10 @@ def placed_from_json(rows: Sequence[Mapping[str, Any]]) -> list[TranslatedOffset
         )
         for row in rows
     ]
+
+
+def _frontier_store(run: Run) -> FileFrontierStore:
+    return FileFrontierStore(run.world.evidence_root, run.group.name)
 
 
 def _moved(position: TranslatedOffset, start: int) -> TranslatedOffset:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
@@ -17,6 +17,8 @@ from kafka_dr.register import Phase, RegisterState, highest
 from kafka_dr.replication import Flow
 
 T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 class Run:
@@ -107,6 +109,20 @@ class Run:
 
         with ThreadPoolExecutor(max_workers=len(self.group.clusters)) as pool:
             return dict(zip(self.group.clusters, pool.map(asked, self.group.clusters), strict=True))
+
+    @overload
+    @staticmethod
+    def at_once(first: Callable[[], A], second: Callable[[], B], /) -> tuple[A, B]: ...
+
+    @overload
+    @staticmethod
+    def at_once(*questions: Callable[[], T]) -> tuple[T, ...]: ...
+
+    @staticmethod
+    def at_once(*questions: Callable[[], Any]) -> tuple[Any, ...]:
+        """Put several questions at the same time, and return their answers in order; the first error is raised."""
+        with ThreadPoolExecutor(max_workers=len(questions)) as pool:
+            return tuple(pool.map(lambda question: question(), questions))
 
     def permission(self, phase: Phase) -> Callable[[], None]:
         """Return what is asked right before each change: does the group still belong to this run?

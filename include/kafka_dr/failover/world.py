@@ -45,6 +45,7 @@ class World:
         self._connect_of = connect_of
         self._clusters: dict[tuple[str, Role], KafkaCluster] = {}
         self._connects: dict[str, ConnectClient] = {}
+        self._registers: dict[str, KafkaRegister] = {}
         self._lock = Lock()
 
     def cluster(self, name: str, role: Role) -> KafkaCluster:
@@ -58,7 +59,13 @@ class World:
 
     def register(self, cluster: str) -> KafkaRegister:
         """Return a cluster's register, reached as the operator."""
-        return KafkaRegister(self.cluster(cluster, "operator"), self.clock)
+        reached = self.cluster(cluster, "operator")
+        with self._lock:
+            if cluster not in self._registers:
+                # The first thing that every step does is to read it.
+                reached.connect_ahead()
+                self._registers[cluster] = KafkaRegister(reached, self.clock)
+            return self._registers[cluster]
 
     def connect(self, cluster: str) -> ConnectClient:
         """Return the Connect cluster beside a cluster."""
@@ -90,6 +97,7 @@ class World:
             connect.close()
         self._clusters.clear()
         self._connects.clear()
+        self._registers.clear()
 
     def __enter__(self) -> World:
         return self

@@ -174,6 +174,7 @@ def second(first: Troubled) -> Iterator[Troubled]:
     first.create("west", f"{name}.lonely")
     with first.connect() as connect:
         connect.delete(first.connector)
+        connect.wait_for(first.connector, "absent", deadline_seconds=30)
     route = first.route.read_text()
     first.route.unlink()
     first.preflight()

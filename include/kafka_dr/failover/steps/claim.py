@@ -87,8 +87,12 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """Both registers name this run."""
-    states = {name: run.world.register(name).read(run.group.name) for name in (run.source, run.target)}
-    others = [name for name, state in states.items() if state is None or state.run != run.request.run]
+    states = run.at_once(
+        lambda: run.world.register(run.source).read(run.group.name),
+        lambda: run.world.register(run.target).read(run.group.name),
+    )
+    named = zip((run.source, run.target), states, strict=True)
+    others = [name for name, state in named if state is None or state.run != run.request.run]
     said = "both registers name this run" if not others else f"the register of {', '.join(others)} names another run"
     return (Check.that("register_read_back", not others, said),)
 

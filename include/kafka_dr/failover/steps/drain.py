@@ -1,13 +1,14 @@
-"""Bring everything across: the flow reaches the fenced ends, the tail is matched by content, groups are frozen."""
+"""Bring everything across: the tail is matched by content up to the fenced ends, and groups are frozen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
-from kafka_dr.clusters import OffsetRange, TopicPartition
-from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.audit import FindingKind, Verified
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.failover import content
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json, positions_to_json
@@ -16,8 +17,8 @@ from kafka_dr.fencing import plan, proof
 from kafka_dr.register import Phase
 
 _PAUSE_SECONDS = 0.05
-#: How long a group is watched before its pace says anything: applications commit a few times a second.
-_OBSERVED_SECONDS = 0.5
+#: A group whose position has not moved for so long is not waited for: applications commit a few times a second.
+_STANDING_SECONDS = 0.3
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -37,15 +38,11 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Drain, match, freeze, and journal the groups' offsets."""
     ends = _source_ends(run)
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        at_end = beside.submit(_wait_for_groups, run, ends)
-        positions = _wait_for_flow(run, ends)
-        verified = content.frontier(run).advance(ends)
-        waiting = at_end.result()
+    verified, waiting = run.at_once(lambda: _wait_for_copy(run, ends), lambda: _wait_for_groups(run, ends))
     tail = content.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         raise Refused(f"the copy is not equal, so nothing is handed over. {tail.detail}")
-    frozen = _freeze(run)
+    frozen, _ = run.at_once(lambda: _freeze(run), lambda: _ask_flow_to_stop(run))
     run.write_fact(
         "drained",
         {
@@ -54,7 +51,6 @@ def act(run: Run) -> Mapping[str, Any]:
         },
     )
     return {
-        "positions": positions_to_json(positions),
         "verified": content.facts(verified),
         "groups_short_of_the_end": waiting,
         "group_offsets": {group: positions_to_json(found) for group, found in frozen.items()},
@@ -64,6 +60,14 @@ def act(run: Run) -> Mapping[str, Any]:
 def prove(run: Run) -> Sequence[Check]:
     """The tail is matched, nothing was written meanwhile, and no group can read or commit any more."""
     ends = _source_ends(run)
+    return run.at_once(
+        lambda: content.matched(content.frontier(run).advance(ends), ends, where=run.target),
+        lambda: _source_is_still(run, ends),
+        lambda: Check.of("groups_frozen", _reads_refused(run, run.consumer_groups(run.source))),
+    )
+
+
+def _source_is_still(run: Run, ends: Mapping[TopicPartition, int]) -> Check:
     now = run.operator(run.source).topics.high_watermarks(ends)
     moved = sorted(partition for partition in ends if now[partition] != ends[partition])
     still = f"the ends of {len(ends)} partitions on {run.source} have not moved since the fence"
@@ -72,83 +76,77 @@ def prove(run: Run) -> Sequence[Check]:
             f"{', '.join(map(str, moved[:5]))} on {run.source} moved after the fence was proven: somebody passes it, "
             "a super user perhaps; find out who writes before trying again"
         )
-    frozen = proof.reads_refused(
-        run.probe(run.source),
-        run.consumer_groups(run.source),
-        clock=run.clock,
-        deadline_seconds=PROOF_SECONDS,
-    )
-    return (
-        content.matched(content.frontier(run).advance(ends), ends, where=run.target),
-        Check.that("source_is_still", not moved, still),
-        Check.of("groups_frozen", frozen),
-    )
+    return Check.that("source_is_still", not moved, still)
+
+
+def _reads_refused(run: Run, groups: Sequence[str]) -> proof.Finding:
+    return proof.reads_refused(run.probe(run.source), groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
 
 
 def _source_ends(run: Run) -> dict[TopicPartition, int]:
     return positions_from_json(run.fact("source_ends")["ends"])
 
 
-def _wait_for_flow(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Wait until no data record is left between the flow's position and the end: control records take offsets."""
-    replicator = run.world.replicator(run.flow)
+def _wait_for_copy(run: Run, ends: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Verified]:
+    """Wait until each record up to the ends is found on the target; anything else that is found ends the wait."""
+    frontier = content.frontier(run)
     deadline = run.clock.monotonic() + run.group.timing.step_deadline_seconds
-    before: dict[TopicPartition, int] | None = None
     while True:
-        positions = replicator.positions()
-        behind = {p: OffsetRange(positions.get(p, 0), end) for p, end in ends.items() if positions.get(p, 0) < end}
-        left = _with_data(run, behind, moving=positions != before)
-        before = positions
-        if not left:
-            return positions
+        verified = frontier.advance(ends)
+        findings = [found.finding for found in verified.values() if found.finding is not None]
+        if not findings or any(finding.kind is not FindingKind.MISSING for finding in findings):
+            return verified
         if run.clock.monotonic() > deadline:
-            shown = ", ".join(f"{p} (at {behind[p].start} of {behind[p].end})" for p in left[:5])
+            shown = "; ".join(map(str, findings[:5]))
             raise TryAgain(f"{run.flow} did not reach the end within its deadline: {shown}; look at the connector")
         run.clock.sleep(_PAUSE_SECONDS)
 
 
-def _with_data(run: Run, ranges: Mapping[TopicPartition, OffsetRange], *, moving: bool) -> list[TopicPartition]:
-    """Return partitions that hold a data record in their range; while the flow moves, long ranges need no look.
-
-    Where it stands still a long range may be nothing but the records of an aborted transaction.
-    """
-    if not ranges:
-        return []
-    starts = run.operator(run.source).topics.log_starts(ranges)
-    there = {p: OffsetRange(max(r.start, starts[p]), r.end) for p, r in ranges.items() if starts[p] < r.end}
-    short = {p: r for p, r in there.items() if len(r) <= 20}
-    if moving and len(short) < len(there):
-        return sorted(set(there) - set(short))
-    # One record is enough to know that the flow is not through.
-    first = next(run.world.cluster(run.source, "audit").log.read(there), None)
-    return [] if first is None else [first.topic_partition]
+def _ask_flow_to_stop(run: Run) -> None:
+    """Let Connect begin what the next step waits for: nothing is left to copy."""
+    try:
+        run.permission(Phase.SWITCHING)()
+        run.world.replicator(run.flow).stop()
+    except KafkaDrError:
+        # The next step asks again, and says what is wrong.
+        return
 
 
 def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, int]:
     """Give groups time to reach the end, and return the records left for each that has not.
 
     Every moment of this is a moment without writes, so only those are waited for that will get there in time at the
-    pace that they show; a group far behind keeps its place.
+    pace that they have shown since the fence, and show still; a group far behind keeps its place.
     """
     groups = run.operator(run.source).groups
     names = run.consumer_groups(run.source)
+    fact = run.fact("source_ends")
+    first = _left({group: positions_from_json(rows) for group, rows in fact["group_offsets"].items()}, ends)
+    observed = max(0.0, (run.clock.now() - datetime.fromisoformat(fact["fenced_at"])).total_seconds())
     began = run.clock.monotonic()
-    first: dict[str, int] = {}
+    seen: dict[str, tuple[int, float]] = {}
     while True:
-        left: dict[str, int] = {}
-        for name, offsets in groups.offsets(names, require_stable=False).items():
-            behind = sum(max(0, ends[p] - offset) for p, offset in offsets.items() if p in ends)
-            left |= {name: behind} if behind else {}
-        first = first or left
-        passed = run.clock.monotonic() - began
-        remaining = run.group.timing.drain_seconds - passed
-        hopeful = passed < _OBSERVED_SECONDS or any(
-            will_reach_end(first.get(name, behind), behind, passed=passed, remaining=remaining)
+        left = _left(groups.offsets(names, require_stable=False), ends)
+        waited = run.clock.monotonic() - began
+        seen |= {name: (behind, waited) for name, behind in left.items() if seen.get(name, (-1, 0))[0] != behind}
+        remaining = run.group.timing.drain_seconds - waited
+        hopeful = any(
+            waited - seen[name][1] < _STANDING_SECONDS
+            and will_reach_end(first.get(name, behind), behind, passed=observed + waited, remaining=remaining)
             for name, behind in left.items()
         )
         if not left or not hopeful or remaining <= 0:
             return left
         run.clock.sleep(_PAUSE_SECONDS)
+
+
+def _left(offsets: Mapping[str, Mapping[TopicPartition, int]], ends: Mapping[TopicPartition, int]) -> dict[str, int]:
+    """Return the records between each group's positions and the ends; groups at the end are left out."""
+    behind = {
+        name: sum(max(0, ends[p] - offset) for p, offset in found.items() if p in ends)
+        for name, found in offsets.items()
+    }
+    return {name: records for name, records in behind.items() if records}
 
 
 def will_reach_end(before: int, left: int, *, passed: float, remaining: float) -> bool:
@@ -166,7 +164,7 @@ def _freeze(run: Run) -> dict[str, dict[TopicPartition, int]]:
     changes = run.acl_changes(run.source, run.permission(Phase.SWITCHING))
     changes.add(plan.group_freeze(run.group), plan.probe_freeze(run.group))
     names = run.consumer_groups(run.source)
-    refused = proof.reads_refused(run.probe(run.source), names, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+    refused = _reads_refused(run, names)
     if refused.outcome != "ok":
         raise TryAgain(f"the groups could not be frozen: {refused.detail}")
     offsets = run.operator(run.source).groups.offsets(names, require_stable=True)

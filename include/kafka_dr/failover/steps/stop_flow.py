@@ -53,17 +53,22 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """The replicator is refused by every leader, the connector is stopped, and the target's ends are still."""
-    partitions = run.partitions(run.target)
+    return run.at_once(lambda: replicator_refused(run), lambda: _connector_stopped(run), lambda: target_is_still(run))
+
+
+def replicator_refused(run: Run) -> Check:
+    """Return whether every leader on the target refuses what the flow writes as."""
+    replicator = run.world.cluster(run.target, "replicator")
     refused = proof.writes_refused(
-        run.world.cluster(run.target, "replicator"), partitions, clock=run.clock, deadline_seconds=PROOF_SECONDS
+        replicator, run.partitions(run.target), clock=run.clock, deadline_seconds=PROOF_SECONDS
     )
+    return Check.of("replicator_refused", refused)
+
+
+def _connector_stopped(run: Run) -> Check:
     status = run.world.replicator(run.flow).status()
     stopped = status.state in ("stopped", "absent")
-    return (
-        Check.of("replicator_refused", refused),
-        Check.that("connector_stopped", stopped, f"{run.flow.connector} is {status.state} with {status.tasks} tasks"),
-        target_is_still(run),
-    )
+    return Check.that("connector_stopped", stopped, f"{run.flow.connector} is {status.state} with {status.tasks} tasks")
 
 
 def target_is_still(run: Run) -> Check:
