@@ -97,7 +97,7 @@ def _config(premises: Premises, *, dags: Path) -> str:
         "api_auth": {"jwt_secret": credentials.key("jwt")},
         "database": {"sql_alchemy_conn": f"sqlite:///{home.airflow / 'airflow.db'}"},
         "scheduler": {
-            "scheduler_idle_sleep_time": 0.1,
+            "scheduler_idle_sleep_time": 0.05,
             "scheduler_heartbeat_sec": 1,
             "task_instance_heartbeat_timeout": 60,
             "trigger_timeout_check_interval": 5,

@@ -114,7 +114,7 @@ def round_trip(
     partitions = cluster.topics.describe([topic])[topic].partitions
     mark = f"round trip {clock.now().isoformat()}".encode()
     headers = ((ORIGIN_DC, origin.encode()),)
-    # One that were written twice would do no harm, and a producer that could not do so is slow to start.
+    # A record that is written twice does no harm here.
     written = cluster.writing.append((NewRecord(p, mark, mark, headers) for p in partitions), idempotent=False)
     places = dict(zip(partitions, written, strict=True))
     while True:

@@ -23,13 +23,21 @@ class KafkaCluster:
     :param name: the cluster's name in the topology, for sentences
     :param settings: how to reach it, and as which principal
     :param request_seconds: the deadline of one request
+    :param topics: looks topics up in place of this principal, which saves a login where somebody is logged in already
     """
 
-    def __init__(self, name: str, settings: ClientSettings, *, request_seconds: float = REQUEST_SECONDS) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: ClientSettings,
+        *,
+        request_seconds: float = REQUEST_SECONDS,
+        topics: Topics | None = None,
+    ) -> None:
         self.name = name
         self.settings = settings
         self._session = ClusterSession(name, settings, request_seconds=request_seconds)
-        self.topics = Topics(self._session)
+        self.topics = topics or Topics(self._session)
         self.acls = Acls(self._session)
         self.groups = Groups(self._session)
         self.transactions = Transactions(self._session)
@@ -37,7 +45,7 @@ class KafkaCluster:
         self.writing = Writing(self._session)
 
     def connect_ahead(self) -> None:
-        """Begin to connect, for somebody who is going to ask for offsets and to read committed records at once."""
+        """Begin to connect, for somebody who is going to ask for offsets, read committed records and write at once."""
         self._session.connect_ahead("read_committed")
 
     def close(self) -> None:

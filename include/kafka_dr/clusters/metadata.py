@@ -9,7 +9,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import ConfigResource, NewPartitions, NewTopic, OffsetSpec
 from confluent_kafka.admin import ResourceType as ClientResourceType
 
-from kafka_dr.clusters.errors import ClusterError, StaleMetadata, translated
+from kafka_dr.clusters.errors import ClusterError, NotAuthorized, NotFound, StaleMetadata, translated
 from kafka_dr.clusters.model import ClusterIdentity, Topic, TopicPartition
 from kafka_dr.clusters.session import ClusterSession
 
@@ -53,6 +53,23 @@ class Topics:
             name: Topic(name, str(found.topic_id), tuple(p.leader.id if p.leader else -1 for p in found.partitions))
             for name, found in described.items()
         }
+
+    def leaders(self, names: Iterable[str]) -> dict[TopicPartition, int]:
+        """Return the leader of each partition, leaving out those that have none or may not be seen."""
+        wanted = sorted(set(names))
+        if not wanted:
+            return {}
+        futures = self._session.admin.describe_topics(
+            TopicCollection(wanted), request_timeout=self._session.request_seconds
+        )
+        leaders: dict[TopicPartition, int] = {}
+        for topic, future in futures.items():
+            try:
+                found = self._session.wait([future], f"describe {topic}")[0]
+            except (NotFound, NotAuthorized):
+                continue
+            leaders |= {TopicPartition(topic, p.id): p.leader.id for p in found.partitions if p.leader}
+        return leaders
 
     def create(self, name: str, *, partitions: int, replication_factor: int, config: Mapping[str, str]) -> bool:
         """Create a topic, unless it is there already.

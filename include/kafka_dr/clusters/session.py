@@ -67,11 +67,11 @@ class ClusterSession:
             return self._admin
 
     def connect_ahead(self, isolation: str) -> None:
-        """Begin to connect what is going to ask and to read, beside each other; neither is waited for."""
+        """Begin to connect what is going to ask, to read and to write, beside each other; none is waited for."""
         reader = _Reader(self._new_reader(isolation))
         with self._lock:
             self._idle_readers.setdefault(isolation, []).append(reader)
-        _ = self.admin
+        _ = self.admin, self.appender()
 
     @property
     def python_admin(self) -> KafkaAdminClient:

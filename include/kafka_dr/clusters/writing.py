@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kafka_dr.clusters.errors import (
     ClusterUnreachable,
     NotAuthorized,
-    NotFound,
     error_class,
     raise_translated,
     translated,
 )
+from kafka_dr.clusters.metadata import Topics
 from kafka_dr.clusters.model import TopicPartition, WriteAnswer, WriteVerdict
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown
@@ -61,14 +61,16 @@ class Writing:
     def append(self, records: Iterable[NewRecord], *, idempotent: bool = True) -> tuple[int, ...]:
         """Write records with acks=all, and return the offset of each, in their order.
 
-        :param idempotent: without it a record may be written twice when an answer is lost; with it a new producer
-            needs half a second to start, which is too much where a reader takes the newest by key anyway
+        :param idempotent: without it a record may be written twice when an answer is lost, and a producer is kept from
+            one call to the next; enough where a reader takes the newest by key anyway
         :raises ClusterError: a record was refused; others may have been written
         :raises ClusterUnreachable: no answer before the deadline; records may have been written
         """
         seconds = self._session.request_seconds
         wanted = list(records)
-        producer = self._idempotent() if idempotent else self._session.appender()
+        if not wanted:
+            return ()
+        producer = self._idempotent(wanted[0].partition.topic) if idempotent else self._session.appender()
         offsets: dict[int, int] = {}
         failures: list[KafkaError] = []
 
@@ -95,11 +97,15 @@ class Writing:
             raise ClusterUnreachable(f"{self._session.label}: no answer to a write within {seconds:g} s")
         return tuple(offsets[place] for place in range(len(wanted)))
 
-    def _idempotent(self) -> Producer:
+    def _idempotent(self, topic: str) -> Producer:
         millis = int(self._session.request_seconds * 1000)
-        return self._session.producer(
+        producer = self._session.producer(
             {"enable.idempotence": True, "acks": "all", "linger.ms": 1, "delivery.timeout.ms": millis}
         )
+        # One that is not connected yet waits half a second before it asks for its id.
+        with translated(self._session.label, f"look at {topic}"):
+            producer.list_topics(topic, self._session.request_seconds)
+        return producer
 
     @contextmanager
     def transactions(self, transactional_id: str, *, timeout_ms: int = 10_000) -> Iterator[TransactionalWriter]:
@@ -116,7 +122,11 @@ class Writing:
         yield TransactionalWriter(self._session, producer, transactional_id)
 
     def ask(
-        self, topic_configs: Mapping[str, Mapping[str, str]], partitions: Iterable[TopicPartition]
+        self,
+        topic_configs: Mapping[str, Mapping[str, str]],
+        partitions: Iterable[TopicPartition],
+        *,
+        seen_by: Topics | None = None,
     ) -> tuple[WriteAnswer, ...]:
         """Ask the leader of every partition whether it would take a write by this principal.
 
@@ -124,12 +134,14 @@ class Writing:
         ahead than it allows, and the authorizer is asked before either is looked at.
 
         :param topic_configs: effective configuration by topic, for the limits
+        :param seen_by: who looks up the leaders; this principal itself where ``None``
         :returns: one answer per partition; ``unknown`` where a question that appends nothing cannot be put
         """
         wanted = sorted(set(partitions))
         questions = {p: _question(p, topic_configs.get(p.topic, {})) for p in wanted}
         answers = {p: WriteAnswer(p, "unknown", _NO_QUESTION) for p, question in questions.items() if question is None}
-        leaders = self._leaders({p.topic for p in wanted})
+        look = seen_by or Topics(self._session)
+        leaders = look.leaders({p.topic for p in wanted})
         by_leader: dict[int, list[NewRecord]] = {}
         for partition, question in questions.items():
             if question is not None and partition in leaders:
@@ -138,27 +150,9 @@ class Writing:
             with ThreadPoolExecutor(max_workers=len(by_leader)) as pool:
                 for given in pool.map(self._ask_leader, by_leader.values()):
                     answers |= given
-            now = self._leaders({p.topic for p in wanted})
+            now = look.leaders({p.topic for p in wanted})
             answers = {p: answer for p, answer in answers.items() if leaders.get(p) == now.get(p)}
         return tuple(answers.get(partition) or WriteAnswer(partition, "unknown", _SILENT) for partition in wanted)
-
-    def _leaders(self, topics: set[str]) -> dict[TopicPartition, int]:
-        """Return the leader of each partition, leaving out those that have none or may not be seen."""
-        futures = (
-            self._session.admin.describe_topics(
-                TopicCollection(sorted(topics)), request_timeout=self._session.request_seconds
-            )
-            if topics
-            else {}
-        )
-        leaders: dict[TopicPartition, int] = {}
-        for topic, future in futures.items():
-            try:
-                found = self._session.wait([future], f"describe {topic}")[0]
-            except (NotFound, NotAuthorized):
-                continue
-            leaders |= {TopicPartition(topic, p.id): p.leader.id for p in found.partitions if p.leader}
-        return leaders
 
     def _ask_leader(self, questions: Iterable[NewRecord]) -> dict[TopicPartition, WriteAnswer]:
         """Put the questions to one leader, by a producer of its own.

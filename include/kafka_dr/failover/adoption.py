@@ -14,7 +14,6 @@ from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.record import Check, StepOutcome, StepRecord, worst
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import Run, positions_to_json
-from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.change import Permission
@@ -159,11 +158,10 @@ def _proofs(run: Run, state: RegisterState) -> Sequence[Check]:
     records = {name: run.world.register(name).read(run.group.name) for name in (state.active, state.standby)}
     differing = [name for name, found in records.items() if found != state]
     said = "the registers agree" if not differing else f"the register of {', '.join(differing)} says something else"
-    partitions = run.partitions(state.standby)
     # Where replication has yet to create the topics there is no leader to ask.
     refused = (
-        proof.writes_refused(run.probe(state.standby), partitions, clock=run.clock, deadline_seconds=PROOF_SECONDS)
-        if partitions
+        run.writes_refused(state.standby)
+        if run.partitions(state.standby)
         else proof.acls_present(run.operator(state.standby), plan.standby(run.group))
     )
     return (Check.that("registers_agree", not differing, said), Check.of("standby_refuses", refused))

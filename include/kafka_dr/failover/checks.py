@@ -12,7 +12,6 @@ from kafka_dr.failover import content
 from kafka_dr.failover.record import Check, worst
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
-from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.replication import data_ends, flow_moves
@@ -124,16 +123,11 @@ def _writers_declared(run: Run) -> Check:
 
 def _source_can_be_fenced(run: Run) -> Check:
     """The question of the fence's proof gets an answer now: the probe may write, and asking appends nothing."""
-    found = proof.writes_allowed(
-        run.probe(run.source), run.partitions(run.source), clock=run.clock, deadline_seconds=PROOF_SECONDS
-    )
-    return Check.of("source_can_be_fenced", found)
+    return Check.of("source_can_be_fenced", run.writes_allowed(run.source))
 
 
 def _target_refuses(run: Run) -> Check:
-    found = proof.writes_refused(
-        run.probe(run.target), run.partitions(run.target), clock=run.clock, deadline_seconds=PROOF_SECONDS
-    )
+    found = run.writes_refused(run.target)
     missing = proof.acls_present(run.operator(run.target), plan.application_denies(run.group))
     return Check.of("target_refuses", found if found.outcome != "ok" else missing if missing.outcome != "ok" else found)
 

@@ -14,8 +14,7 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
 from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.record import Check, StepOutcome, StepRecord, worst
 from kafka_dr.failover.request import ROLL_BACK_NUMBER, RunRequest
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
+from kafka_dr.failover.run import PROOF_SECONDS, Run
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.change import Permission
@@ -105,8 +104,8 @@ def _permission(run: Run, state: RegisterState) -> Permission:
 
 
 def _proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
-    probe, partitions, groups = run.probe(state.active), run.partitions(state.active), run.consumer_groups(state.active)
-    allowed = proof.writes_allowed(probe, partitions, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+    probe, groups = run.probe(state.active), run.consumer_groups(state.active)
+    allowed = run.writes_allowed(state.active)
     readable = proof.reads_allowed(probe, groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
     return (
         Check.of("source_takes_writes", allowed),
@@ -118,9 +117,7 @@ def _proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
 def _target_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
     """A dead target proves nothing and keeps nobody from working: it is named, and fenced when it returns."""
     try:
-        refused = proof.writes_refused(
-            run.probe(state.standby), run.partitions(state.standby), clock=run.clock, deadline_seconds=PROOF_SECONDS
-        )
+        refused = run.writes_refused(state.standby)
         status = run.world.replicator(_flow(run, state)).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
         return (Check("target_refuses", "unknown", f"{state.standby} did not answer: {error}"),)

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.world import World
+from kafka_dr.fencing import proof
 from kafka_dr.fencing.change import AclChanges
+from kafka_dr.fencing.proof import Finding
 from kafka_dr.register import Phase, RegisterState, highest
 from kafka_dr.replication import Flow
+
+#: How long brokers get to act on an ACL that they have acknowledged.
+PROOF_SECONDS = 5.0
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -70,6 +75,23 @@ class Run:
         owned = [name for name in topics.names() if self.group.owns_topic(name)]
         described = topics.describe(owned)
         return tuple(p for name in sorted(described) for p in described[name].partitions)
+
+    def writes_refused(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
+        """Ask every leader of the group's partitions, now, and say whether each refuses a write."""
+        return self._asked(proof.writes_refused, cluster, by)
+
+    def writes_allowed(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
+        """Ask every leader of the group's partitions, now, and say whether each would take a write."""
+        return self._asked(proof.writes_allowed, cluster, by)
+
+    def _asked(self, prove: Callable[..., Finding], cluster: str, by: Literal["probe", "replicator"]) -> Finding:
+        return prove(
+            self.world.cluster(cluster, by),
+            self.partitions(cluster),
+            clock=self.clock,
+            deadline_seconds=PROOF_SECONDS,
+            seen_by=self.operator(cluster),
+        )
 
     def consumer_groups(self, cluster: str) -> list[str]:
         """Return the group's consumer groups on a cluster, now."""

@@ -49,12 +49,13 @@ class World:
         self._lock = Lock()
 
     def cluster(self, name: str, role: Role) -> KafkaCluster:
-        """Return a cluster as the principal of a role sees it."""
+        """Return a cluster as the principal of a role sees it; for the audit, the operator looks topics up."""
         key = (name, role)
+        topics = self.cluster(name, "operator").topics if role == "audit" else None
         with self._lock:
             if key not in self._clusters:
                 connection = getattr(self.topology.cluster(name).connections, role)
-                self._clusters[key] = KafkaCluster(name, self._settings_of(connection))
+                self._clusters[key] = KafkaCluster(name, self._settings_of(connection), topics=topics)
             return self._clusters[key]
 
     def register(self, cluster: str) -> KafkaRegister:

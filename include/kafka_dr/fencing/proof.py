@@ -34,17 +34,33 @@ class Finding:
 
 
 def writes_refused(
-    cluster: KafkaCluster, partitions: Collection[TopicPartition], *, clock: Clock, deadline_seconds: float
+    cluster: KafkaCluster,
+    partitions: Collection[TopicPartition],
+    *,
+    clock: Clock,
+    deadline_seconds: float,
+    seen_by: KafkaCluster | None = None,
 ) -> Finding:
-    """Prove that the leader of every partition refuses a write by the principal that ``cluster`` is reached as."""
-    return _asked(cluster, partitions, "refused", clock=clock, deadline_seconds=deadline_seconds)
+    """Prove that the leader of every partition refuses a write by the principal that ``cluster`` is reached as.
+
+    :param seen_by: the same cluster as somebody who looks up leaders and limits; that principal itself where ``None``
+    """
+    return _asked(cluster, seen_by or cluster, partitions, "refused", clock=clock, deadline_seconds=deadline_seconds)
 
 
 def writes_allowed(
-    cluster: KafkaCluster, partitions: Collection[TopicPartition], *, clock: Clock, deadline_seconds: float
+    cluster: KafkaCluster,
+    partitions: Collection[TopicPartition],
+    *,
+    clock: Clock,
+    deadline_seconds: float,
+    seen_by: KafkaCluster | None = None,
 ) -> Finding:
-    """Prove that the leader of every partition would take a write by the principal that ``cluster`` is reached as."""
-    return _asked(cluster, partitions, "allowed", clock=clock, deadline_seconds=deadline_seconds)
+    """Prove that the leader of every partition would take a write by the principal that ``cluster`` is reached as.
+
+    :param seen_by: the same cluster as somebody who looks up leaders and limits; that principal itself where ``None``
+    """
+    return _asked(cluster, seen_by or cluster, partitions, "allowed", clock=clock, deadline_seconds=deadline_seconds)
 
 
 def reads_refused(cluster: KafkaCluster, groups: Collection[str], *, clock: Clock, deadline_seconds: float) -> Finding:
@@ -68,6 +84,7 @@ def acls_present(cluster: KafkaCluster, wanted: Collection[Acl]) -> Finding:
 
 def _asked(
     cluster: KafkaCluster,
+    seen_by: KafkaCluster,
     partitions: Collection[TopicPartition],
     expected: Literal["refused", "allowed"],
     *,
@@ -78,7 +95,8 @@ def _asked(
         return Finding("unknown", f"no partition on {cluster.name} could be asked: the group has no topics there")
 
     def ask() -> tuple[WriteAnswer, ...]:
-        return cluster.writing.ask(cluster.topics.configs({p.topic for p in partitions}), partitions)
+        configs = seen_by.topics.configs({p.topic for p in partitions})
+        return cluster.writing.ask(configs, partitions, seen_by=seen_by.topics)
 
     try:
         answers = _until(ask, lambda found: all(a.verdict == expected for a in found), clock, deadline_seconds)

@@ -22,8 +22,9 @@ from kafka_dr.offsets.translation import Translation
 
 #: Stretches of one partition that lie closer together than this are read as one.
 _GAP = 500
-#: Consumers that read beside each other on each side; each has to connect first.
+#: Consumers that read beside each other on each side. Each has to connect first, which takes as long as three reads.
 _READERS = 2
+_READS_A_READER = 3
 #: Source offsets between a position and the place below it from which matching up to it is no burden.
 _NEAR = 2_000
 Ranges = Mapping[TopicPartition, Collection[OffsetRange]]
@@ -206,7 +207,7 @@ def _read(cluster: KafkaCluster, ranges: Ranges) -> Entries:
             layers[number][partition] = wanted
     entries: Entries = {}
     if layers:
-        with ThreadPoolExecutor(_READERS) as pool:
+        with ThreadPoolExecutor(min(_READERS, -(-len(layers) // _READS_A_READER))) as pool:
             for layer in pool.map(lambda layer: entries_of(cluster, layer), layers):
                 for partition, read in layer.items():
                     entries.setdefault(partition, []).extend(read)

@@ -22,7 +22,9 @@ from lab.traffic.application import Application, Ended, ended_by, find_place
 from lab.traffic.fleet import Job
 from lab.traffic.logbook import Logbook
 
-RESTART_SECONDS = (0.1, 0.2, 0.4)  # longer each time while it dies young, so that a crash loop leaves the machine alone
+# Longer each time while it dies young, so that a crash loop leaves the machine alone; who only reads can wait longer.
+RESTART_SECONDS = (0.1, 0.2, 0.4)
+READER_RESTART_SECONDS = (0.1, 0.4, 0.8, 1.6)
 YOUNG_SECONDS = 2.0
 GRACE_SECONDS = 8.0
 LOOK_SECONDS = 0.01
@@ -55,7 +57,8 @@ class _Running:
         """Note the end of an incarnation, and when the next one is due."""
         self.pid = None
         self.died_young = self.died_young + 1 if now - self.started < YOUNG_SECONDS else 0
-        self.due = now + RESTART_SECONDS[min(self.died_young, len(RESTART_SECONDS) - 1)]
+        pauses = RESTART_SECONDS if self.job.writes is not None else READER_RESTART_SECONDS
+        self.due = now + pauses[min(self.died_young, len(pauses) - 1)]
 
 
 class Keeper:

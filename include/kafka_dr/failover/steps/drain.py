@@ -11,8 +11,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.failover import content
 from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run, positions_from_json, positions_to_json
-from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
+from kafka_dr.failover.run import PROOF_SECONDS, Run, positions_from_json, positions_to_json
 from kafka_dr.fencing import plan, proof
 from kafka_dr.register import Phase
 

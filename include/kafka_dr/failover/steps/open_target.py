@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run, positions_from_json
-from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
+from kafka_dr.failover.run import PROOF_SECONDS, Run, positions_from_json
 from kafka_dr.failover.steps.stop_flow import replicator_refused, target_is_still
 from kafka_dr.fencing import plan, proof
 from kafka_dr.register import Phase
@@ -32,8 +30,8 @@ def check(run: Run) -> Sequence[Check]:
     if moved:
         shown = ", ".join(map(str, moved[:5]))
         detail = f"{shown} on {run.source} moved behind the fence: records would be left there; find out who writes"
-    refused, target = run.at_once(lambda: _source_refuses(run, partitions), lambda: target_is_still(run))
-    return (Check.that("source_is_still", not moved, detail), refused, target)
+    refused, target = run.at_once(lambda: run.writes_refused(run.source), lambda: target_is_still(run))
+    return (Check.that("source_is_still", not moved, detail), Check.of("source_refuses", refused), target)
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -74,28 +72,16 @@ def prove(run: Run) -> Sequence[Check]:
     """The target's register says so, its leaders take application writes, and the replicator stays denied."""
     return run.at_once(
         lambda: _register_read_back(run),
-        lambda: _writes_allowed(run),
+        lambda: Check.of("writes_allowed", run.writes_allowed(run.target)),
         lambda: _groups_readable(run),
         lambda: replicator_refused(run),
     )
-
-
-def _source_refuses(run: Run, partitions: Sequence[TopicPartition]) -> Check:
-    probe = run.probe(run.source)
-    found = proof.writes_refused(probe, partitions, clock=run.clock, deadline_seconds=PROOF_SECONDS)
-    return Check.of("source_refuses", found)
 
 
 def _register_read_back(run: Run) -> Check:
     state = run.world.register(run.target).read(run.group.name)
     held = state is not None and state.run == run.request.run and state.phase is Phase.HANDED_OVER
     return Check.that("register_read_back", held, f"{run.target}'s register names {run.target} active")
-
-
-def _writes_allowed(run: Run) -> Check:
-    probe, partitions = run.probe(run.target), run.partitions(run.target)
-    found = proof.writes_allowed(probe, partitions, clock=run.clock, deadline_seconds=PROOF_SECONDS)
-    return Check.of("writes_allowed", found)
 
 
 def _groups_readable(run: Run) -> Check:

@@ -11,8 +11,7 @@ from typing import Any
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
-from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
-from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing import plan
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import settled
 
@@ -61,9 +60,7 @@ def prove(run: Run) -> Sequence[Check]:
     stable = state is not None and state.phase is Phase.STABLE and state.active == run.target
     register = Check.that("register_settled", stable, f"{run.target}'s register says {state.phase if state else None}")
     try:
-        refused = proof.writes_refused(
-            run.probe(run.source), run.partitions(run.source), clock=run.clock, deadline_seconds=PROOF_SECONDS
-        )
+        refused = run.writes_refused(run.source)
         status = run.world.replicator(run.flow.reverse).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
         # Settled all the same: the side that was left may be gone for good, and the facts say that its flow waits.

@@ -8,8 +8,7 @@ from typing import Any
 from kafka_dr.errors import TryAgain
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json, positions_to_json
-from kafka_dr.failover.steps.fence_source import PROOF_SECONDS
-from kafka_dr.fencing import open_transactions, plan, proof
+from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.register import Phase
 
 
@@ -58,11 +57,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 def replicator_refused(run: Run) -> Check:
     """Return whether every leader on the target refuses what the flow writes as."""
-    replicator = run.world.cluster(run.target, "replicator")
-    refused = proof.writes_refused(
-        replicator, run.partitions(run.target), clock=run.clock, deadline_seconds=PROOF_SECONDS
-    )
-    return Check.of("replicator_refused", refused)
+    return Check.of("replicator_refused", run.writes_refused(run.target, by="replicator"))
 
 
 def _connector_stopped(run: Run) -> Check:
