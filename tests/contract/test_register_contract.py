@@ -233,6 +233,19 @@ def test_a_commit_whose_answer_is_lost_ends_in_the_truth(
 
 
 @pytest.mark.kafka
+def test_what_others_wrote_since_the_last_reading_is_seen(lab: Lab, real: KafkaRegister, group: str) -> None:
+    assert real.read(group) is None
+    with east(lab) as other:
+        theirs = KafkaRegister(other, SystemClock())
+        for epoch in (1, 2):
+            before = real.read(group)
+            theirs.compare_and_set(before, a_state(group=group, epoch=epoch))
+            assert real.read(group) == theirs.read(group) == a_state(group=group, epoch=epoch)
+        theirs.write_fact(group, "run-1", "claim", {"epoch": 2})
+    assert real.facts(group, "run-1") == {"claim": {"epoch": 2}}
+
+
+@pytest.mark.kafka
 @pytest.mark.parametrize("asleep_seconds", [3.0, 9.0], ids=["wakes in time", "wakes too late"])
 def test_a_broker_that_hangs_in_the_middle_of_a_commit_leaves_no_doubt_in_the_end(
     lab: Lab, group: str, asleep_seconds: float, monkeypatch: pytest.MonkeyPatch

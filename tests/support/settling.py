@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import TryAgain
@@ -30,3 +31,14 @@ def _all_there(cluster: KafkaCluster, brokers: tuple[int, ...]) -> bool:
         return cluster.topics.identity().brokers == brokers
     except TryAgain:
         return False
+
+
+def eventually(holds: Callable[[], bool], *, seconds: float = 5.0) -> None:
+    """Ask until it holds: brokers need a moment to act on ACLs that they have acknowledged.
+
+    :raises AssertionError: it did not in time
+    """
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"it does not hold after {seconds:g} s"
+        time.sleep(0.05)
