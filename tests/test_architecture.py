@@ -38,7 +38,10 @@ FORBIDDEN = {
 #: What Spark may take from the core: executors only audit, drivers also what resolves ranges.
 SPARK_MAY = {
     "spark/kafka_dr_spark": {"kafka_dr.audit"},
-    "spark/jobs": {"kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication"},
+    "spark/jobs": {
+        *("kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication"),
+        *("kafka_dr.errors", "kafka_dr.clock"),
+    },
 }
 PILES = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc", "tools"}
 LONGEST, LONGEST_TEST = 400, 500
