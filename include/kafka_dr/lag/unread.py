@@ -80,15 +80,33 @@ def before(position: int, stretches: Sequence[tuple[Stretch, Content]], *, until
     ]
     mine.sort(key=lambda each: each[0].start)
     return Unread(
-        records=sum(_scaled(content.records, stretch) for stretch, content in mine),
+        records=sum(_records(*each) for each in mine),
         size=sum(_scaled(content.size, stretch) for stretch, content in mine),
-        first_timestamp_ms=next((c.first_timestamp_ms for _, c in mine if c.first_timestamp_ms is not None), None),
-        exact=all(stretch.read_end == stretch.end for stretch, _ in mine),
+        first_timestamp_ms=_first_timestamp(mine),
+        exact=all(_whole(stretch) for stretch, _ in mine),
     )
+
+
+def _whole(stretch: Stretch) -> bool:
+    return stretch.read_end == stretch.end
+
+
+def _records(stretch: Stretch, content: Content) -> int:
+    """Where nothing but control records was read and not to the end, every offset behind them may be a record."""
+    if not content.records and not _whole(stretch):
+        return stretch.end - stretch.read_end
+    return _scaled(content.records, stretch)
 
 
 def _scaled(read: int, stretch: Stretch) -> int:
     return round(read * (stretch.end - stretch.start) / (stretch.read_end - stretch.start))
+
+
+def _first_timestamp(stretches: Iterable[tuple[Stretch, Content]]) -> int | None:
+    for stretch, content in stretches:
+        if content.first_timestamp_ms is not None or not _whole(stretch):
+            return content.first_timestamp_ms
+    return None
 
 
 def age_seconds(

@@ -67,6 +67,13 @@ def test_what_was_not_read_to_its_end_is_estimated_and_said_to_be() -> None:
     assert before(0, [(only, Content(9, 900, 5))]) == Unread(90, 9000, 5, exact=False)
 
 
+def test_where_only_control_records_were_read_the_rest_may_be_records_of_any_age() -> None:
+    one, two = stretches(0, 50, most=10)
+    assert before(0, [(one, Content(0, 0, None)), (two, Content(10, 100, 7))]) == Unread(
+        40 + 50, 500, None, exact=False
+    )
+
+
 def test_age_is_that_of_the_timestamp_where_nothing_else_is_known() -> None:
     assert age_seconds(MS - 90_000, position=5, now=NOW) == 90
     assert age_seconds(MS + 5_000, position=5, now=NOW) == 0
