@@ -38,6 +38,11 @@ class PartitionSeen:
     latencies: Sequence[float] = ()
 
     @property
+    def place(self) -> tuple[str, int]:
+        """Topic and number of the partition."""
+        return self.topic, self.partition
+
+    @property
     def name(self) -> str:
         """The partition as people write it."""
         return f"{self.topic}-{self.partition}"
@@ -158,7 +163,7 @@ def assess(partitions: Sequence[PartitionSeen], groups: Sequence[GroupSeen], loo
     """Put one look into numbers and verdicts."""
     readers = _Readers(look)
     flow = tuple(_flow_lag(seen, readers) for seen in partitions)
-    by_name = {(seen.topic, seen.partition): seen for seen in partitions}
+    by_name = {seen.place: seen for seen in partitions}
     found = tuple(_group_lag(group, by_name, readers) for group in groups)
     return Assessment(
         flow,

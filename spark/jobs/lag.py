@@ -1,0 +1,201 @@
+"""The lag audit: ask, read, judge, remember, report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+from jobs.connections import Connections
+from jobs.lag_facts import Facts, ask
+from jobs.lag_reading import Reading, read
+from jobs.session import exit_code, spark_session
+from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
+from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.clusters import KafkaCluster
+from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.lag import (
+    Assessment,
+    LagFinding,
+    Limits,
+    Look,
+    Subject,
+    Window,
+    WindowStore,
+    WindowUnreadable,
+    assess,
+    find,
+    report,
+)
+from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
+from kafka_dr.topology import Thresholds, Topology, load
+
+FINDINGS = 1
+
+
+def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Audit the lag of one flow.
+
+    :returns: 0 where nothing is beyond its limit, 1 where something is, 2 where that is not known
+    """
+    return exit_code(lambda: _audit(_parse(arguments), environ, SystemClock()))
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="lag_audit.py", description="Audit the lag of one flow and of its groups.")
+    parser.add_argument("--topology", required=True, type=Path, help="the topology file")
+    parser.add_argument("--flow", required=True, help="GROUP.SOURCE-to-TARGET")
+    parser.add_argument("--out", required=True, type=Path, help="a folder for report.json")
+    parser.add_argument(
+        "--most-offsets",
+        type=int,
+        default=1_000_000,
+        help="offsets between two readers of a partition that are read; what lies beyond is estimated (%(default)s)",
+    )
+    return parser.parse_args(arguments)
+
+
+def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock) -> int:
+    began = clock.monotonic()
+    topology = load(options.topology, environ)
+    flow = declared_flow(topology, options.flow)
+    options.out.mkdir(parents=True, exist_ok=True)
+    memory = _Memory(_root(topology), flow)
+    window = memory.window()
+    with _reached(topology, flow, Connections.read(environ), clock) as (source, target, replicator):
+        facts = ask(topology.group(flow.group), replicator, source=source, target=target, clock=clock)
+        with spark_session(f"lag audit of {options.flow}") as session:
+            access = {"source": source.settings, "target": target.settings}
+            reading = read(session, facts, **access, most_offsets=options.most_offsets)
+    limits = _limits(topology.group(flow.group).thresholds)
+    found = assess(reading.partitions, facts.groups, _look(facts, window, limits))
+    findings = find(found, limits)
+    subject = _subject(flow, facts, reading, seconds=clock.monotonic() - began)
+    content = report(subject, found, findings, limits)
+    place = options.out / "report.json"
+    _write(place, content)
+    memory.keep(found, facts, findings, sentence=content["sentence"], report=place)
+    print(f"{content['verdict']}: {content['sentence']}")
+    return FINDINGS if findings else 0
+
+
+def declared_flow(topology: Topology, name: str) -> Flow:
+    """Return the flow of that name.
+
+    :raises Refused: it is none of those that the topology makes possible
+    """
+    flows = {
+        f"{group.name}.{source}-to-{target}": Flow(group.name, source, target)
+        for group in topology.protection_groups.values()
+        for source, target in permutations(group.clusters, 2)
+    }
+    if name not in flows:
+        raise Refused(f"the topology makes no flow {name!r} possible: choose among {', '.join(sorted(flows))}")
+    return flows[name]
+
+
+@contextmanager
+def _reached(
+    topology: Topology, flow: Flow, connections: Connections, clock: Clock
+) -> Iterator[tuple[KafkaCluster, KafkaCluster, Mm2Replicator]]:
+    """Lend both clusters, as audit, and the flow's Connect; a cluster of another id is refused."""
+    here, there = topology.cluster(flow.source), topology.cluster(flow.target)
+    with (
+        KafkaCluster(flow.source, connections.kafka(here.connections.audit)) as source,
+        KafkaCluster(flow.target, connections.kafka(there.connections.audit)) as target,
+        ConnectClient(connections.connect(there.connect), clock=clock) as connect,
+    ):
+        for cluster, declared in ((source, here), (target, there)):
+            if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:
+                raise Refused(f"{cluster.name} answers with cluster id {seen}, the topology says {declared.cluster_id}")
+        group = topology.group(flow.group)
+        yield source, target, Mm2Replicator(flow, group=group, source=here, target=there, connect=connect)
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What lies below the evidence root."""
+
+    root: Path
+    flow: Flow
+
+    @property
+    def _windows(self) -> WindowStore:
+        return WindowStore(self.root, self.flow.group, source=self.flow.source, target=self.flow.target)
+
+    def window(self) -> Window:
+        try:
+            return self._windows.read()
+        except WindowUnreadable as error:
+            raise NeedsPerson(f"{error}: look at it, then remove it, and the trend is judged from now on") from error
+
+    def keep(
+        self, found: Assessment, facts: Facts, findings: Sequence[LagFinding], *, sentence: str, report: Path
+    ) -> None:
+        """Remember the look first: a result without it would be judged by less the next time."""
+        self._windows.write(found.window)
+        blocking = any(finding.blocks_failover for finding in findings)
+        ResultStore(self.root).write(
+            AuditResult(
+                kind=AuditKind.LAG,
+                group=self.flow.group,
+                source=self.flow.source,
+                target=self.flow.target,
+                epoch=facts.epoch,
+                verdict=AuditVerdict.RED if blocking else AuditVerdict.GREEN,
+                at=facts.at,
+                sentence=sentence,
+                report=str(report),
+            )
+        )
+
+
+def _root(topology: Topology) -> Path:
+    local = topology.evidence.root.removeprefix("file://")
+    if not local.startswith("/"):
+        raise Refused(f"evidence.root is {local}")
+    return Path(local)
+
+
+def _limits(thresholds: Thresholds) -> Limits:
+    return Limits(
+        record_age=thresholds.max_record_age_seconds,
+        failover_lag=thresholds.max_lag_seconds,
+        replication_latency=thresholds.max_replication_latency_seconds,
+        checkpoint_latency=thresholds.max_checkpoint_latency_seconds,
+        retention_headroom=thresholds.min_retention_headroom_seconds,
+    )
+
+
+def _look(facts: Facts, window: Window, limits: Limits) -> Look:
+    return Look(
+        at=facts.at,
+        window=window,
+        life=f"epoch {facts.epoch}",
+        active=facts.active,
+        allowed_seconds=limits.record_age,
+        headroom_seconds=limits.retention_headroom,
+    )
+
+
+def _subject(flow: Flow, facts: Facts, reading: Reading, *, seconds: float) -> Subject:
+    return Subject(
+        flow=f"{flow.group}.{flow.source}-to-{flow.target}",
+        epoch=facts.epoch,
+        flow_state=facts.state,
+        at=facts.at,
+        seconds=seconds,
+        records_read=reading.records,
+        latency_from=reading.latency_from,
+    )
+
+
+def _write(place: Path, content: Mapping[str, Any]) -> None:
+    draft = place.with_name(f".{place.name}")
+    draft.write_text(json.dumps(content, indent=1, sort_keys=False) + "\n", encoding="utf-8")
+    draft.replace(place)
