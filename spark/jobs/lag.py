@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 from typing import Any
+
+from pyspark.sql import SparkSession
 
 from jobs.connections import Connections
 from jobs.lag_facts import Facts, ask
@@ -38,12 +40,17 @@ from kafka_dr.topology import Thresholds, Topology, load
 FINDINGS = 1
 
 
-def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
+#: Lends a Spark session of that name.
+Sessions = Callable[[str], AbstractContextManager[SparkSession]]
+
+
+def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Sessions = spark_session) -> int:
     """Audit the lag of one flow.
 
+    :param sessions: where the Spark session comes from
     :returns: 0 where nothing is beyond its limit, 1 where something is, 2 where that is not known
     """
-    return exit_code(lambda: _audit(_parse(arguments), environ, SystemClock()))
+    return exit_code(lambda: _audit(_parse(arguments), environ, SystemClock(), sessions))
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -60,7 +67,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock) -> int:
+def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock, sessions: Sessions) -> int:
     began = clock.monotonic()
     topology = load(options.topology, environ)
     flow = declared_flow(topology, options.flow)
@@ -69,7 +76,7 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
     window = memory.window()
     with _reached(topology, flow, Connections.read(environ), clock) as (source, target, replicator):
         facts = ask(topology.group(flow.group), replicator, source=source, target=target, clock=clock)
-        with spark_session(f"lag audit of {options.flow}") as session:
+        with sessions(f"lag audit of {options.flow}") as session:
             access = {"source": source.settings, "target": target.settings}
             reading = read(session, facts, **access, most_offsets=options.most_offsets)
     limits = _limits(topology.group(flow.group).thresholds)
