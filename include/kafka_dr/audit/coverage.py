@@ -33,7 +33,7 @@ class Coverage:
     def adds_up(self) -> bool:
         """Whether every offset is accounted for exactly once."""
         produced, *parts = astuple(self)
-        return produced == sum(parts) and min(parts) >= 0
+        return bool(produced == sum(parts) and min(parts) >= 0)
 
     def __add__(self, other: Coverage) -> Coverage:
         return Coverage(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
