@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from jobs.connections import Connections
 from jobs.lag_facts import Facts, ask
 from jobs.lag_reading import Reading, read
+from jobs.places import place
 from jobs.session import exit_code, spark_session
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.clock import Clock, SystemClock
@@ -57,7 +58,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="lag_audit.py", description="Audit the lag of one flow and of its groups.")
     parser.add_argument("--topology", required=True, type=Path, help="the topology file")
     parser.add_argument("--flow", required=True, help="GROUP.SOURCE-to-TARGET")
-    parser.add_argument("--out", required=True, type=Path, help="a folder for report.json")
+    parser.add_argument("--out", required=True, help="a folder for report.json: a path, or a URI that Spark knows")
     parser.add_argument(
         "--most-offsets",
         type=int,
@@ -71,22 +72,23 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
     began = clock.monotonic()
     topology = load(options.topology, environ)
     flow = declared_flow(topology, options.flow)
-    options.out.mkdir(parents=True, exist_ok=True)
-    memory = _Memory(_root(topology), flow)
-    window = memory.window()
-    with _reached(topology, flow, Connections.read(environ), clock) as (source, target, replicator):
-        facts = ask(topology.group(flow.group), replicator, source=source, target=target, clock=clock)
-        with sessions(f"lag audit of {options.flow}") as session:
+    connections = Connections.read(environ)
+    with sessions(f"lag audit of {options.flow}") as session:
+        memory = _Memory(place(topology.evidence.root, session), flow)
+        window = memory.window()
+        out = place(options.out, session)
+        out.mkdir(parents=True, exist_ok=True)
+        with _reached(topology, flow, connections, clock) as (source, target, replicator):
+            facts = ask(topology.group(flow.group), replicator, source=source, target=target, clock=clock)
             access = {"source": source.settings, "target": target.settings}
             reading = read(session, facts, **access, most_offsets=options.most_offsets)
-    limits = _limits(topology.group(flow.group).thresholds)
-    found = assess(reading.partitions, facts.groups, _look(facts, window, limits))
-    findings = find(found, limits)
-    subject = _subject(flow, facts, reading, seconds=clock.monotonic() - began)
-    content = report(subject, found, findings, limits)
-    place = options.out / "report.json"
-    _write(place, content)
-    memory.keep(found, facts, findings, sentence=content["sentence"], report=place)
+        limits = _limits(topology.group(flow.group).thresholds)
+        found = assess(reading.partitions, facts.groups, _look(facts, window, limits))
+        findings = find(found, limits)
+        subject = _subject(flow, facts, reading, seconds=clock.monotonic() - began)
+        content = report(subject, found, findings, limits)
+        _write(out, content)
+        memory.keep(found, facts, findings, sentence=content["sentence"], report=f"{out}/report.json")
     print(f"{content['verdict']}: {content['sentence']}")
     return FINDINGS if findings else 0
 
@@ -128,7 +130,7 @@ def _reached(
 class _Memory:
     """What lies below the evidence root."""
 
-    root: Path
+    root: Any
     flow: Flow
 
     @property
@@ -142,7 +144,7 @@ class _Memory:
             raise NeedsPerson(f"{error}: look at it, then remove it, and the trend is judged from now on") from error
 
     def keep(
-        self, found: Assessment, facts: Facts, findings: Sequence[LagFinding], *, sentence: str, report: Path
+        self, found: Assessment, facts: Facts, findings: Sequence[LagFinding], *, sentence: str, report: str
     ) -> None:
         """Remember the look first: a result without it would be judged by less the next time."""
         self._windows.write(found.window)
@@ -157,16 +159,9 @@ class _Memory:
                 verdict=AuditVerdict.RED if blocking else AuditVerdict.GREEN,
                 at=facts.at,
                 sentence=sentence,
-                report=str(report),
+                report=report,
             )
         )
-
-
-def _root(topology: Topology) -> Path:
-    local = topology.evidence.root.removeprefix("file://")
-    if not local.startswith("/"):
-        raise Refused(f"evidence.root is {local}")
-    return Path(local)
 
 
 def _limits(thresholds: Thresholds) -> Limits:
@@ -202,7 +197,8 @@ def _subject(flow: Flow, facts: Facts, reading: Reading, *, seconds: float) -> S
     )
 
 
-def _write(place: Path, content: Mapping[str, Any]) -> None:
-    draft = place.with_name(f".{place.name}")
-    draft.write_text(json.dumps(content, indent=1, sort_keys=False) + "\n", encoding="utf-8")
-    draft.replace(place)
+def _write(out: Any, content: Mapping[str, Any]) -> None:
+    draft = out.joinpath(".report.json")
+    with draft.open("wb") as file:
+        file.write((json.dumps(content, indent=1) + "\n").encode())
+    draft.rename(out.joinpath("report.json"))
