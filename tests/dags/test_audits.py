@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -155,13 +156,15 @@ def test_no_secret_is_an_argument_a_setting_or_a_rendered_field(spark: Spark) ->
 
 
 def test_spark_is_asked_for_the_flow_and_where_its_report_belongs(spark: Spark, tmp_path: Path) -> None:
-    assert spark.run() == {"verdict": "ok", "report": "audits/orders/lag/east-to-west/manual__1.1/report.json"}
+    left = spark.run()
+    assert left["verdict"] == "ok"
+    assert re.fullmatch(r"audits/orders/lag/east-to-west/\d{8}T\d{6}Z\.manual__1\.1/report\.json", left["report"])
     argv = spark.seen["argv"]
     assert argv[:2] == ["--master", "local[1]"]
     job = next(number for number, each in enumerate(argv) if each.endswith("/spark/jobs/lag_audit.py"))
     assert argv[job + 1 :] == [
         *("--topology", os.environ["KAFKA_DR_TOPOLOGY"], "--flow", "orders.east-to-west"),
-        *("--out", f"{tmp_path}/home/evidence/audits/orders/lag/east-to-west/manual__1.1"),
+        *("--out", f"{tmp_path}/home/evidence/{left['report'].removesuffix('/report.json')}"),
     ]
 
 

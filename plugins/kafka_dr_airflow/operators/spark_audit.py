@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from kafka_dr_airflow.declared import TOPOLOGY, read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.record import plain_errors
+from kafka_dr_airflow.report_folders import prune, report_folder
 
 if TYPE_CHECKING:
     from kafka_dr.replication import Flow
@@ -72,7 +74,9 @@ class SparkAuditOperator(SparkSubmitOperator):
         topology = read_topology(os.environ)
         flow = self._flow(context["params"].get("flow"))
         name = _name(flow)
-        folder = f"audits/{flow.group}/{self.audit}/{flow.source}-to-{flow.target}/{_run(context)}"
+        now, root = datetime.now(UTC), evidence_root(topology.evidence.root)
+        reports = f"audits/{flow.group}/{self.audit}/{flow.source}-to-{flow.target}"
+        folder = f"{reports}/{report_folder(now, context['run_id'], context['ti'].try_number)}"
         self.report_place = f"{folder}/report.json"
         self.application_args = [
             *("--topology", os.environ[TOPOLOGY], "--flow", name),
@@ -81,7 +85,9 @@ class SparkAuditOperator(SparkSubmitOperator):
         ]
         with self._reachable(flow):
             problem = self._submit(context)
-        report = _read_report(evidence_root(topology.evidence.root).joinpath(*self.report_place.split("/")))
+        report = _read_report(root.joinpath(*self.report_place.split("/")))
+        keep = timedelta(seconds=topology.group(flow.group).audits.keep_fingerprints_seconds)
+        prune(root.joinpath(*reports.split("/")), now=now, keep=keep)
         if report is None:
             raise AirflowFailException(f"{name}: unknown: {problem or 'the audit ended without a report'}")
         self._show(name, report)
@@ -160,11 +166,6 @@ class SparkAuditOperator(SparkSubmitOperator):
 
 def _name(flow: Flow) -> str:
     return f"{flow.group}.{flow.source}-to-{flow.target}"
-
-
-def _run(context: Any) -> str:
-    """Return the folder of this try: what an earlier try left is never read for this one's."""
-    return f"{context['run_id']}.{context['ti'].try_number}"
 
 
 def _read_report(place: Any) -> dict[str, Any] | None:
