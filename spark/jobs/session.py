@@ -7,9 +7,12 @@ nothing else; what could still show them, plans and the UI, blanks them out.
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kafka_dr.errors import KafkaDrError
@@ -60,8 +63,20 @@ def exit_code(job: Callable[[], int]) -> int:
         return job()
     except KafkaDrError as error:
         print(f"unknown: {error}", file=sys.stderr)
-    except OSError as error:
-        if error.filename is None:  # not about a file: a mistake of ours, to be seen whole
-            raise
-        print(f"unknown: {error.filename}: {error.strerror}", file=sys.stderr)
+    except (PySparkException, Py4JJavaError) as error:
+        print(f"unknown: Spark could not finish: {_cause(error)}", file=sys.stderr)
+    except Exception as error:  # noqa: BLE001 - Python's own exit code would be 1, which says that something was found
+        if isinstance(error, OSError) and error.filename is not None:
+            print(f"unknown: {error.filename}: {error.strerror}", file=sys.stderr)
+        else:  # a mistake of ours, to be seen whole
+            traceback.print_exc()
+            print(f"unknown: the job broke: {error!r}", file=sys.stderr)
     return UNKNOWN
+
+
+def _cause(error: PySparkException | Py4JJavaError) -> str:
+    """Return the first line of what went wrong first."""
+    java = getattr(error, "java_exception", None)
+    while java is not None and java.getCause() is not None:
+        java = java.getCause()
+    return (str(error) if java is None else str(java.toString())).strip().partition("\n")[0]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import PySparkException
 
 from jobs.session import exit_code
 from kafka_dr.errors import Refused
@@ -26,9 +27,19 @@ def test_a_file_that_cannot_be_touched_is_named(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == "unknown: /out/report.json: Permission denied\n"
 
 
-def test_a_mistake_of_ours_is_seen_whole() -> None:
+def test_a_mistake_of_ours_is_seen_whole_and_is_no_finding(capsys: pytest.CaptureFixture[str]) -> None:
     def broken() -> int:
         raise OSError("no file was meant")
 
-    with pytest.raises(OSError, match="no file"):
-        exit_code(broken)
+    assert exit_code(broken) == 2
+    said = capsys.readouterr().err
+    assert "in broken" in said
+    assert said.endswith("unknown: the job broke: OSError('no file was meant')\n")
+
+
+def test_what_spark_complains_about_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    def failing() -> int:
+        raise PySparkException("the column is not there\n'Project ['nothing]")
+
+    assert exit_code(failing) == 2
+    assert capsys.readouterr().err == "unknown: Spark could not finish: the column is not there\n"
