@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from jobs.connections import Connections
+from jobs.flows import declared_flow, reached
 from jobs.lag_facts import Facts, ask
 from jobs.lag_reading import Reading, read
 from jobs.places import place
 from jobs.session import exit_code, spark_session
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.clock import Clock, SystemClock
-from kafka_dr.clusters import KafkaCluster
-from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.errors import NeedsPerson
 from kafka_dr.lag import (
     Assessment,
     LagFinding,
@@ -35,8 +34,8 @@ from kafka_dr.lag import (
     find,
     report,
 )
-from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
-from kafka_dr.topology import Thresholds, Topology, load
+from kafka_dr.replication import Flow
+from kafka_dr.topology import Thresholds, load
 
 FINDINGS = 1
 
@@ -78,7 +77,7 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
         window = memory.window()
         out = place(options.out, session)
         out.mkdir(parents=True, exist_ok=True)
-        with _reached(topology, flow, connections, clock) as (source, target, replicator):
+        with reached(topology, flow, connections, clock) as (source, target, replicator):
             facts = ask(topology.group(flow.group), replicator, source=source, target=target, clock=clock)
             access = {"source": source.settings, "target": target.settings}
             reading = read(session, facts, **access, most_offsets=options.most_offsets)
@@ -91,39 +90,6 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
         memory.keep(found, facts, findings, sentence=content["sentence"], report=f"{out}/report.json")
     print(f"{content['verdict']}: {content['sentence']}")
     return FINDINGS if findings else 0
-
-
-def declared_flow(topology: Topology, name: str) -> Flow:
-    """Return the flow of that name.
-
-    :raises Refused: it is none of those that the topology makes possible
-    """
-    flows = {
-        f"{group.name}.{source}-to-{target}": Flow(group.name, source, target)
-        for group in topology.protection_groups.values()
-        for source, target in permutations(group.clusters, 2)
-    }
-    if name not in flows:
-        raise Refused(f"the topology makes no flow {name!r} possible: choose among {', '.join(sorted(flows))}")
-    return flows[name]
-
-
-@contextmanager
-def _reached(
-    topology: Topology, flow: Flow, connections: Connections, clock: Clock
-) -> Iterator[tuple[KafkaCluster, KafkaCluster, Mm2Replicator]]:
-    """Lend both clusters, as audit, and the flow's Connect; a cluster of another id is refused."""
-    here, there = topology.cluster(flow.source), topology.cluster(flow.target)
-    with (
-        KafkaCluster(flow.source, connections.kafka(here.connections.audit)) as source,
-        KafkaCluster(flow.target, connections.kafka(there.connections.audit)) as target,
-        ConnectClient(connections.connect(there.connect), clock=clock) as connect,
-    ):
-        for cluster, declared in ((source, here), (target, there)):
-            if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:
-                raise Refused(f"{cluster.name} answers with cluster id {seen}, the topology says {declared.cluster_id}")
-        group = topology.group(flow.group)
-        yield source, target, Mm2Replicator(flow, group=group, source=here, target=there, connect=connect)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.redaction.options.regex": _BLANKED + "|url",
     "spark.redaction.string.regex": r'(?i)(password|username)="(\\.|[^"\\])*"',
     # Each query reads with a group of its own, so a consumer is never used twice; idle ones only hold memory.
-    "spark.kafka.consumer.cache.capacity": "16",
+    "spark.kafka.consumer.cache.capacity": "64",
     "spark.kafka.consumer.cache.timeout": "20s",
     "spark.kafka.consumer.fetchedData.cache.timeout": "20s",
 }
