@@ -165,7 +165,9 @@ class _PartitionAudit:
     def outcome(self, differences: Sequence[Difference]) -> PartitionOutcome:
         """Say what became of the partition."""
         log, end = self.comparison.source, self.logs.source_stretch.end
-        found = sorted([*_none_on_its_way(differences), *self._never_copied()], key=_source_first)
+        # These have no record that could be counted: their offsets are among the expired ones.
+        unread = self._never_copied()
+        found = sorted([*_none_on_its_way(differences), *unread], key=_source_first)
         coming = [d.source_offset for d in found if d.fault is Fault.IN_FLIGHT and d.source_offset is not None]
         coming += log.offsets[self.in_flight[:1]].tolist()
         resume = min(coming, default=end)
@@ -179,8 +181,10 @@ class _PartitionAudit:
             matched=self.comparison.matched,
             settled=tuple(settled),
             waiting=tuple(waiting),
-            settled_coverage=self._coverage(self.logs.source_stretch.start, resume, settled),
-            waiting_coverage=self._coverage(resume, end, waiting),
+            settled_coverage=self._coverage(
+                self.logs.source_stretch.start, resume, [d for d in settled if d not in unread]
+            ),
+            waiting_coverage=self._coverage(resume, end, [d for d in waiting if d not in unread]),
             frontier=frontier,
             resume=(resume, self.logs.target_stretch.end),
             runs=tuple(self.comparison.runs()),
@@ -220,7 +224,6 @@ class _PartitionAudit:
         in_flight = sum(d.count for d in differences if d.fault is Fault.IN_FLIGHT)
         differing = sum(d.count for d in differences if d.fault not in _REPEATED | {Fault.IN_FLIGHT, Fault.FOREIGN})
         differing -= sum(d.count for d in differences if d.source_offset is None and d.fault is Fault.UNVERIFIABLE)
-        differing -= sum(d.count for d in differences if d.fault is Fault.LOST and not d.timestamp)
         matched = self._matched_within(places)
         excused = records - gone - in_flight - differing - matched
         without_record = end - start - records - expired
