@@ -311,8 +311,7 @@ def _ranges(plan: PartitionPlan) -> tuple[Both, Both]:
 
 
 def _only(log: Log, offsets: Collection[int]) -> Log:
-    mine = np.isin(log.offsets, list(offsets))
-    return Log(log.offsets[mine], log.timestamps[mine], log.hashes[mine])
+    return log.at(np.flatnonzero(np.isin(log.offsets, list(offsets))))
 
 
 def _next(plan: PartitionPlan, outcome: PartitionOutcome) -> PartitionState:

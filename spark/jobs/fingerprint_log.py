@@ -172,18 +172,10 @@ def _split(table: pa.Table) -> list[tuple[TopicPartition, Log]]:
         place = int(np.flatnonzero(whole == code)[0])
         keys = None if all_keys is None else all_keys[rows]
         log = Log(offsets[rows], timestamps[rows], hashes[rows], keys)
-        found.append((TopicPartition(str(topics[place]), int(numbers[place])), _in_order(log)))
+        found.append((TopicPartition(str(topics[place]), int(numbers[place])), log))
     return found
 
 
 def _longs(column: pa.ChunkedArray) -> Longs:
     values: Longs = column.to_numpy().astype(np.int64, copy=False)
     return values
-
-
-def _in_order(log: Log) -> Log:
-    if (np.diff(log.offsets) > 0).all():
-        return log
-    order = np.argsort(log.offsets)
-    keys = None if log.keys is None else log.keys[order]
-    return Log(log.offsets[order], log.timestamps[order], log.hashes[order], keys)

@@ -33,17 +33,23 @@ class Log:
 
     @classmethod
     def joined(cls, parts: Sequence[Log]) -> Log:
-        """Join parts of a log that were read in any order."""
+        """Join parts of a log that were read in any order; mostly each is a stretch of its own."""
         filled = sorted((part for part in parts if len(part)), key=lambda part: int(part.offsets[0]))
         if not filled:
             return cls(*(np.empty(0, np.int64) for _ in range(3)))
         keys = [part.keys for part in filled if part.keys is not None]
-        return cls(
+        log = cls(
             np.concatenate([part.offsets for part in filled]),
             np.concatenate([part.timestamps for part in filled]),
             np.concatenate([part.hashes for part in filled]),
             np.concatenate(keys) if len(keys) == len(filled) else None,
         )
+        return log if (np.diff(log.offsets) > 0).all() else log.at(np.argsort(log.offsets))
+
+    def at(self, places: Longs) -> Log:
+        """Return the records at these places."""
+        keys = None if self.keys is None else self.keys[places]
+        return Log(self.offsets[places], self.timestamps[places], self.hashes[places], keys)
 
     def since(self, offset: int) -> Log:
         """Return the records from an offset on."""

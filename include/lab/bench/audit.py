@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from rich.console import Console
 
 from lab import credentials, jars, java
 from lab.api import Lab
-from lab.bench import logs, warm
+from lab.bench import logs
 from lab.bootstrap import cache_folder
 from lab.clusters import CLUSTERS
 from lab.errors import LabError
@@ -28,6 +28,7 @@ from lab.layout import PROJECT
 from lab.rights import AUDIT
 
 FLOW = "orders.east-to-west"
+_WARM = Path(__file__).with_name("warm.py")
 _COLD_ROUNDS = 2
 _SECONDS = 1_800
 _LIMITS = {
@@ -83,11 +84,11 @@ class _Bench:
 
     def measure(self) -> dict[str, Any]:
         """Write the logs, measure, and return the report."""
-        self._timed("logs written", lambda: self._write_logs())
+        self._timed("logs written", self._write_logs)
         consumers = [self._timed("consumers, cold", self._consume) for _ in range(_COLD_ROUNDS)]
         peaks: list[float] = []
         cold = [self._timed("audit, cold", lambda: peaks.append(self._audit("--full"))) for _ in range(_COLD_ROUNDS)]
-        incremental = self._timed("audit of a quiet flow, cold", lambda: self._audit())
+        incremental = self._timed("audit of a quiet flow, cold", self._audit)
         found = self._faults_found()
         warmed = self._warm()
         best = {name: statistics.median(seconds) for name, seconds in warmed.items()}
@@ -142,7 +143,7 @@ class _Bench:
         ]
         with _Memory() as memory:
             _done(argv, self._environ, expected=(0,), started=memory.watch)
-        return float(memory.peak_gb)
+        return memory.peak_gb
 
     def _faults_found(self) -> int:
         argv = [
@@ -155,7 +156,7 @@ class _Bench:
 
     def _bytes_per_fingerprint(self) -> float:
         report = json.loads((self._out / "faults" / "report.json").read_text())
-        return round(report["log_bytes"] / report["records_read"], 2)
+        return round(float(report["log_bytes"]) / float(report["records_read"]), 2)
 
     def _warm(self) -> dict[str, list[float]]:
         wanted = {
@@ -166,17 +167,17 @@ class _Bench:
             "equal": self._equal,
             "faulty": self._faulty,
         }
-        argv = [str(_spark_submit()), str(Path(warm.__file__)), json.dumps(wanted)]
+        argv = [str(_spark_submit()), str(_WARM), json.dumps(wanted)]
         said = _done(argv, self._environ, expected=(0,))
         measured: dict[str, list[float]] = json.loads(said.splitlines()[-1])
         for name, seconds in measured.items():
             self._console.print(f"{name}, warm: {', '.join(f'{each:.1f}' for each in seconds)} s")
         return measured
 
-    def _timed(self, what: str, do: Any) -> float:
+    def _timed(self, what: str, do: Callable[[], object]) -> float:
         began = time.monotonic()
         do()
-        seconds = round(time.monotonic() - began, 2)
+        seconds = time.monotonic() - began
         self._console.print(f"{what}: {seconds:.1f} s")
         return seconds
 
@@ -194,7 +195,7 @@ class _Memory:
     """The most memory that a process and its children had at once."""
 
     def __init__(self) -> None:
-        self.peak_gb = 0.0
+        self.peak_gb: float = 0.0
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -227,7 +228,13 @@ def _spark_submit() -> Path:
     return Path(pyspark.__file__).parent / "bin" / "spark-submit"
 
 
-def _done(argv: Sequence[str], environ: Mapping[str, str], *, expected: Sequence[int], started: Any = None) -> str:
+def _done(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    expected: Sequence[int],
+    started: Callable[[int], None] | None = None,
+) -> str:
     process = subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if started is not None:
         started(process.pid)

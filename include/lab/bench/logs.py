@@ -17,7 +17,7 @@ FAULTS = 1_000
 _SECONDS = 60.0
 #: Random bytes that values are cut from: nothing compresses them, and making them costs nothing.
 _POOL_BYTES = 1 << 20
-_KINDS = ("lost", "twice", "value", "key", "header", "time", "late", "strange", "again")
+_KINDS = ("lost", "twice", "value", "key", "header", "time", "late", "moved", "strange", "again")
 _AGAIN = 5  # records that a replay delivers again
 
 
@@ -119,7 +119,7 @@ def _copied(shape: Shape, pool: bytes, now_ms: int) -> Iterator[dict[str, object
         if kind == "late":
             late[number + 7 * shape.partitions] = record
         elif kind != "lost":
-            yield record | _changed(kind)
+            yield record | _changed(kind, shape, number)
         if kind == "twice":
             yield record
         elif kind == "strange":
@@ -131,11 +131,12 @@ def _copied(shape: Shape, pool: bytes, now_ms: int) -> Iterator[dict[str, object
             yield late.pop(number)
 
 
-def _changed(kind: str) -> dict[str, object]:
+def _changed(kind: str, shape: Shape, number: int) -> dict[str, object]:
     changes: dict[str, dict[str, object]] = {
         "value": {"value": b"other"},
         "key": {"key": b"other"},
         "header": {"headers": [("h", b"other")]},
         "time": {"timestamp": 1_000_000_000_000},
+        "moved": {"partition": (number + 1) % shape.partitions},
     }
     return changes.get(kind, {})
