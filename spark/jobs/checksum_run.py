@@ -12,14 +12,14 @@ import numpy as np
 
 from jobs import checksum_plan, self_test
 from jobs.checksum_memory import Memory
+from jobs.checksum_outcome import blocked_too_long, failure_of, next_state, reported
 from jobs.checksum_plan import PartitionPlan, Plan
 from jobs.checksum_ranges import Resolved, resolve
-from jobs.checksum_report import PartitionReport, Report, counted
-from jobs.checksum_state import AuditState, Both, PartitionState, Scan
+from jobs.checksum_report import PartitionReport, Report
+from jobs.checksum_state import AuditState, Both, Scan
 from jobs.fingerprint_log import Side
 from jobs.payloads import payloads_of
-from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Ancestor, Difference, Fault, Loose
+from kafka_dr.audit.difference import Ancestor, Loose
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.times import Times
@@ -27,7 +27,7 @@ from kafka_dr.replication import Mm2Replicator
 from kafka_dr.topology import ProtectionGroup
 from kafka_dr_spark.fingerprints import Special
 from kafka_dr_spark.logs import Log
-from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, Stretch, audit_topic
+from kafka_dr_spark.topic_audit import Outside, PartitionLogs, Stretch, audit_topic
 
 #: No record is younger than this.
 _NEVER_YOUNG = 2**62
@@ -120,7 +120,7 @@ class ChecksumRun:
         report, state = self._compare(scan, plan, resolved, gone, wishes)
         report = replace(report, self_test=self._self_test(scan, batch))
         self.watch.lap("self_test")
-        report = replace(report, failure=_failure(report), seconds=self.watch.total())
+        report = replace(report, failure=failure_of(report), seconds=self.watch.total())
         if wishes.bounded:
             self.memory.log.remove(scan)
         elif not report.failure:
@@ -194,9 +194,9 @@ class ChecksumRun:
             outcomes = audit_topic(logs, compacted=topic in resolved.compacted, young_from=young_from, outside=outside)
             for outcome in outcomes:
                 partition = TopicPartition(topic, outcome.partition)
-                blocked = _blocked(partition, plan, resolved, age)
-                reports.append(_reported(partition, plan.partitions[partition], outcome, resolved, blocked))
-                states[partition] = _next(plan.partitions[partition], outcome)
+                blocked = blocked_too_long(partition, plan, resolved, age)
+                reports.append(reported(partition, plan.partitions[partition], outcome, resolved, blocked))
+                states[partition] = next_state(plan.partitions[partition], outcome)
             self.watch.lap("compare")
         done = Scan(scan, resolved.at, {p: _ranges(each) for p, each in plan.partitions.items()})
         state = replace(plan.state, partitions=states, scans=(*plan.state.scans, done))
@@ -312,75 +312,3 @@ def _ranges(plan: PartitionPlan) -> tuple[Both, Both]:
 
 def _only(log: Log, offsets: Collection[int]) -> Log:
     return log.at(np.flatnonzero(np.isin(log.offsets, list(offsets))))
-
-
-def _next(plan: PartitionPlan, outcome: PartitionOutcome) -> PartitionState:
-    """Return how far a partition is settled now."""
-    known = plan.known
-    found = counted([*plan.events, *outcome.settled])
-    held = known.faulty_from or (outcome.frontier if outcome.frontier[0] < outcome.resume[0] else None)
-    return PartitionState(
-        resume=outcome.resume,
-        scanned=(max(plan.source.end, known.scanned[0]), max(plan.target.end, known.scanned[1])),
-        first_kept=known.first_kept,
-        coverage=known.coverage + outcome.settled_coverage,
-        open=_sum(known.open, found),
-        faulty_from=held,
-    )
-
-
-def _reported(
-    partition: TopicPartition,
-    plan: PartitionPlan,
-    outcome: PartitionOutcome,
-    resolved: Resolved,
-    blocked: Sequence[Difference],
-) -> PartitionReport:
-    differences = (*plan.events, *outcome.settled, *outcome.waiting, *blocked)
-    excluded = plan.known.resume[0] if plan.known.coverage.produced == 0 and plan.known.resume[0] else 0
-    outside = Coverage(produced=excluded, excluded=excluded)
-    return PartitionReport(
-        partition=partition,
-        differences=differences,
-        open=_sum(plan.known.open, counted(differences)),
-        coverage=plan.known.coverage + outside + outcome.settled_coverage + outcome.waiting_coverage,
-        frontier=plan.known.faulty_from or outcome.frontier,
-        end=plan.source.end,
-        unverified_since=outcome.unverified_since,
-        hidden={
-            side: {"from_offset": held.ranges[partition].end, "offsets": held.hidden[partition]}
-            for side, held in (("source", resolved.source), ("target", resolved.target))
-            if partition in held.hidden
-        },
-        runs=outcome.runs,
-    )
-
-
-def _blocked(partition: TopicPartition, plan: Plan, resolved: Resolved, age: timedelta) -> list[Difference]:
-    """Return open transactions that have held a partition back since an audit that is long enough ago."""
-    found = []
-    known = plan.state.partitions.get(partition)
-    long_ago = [scan for scan in plan.state.scans if scan.at <= resolved.at - age]
-    for number, (side, held) in enumerate((("source", resolved.source), ("target", resolved.target))):
-        if partition in held.hidden and known is not None and long_ago:
-            offset = held.ranges[partition].end
-            if known.scanned[number] == offset:
-                here, there = (offset, None) if number == 0 else (None, offset)
-                detail = f"an open transaction on the {side} has held back what follows since an earlier audit"
-                count = held.hidden[partition]
-                found.append(Difference(Fault.UNVERIFIABLE, partition.partition, here, there, count, 0, detail))
-    return found
-
-
-def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {kind: one.get(kind, 0) + other.get(kind, 0) for kind in sorted(one.keys() | other.keys())}
-
-
-def _failure(report: Report) -> str:
-    """Return why nothing can be said; empty where that is not so."""
-    if report.self_test:
-        return f"the audit missed what was known to be wrong ({report.self_test[0]}): nothing it says counts"
-    for each in report.partitions:
-        if not each.coverage.adds_up or each.coverage.produced != each.end:
-            return f"{each.partition}: the coverage does not add up ({each.coverage}): nothing the audit says counts"
-    return ""

@@ -6,8 +6,9 @@ A scan counts once the state names it; what was written by an audit that died is
 from __future__ import annotations
 
 import json
+import tempfile
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from kafka_dr_spark.fingerprints import WRITE_OPTIONS, Special, fingerprints
 from kafka_dr_spark.logs import Log, Longs
 
 Side = Literal["source", "target"]
+#: Records of one topic and side beyond which the log is not read into memory.
+_MOST_IN_MEMORY = 16_000_000
 #: What a fetch may bring. The source's defaults are made for streams that trickle.
 _READING = {
     "kafka.max.poll.records": "10000",
@@ -34,6 +37,8 @@ _READING = {
     "kafkaConsumer.pollTimeoutMs": "20000",
     "groupIdPrefix": "dr-audit",
     "includeHeaders": "true",
+    # Long stretches are read by several tasks, and no file of the log grows beyond what one can take into memory.
+    "maxRecordsPerPartition": "5000000",
     # What was deleted meanwhile is found out by asking again where the log starts.
     "failOnDataLoss": "false",
 }
@@ -90,11 +95,14 @@ class FingerprintLog:
         folders = [self._folder(name, side) for name in scans]
         local = [Path(folder.removeprefix("file://")) for folder in folders if folder.startswith("file://")]
         if len(local) == len(folders):
-            files = [file for folder in local for file in sorted(folder.glob("*.parquet"))]
+            files = [file for folder in local for file in sorted(folder.glob("*.parquet")) if _is_about(file, topics)]
+            if sum(pq.read_metadata(file).num_rows for file in files) > _MOST_IN_MEMORY:
+                return spooled(files)
             with ThreadPoolExecutor(4) as pool:
-                for found in pool.map(lambda file: _file(file, topics), files):
+                for found in pool.map(_file, files):
                     for partition, log in found:
-                        parts[partition].append(log)
+                        if partition.topic in topics:
+                            parts[partition].append(log)
         else:
             table = self.session.read.parquet(*folders).where(f.col("topic").isin(list(topics))).toArrow()
             for partition, log in _split(table):
@@ -147,16 +155,51 @@ def _by_topic(values: Mapping[TopicPartition, int], kind: type) -> dict[str, Any
     return found
 
 
-def _file(path: Path, topics: Collection[str]) -> list[tuple[TopicPartition, Log]]:
-    """Read one file. Each holds what one task read, which is a stretch of one partition."""
-    with pq.ParquetFile(path) as file:
-        if not file.metadata.num_rows:
-            return []
-        first = file.metadata.row_group(0)
-        topic = first.column(0).statistics
-        if topic is not None and topic.has_min_max and topic.min == topic.max and topic.min not in topics:
-            return []
-        return [(p, log) for p, log in _split(file.read()) if p.topic in topics]
+def _is_about(path: Path, topics: Collection[str]) -> bool:
+    """Whether a file can hold records of these topics. Each holds what one task read: a stretch of one partition."""
+    metadata = pq.read_metadata(path)
+    if not metadata.num_rows:
+        return False
+    known = metadata.row_group(0).column(0).statistics
+    return known is None or not known.has_min_max or known.min != known.max or known.min in topics
+
+
+def _file(path: Path) -> list[tuple[TopicPartition, Log]]:
+    return _split(pq.read_table(path, partitioning=None))
+
+
+def spooled(files: Sequence[Path]) -> dict[TopicPartition, Log]:
+    """Read files one by one into arrays that lie in files themselves: memory is bounded, whatever the volume.
+
+    :param files: of one topic each, a stretch of one partition in each
+    """
+    stretches: dict[TopicPartition, list[tuple[int, int, Path]]] = defaultdict(list)
+    for path in files:
+        metadata = pq.read_metadata(path)
+        topic, number, offset = (metadata.row_group(0).column(column).statistics.min for column in range(3))
+        stretches[TopicPartition(topic, number)].append((offset, metadata.num_rows, path))
+    return {partition: _spooled(sorted(found)) for partition, found in stretches.items()}
+
+
+def _spooled(stretches: Sequence[tuple[int, int, Path]]) -> Log:
+    total = sum(rows for _, rows, _ in stretches)
+    arrays = [_in_a_file(total) for _ in range(4)]
+    place, keyed = 0, True
+    for _, rows, path in stretches:
+        for _, log in _file(path):
+            for array, values in zip(arrays, (log.offsets, log.timestamps, log.hashes, log.keys), strict=True):
+                if values is not None:
+                    array[place : place + rows] = values
+            keyed = keyed and log.keys is not None
+        place += rows
+    offsets, timestamps, hashes, keys = arrays
+    return Log(offsets, timestamps, hashes, keys if keyed else None)
+
+
+def _in_a_file(length: int) -> Longs:
+    """Return an array that lies in a file without a name; it is gone with the array."""
+    with tempfile.TemporaryFile() as file:
+        return np.memmap(file, np.int64, "w+", shape=(length,))
 
 
 def _split(table: pa.Table) -> list[tuple[TopicPartition, Log]]:

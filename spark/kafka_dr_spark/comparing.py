@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kafka_dr.audit.alignment import aligned
 from kafka_dr.audit.difference import Ancestor, Loose
-from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.audit.offset_runs import OffsetRun, joined
 from kafka_dr_spark.logs import ArrayPair, Log, Longs
+
+_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,16 +77,21 @@ class Comparison:
 
     def runs(self) -> list[OffsetRun]:
         """Return the offset map of what is matched."""
-        here = self.source.offsets[_covered(self.blocks[:, 0], self.blocks[:, 2])]
-        there = self.target.offsets[_covered(self.blocks[:, 1], self.blocks[:, 2])]
-        if not len(here):
-            return []
+        return joined([run for stretch in self._stretches() for run in self._runs_of(*stretch)])
+
+    def _stretches(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the blocks in parts, so that no more memory is needed however long they are."""
+        for source, target, length in self.blocks.tolist():
+            for done in range(0, length, _AT_ONCE):
+                yield source + done, target + done, min(_AT_ONCE, length - done)
+
+    def _runs_of(self, source: int, target: int, length: int) -> list[OffsetRun]:
+        here, there = self.source.offsets[source : source + length], self.target.offsets[target : target + length]
         breaks = np.flatnonzero((np.diff(here) != 1) | (np.diff(there) != 1)) + 1
         starts = np.concatenate(([0], breaks))
-        lengths = np.diff(np.concatenate((starts, [len(here)])))
-        return [
-            OffsetRun(*run) for run in zip(here[starts].tolist(), there[starts].tolist(), lengths.tolist(), strict=True)
-        ]
+        lengths = np.diff(np.concatenate((starts, [length])))
+        rows = zip(here[starts].tolist(), there[starts].tolist(), lengths.tolist(), strict=True)
+        return [OffsetRun(*row) for row in rows]
 
 
 def compare(partition: int, source: Log, target: Log) -> Comparison:
@@ -137,14 +144,6 @@ def _between(starts: Longs, lengths: Longs, end: int) -> Longs:
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         loose[start : start + length] = False
     return np.flatnonzero(loose)
-
-
-def _covered(starts: Longs, lengths: Longs) -> Longs:
-    """Return the places that blocks cover."""
-    if not len(starts):
-        return np.empty(0, np.int64)
-    before = np.cumsum(lengths) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
 
 
 def _records(partition: int, log: Log, places: Longs, starts: Longs) -> list[Loose]:

@@ -122,3 +122,19 @@ def test_a_log_is_read_back_by_partition_and_in_order(spark: SparkSession, tmp_p
     assert log.holding(["one"], "t", [wanted, 1]) == [(wanted, 0, 5)]
     log.remove("one")
     assert not folder.exists()
+
+
+def test_a_log_that_is_too_long_for_memory_is_read_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    from jobs.fingerprint_log import FingerprintLog, spooled
+    from kafka_dr.clusters import TopicPartition
+    from kafka_dr_spark.fingerprints import WRITE_OPTIONS, fingerprints
+
+    records = frame(spark, [(b"k", bytes([n]), None) for n in range(90)])
+    parts = [records.where(f"offset >= {start} and offset < {start + 30}").coalesce(1) for start in (60, 0, 30)]
+    for number, part in enumerate(parts):
+        writer = fingerprints(part).write.mode("append").options(**WRITE_OPTIONS)
+        writer.parquet(str(tmp_path / f"{number}" / "source"))
+    known = FingerprintLog(spark, f"file://{tmp_path}").read("source", ["0", "1", "2"], ["t"])[TopicPartition("t", 0)]
+    found = spooled(list(tmp_path.rglob("*.parquet")))[TopicPartition("t", 0)]
+    assert (found.offsets.tolist(), found.hashes.tolist()) == (known.offsets.tolist(), known.hashes.tolist())
+    assert found.keys is None
