@@ -7,15 +7,15 @@ written when everything that it refers to is there.
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
-from dataclasses import dataclass
+import io
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from jobs.checksum_report import Report, parquet, write_file
+from jobs.checksum_report import Report, joined_maps, parquet, write_file
 from jobs.checksum_state import AuditState, StateStore
 from jobs.fingerprint_log import FingerprintLog
 from jobs.places import place
@@ -30,6 +30,8 @@ from kafka_dr.audit import (
 )
 from kafka_dr.replication import Flow
 
+#: Runs up to which parts of the offset map become one.
+_MOST_JOINED = 20_000
 _VERDICTS = {"equal": AuditVerdict.GREEN, "findings": AuditVerdict.RED, "unknown": AuditVerdict.UNKNOWN}
 
 
@@ -62,18 +64,29 @@ class Memory:
 
     def keep(self, state: AuditState, report: Report, *, scan: str, now: datetime, keep_for: timedelta) -> None:
         """Keep what an audit found out; what an older scan alone holds is removed when it is old enough."""
-        runs = report.offset_map()
-        if len(runs):
-            write_file(self.folder.joinpath("map"), f"{scan}.parquet", parquet(runs))
-        if any(report.findings()):
-            write_file(self.folder.joinpath("findings"), f"{scan}.json", _lines(report))
+        maps = self._extend_map(state.maps, report, scan)
         slim = state.slimmed()
         old = [s for s in slim.scans if now - s.at > keep_for and not s.ranges]
-        kept = tuple(s for s in slim.scans if s not in old)
-        StateStore(self.folder).write(AuditState(state.identity, state.topic_ids, state.partitions, kept))
+        StateStore(self.folder).write(replace(slim, scans=tuple(s for s in slim.scans if s not in old), maps=maps))
         for each in old:
-            with suppress(OSError):
-                self.log.remove(each.name)
+            self.log.remove(each.name)
+        for name in set(state.maps) - set(maps):
+            self.log.remove_file(f"{self.folder}/map/{name}.parquet")
+
+    def _extend_map(self, maps: tuple[str, ...], report: Report, scan: str) -> tuple[str, ...]:
+        """Add an audit's runs to the map, and return the parts that make it up.
+
+        Small parts are joined: an audit every few minutes would leave a file of a few runs each time.
+        """
+        runs = report.offset_map()
+        if not len(runs):
+            return maps
+        if maps:
+            last = pq.read_table(io.BytesIO(self.folder.joinpath("map", f"{maps[-1]}.parquet").read_bytes()))
+            if len(last) + len(runs) <= _MOST_JOINED:
+                runs, maps = joined_maps([last, runs]), maps[:-1]
+        write_file(self.folder.joinpath("map"), f"{scan}.parquet", parquet(runs))
+        return (*maps, scan)
 
     def publish(self, report: Report, *, report_place: str) -> None:
         """Keep the verdict where a failover looks for it."""
@@ -116,7 +129,3 @@ class Memory:
 
 def _direction(flow: Flow) -> str:
     return f"{flow.source}-to-{flow.target}"
-
-
-def _lines(report: Report) -> bytes:
-    return "".join(f"{json.dumps(each)}\n" for each in report.findings()).encode()

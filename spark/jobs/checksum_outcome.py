@@ -19,14 +19,15 @@ def next_state(plan: PartitionPlan, outcome: PartitionOutcome) -> PartitionState
     """Return how far a partition is settled now."""
     known = plan.known
     found = counted([*plan.events, *outcome.settled])
-    held = known.faulty_from or (outcome.frontier if outcome.frontier[0] < outcome.resume[0] else None)
+    faulty = known.faulty_from is None and outcome.frontier[0] < outcome.resume[0]
     return PartitionState(
         resume=outcome.resume,
         scanned=(max(plan.source.end, known.scanned[0]), max(plan.target.end, known.scanned[1])),
         first_kept=known.first_kept,
         coverage=known.coverage + outcome.settled_coverage,
         open=_sum(known.open, found),
-        faulty_from=held,
+        faulty_from=outcome.frontier if faulty else known.faulty_from,
+        faulty_since=outcome.unverified_since if faulty else known.faulty_since,
     )
 
 
@@ -38,17 +39,19 @@ def reported(
     blocked: Sequence[Difference],
 ) -> PartitionReport:
     """Return what is said about a partition."""
+    known = plan.known
     differences = (*plan.events, *outcome.settled, *outcome.waiting, *blocked)
-    excluded = plan.known.resume[0] if plan.known.coverage.produced == 0 and plan.known.resume[0] else 0
+    # Only what a bounded audit leaves out lies before its beginning and is covered by no other audit.
+    excluded = known.resume[0] if not known.coverage.produced else 0
     outside = Coverage(produced=excluded, excluded=excluded)
     return PartitionReport(
         partition=partition,
         differences=differences,
-        open=_sum(plan.known.open, counted(differences)),
-        coverage=plan.known.coverage + outside + outcome.settled_coverage + outcome.waiting_coverage,
-        frontier=plan.known.faulty_from or outcome.frontier,
+        open=_sum(known.open, counted(differences)),
+        coverage=known.coverage + outside + outcome.settled_coverage + outcome.waiting_coverage,
+        frontier=known.faulty_from or outcome.frontier,
         end=plan.source.end,
-        unverified_since=outcome.unverified_since,
+        unverified_since=outcome.unverified_since if known.faulty_from is None else known.faulty_since,
         hidden={
             side: {"from_offset": held.ranges[partition].end, "offsets": held.hidden[partition]}
             for side, held in (("source", resolved.source), ("target", resolved.target))

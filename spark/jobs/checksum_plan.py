@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jobs.checksum_ranges import Resolved
 from jobs.checksum_state import AuditState, Both, PartitionState
@@ -49,7 +49,7 @@ def make(state: AuditState | None, resolved: Resolved, *, full: bool) -> Plan:
     base = state if state is not None and state.identity == identity else AuditState(identity)
     ids = {topic: _ids(topic, resolved) for topic in {p.topic for p in resolved.partitions}}
     partitions = {p: _plan(p, base, ids, resolved, full=full) for p in resolved.partitions}
-    return Plan(AuditState(identity, {**base.topic_ids, **ids}, base.partitions, base.scans), partitions)
+    return Plan(replace(base, topic_ids={**base.topic_ids, **ids}), partitions)
 
 
 def _ids(topic: str, resolved: Resolved) -> tuple[str, str]:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from kafka_dr.audit.coverage import Coverage, total
 from kafka_dr.audit.difference import Difference, Fault
-from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.audit.offset_runs import OffsetRun, joined
 from kafka_dr.clusters import TopicPartition
 
 SCHEMA_VERSION = 1
@@ -213,6 +213,17 @@ class Report:
         write_file(out.joinpath("findings"), "part-0.parquet", parquet(pa.Table.from_pylist(found, _FINDINGS)))
         write_file(out.joinpath("offset_map"), "part-0.parquet", parquet(self.offset_map()))
         write_file(out, "report.json", (json.dumps(self.to_json(), indent=1) + "\n").encode())
+
+
+def joined_maps(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return parts of an offset map as one, without what is in several, and with runs joined that go on."""
+    places: dict[tuple[Any, ...], set[OffsetRun]] = {}
+    for table in tables:
+        columns = (table[name].to_pylist() for name in _MAP.names)
+        for *place, source, target, length in zip(*columns, strict=True):
+            places.setdefault(tuple(place), set()).add(OffsetRun(source, target, length))
+    rows = [(*place, *run) for place, runs in sorted(places.items()) for run in joined(sorted(runs))]
+    return pa.table(dict(zip(_MAP.names, zip(*rows, strict=True), strict=True)), schema=_MAP)
 
 
 def parquet(table: pa.Table) -> bytes:

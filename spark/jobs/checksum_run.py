@@ -199,7 +199,9 @@ class ChecksumRun:
                 states[partition] = next_state(plan.partitions[partition], outcome)
             self.watch.lap("compare")
         done = Scan(scan, resolved.at, {p: _ranges(each) for p, each in plan.partitions.items()})
-        state = replace(plan.state, partitions=states, scans=(*plan.state.scans, done))
+        # What is compared from the beginning makes the whole map again.
+        maps = () if wishes.full and not wishes.topics else plan.state.maps
+        state = replace(plan.state, partitions=states, scans=(*plan.state.scans, done), maps=maps)
         report = Report(
             flow=f"{self.group.name}.{self.source.name}-to-{self.target.name}",
             epoch=resolved.epoch,

@@ -32,6 +32,7 @@ class PartitionState:
     :param coverage: of the source's offsets below ``resume``
     :param open: settled findings below ``resume``: how many records, by kind
     :param faulty_from: the first offset of the source that is not as it should be, and what is next on the target there
+    :param faulty_since: when that record was made, milliseconds since the epoch; ``None`` where nobody knows
     """
 
     resume: Both = (0, 0)
@@ -40,6 +41,7 @@ class PartitionState:
     coverage: Coverage = field(default_factory=Coverage)
     open: Mapping[str, int] = field(default_factory=dict)
     faulty_from: Both | None = None
+    faulty_since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,14 @@ class AuditState:
 
     :param identity: cluster ids of source and target, and the epoch; another one begins anew
     :param topic_ids: on the source and on the target; empty where there is none
+    :param maps: the parts of the offset map that count
     """
 
     identity: tuple[str, str, int]
     topic_ids: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     partitions: Mapping[TopicPartition, PartitionState] = field(default_factory=dict)
     scans: tuple[Scan, ...] = ()
+    maps: tuple[str, ...] = ()
 
     def slimmed(self) -> AuditState:
         """Return the same without the ranges that no audit will ask for again."""
@@ -114,6 +118,7 @@ def _to_json(state: AuditState) -> dict[str, Any]:
         "schema_version": _SCHEMA_VERSION,
         "identity": state.identity,
         "topic_ids": dict(state.topic_ids),
+        "maps": state.maps,
         "partitions": [
             {
                 "partition": [p.topic, p.partition],
@@ -123,6 +128,7 @@ def _to_json(state: AuditState) -> dict[str, Any]:
                 "coverage": known.coverage.to_json(),
                 "open": dict(known.open),
                 "faulty_from": known.faulty_from,
+                "faulty_since": known.faulty_since,
             }
             for p, known in sorted(state.partitions.items())
         ],
@@ -152,6 +158,7 @@ def _from_json(content: Any) -> AuditState:
                 coverage=Coverage(**{name: int(count) for name, count in each["coverage"].items()}),
                 open={str(kind): int(count) for kind, count in each["open"].items()},
                 faulty_from=None if each["faulty_from"] is None else _both(each["faulty_from"]),
+                faulty_since=None if each["faulty_since"] is None else int(each["faulty_since"]),
             )
             for each in content["partitions"]
         },
@@ -163,6 +170,7 @@ def _from_json(content: Any) -> AuditState:
             )
             for scan in content["scans"]
         ),
+        maps=tuple(str(name) for name in content["maps"]),
     )
 
 

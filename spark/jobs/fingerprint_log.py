@@ -131,7 +131,11 @@ class FingerprintLog:
 
     def remove(self, name: str) -> None:
         """Remove a scan."""
-        path = self._path(f"{self.uri}/{name}")
+        self.remove_file(f"{self.uri}/{name}")
+
+    def remove_file(self, uri: str) -> None:
+        """Remove a file or folder, if it is there."""
+        path = self._path(uri if "://" in uri else f"file://{uri}")
         path.getFileSystem(self._configuration).delete(path, True)
 
     def _folder(self, name: str, side: Side) -> str:
