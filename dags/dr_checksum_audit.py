@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG, AssetAlias, Param
 
 from kafka_dr_airflow.declared import declared
 from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
@@ -56,6 +56,7 @@ with DAG(
     audit = SparkAuditOperator.partial(
         task_id="checksum_audit",
         audit="checksum",
+        outlets=[AssetAlias("kafka_dr_checksum_audit")],
         execution_timeout=timedelta(hours=6),
         **PER_FLOW,
     ).expand(protection_group=groups.output)

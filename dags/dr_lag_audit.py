@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, AssetAlias
 
 from kafka_dr_airflow.declared import declared
 from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
@@ -26,6 +26,7 @@ with DAG(
     audit = SparkAuditOperator.partial(
         task_id="lag_audit",
         audit="lag",
+        outlets=[AssetAlias("kafka_dr_lag_audit")],
         execution_timeout=timedelta(minutes=4),
         **PER_FLOW,
     ).expand(protection_group=groups.output)

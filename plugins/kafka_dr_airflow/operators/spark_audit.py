@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import Asset, AssetAlias
+from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from kafka_dr_airflow.declared import TOPOLOGY, read_topology
@@ -43,7 +43,7 @@ class SparkAuditOperator(SparkSubmitOperator):
 
     What Spark needs to know of connections lies in a file that only this task's user can read, and only while it runs;
     nothing of it is an argument, a setting of Spark or a rendered field. A good verdict makes an event of the flow's
-    asset, so that whoever waits for a verified copy can.
+    asset, so that whoever waits for a verified copy can; which flow it is shows only now, so ``outlets`` are aliases.
 
     :param protection_group: whose flow is audited, unless the run names another one
     :param audit: which one: the name of the job, and of the folder of its reports
@@ -53,18 +53,15 @@ class SparkAuditOperator(SparkSubmitOperator):
     operator_extra_links = (AuditLink(),)
 
     def __init__(self, *, protection_group: str, audit: str, **kwargs: Any) -> None:
-        alias = AssetAlias(f"kafka_dr_{audit}_audit")
         defaults = {
             "application": str(JOBS / f"{audit}_audit.py"),
             "conn_id": SPARK_CONNECTION,
             "deploy_mode": "client",  # the driver reads the file of connections, which is here
             "name": f"kafka-dr {audit} audit of {protection_group}",
-            "outlets": [alias],
         }
         super().__init__(**{**defaults, **kwargs})
         self.protection_group = protection_group
         self.audit = audit
-        self._alias = alias
         self._secrets: Any = None
         #: Where this task's report is, below the evidence root; known when it runs.
         self.report_place = ""
@@ -94,7 +91,8 @@ class SparkAuditOperator(SparkSubmitOperator):
         if problem is not None:
             red = f"findings: {_sentence(report)}" if report["verdict"] == "findings" else f"unknown: {problem}"
             raise AirflowFailException(f"{name}: {red}")
-        context["outlet_events"][self._alias].add(_asset(self.audit, flow), extra={"at": str(report.get("at"))})
+        for alias in self.outlets:
+            context["outlet_events"][alias].add(_asset(self.audit, flow), extra={"at": str(report.get("at"))})
         return {"verdict": str(report["verdict"]), "report": self.report_place}
 
     def arguments(self, params: Mapping[str, Any]) -> list[str]:
