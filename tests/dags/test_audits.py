@@ -63,7 +63,7 @@ def spark(tmp_path: Path, lab_environ: dict[str, str], monkeypatch: pytest.Monke
     monkeypatch.setenv(f"AIRFLOW_CONN_{SPARK_CONNECTION.upper()}", master.as_json())
     for name, value in lab_environ.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path / "lab"))
     monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -169,7 +169,7 @@ def test_spark_is_asked_for_the_flow_and_where_its_report_belongs(spark: Spark, 
     job = next(number for number, each in enumerate(argv) if each.endswith("/spark/jobs/lag_audit.py"))
     assert argv[job + 1 :] == [
         *("--topology", os.environ["KAFKA_DR_TOPOLOGY"], "--flow", "orders.east-to-west"),
-        *("--out", f"{tmp_path}/home/evidence/{left['report'].removesuffix('/report.json')}"),
+        *("--out", f"{tmp_path}/lab/evidence/{left['report'].removesuffix('/report.json')}"),
     ]
 
 
