@@ -41,8 +41,10 @@ def reported(
     """Return what is said about a partition."""
     known = plan.known
     differences = (*plan.events, *outcome.settled, *outcome.waiting, *blocked)
-    # Only what a bounded audit leaves out lies before its beginning and is covered by no other audit.
-    excluded = known.resume[0] if not known.coverage.produced else 0
+    # Only a bounded audit begins or ends elsewhere than the log does and the audits before did.
+    held = resolved.source.ranges.get(partition)
+    end = plan.source.end if held is None else max(held.end, plan.source.end)
+    excluded = end - plan.source.end + (0 if known.coverage.produced else known.resume[0])
     outside = Coverage(produced=excluded, excluded=excluded)
     return PartitionReport(
         partition=partition,
@@ -50,7 +52,7 @@ def reported(
         open=_sum(known.open, counted(differences)),
         coverage=known.coverage + outside + outcome.settled_coverage + outcome.waiting_coverage,
         frontier=known.faulty_from or outcome.frontier,
-        end=plan.source.end,
+        end=end,
         unverified_since=outcome.unverified_since if known.faulty_from is None else known.faulty_since,
         hidden={
             side: {"from_offset": held.ranges[partition].end, "offsets": held.hidden[partition]}

@@ -10,7 +10,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,6 +53,7 @@ class FingerprintLog:
 
     session: SparkSession
     uri: str
+    _files: dict[str, dict[str, list[Path]]] = field(default_factory=dict, repr=False)
 
     def scan(
         self,
@@ -95,7 +96,7 @@ class FingerprintLog:
         folders = [self._folder(name, side) for name in scans]
         local = [Path(folder.removeprefix("file://")) for folder in folders if folder.startswith("file://")]
         if len(local) == len(folders):
-            files = [file for folder in local for file in sorted(folder.glob("*.parquet")) if _is_about(file, topics)]
+            files = [file for folder in local for topic in topics for file in self._files_of(folder).get(topic, [])]
             if sum(pq.read_metadata(file).num_rows for file in files) > _MOST_IN_MEMORY:
                 return spooled(files)
             with ThreadPoolExecutor(4) as pool:
@@ -108,6 +109,17 @@ class FingerprintLog:
             for partition, log in _split(table):
                 parts[partition].append(log)
         return {partition: Log.joined(logs) for partition, logs in parts.items()}
+
+    def _files_of(self, folder: Path) -> dict[str, list[Path]]:
+        """Return the files of a folder by topic. Each holds what one task read: a stretch of one partition."""
+        known = self._files.get(str(folder))
+        if known is None:
+            known = self._files[str(folder)] = {}
+            for file in sorted(folder.glob("*.parquet")):
+                metadata = pq.read_metadata(file)
+                if metadata.num_rows:
+                    known.setdefault(metadata.row_group(0).column(0).statistics.min, []).append(file)
+        return known
 
     def holding(self, scans: Collection[str], topic: str, hashes: Collection[int]) -> list[tuple[int, int, int]]:
         """Return ``(hash, partition, offset)`` of records of the source that scans have kept with these hashes."""
@@ -157,15 +169,6 @@ def _by_topic(values: Mapping[TopicPartition, int], kind: type) -> dict[str, Any
         else:
             found.setdefault(partition.topic, {})[str(partition.partition)] = value
     return found
-
-
-def _is_about(path: Path, topics: Collection[str]) -> bool:
-    """Whether a file can hold records of these topics. Each holds what one task read: a stretch of one partition."""
-    metadata = pq.read_metadata(path)
-    if not metadata.num_rows:
-        return False
-    known = metadata.row_group(0).column(0).statistics
-    return known is None or not known.has_min_max or known.min != known.max or known.min in topics
 
 
 def _file(path: Path) -> list[tuple[TopicPartition, Log]]:

@@ -108,10 +108,11 @@ def test_a_log_is_read_back_by_partition_and_in_order(spark: SparkSession, tmp_p
     from kafka_dr_spark.fingerprints import WRITE_OPTIONS, fingerprints
 
     folder = tmp_path / "one" / "source"
-    both = frame(spark, [(b"k", bytes([n]), None) for n in range(9)]).union(
-        frame(spark, [(b"k", bytes([n]), None) for n in range(4)], topic="u")
-    )
-    fingerprints(both).repartition(3).write.options(**WRITE_OPTIONS).parquet(str(folder))
+    one = frame(spark, [(b"k", bytes([n]), None) for n in range(9)])
+    other = frame(spark, [(b"k", bytes([n]), None) for n in range(4)], topic="u")
+    for records, files in ((one, 3), (other, 1)):
+        writer = fingerprints(records).repartition(files).write.mode("append").options(**WRITE_OPTIONS)
+        writer.parquet(str(folder))
     log = FingerprintLog(spark, f"file://{tmp_path}")
     assert (log.exists("one", "source"), log.exists("one", "target")) == (True, False)
     found = log.read("source", ["one"], ["t"])

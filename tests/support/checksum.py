@@ -68,7 +68,8 @@ class Auditor:
         out = self.folder / f"out-{self.number}"
         arguments = ["--topology", str(topology_file(self.protection)), "--out", str(out)]
         arguments += ["--flow", flow or f"{self.protection.name}.east-to-west", *more]
-        return Audited(main(arguments, environ or job_environ(self.protection), shared), out)
+        given = job_environ(self.protection) if environ is None else environ
+        return Audited(main(arguments, given, shared), out)
 
 
 def write_copy(
