@@ -12,6 +12,8 @@ import pytest
 
 # The fixtures import what they start: tests of rules alone load no Kafka client.
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from lab.api import Lab
     from support.protection import Protection
     from support.two_brokers import TwoBrokers
@@ -67,6 +69,22 @@ def lab(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[La
         yield started
     finally:
         started.down(delete=True)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A Spark session as the jobs have it, with the Kafka source, on two cores; shared, so nobody stops it."""
+    from jobs.session import spark_session
+    from lab.api import Lab
+
+    environ = Lab(tmp_path_factory.mktemp("spark")).spark_environ()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environ.items():
+            if name.startswith(("JAVA", "SPARK", "PYSPARK")):
+                patch.setenv(name, value)
+        settings = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"}
+        with spark_session("tests", settings=settings) as session:
+            yield session
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,10 @@ FORBIDDEN = {
 #: What Spark may take from the core: executors only audit, drivers also what resolves ranges.
 SPARK_MAY = {
     "spark/kafka_dr_spark": {"kafka_dr.audit"},
-    "spark/jobs": {"kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication"},
+    "spark/jobs": {
+        *("kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication"),
+        *("kafka_dr.lag", "kafka_dr.errors", "kafka_dr.clock"),
+    },
 }
 PILES = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc", "tools"}
 LONGEST, LONGEST_TEST = 400, 500
@@ -109,6 +112,12 @@ def test_audit_which_runs_on_executors_imports_the_standard_library_alone() -> N
     names = {name for path in python_files("include/kafka_dr/audit") for name in imported(path)}
     others = {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names}
     assert [name for name in sorted(others) if not within(name, {"kafka_dr.audit"})] == []
+
+
+def test_lag_is_judged_by_rules_that_import_the_standard_library_alone() -> None:
+    names = {name for path in python_files("include/kafka_dr/lag") for name in imported(path)}
+    others = {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names}
+    assert [name for name in sorted(others) if not within(name, {"kafka_dr.lag"})] == []
 
 
 def test_rooms_do_not_import_each_other_in_a_circle() -> None:

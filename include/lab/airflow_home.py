@@ -15,6 +15,8 @@ from lab.layout import LOOPBACK, PROJECT, Home
 from lab.premises import Premises
 from lab.rights import AUDIT, OPERATOR, PROBE, REPLICATOR
 
+#: Where the audits run, as the DAGs name it.
+SPARK = "kafka_dr_spark"
 ROLES = {"operator": OPERATOR, "probe": PROBE, "audit": AUDIT, "replicator": REPLICATOR}
 DAGS = PROJECT / "dags"
 PLUGINS = PROJECT / "plugins"
@@ -44,8 +46,10 @@ def connections_file(home: Home) -> Path:
 
 
 def connections(premises: Premises) -> dict[str, dict[str, Any]]:
-    """One ``kafka`` connection for each cluster and role, and one ``http`` connection for each Connect worker."""
-    wanted: dict[str, dict[str, Any]] = {}
+    """Return a ``kafka`` connection for each cluster and role, an ``http`` one for each Connect worker, and Spark's."""
+    wanted: dict[str, dict[str, Any]] = {
+        SPARK: {"conn_type": "spark", "description": "Spark on this machine", "host": "local[*]"}
+    }
     for cluster in CLUSTERS:
         for role, principal in ROLES.items():
             wanted[f"kafka_{cluster.name}_{role}"] = {

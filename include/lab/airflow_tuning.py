@@ -20,6 +20,7 @@ PRELOADED = (
     "jinja2",
     "airflow.sdk",
     "airflow.providers.apache.kafka.hooks.base",
+    "airflow.providers.apache.spark.operators.spark_submit",
     "airflow.providers.standard.operators.hitl",
     "kafka_dr.failover",
     "kafka_dr_airflow.links",

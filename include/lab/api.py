@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from lab import airflow_home, clients, credentials, jars, java, rights
+from lab import airflow_home, clients, credentials, jars, java, rights, spark
 from lab.airflow_services import Airflow
 from lab.bootstrap import cache_folder, check_space
 from lab.clusters import CLUSTERS, Cluster, cluster_named
@@ -145,6 +145,13 @@ class Lab:
         """Settings of a principal in librdkafka's names, the password among them."""
         return clients.librdkafka(self._premises(), cluster_named(cluster), principal)
 
+    def spark_environ(self) -> dict[str, str]:
+        """Return the environment in which ``spark-submit`` runs the project's jobs against this lab. No secrets.
+
+        :raises LabError: the Kafka source's jars cannot be fetched
+        """
+        return self.environ | self._spark_environ(java.java_home(self._environ))
+
     def kill(self, name: str) -> None:
         """End a process as a crash would, e.g. ``east-broker-1``."""
         self.supervisor.kill(name)
@@ -162,12 +169,17 @@ class Lab:
         self.supervisor.restart(name)
 
     def _airflow(self, jvm: Jvm) -> Airflow:
-        spark_java = java.spark_java_home(self.home.spark_java, jvm.java_home)
         return Airflow(
             premises=self._premises(),
-            environ=self.environ | {"JAVA_HOME": str(spark_java)},
+            environ=self.environ | self._spark_environ(jvm.java_home),
             dags=self._dags,
         )
+
+    def _spark_environ(self, java_home: Path) -> dict[str, str]:
+        kafka_source = jars.obtain(
+            jars.SPARK_KAFKA, cache=cache_folder(self._environ), environ=self._environ, progress=_jars_progress(_silent)
+        )
+        return spark.prepare(self.home, java_home=java_home, kafka_source=kafka_source)
 
     def _cluster_status(self, cluster: Cluster) -> ClusterStatus:
         return ClusterStatus(

@@ -14,8 +14,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 DEFAULT_HOME = PROJECT / ".lab"
 DEFAULT_PORT_BASE = 19000
 _MADE = (
-    *("airflow", "clients", "connect", "evidence", "java-for-spark", "kafka", "logs", "route", "run", "traffic"),
-    *("credentials.json", "lab.json", "lock"),
+    *("airflow", "clients", "connect", "evidence", "java-for-spark", "kafka", "logs", "route", "run", "spark"),
+    *("traffic", "credentials.json", "lab.json", "lock"),
 )
 SPAN = 300  # ports that a lab may use from its base on
 LOOPBACK = "127.0.0.1"
@@ -72,6 +72,11 @@ class Home:
     def spark_java(self) -> Path:
         """A Java home that Spark can start with."""
         return self.root / "java-for-spark"
+
+    @property
+    def spark(self) -> Path:
+        """Spark's settings (``SPARK_CONF_DIR``) and its scratch space."""
+        return self.root / "spark"
 
     def delete(self) -> None:
         """Remove what the lab made, and nothing else that may lie in the same folder.

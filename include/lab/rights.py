@@ -108,6 +108,7 @@ RIGHTS: tuple[Right, ...] = (
     Right(AUDIT, _C, _NAME, (DESCRIBE,), "know which cluster it reads"),
     Right(AUDIT, _T, "orders.*", (READ, DESCRIBE, DESCRIBE_CONFIGS), "read both copies"),
     Right(AUDIT, _T, "_kafka_dr.*", (READ, DESCRIBE), "know the roles and the journaled offsets"),
+    Right(AUDIT, _T, "_kafka_dr.selftest", (CREATE, WRITE), "write known faults, which each audit has to find"),
     Right(AUDIT, _T, "mm2-offset-syncs.*", (READ, DESCRIBE), "archive the offset syncs"),
     Right(AUDIT, _G, "*", (DESCRIBE,), "judge the lag of every group"),
     Right(AUDIT, _G, "dr-audit*", (READ,), "its own groups"),

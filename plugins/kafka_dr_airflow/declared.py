@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 
 from airflow.sdk import Param
@@ -13,7 +14,8 @@ from airflow.sdk import Param
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.topology import Topology, load
 
-_TOPOLOGY = "KAFKA_DR_TOPOLOGY"
+#: The setting that names the topology file.
+TOPOLOGY = "KAFKA_DR_TOPOLOGY"
 _UNREADABLE = "The topology cannot be read, so no choices are offered here; the first task says what is wrong with it."
 
 
@@ -23,8 +25,8 @@ def read_topology(environ: Mapping[str, str]) -> Topology:
     :raises Refused: it names none
     :raises TopologyError: carrying everything that is wrong with the file
     """
-    if not (path := environ.get(_TOPOLOGY)):
-        raise Refused(f"{_TOPOLOGY} is not set: it names the topology file, for instance include/topology.yaml")
+    if not (path := environ.get(TOPOLOGY)):
+        raise Refused(f"{TOPOLOGY} is not set: it names the topology file, for instance include/topology.yaml")
     return load(Path(path), environ)
 
 
@@ -32,11 +34,13 @@ def read_topology(environ: Mapping[str, str]) -> Topology:
 class Declared:
     """The names that a trigger form offers.
 
+    :param flows: every direction that replication can have, as ``group.source-to-target``
     :param readable: whether the topology could be read; without it the form takes free text
     """
 
     groups: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ()
+    flows: tuple[str, ...] = ()
     readable: bool = False
 
     def group_param(self) -> Param:
@@ -65,6 +69,22 @@ class Declared:
             description=f"{description} Left open: {default}.",
         )
 
+    def flow_param(self) -> Param:
+        """Return the parameter that chooses one flow, or leaves it to the DR register."""
+        title, description = "Flow", "One flow alone, as group.source-to-target."
+        default = "of each group the flow that the DR register asks for"
+        if not self.readable:
+            free = f"{description} Empty: {default}. {_UNREADABLE}"
+            return Param(None, type=["null", "string"], title=title, description=free)
+        return Param(
+            None,
+            type=["null", "string"],
+            enum=[None, *self.flows],
+            values_display={"null": default} | {name: name for name in self.flows},
+            title=title,
+            description=f"{description} Left open: {default}.",
+        )
+
 
 @cache
 def declared() -> Declared:
@@ -73,4 +93,14 @@ def declared() -> Declared:
         topology = read_topology(os.environ)
     except KafkaDrError:
         return Declared()
-    return Declared(tuple(sorted(topology.protection_groups)), tuple(sorted(topology.clusters)), readable=True)
+    flows = (
+        f"{group.name}.{source}-to-{target}"
+        for group in topology.protection_groups.values()
+        for source, target in permutations(group.clusters, 2)
+    )
+    return Declared(
+        tuple(sorted(topology.protection_groups)),
+        tuple(sorted(topology.clusters)),
+        tuple(sorted(flows)),
+        readable=True,
+    )

@@ -17,6 +17,14 @@ def evidence_url(group: str, run: str) -> str:
     return f"{EVIDENCE_PREFIX}/evidence/{quote(group, safe='')}/{quote(run, safe='')}"
 
 
+def audit_url(report: str) -> str:
+    """Return the page that shows what an audit found.
+
+    :param report: of the audit, below the evidence root
+    """
+    return f"{EVIDENCE_PREFIX}/{quote(report.removesuffix('/report.json'))}"
+
+
 def trigger_url(dag_id: str) -> str:
     """Return the page with a DAG's trigger button."""
     base = conf.get("api", "base_url", fallback="") or ""
@@ -37,3 +45,17 @@ class EvidenceLink(BaseOperatorLink):
             "protection_group"
         )
         return evidence_url(group, ti_key.run_id) if group else ""
+
+
+class AuditLink(BaseOperatorLink):
+    """Leads to what an audit found."""
+
+    name = "Audit"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """Return the page of the report that the task wrote; nothing before there is one.
+
+        Airflow calls this in the task's own process when the task has ended, with the task instance as the key.
+        """
+        place = getattr(operator, "report_place", "")
+        return audit_url(place) if place else ""

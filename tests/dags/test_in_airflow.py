@@ -164,6 +164,18 @@ def test_the_canary_crosses(alice: AirflowSession) -> None:
     assert alice.ended("dr_canary", run) == "success"
 
 
+@pytest.mark.parametrize("audit", ["lag", "checksum"])
+def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, audit: str) -> None:
+    dag, task = f"dr_{audit}_audit", f"{audit}_audit"
+    run = alice.trigger(dag)
+    assert alice.ended(dag, run, seconds=300) == "success", alice.log(dag, run, task, map_index=0)
+    left = alice.result(dag, run, task, map_index=0)
+    page = alice.http.get(f"/kafka-dr/{left['report'].removesuffix('/report.json')}")
+    assert f"{audit.capitalize()} audit of orders, east-to-west" in page.text
+    assert f"orders.east-to-west: {left['verdict']}: " in alice.log(dag, run, task, map_index=0)
+    assert alice.asset_events(dag, run) == [f"kafka-dr://orders/east-to-west/{audit}"]
+
+
 def test_evidence_is_shown_to_nobody_who_is_not_logged_in(airflow: QuickLab) -> None:
     import httpx
 

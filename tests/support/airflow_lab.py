@@ -115,10 +115,23 @@ class AirflowSession:
         wanted = {"dry_run": False, "dag_run_id": run, "task_ids": list(tasks), "only_failed": False}
         self._json("POST", f"/api/v2/dags/{dag}/clearTaskInstances", wanted)
 
-    def log(self, dag: str, run: str, task: str, *, attempt: int = 1) -> str:
-        """Return what a task wrote."""
-        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/{attempt}?full_content=true"
-        return json.dumps(self._json("GET", path))
+    def log(self, dag: str, run: str, task: str, *, attempt: int = 1, map_index: int = -1) -> str:
+        """Return what a task wrote.
+
+        :param map_index: which of a mapped task's; -1 for one that is not mapped
+        """
+        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/{attempt}"
+        return json.dumps(self._json("GET", f"{path}?full_content=true&map_index={map_index}"))
+
+    def result(self, dag: str, run: str, task: str, *, map_index: int = -1) -> Any:
+        """Return what a task left for others (XCom)."""
+        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/return_value"
+        return self._json("GET", f"{path}?map_index={map_index}&deserialize=true")["value"]
+
+    def asset_events(self, dag: str, run: str) -> list[str]:
+        """Return the addresses of the assets that a run said something new about."""
+        found = self._json("GET", f"/api/v2/assets/events?source_dag_id={dag}&source_run_id={run}")["asset_events"]
+        return [str(event["uri"]) for event in found]
 
     def _json(self, method: str, path: str, body: object = None) -> Any:
         deadline = time.monotonic() + _LOCKED_SECONDS

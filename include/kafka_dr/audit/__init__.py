@@ -5,6 +5,8 @@ from __future__ import annotations
 from kafka_dr.audit.comparison import Comparison, Entry, compare
 from kafka_dr.audit.finding import Finding, FindingKind, Frontier, Partition, Start, Verified
 from kafka_dr.audit.fingerprint import fingerprint
+from kafka_dr.audit.gate import GateAnswer, GateVerdict
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 from kafka_dr.audit.store import FileFrontierStore, Place, Remembered
 from kafka_dr.audit.walk import Span, Walk
 
@@ -24,4 +26,11 @@ __all__ = [
     "Entry",
     "compare",
     "fingerprint",
+    "AuditKind",
+    "AuditResult",
+    "AuditVerdict",
+    "ResultStore",
+    "ResultUnreadable",
+    "GateAnswer",
+    "GateVerdict",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from kafka_dr.evidence.audit_story import AuditStory, tell_audit
 from kafka_dr.evidence.bundle import Bundle, EvidenceChanged, FileDigest, Verification
 from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
+from kafka_dr.evidence.page import render_audit
 from kafka_dr.evidence.place import Place
 from kafka_dr.evidence.secrets import SecretInEvidence
 from kafka_dr.evidence.store import (
@@ -21,6 +23,9 @@ __all__ = [
     "Verification",
     "FileDigest",
     "Place",
+    "AuditStory",
+    "tell_audit",
+    "render_audit",
     "canonical",
     "digest",
     "EvidenceChanged",

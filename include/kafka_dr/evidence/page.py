@@ -7,21 +7,27 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files as resources
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
+from kafka_dr.evidence.audit_story import AuditStory
 from kafka_dr.evidence.bundle import FileDigest
 from kafka_dr.evidence.story import Story
 from kafka_dr.evidence.tone import tone_of
 
 
 @cache
-def _template() -> Template:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+def _template(name: str) -> Template:
+    environment = Environment(
+        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters["tone"] = tone_of
     environment.filters["clock"] = _clock
     environment.filters["seconds"] = _seconds
-    text = resources("kafka_dr.evidence").joinpath("page.html.j2").read_text(encoding="utf-8")
-    return environment.from_string(text)
+    return environment.get_template(name)
+
+
+def _text(name: str) -> str:
+    return resources("kafka_dr.evidence").joinpath(name).read_text(encoding="utf-8")
 
 
 def render_page(story: Story, *, files: Iterable[FileDigest], sealed_at: datetime | None) -> str:
@@ -31,7 +37,12 @@ def render_page(story: Story, *, files: Iterable[FileDigest], sealed_at: datetim
     :param sealed_at: aware; ``None`` for a page that no seal covers
     """
     stamp = sealed_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if sealed_at else ""
-    return _template().render(story=story, files=tuple(files), sealed_at=stamp)
+    return _template("page.html.j2").render(story=story, files=tuple(files), sealed_at=stamp)
+
+
+def render_audit(story: AuditStory) -> str:
+    """Return the page of an audit."""
+    return _template("audit.html.j2").render(story=story)
 
 
 def _clock(stamp: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.mistakes import Mistake, TopologyError
 from kafka_dr.topology.model import (
+    AuditsSpec,
     ClusterSpec,
     ConnectionIds,
     EvidenceSpec,
@@ -36,6 +37,7 @@ __all__ = [
     "Objectives",
     "Thresholds",
     "Timing",
+    "AuditsSpec",
     "GroupsPolicy",
     "EvidenceSpec",
     "is_internal_topic",

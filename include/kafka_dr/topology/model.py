@@ -119,14 +119,25 @@ class Objectives(Section):
 
 
 class Thresholds(Section):
-    """Measured values beyond which a run does not start."""
+    """Measured values beyond which a run does not start, or an audit is red."""
 
     max_tail_records: Count = Field(
         default=10_000, description="how many records may be left to verify by content inside the outage"
     )
-    max_lag_seconds: Seconds = Field(default=300, description="how old the oldest record not yet copied may be")
+    max_lag_seconds: Seconds = Field(
+        default=300, description="how old the oldest record not yet copied may be when a failover begins"
+    )
     max_record_age_seconds: Seconds = Field(
-        default=60, description="how old a measurement may be before it counts as unknown"
+        default=60, description="how old a record may be before it has to be on the target"
+    )
+    max_replication_latency_seconds: Seconds = Field(
+        default=30, description="how long 99 of 100 records may take from the source to the target"
+    )
+    max_checkpoint_latency_seconds: Seconds = Field(
+        default=120, description="how long a group's position may lie ahead of what is copied, where it has no copy yet"
+    )
+    min_retention_headroom_seconds: Seconds = Field(
+        default=3600, description="how long before the source deletes a record that is not copied somebody must know"
     )
     canary_late_seconds: Seconds = Field(default=10, description="after how long a canary record counts as late")
 
@@ -146,6 +157,23 @@ class Timing(Section):
     step_deadline_seconds: Seconds = Field(default=120, description="after how long a single step gives up")
     protect_wait_seconds: Seconds = Field(
         default=60, description="how long the reverse flow may take to move before it is reported as pending"
+    )
+
+
+class AuditsSpec(Section):
+    """How the copy is audited, and how long the answers count."""
+
+    checksum_max_age_seconds: Seconds = Field(
+        default=2700, description="how old the newest checksum audit may be when a failover begins"
+    )
+    lag_max_age_seconds: Seconds = Field(
+        default=900, description="how old the newest lag audit may be when a failover begins"
+    )
+    keep_fingerprints_seconds: Seconds = Field(
+        default=604_800, description="how long the fingerprint of a record is kept after it was read"
+    )
+    duplicates: Literal["fail", "report"] = Field(
+        default="fail", description="what a record that was copied twice makes of an audit: fail, or report it only"
     )
 
 
@@ -196,6 +224,7 @@ class ProtectionGroup(Section):
     flow: FlowSpec = Field(default_factory=FlowSpec, description="how replication is set up")
     thresholds: Thresholds = Field(default_factory=Thresholds, description="beyond which a run does not start")
     timing: Timing = Field(default_factory=Timing, description="how long things wait")
+    audits: AuditsSpec = Field(default_factory=AuditsSpec, description="how the copy is audited")
     groups_policy: GroupsPolicy = Field(
         default_factory=GroupsPolicy, description="what to do with groups that cannot simply be moved"
     )

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from kafka_dr.topology.document import Document, Path, render
 from kafka_dr.topology.mistakes import Mistake
-from kafka_dr.topology.model import Objectives, Thresholds, Timing
+from kafka_dr.topology.model import AuditsSpec, Objectives, Thresholds, Timing
 from kafka_dr.topology.ownership import ownership_mistakes
 
 _ROLES = ("operator", "probe", "audit", "replicator")
@@ -143,6 +143,11 @@ def _possible(document: Document, here: Path) -> Iterator[Mistake]:
     confirm = number(Timing, "timing", "confirm_seconds")
     deadline = number(Timing, "timing", "step_deadline_seconds")
     late = number(Thresholds, "thresholds", "canary_late_seconds")
+    age = number(Thresholds, "thresholds", "max_record_age_seconds")
+    latency = number(Thresholds, "thresholds", "max_replication_latency_seconds")
+    lag = number(Thresholds, "thresholds", "max_lag_seconds")
+    checked = number(AuditsSpec, "audits", "checksum_max_age_seconds")
+    kept = number(AuditsSpec, "audits", "keep_fingerprints_seconds")
     for small, large, why in (
         (outage, rto, "an outage of writes is part of the recovery time"),
         (drain, outage, "groups drain while writes are refused"),
@@ -151,6 +156,9 @@ def _possible(document: Document, here: Path) -> Iterator[Mistake]:
         (late, rpo, "a canary that is late only beyond the objective would warn when it is already broken"),
         (drain, deadline, "the step would give up before groups have drained"),
         (grace, deadline, "the step would give up within the grace"),
+        (latency, age, "a record within the latency would count as missing"),
+        (age, lag, "a failover would be refused before any audit is red"),
+        (checked, kept, "the next audit compares with fingerprints of the last one"),
     ):
         if small and large and small.value > large.value:
             seen = f"{small} is longer than {large}, but {why}"

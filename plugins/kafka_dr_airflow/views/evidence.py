@@ -1,8 +1,10 @@
-"""The evidence of a run as a page, for whoever may see the runs of the verbs in Airflow."""
+"""The evidence of a run, and the report of an audit, as a page for whoever may see the runs of the verbs in Airflow."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import requires_access_dag
@@ -10,7 +12,7 @@ from fastapi import Depends, FastAPI, HTTPException, status
 from fastapi.responses import HTMLResponse
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
-from kafka_dr.evidence import EvidenceStore
+from kafka_dr.evidence import EvidenceStore, render_audit, tell_audit
 from kafka_dr_airflow.declared import read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 
@@ -22,6 +24,9 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+
+#: What can be part of the path of a report: never a step upwards.
+_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]*")
 
 app = FastAPI(title="Evidence of disaster recovery", dependencies=[_MAY_SEE_RUNS], openapi_url=None)
 
@@ -40,3 +45,19 @@ def page(group: str, run: str) -> HTMLResponse:
     if found is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"Run {run} of {group} has kept no evidence yet.")
     return HTMLResponse(found, headers=_HEADERS)
+
+
+@app.get("/audits/{group}/{audit}/{direction}/{run}")
+def audit_page(group: str, audit: str, direction: str, run: str) -> HTMLResponse:
+    """Show what an audit of a flow found."""
+    parts = (group, audit, direction, run)
+    if not all(map(_PART.fullmatch, parts)):
+        raise HTTPException(status.HTTP_400_BAD_REQUEST, "This is not the address of an audit.")
+    try:
+        root = evidence_root(read_topology(os.environ).evidence.root)
+        report = json.loads(root.joinpath("audits", *parts, "report.json").read_bytes())
+    except FileNotFoundError as error:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"There is no report of {group} {direction} {run}.") from error
+    except (KafkaDrError, OSError, ValueError) as error:
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
+    return HTMLResponse(render_audit(tell_audit(audit, f"{group}, {direction}", report)), headers=_HEADERS)

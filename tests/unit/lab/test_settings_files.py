@@ -133,11 +133,11 @@ def test_every_principal_has_client_files_for_both_kinds_of_clients(premises: Pr
             assert f'username="{principal}"' in path.with_suffix(".java.properties").read_text()
 
 
-def test_airflow_has_a_connection_for_each_cluster_and_role_and_for_each_worker(premises: Premises) -> None:
+def test_airflow_has_a_connection_for_each_cluster_and_role_for_each_worker_and_for_spark(premises: Premises) -> None:
     made = airflow_home.connections(premises)
     roles = ("operator", "probe", "audit", "replicator")
     kafka = {f"kafka_{cluster}_{role}" for cluster in ("east", "west") for role in roles}
-    assert set(made) == kafka | {"connect_east", "connect_west"}
+    assert set(made) == kafka | {"connect_east", "connect_west", "kafka_dr_spark"}
     assert json.loads(made["kafka_west_operator"]["extra"])["sasl.username"] == "dr-operator"
     assert made["connect_west"]["port"] == 19180
 

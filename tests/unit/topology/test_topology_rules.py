@@ -181,6 +181,18 @@ def test_many_groups_are_compared_in_a_moment(edited: Edit, second: str, mistake
             ("    approvers:", "    timing: {step_deadline_seconds: 1}\n    approvers:"),
             "would give up within the grace",
         ),
+        (
+            ("    approvers:", "    thresholds: {max_replication_latency_seconds: 61}\n    approvers:"),
+            "a record within the latency would count as missing",
+        ),
+        (
+            ("    approvers:", "    thresholds: {max_lag_seconds: 59}\n    approvers:"),
+            "a failover would be refused before any audit is red",
+        ),
+        (
+            ("    approvers:", "    audits: {keep_fingerprints_seconds: 2699}\n    approvers:"),
+            "the next audit compares with fingerprints of the last one",
+        ),
     ],
 )
 def test_what_contradicts_itself_is_refused_with_the_reason(

@@ -1,0 +1,32 @@
+"""Lag audit. What it measures, and what to do when a group is red, stands in the runbook of the same name."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from airflow.sdk import DAG, AssetAlias
+
+from kafka_dr_airflow.declared import declared
+from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
+from kafka_dr_airflow.operators.spark_audit import PER_FLOW, SparkAuditOperator
+
+with DAG(
+    dag_id="dr_lag_audit",
+    dag_display_name="DR: lag audit",
+    description="Measures how far each flow and its consumer groups are behind, and whether they get on.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule="*/5 * * * *",
+    catchup=False,
+    max_active_runs=1,
+    tags=["kafka-dr", "audits"],
+    params={"flow": declared().flow_param()},
+) as dag:
+    groups = DeclaredGroupsOperator()
+    audit = SparkAuditOperator.partial(
+        task_id="lag_audit",
+        audit="lag",
+        outlets=[AssetAlias("kafka_dr_lag_audit")],
+        execution_timeout=timedelta(minutes=4),
+        **PER_FLOW,
+    ).expand(protection_group=groups.output)

@@ -1,0 +1,61 @@
+"""What a record that only one side has means, by what is known about its partition beside the records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafka_dr.audit.difference import Circumstances, Fault, Loose
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """What was found out about one partition when its range was resolved.
+
+    :param tail: the number of the gap behind the last block: what lies there may still come
+    :param position: next to be read by the flow, asked for before the target's end; ``None`` if nobody could tell
+    :param held_back: whether an open transaction hides the end of the target's log
+    :param young_from: milliseconds since the epoch; a younger record may still come, where ``position`` is not known
+    :param expired_on_source: gaps in which the source deleted records since the audit before, unread
+    :param expired_on_target: the same of the target
+    :param shorter_source: whether the source had deleted its first records before the first audit: the target may
+        still have them
+    :param shorter_target: the same of the target
+    """
+
+    tail: int
+    position: int | None
+    held_back: bool
+    young_from: int
+    expired_on_source: frozenset[int] = frozenset()
+    expired_on_target: frozenset[int] = frozenset()
+    shorter_source: bool = False
+    shorter_target: bool = False
+
+    def may_still_come(self, offset: int, timestamp: int) -> bool:
+        """Return whether a record behind the last one that was matched is on its way, rather than passed over."""
+        if self.held_back or (self.position is not None and offset >= self.position):
+            return True
+        return self.position is None and timestamp >= self.young_from
+
+    def on_missing(self, record: Loose) -> tuple[Fault, str] | None:
+        """Say what a record is that only the source has."""
+        if record.gap == self.tail and self.may_still_come(record.offset, record.timestamp):
+            return Fault.IN_FLIGHT, ""
+        if record.gap == 0 and self.shorter_target:
+            return None
+        if record.gap in self.expired_on_target:
+            return Fault.UNVERIFIABLE, "the target deleted records there before they were read"
+        return Fault.LOST, ""
+
+    def on_strange(self, record: Loose) -> tuple[Fault, str] | None:
+        """Say what a record is that only the target has."""
+        if record.gap == 0 and self.shorter_source:
+            return None
+        if record.gap in self.expired_on_source:
+            return Fault.UNVERIFIABLE, "the source deleted records there before they were read"
+        return Fault.FOREIGN, ""
+
+    @property
+    def circumstances(self) -> Circumstances:
+        """The two as :func:`~kafka_dr.audit.difference.explain` asks for them."""
+        return Circumstances(self.on_missing, self.on_strange)

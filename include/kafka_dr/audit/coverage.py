@@ -1,0 +1,48 @@
+"""What an audit can say about every offset that the source ever gave out. It adds up, or the audit says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, astuple, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Offsets of one partition of the source, each counted once.
+
+    :param produced: all that were given out, from 0 to the end that was resolved
+    :param verified: matched with the target, record by record and in order
+    :param differing: records with a finding: lost, corrupt, out of order, in another partition, not verifiable
+    :param in_flight: not copied yet, and not late
+    :param expired: deleted before they were read
+    :param control: transaction markers and aborted records: offsets without a record that anybody could read
+    :param compacted: replaced by a newer record of the same key, on either side
+    :param excluded: left out because the audit was told to
+    """
+
+    produced: int = 0
+    verified: int = 0
+    differing: int = 0
+    in_flight: int = 0
+    expired: int = 0
+    control: int = 0
+    compacted: int = 0
+    excluded: int = 0
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every offset is accounted for exactly once."""
+        produced, *parts = astuple(self)
+        return bool(produced == sum(parts) and min(parts) >= 0)
+
+    def __add__(self, other: Coverage) -> Coverage:
+        return Coverage(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+
+    def to_json(self) -> dict[str, int]:
+        """Return the counts by name."""
+        return asdict(self)
+
+
+def total(parts: Iterable[Coverage]) -> Coverage:
+    """Add up several partitions, or several stretches of one."""
+    return sum(parts, Coverage())

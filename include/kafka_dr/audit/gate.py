@@ -1,0 +1,85 @@
+"""Whether the newest audit of a flow lets a failover begin. No answer, an old one and a strange one are no yes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
+
+#: How far the clocks of two machines may be apart before a stamp from the future is not believed.
+_CLOCKS_APART = timedelta(minutes=1)
+
+
+class GateAnswer(StrEnum):
+    """What the gate says. Only green lets anything through."""
+
+    GREEN = "green"
+    RED = "red"
+    TOO_OLD = "too_old"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class GateVerdict:
+    """The gate's answer, and why.
+
+    :param sentence: what was seen, and where it is not green, what to do
+    :param result: what it rests on; ``None`` where there is nothing to rest on
+    """
+
+    answer: GateAnswer
+    sentence: str
+    result: AuditResult | None = None
+
+
+def ask(
+    root: Any,
+    kind: AuditKind,
+    *,
+    group: str,
+    source: str,
+    target: str,
+    epoch: int,
+    now: datetime,
+    max_age: timedelta,
+) -> GateVerdict:
+    """Read the newest audit of a flow from the evidence root and judge it.
+
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    :param epoch: of the DR register; an audit of another epoch speaks of another flow
+    :param now: aware
+    :param max_age: how old the audit may be
+    """
+    try:
+        result = ResultStore(root).newest(kind, group=group, source=source, target=target)
+    except (ResultUnreadable, OSError) as error:
+        again = f"run dr_{kind}_audit again"
+        return GateVerdict(GateAnswer.UNKNOWN, f"the newest {kind} audit cannot be read ({error}): {again}")
+    if result is None:
+        sentence = f"no {kind} audit of {group} {source}→{target} was ever kept: run dr_{kind}_audit"
+        return GateVerdict(GateAnswer.UNKNOWN, sentence)
+    return judge(result, epoch=epoch, now=now, max_age=max_age)
+
+
+def judge(result: AuditResult, *, epoch: int, now: datetime, max_age: timedelta) -> GateVerdict:
+    """Judge one result. A red one stays red however old it is: time heals no copy."""
+    age = now - result.at
+    what = f"the {result.kind} audit of {result.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    again = f"run dr_{result.kind}_audit again"
+    if result.epoch != epoch:
+        of = "an unknown epoch" if result.epoch is None else f"epoch {result.epoch}"
+        return GateVerdict(GateAnswer.UNKNOWN, f"{what} is of {of}, the register's is {epoch}: {again}", result)
+    if age < -_CLOCKS_APART:
+        ahead = f"{-age.total_seconds():.0f} s in the future"
+        return GateVerdict(GateAnswer.UNKNOWN, f"{what} lies {ahead}: set the clocks right and {again}", result)
+    if result.verdict is AuditVerdict.RED:
+        return GateVerdict(GateAnswer.RED, f"{what} is red: {result.sentence}", result)
+    if result.verdict is AuditVerdict.UNKNOWN:
+        return GateVerdict(GateAnswer.UNKNOWN, f"{what} could not tell: {result.sentence}", result)
+    if age > max_age:
+        limit = f"{age.total_seconds():.0f} s old, and may be {max_age.total_seconds():.0f} s"
+        return GateVerdict(GateAnswer.TOO_OLD, f"{what} is {limit}: {again}", result)
+    return GateVerdict(GateAnswer.GREEN, f"{what} is green: {result.sentence}", result)

@@ -1,0 +1,42 @@
+"""Where in its logs a cluster stood at a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import OffsetSpec
+
+from kafka_dr.clusters.cluster import KafkaCluster
+from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.clusters.session import ClusterSession
+
+
+class Times:
+    """Finds offsets by time.
+
+    :param session: of one principal on one cluster
+    """
+
+    def __init__(self, session: ClusterSession) -> None:
+        self._session = session
+
+    @classmethod
+    def of(cls, cluster: KafkaCluster) -> Times:
+        """Ask a cluster that is already reached."""
+        return cls(cluster._session)
+
+    def offsets_at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> dict[TopicPartition, int | None]:
+        """Return the first offset whose record was made at this time or later; ``None`` where there is no such record.
+
+        :param timestamp_ms: milliseconds since the epoch
+        """
+        asked = {ClientPartition(p.topic, p.partition): OffsetSpec.for_timestamp(timestamp_ms) for p in partitions}
+        if not asked:
+            return {}
+        futures = self._session.admin.list_offsets(asked, request_timeout=self._session.request_seconds)
+        found = self._session.results(futures, "look for offsets by time")
+        return {
+            TopicPartition(p.topic, p.partition): answer.offset if answer.offset >= 0 else None
+            for p, answer in found.items()
+        }

@@ -1,0 +1,131 @@
+"""What the report of an audit says, laid out as tables. Any report will do: what it holds is shown, whatever it is.
+
+What is missing or strange is shown as such, and a verdict that is not known is never shown as good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_dr.evidence.tone import Tone, tone_of
+
+#: Rows of one table; a page must open on a telephone.
+MOST_ROWS = 500
+#: Keys whose values are words that mean good or bad.
+_JUDGED = ("verdict", "state")
+_IN_THE_HEAD = ("schema_version", "verdict", "sentence", "at", "flow", "audit")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value."""
+
+    text: str
+    number: bool = False
+    tone: Tone | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Values of one kind.
+
+    :param left_out: rows that there are besides
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStory:
+    """Everything that the page of an audit shows."""
+
+    title: str
+    verdict: str
+    tone: Tone
+    sentence: str
+    at: str
+    tables: tuple[Table, ...]
+
+
+def tell_audit(audit: str, flow: str, report: Mapping[str, Any]) -> AuditStory:
+    """Lay out a report.
+
+    :param audit: which audit wrote it
+    :param flow: which flow it is about
+    :param report: plain JSON values
+    """
+    verdict = str(report.get("verdict", "unknown"))
+    body = {key: value for key, value in report.items() if key not in _IN_THE_HEAD and key != "findings"}
+    findings = report.get("findings")
+    return AuditStory(
+        title=f"{audit.capitalize()} audit of {flow}",
+        verdict=verdict,
+        tone=tone_of(verdict),
+        sentence=str(report.get("sentence") or ""),
+        at=str(report.get("at") or ""),
+        tables=(
+            *(_tables("Findings", findings) if isinstance(findings, list) else ()),
+            *(table for table in _tables("Measured", body)),
+        ),
+    )
+
+
+def _tables(title: str, value: object) -> Iterator[Table]:
+    if isinstance(value, Mapping):
+        flat = dict(_flat(value))
+        if flat:
+            yield Table(title, ("", ""), tuple((Cell(_words(key)), _cell(key, each)) for key, each in flat.items()))
+        for key, each in _nested(value):
+            yield from _tables(_words(key), each)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        yield from _of_rows(title, [each if isinstance(each, Mapping) else {"value": each} for each in value])
+
+
+def _of_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
+    flat = [dict(_flat(row)) for row in rows[:MOST_ROWS]]
+    columns = tuple(dict.fromkeys(key for row in flat for key in row))
+    cells = tuple(tuple(_cell(key, row.get(key)) for key in columns) for row in flat)
+    yield Table(title, tuple(map(_words, columns)), cells, left_out=max(len(rows) - MOST_ROWS, 0))
+    inner: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        name, label = next(((key, each) for key, each in _flat(row) if isinstance(each, str)), ("", ""))
+        for key, found in _nested(row):
+            if isinstance(found, list):
+                inner.setdefault(key, []).extend({name: label, **each} for each in found if isinstance(each, Mapping))
+    for key, found in inner.items():
+        yield from _of_rows(f"{title}: {_words(key)}", found)
+
+
+def _flat(row: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Yield what is no list, that of sections within under both names."""
+    for key, value in row.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{key}_{inner}", each) for inner, each in _flat(value))
+        elif not isinstance(value, list):
+            yield key, value
+
+
+def _nested(row: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    for key, value in row.items():
+        if isinstance(value, list):
+            yield key, value
+        elif isinstance(value, Mapping):
+            yield from ((f"{key}_{inner}", each) for inner, each in _nested(value))
+
+
+def _cell(key: str, value: object) -> Cell:
+    if isinstance(value, bool):
+        return Cell("yes" if value else "no")
+    if isinstance(value, (int, float)):
+        return Cell(f"{value:,}", number=True)
+    text = "" if value is None else str(value)
+    return Cell(text, tone=tone_of(text) if key.endswith(_JUDGED) and text else None)
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ").capitalize()

@@ -1,0 +1,131 @@
+"""What of an assessment is beyond what the topology allows. Each finding says whether a failover has to wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kafka_dr.lag.assessment import Assessment, FlowLag, GroupLag
+from kafka_dr.lag.verdict import LagVerdict
+
+
+class LagFindingKind(StrEnum):
+    """What can be wrong with a flow; how groups get on is their owners' business, and is reported without a finding."""
+
+    DELETED = "deleted"  # the source deleted what was not copied: it is lost
+    PAST_END = "past_end"  # the flow is past the end of the source's log
+    NOT_MOVING = "not_moving"  # Burrow's verdict on the flow is REWIND, STOP or STALL
+    LATE = "late"  # the oldest record that is not copied is too old
+    RETENTION = "retention"  # the source will soon delete what is not copied
+    LATENCY = "latency"  # records take too long to cross
+    POSITION_NOT_COPIED = "position_not_copied"  # a group's position has had no copy for too long
+
+
+@dataclass(frozen=True, slots=True)
+class LagFinding:
+    """Something beyond a limit.
+
+    :param where: a partition, a group, or empty for the whole flow
+    :param value: what was measured, in records for ``deleted`` and ``past_end``, else in seconds
+    :param limit: what is allowed; ``None`` where nothing is
+    :param blocks_failover: whether a planned failover has to wait until it is gone
+    """
+
+    kind: LagFindingKind
+    where: str
+    value: float | None
+    limit: float | None
+    blocks_failover: bool
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the topology allows, in seconds.
+
+    :param record_age: how old a record may be before it has to be on the target
+    :param failover_lag: the same, beyond which no failover begins
+    :param replication_latency: how long 99 of 100 records may take
+    :param checkpoint_latency: how long a group's position may have no copy
+    :param retention_headroom: how long before the source deletes something somebody must know
+    """
+
+    record_age: float
+    failover_lag: float
+    replication_latency: float
+    checkpoint_latency: float
+    retention_headroom: float
+
+
+_BROKEN = (LagVerdict.REWIND, LagVerdict.STOP, LagVerdict.STALL)
+
+
+def find(assessment: Assessment, limits: Limits) -> tuple[LagFinding, ...]:
+    """Return everything that is beyond its limit, what blocks a failover first."""
+    found = [finding for each in assessment.flow for finding in _of_partition(each, limits)]
+    found += _of_latency(assessment, limits)
+    found += [finding for group in assessment.groups for finding in _of_group(group, limits)]
+    return tuple(
+        sorted(found, key=lambda finding: (not finding.blocks_failover, list(LagFindingKind).index(finding.kind)))
+    )
+
+
+def _of_partition(flow: FlowLag, limits: Limits) -> Iterator[LagFinding]:
+    lag = flow.lag
+    if lag.past_end:
+        sentence = (
+            f"{lag.name}: the flow stands at {lag.position}, past the end of the source's log: the log was cut off or "
+            "made again; find out what happened to the topic before anything is copied on"
+        )
+        yield LagFinding(LagFindingKind.PAST_END, lag.name, lag.position, None, blocks_failover=True, sentence=sentence)
+    if lag.deleted:
+        sentence = (
+            f"{lag.name}: the source deleted {lag.deleted} offsets from {lag.position} on before they were copied"
+        )
+        yield LagFinding(LagFindingKind.DELETED, lag.name, lag.deleted, 0, blocks_failover=True, sentence=sentence)
+    if lag.verdict in _BROKEN:
+        sentence = f"{lag.name}: {lag.verdict} with {lag.unread.records:,} records not copied: see dr_flows"
+        yield LagFinding(
+            LagFindingKind.NOT_MOVING, lag.name, lag.seconds, None, blocks_failover=True, sentence=sentence
+        )
+    yield from _of_age(flow, limits)
+    if flow.headroom_seconds is not None and flow.headroom_seconds < flow.headroom_limit:
+        sentence = (
+            f"{lag.name}: the source may delete what is not copied in {flow.headroom_seconds:g} s, less than "
+            f"{flow.headroom_limit:g} s: raise retention.ms or retention.bytes there until the flow has caught up"
+        )
+        seconds, limit = flow.headroom_seconds, flow.headroom_limit
+        yield LagFinding(LagFindingKind.RETENTION, lag.name, seconds, limit, blocks_failover=False, sentence=sentence)
+
+
+def _of_age(flow: FlowLag, limits: Limits) -> Iterator[LagFinding]:
+    lag = flow.lag
+    if lag.unread.records == 0 or (lag.seconds is not None and lag.seconds <= limits.record_age):
+        return
+    blocks = lag.seconds is None or lag.seconds > limits.failover_lag
+    aged = "of unknown age" if lag.seconds is None else f"the oldest for {lag.seconds:g} s"
+    sentence = f"{lag.name}: {lag.unread.records:,} records are not copied, {aged}; {limits.record_age:g} s are allowed"
+    yield LagFinding(LagFindingKind.LATE, lag.name, lag.seconds, limits.record_age, blocks, sentence)
+
+
+def _of_latency(assessment: Assessment, limits: Limits) -> Iterator[LagFinding]:
+    latency = assessment.latency
+    if latency is not None and latency.p99 > limits.replication_latency:
+        sentence = (
+            f"99 of 100 records took up to {latency.p99:g} s to cross (of {latency.samples} measured); "
+            f"{limits.replication_latency:g} s are allowed"
+        )
+        seconds, limit = latency.p99, limits.replication_latency
+        yield LagFinding(LagFindingKind.LATENCY, "", seconds, limit, blocks_failover=False, sentence=sentence)
+
+
+def _of_group(group: GroupLag, limits: Limits) -> Iterator[LagFinding]:
+    if group.ahead_seconds > limits.checkpoint_latency:
+        sentence = (
+            f"group {group.group} has read records that were not copied for {group.ahead_seconds:g} s, so its position "
+            f"has no place on the target; {limits.checkpoint_latency:g} s are allowed"
+        )
+        seconds, limit = group.ahead_seconds, limits.checkpoint_latency
+        kind = LagFindingKind.POSITION_NOT_COPIED
+        yield LagFinding(kind, group.group, seconds, limit, blocks_failover=False, sentence=sentence)

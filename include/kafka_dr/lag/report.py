@@ -1,0 +1,132 @@
+"""The report of a lag audit: what was measured and how, as plain JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_dr.lag.assessment import Assessment, FlowLag, GroupLag, ReaderLag
+from kafka_dr.lag.findings import LagFinding, Limits
+from kafka_dr.lag.latency import Latency
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What was audited, when and with what effort.
+
+    :param flow: as ``group.source-to-target``
+    :param epoch: of the flow's seed; ``None`` where it has none
+    :param flow_state: what the connector does
+    :param at: when the ends of the logs were read, aware
+    :param seconds: how long the audit took
+    :param records_read: records that were read from the source
+    :param latency_from: how the time of arrival is known, or why it is not
+    """
+
+    flow: str
+    epoch: int | None
+    flow_state: str
+    at: datetime
+    seconds: float
+    records_read: int
+    latency_from: str
+
+
+def sentence(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
+    """Return the verdict in words: the first finding, or how far behind the flow is at most."""
+    if findings:
+        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        return f"{findings[0].sentence}{more}."
+    lags = [each.lag for each in assessment.flow]
+    if not lags:
+        return "The flow has no partitions."
+    records = sum(lag.unread.records for lag in lags)
+    oldest = max((lag.seconds or 0.0 for lag in lags), default=0.0)
+    latency = assessment.latency
+    crossed = f", 99 of 100 crossed within {latency.p99:g} s" if latency else ", how long records take is not known"
+    if not records:
+        return f"Nothing waits to be copied in {len(lags)} partitions{crossed}."
+    return f"{records:,} records wait to be copied, the oldest for {oldest:g} s{crossed}."
+
+
+def report(subject: Subject, assessment: Assessment, findings: Sequence[LagFinding], limits: Limits) -> dict[str, Any]:
+    """Return everything as JSON values."""
+    lags = [each.lag for each in assessment.flow]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "audit": "lag",
+        "flow": subject.flow,
+        "epoch": subject.epoch,
+        "verdict": "findings" if findings else "ok",
+        "sentence": sentence(assessment, findings),
+        "at": subject.at.astimezone(UTC).isoformat(),
+        "seconds": round(subject.seconds, 1),
+        "records_read": subject.records_read,
+        "limits_seconds": asdict(limits),
+        "findings": [{**asdict(finding), "kind": str(finding.kind)} for finding in findings],
+        "replication": {
+            "state": subject.flow_state,
+            "verdict": str(assessment.verdict),
+            **_sums(lags),
+            "latency": _latency(assessment.latency),
+            "latency_from": subject.latency_from,
+            "partitions": [_flow(each) for each in assessment.flow],
+        },
+        "groups": [_group(group) for group in assessment.groups],
+    }
+
+
+def _sums(lags: Sequence[ReaderLag]) -> dict[str, Any]:
+    ages = [lag.seconds for lag in lags]
+    return {
+        "records": sum(lag.unread.records for lag in lags),
+        "bytes": sum(lag.unread.size for lag in lags),
+        "seconds": None if None in ages else max((age for age in ages if age is not None), default=0.0),
+        "exact": all(lag.unread.exact for lag in lags),
+    }
+
+
+def _latency(latency: Latency | None) -> dict[str, Any] | None:
+    if latency is None:
+        return None
+    shares = {f"{name}_seconds": getattr(latency, name) for name in ("p50", "p95", "p99", "max")}
+    return {"samples": latency.samples, **shares}
+
+
+def _reader(lag: ReaderLag) -> dict[str, Any]:
+    return {
+        "topic": lag.topic,
+        "partition": lag.partition,
+        "position": lag.position,
+        "records": lag.unread.records,
+        "bytes": lag.unread.size,
+        "seconds": lag.seconds,
+        "exact": lag.unread.exact,
+        "deleted": lag.deleted,
+        "past_end": lag.past_end,
+        "verdict": str(lag.verdict),
+    }
+
+
+def _flow(flow: FlowLag) -> dict[str, Any]:
+    return {
+        **_reader(flow.lag),
+        "headroom_seconds": flow.headroom_seconds,
+        "held_back_offsets": flow.held_back,
+        "latency": _latency(flow.latency),
+    }
+
+
+def _group(group: GroupLag) -> dict[str, Any]:
+    return {
+        "group": group.group,
+        "state": group.state,
+        "verdict": str(group.verdict),
+        **_sums(group.partitions),
+        "ahead_of_copy_seconds": group.ahead_seconds,
+        "partitions": [_reader(lag) for lag in group.partitions],
+    }

@@ -1,0 +1,137 @@
+"""What is remembered between two lag audits: the last looks at each reader, as one small file that is replaced whole.
+
+A series that is about another life of a partition (the topic was made again, the flow seeded again) begins anew.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kafka_dr.lag.verdict import MOST, Sample
+
+_SCHEMA_VERSION = 1
+#: Looks that lie further apart say nothing about each other.
+KEPT = timedelta(hours=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class WindowUnreadable(ValueError):
+    """There is a file, and it is not what a lag audit writes."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Series:
+    """Who reads what.
+
+    :param reader: a consumer group; empty for the flow itself
+    """
+
+    reader: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The last looks at every reader of a flow's source.
+
+    :param lives: by series, what tells one life of it from the next: topic id, and for the flow its epoch
+    """
+
+    samples: Mapping[Series, tuple[Sample, ...]] = field(default_factory=dict)
+    lives: Mapping[Series, str] = field(default_factory=dict)
+
+    def of(self, series: Series) -> tuple[Sample, ...]:
+        """Return the looks at a reader, oldest first."""
+        return self.samples.get(series, ())
+
+    def add(self, looks: Mapping[Series, Sample], lives: Mapping[Series, str]) -> Window:
+        """Return the window after one more look; whoever is not looked at any more is forgotten.
+
+        :param lives: of the same series
+        """
+        return Window(
+            {
+                series: (*self._still_counts(series, look, lives[series]), look)[-MOST:]
+                for series, look in looks.items()
+            },
+            dict(lives),
+        )
+
+    def _still_counts(self, series: Series, look: Sample, life: str) -> tuple[Sample, ...]:
+        if self.lives.get(series) != life:
+            return ()
+        return tuple(each for each in self.of(series) if look.at - KEPT <= each.at < look.at)
+
+
+class WindowStore:
+    """Keeps the window of each direction of a protection group.
+
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    """
+
+    def __init__(self, root: Any, group: str, *, source: str, target: str) -> None:
+        self._folder = root.joinpath("audits", group, "lag", f"{source}-to-{target}")
+
+    def read(self) -> Window:
+        """Return what is remembered; an empty window where there is nothing yet.
+
+        :raises WindowUnreadable: the file is damaged
+        """
+        place = self._folder.joinpath("window.json")
+        try:
+            return _from_json(json.loads(place.read_bytes()))
+        except FileNotFoundError:
+            return Window()
+        except (ValueError, KeyError, TypeError) as error:
+            raise WindowUnreadable(f"{place} is not the window of a lag audit ({error})") from error
+
+    def write(self, window: Window) -> None:
+        """Remember this instead of what was remembered; whoever reads sees the one or the other."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        draft = self._folder.joinpath(f".window.{secrets.token_hex(4)}")
+        with draft.open("wb") as file:
+            file.write(json.dumps(_to_json(window), separators=(",", ":")).encode())
+        draft.rename(self._folder.joinpath("window.json"))
+
+
+def _to_json(window: Window) -> dict[str, Any]:
+    return {
+        "schema_version": _SCHEMA_VERSION,
+        "series": [
+            [series.reader, series.topic, series.partition, window.lives[series], [_flat(s) for s in samples]]
+            for series, samples in sorted(window.samples.items())
+        ],
+    }
+
+
+def _flat(sample: Sample) -> list[Any]:
+    at = (sample.at - _EPOCH) // _MILLISECOND
+    return [at, sample.position, sample.end, sample.records, sample.seconds, sample.active]
+
+
+def _from_json(content: Any) -> Window:
+    if content["schema_version"] != _SCHEMA_VERSION:
+        raise ValueError(f"its schema is {content['schema_version']}, this program knows {_SCHEMA_VERSION}")
+    samples, lives = {}, {}
+    for reader, topic, partition, life, looks in content["series"]:
+        series = Series(str(reader), str(topic), int(partition))
+        lives[series] = str(life)
+        samples[series] = tuple(
+            Sample(
+                at=_EPOCH + int(at) * _MILLISECOND,
+                position=int(position),
+                end=int(end),
+                records=int(records),
+                seconds=None if seconds is None else float(seconds),
+                active=None if active is None else bool(active),
+            )
+            for at, position, end, records, seconds, active in looks
+        )
+    return Window(samples, lives)

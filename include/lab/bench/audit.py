@@ -1,0 +1,249 @@
+"""The checksum audit beside ConsumerPerformance, Spark's count and a full outer join: same topics, same run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+from rich.console import Console
+
+from lab import credentials, jars, java
+from lab.api import Lab
+from lab.bench import logs
+from lab.bootstrap import cache_folder
+from lab.clusters import CLUSTERS
+from lab.errors import LabError
+from lab.jvm import Jvm
+from lab.layout import PROJECT
+from lab.rights import AUDIT
+
+FLOW = "orders.east-to-west"
+_WARM = Path(__file__).with_name("warm.py")
+_COLD_ROUNDS = 2
+_SECONDS = 1_800
+_LIMITS = {
+    "audit_over_count": ("at most", 1.25),
+    "join_over_audit": ("at least", 5.0),
+    "faulty_over_equal": ("at most", 1.4),
+    "cold_over_consumers": ("at most", 3.0),
+    "memory_gb": ("at most", 3.0),
+    "incremental_seconds": ("at most", 15.0),
+}
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Bring a lab up, measure, write the report, and take the lab down unless it was up before.
+
+    :returns: 0 if every figure is within its limit, else 1
+    """
+    if options.records < 100 * logs.FAULTS:
+        raise LabError(f"--records is {options.records}: {logs.FAULTS} faults need at least {100 * logs.FAULTS}")
+    lab = Lab(options.home, port_base=options.port_base)
+    was_up = lab.status().running
+    lab.up(airflow=False)
+    try:
+        report = _Bench(lab, options.records, console).measure()
+    finally:
+        if not was_up:
+            lab.down(delete=True)
+    options.report.parent.mkdir(parents=True, exist_ok=True)
+    options.report.write_text(json.dumps(report, indent=1) + "\n")
+    missed = 0
+    for name, (side, limit) in _LIMITS.items():
+        good = report[name] <= limit if side == "at most" else report[name] >= limit
+        missed += not good
+        console.print(f"{'[green]✓[/]' if good else '[red]✗[/]'} {name} {report[name]} ({side} {limit:g})")
+    return 1 if missed else 0
+
+
+class _Bench:
+    """One run.
+
+    :param records: of 200 B on each side
+    """
+
+    def __init__(self, lab: Lab, records: int, console: Console) -> None:
+        self._lab = lab
+        self._records = records
+        self._console = console
+        self._shapes = logs.shapes(records)
+        self._equal = [shape.topic for shape in self._shapes if not shape.faults]
+        self._faulty = [shape.topic for shape in self._shapes if shape.faults]
+        self._out = lab.home.root / "spark" / "bench"
+        self._environ = os.environ | lab.spark_environ() | {"KAFKA_DR_SECRETS_FILE": str(self._secrets())}
+
+    def measure(self) -> dict[str, Any]:
+        """Write the logs, measure, and return the report."""
+        self._timed("logs written", self._write_logs)
+        consumers = [self._timed("consumers, cold", self._consume) for _ in range(_COLD_ROUNDS)]
+        peaks: list[float] = []
+        cold = [self._timed("audit, cold", lambda: peaks.append(self._audit("--full"))) for _ in range(_COLD_ROUNDS)]
+        incremental = self._timed("audit of a quiet flow, cold", self._audit)
+        found = self._faults_found()
+        warmed = self._warm()
+        best = {name: statistics.median(seconds) for name, seconds in warmed.items()}
+        return {
+            "audit_over_count": round(best["audit"] / best["count"], 2),
+            "join_over_audit": round(best["join"] / best["audit"], 2),
+            "faulty_over_equal": round(best["faulty"] / best["audit"], 2),
+            "cold_over_consumers": round(min(cold) / min(consumers), 2),
+            "memory_gb": round(max(peaks), 2),
+            "incremental_seconds": round(incremental, 2),
+            "records": 2 * sum(shape.records for shape in self._shapes if not shape.faults),
+            "bytes_per_fingerprint": self._bytes_per_fingerprint(),
+            "faults_made": logs.FAULTS,
+            "faults_found": found,
+            "seconds": {"warm": warmed, "consumers": consumers, "audit_cold": cold},
+            "machine": {"processors": os.cpu_count(), "python": sys.version.split()[0]},
+        }
+
+    def _write_logs(self) -> None:
+        names = [cluster.name for cluster in CLUSTERS]
+        logs.write({name: self._lab.client_settings(name, credentials.ADMIN) for name in names}, self._shapes)
+
+    def _consume(self) -> None:
+        """Let Kafka's own tool read every topic of both clusters, a process each."""
+        environ = dict(os.environ)
+        jvm = Jvm(
+            java_home=java.java_home(environ),
+            jars=jars.obtain(jars.KAFKA, cache=cache_folder(environ), environ=environ, progress=lambda _d, _o: None),
+        )
+        folder = self._lab.home.root / "spark"
+        for cluster in CLUSTERS:
+            access = self._lab.home.client(cluster.name, credentials.ADMIN).with_suffix(".java.properties")
+            for shape in self._shapes:
+                if shape.faults:
+                    continue
+                argv = jvm.argv(
+                    "org.apache.kafka.tools.ConsumerPerformance",
+                    *("--bootstrap-server", cluster.bootstrap(self._lab.settings), "--topic", shape.topic),
+                    *("--num-records", str(shape.records), "--command-config", str(access)),
+                    *("--group", f"bench-{time.monotonic_ns()}", "--hide-header"),
+                    heap_megabytes=512,
+                    folder=folder,
+                )
+                _done(argv, environ, expected=(0,))
+
+    def _audit(self, *more: str) -> float:
+        """Audit by hand, in a process of its own, and return the most memory that it and its children had, in GB."""
+        argv = [
+            *(str(_spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
+            *("--topology", self._lab.environ["KAFKA_DR_TOPOLOGY"], "--flow", FLOW),
+            *("--out", str(self._out / "cold"), "--topics", *self._equal, *more),
+        ]
+        with _Memory() as memory:
+            _done(argv, self._environ, expected=(0,), started=memory.watch)
+        return memory.peak_gb
+
+    def _faults_found(self) -> int:
+        argv = [
+            *(str(_spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
+            *("--topology", self._lab.environ["KAFKA_DR_TOPOLOGY"], "--flow", FLOW),
+            *("--out", str(self._out / "faults"), "--topics", *self._faulty),
+        ]
+        self._timed("audit of the faulty topics, cold", lambda: _done(argv, self._environ, expected=(1,)))
+        return len((self._out / "faults" / "findings.jsonl").read_text().splitlines())
+
+    def _bytes_per_fingerprint(self) -> float:
+        report = json.loads((self._out / "faults" / "report.json").read_text())
+        return round(float(report["log_bytes"]) / float(report["records_read"]), 2)
+
+    def _warm(self) -> dict[str, list[float]]:
+        wanted = {
+            "topology": self._lab.environ["KAFKA_DR_TOPOLOGY"],
+            "flow": FLOW,
+            "out": str(self._out / "warm"),
+            "clusters": [cluster.name for cluster in CLUSTERS],
+            "equal": self._equal,
+            "faulty": self._faulty,
+        }
+        argv = [str(_spark_submit()), str(_WARM), json.dumps(wanted)]
+        said = _done(argv, self._environ, expected=(0,))
+        measured: dict[str, list[float]] = json.loads(said.splitlines()[-1])
+        for name, seconds in measured.items():
+            self._console.print(f"{name}, warm: {', '.join(f'{each:.1f}' for each in seconds)} s")
+        return measured
+
+    def _timed(self, what: str, do: Callable[[], object]) -> float:
+        began = time.monotonic()
+        do()
+        seconds = time.monotonic() - began
+        self._console.print(f"{what}: {seconds:.1f} s")
+        return seconds
+
+    def _secrets(self) -> Path:
+        entries: dict[str, Mapping[str, str]] = {}
+        for cluster in CLUSTERS:
+            entries[f"kafka_{cluster.name}_audit"] = self._lab.client_settings(cluster.name, AUDIT)
+            entries[f"connect_{cluster.name}"] = {"url": cluster.connect_url(self._lab.settings)}
+        path = self._lab.home.root / "spark" / "connections.json"
+        credentials.write_private(path, json.dumps(entries))
+        return path
+
+
+class _Memory:
+    """The most memory that a process and its children had at once."""
+
+    def __init__(self) -> None:
+        self.peak_gb: float = 0.0
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def watch(self, pid: int) -> None:
+        self._thread = threading.Thread(target=self._look, args=(psutil.Process(pid),))
+        self._thread.start()
+
+    def _look(self, process: psutil.Process) -> None:
+        while not self._over.wait(0.2):
+            total = 0
+            try:
+                for each in (process, *process.children(recursive=True)):
+                    total += each.memory_info().rss
+            except psutil.NoSuchProcess:
+                continue
+            self.peak_gb = max(self.peak_gb, total / 1024**3)
+
+    def __enter__(self) -> _Memory:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+
+def _spark_submit() -> Path:
+    import pyspark
+
+    return Path(pyspark.__file__).parent / "bin" / "spark-submit"
+
+
+def _done(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    expected: Sequence[int],
+    started: Callable[[int], None] | None = None,
+) -> str:
+    process = subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if started is not None:
+        started(process.pid)
+    try:
+        said, complained = process.communicate(timeout=_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        process.kill()
+        raise LabError(f"{Path(argv[1]).name} did not end within {_SECONDS} s") from error
+    if process.returncode not in expected:
+        lines = [line for line in complained.splitlines() if line.strip()]
+        raise LabError(f"{Path(argv[1]).name} ended with {process.returncode}: {lines[-1] if lines else 'no message'}")
+    return said

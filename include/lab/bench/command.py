@@ -1,0 +1,25 @@
+"""``bench``: a benchmark for each kind of work. Every one brings its lab up and down by itself."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab.bench import audit
+
+
+def configure(parser: argparse.ArgumentParser, *, place: Sequence[argparse.ArgumentParser]) -> None:
+    """Add the benchmarks to the lab's command line.
+
+    :param place: the options that say where a lab lies
+    """
+    benches = parser.add_subparsers(dest="bench", required=True, metavar="WHAT")
+    of_audit = benches.add_parser(
+        "audit", parents=list(place), help="the checksum audit beside count, join and consumers"
+    )
+    of_audit.add_argument(
+        "--records", type=int, default=3_000_000, metavar="N", help="of 200 B on each side; a tenth as many of 2 KB"
+    )
+    of_audit.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
+    of_audit.set_defaults(run=audit.run)

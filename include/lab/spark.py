@@ -1,0 +1,56 @@
+"""What lets ``spark-submit`` run on this machine with nothing but the lab's Python: a Java, the Kafka source, settings.
+
+Everything lies in a folder that ``SPARK_CONF_DIR`` names, so a command line needs no arguments for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from lab.java import spark_java_home
+from lab.layout import LOOPBACK, Home
+
+_LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+"""
+DRIVER_MEMORY = "1g"
+
+
+def prepare(home: Home, *, java_home: Path, kafka_source: Path) -> dict[str, str]:
+    """Write Spark's settings into the lab's home.
+
+    :param java_home: a real Java
+    :param kafka_source: the folder of the locked jars of Spark's Kafka source
+    :returns: the environment in which ``spark-submit`` and ``pyspark`` find all of it; no secrets
+    """
+    folder = home.spark
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = {
+        "spark.master": "local[*]",
+        "spark.jars": ",".join(str(jar) for jar in sorted(kafka_source.glob("*.jar"))),
+        "spark.driver.memory": DRIVER_MEMORY,
+        # One machine of few cores: a collector that runs beside the work takes away from it.
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xshare:auto",
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.ui.enabled": "false",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+    (folder / "log4j2.properties").write_text(_LOGGING)
+    return {
+        "JAVA_HOME": str(spark_java_home(home.spark_java, java_home)),
+        "SPARK_CONF_DIR": str(folder),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }

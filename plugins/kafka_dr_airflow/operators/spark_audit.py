@@ -1,0 +1,183 @@
+"""Audits of the copy, run by Spark: one mapped task for each group submits the audit of its flow and judges it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Asset
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from kafka_dr_airflow.declared import TOPOLOGY, read_topology
+from kafka_dr_airflow.evidence_root import evidence_root
+from kafka_dr_airflow.links import AuditLink
+from kafka_dr_airflow.operators.record import plain_errors
+from kafka_dr_airflow.report_folders import prune, report_folder
+
+if TYPE_CHECKING:
+    from kafka_dr.replication import Flow
+
+JOBS = Path(__file__).resolve().parents[3] / "spark" / "jobs"
+#: The Airflow connection of type ``spark`` that says where Spark runs.
+SPARK_CONNECTION = "kafka_dr_spark"
+
+#: How a task is mapped over the groups. An audit is not tried again: the next one comes soon enough.
+PER_FLOW: dict[str, Any] = {
+    "map_index_template": "{{ task.protection_group }}",
+    "retries": 0,
+    # Each is a Spark application of its own.
+    "max_active_tis_per_dagrun": 4,
+}
+
+
+class SparkAuditOperator(SparkSubmitOperator):
+    """Submits the audit of a group's flow, shows its verdict, and is red unless that is good.
+
+    What Spark needs to know of connections lies in a file that only this task's user can read, and only while it runs;
+    nothing of it is an argument, a setting of Spark or a rendered field. A good verdict makes an event of the flow's
+    asset, so that whoever waits for a verified copy can; which flow it is shows only now, so ``outlets`` are aliases.
+
+    :param protection_group: whose flow is audited, unless the run names another one
+    :param audit: which one: the name of the job, and of the folder of its reports
+    """
+
+    ui_color = "#e6e0f0"
+    operator_extra_links = (AuditLink(),)
+
+    def __init__(self, *, protection_group: str, audit: str, **kwargs: Any) -> None:
+        defaults = {
+            "application": str(JOBS / f"{audit}_audit.py"),
+            "conn_id": SPARK_CONNECTION,
+            "deploy_mode": "client",  # the driver reads the file of connections, which is here
+            "name": f"kafka-dr {audit} audit of {protection_group}",
+        }
+        super().__init__(**{**defaults, **kwargs})
+        self.protection_group = protection_group
+        self.audit = audit
+        self._secrets: Any = None
+        #: Where this task's report is, below the evidence root; known when it runs.
+        self.report_place = ""
+
+    def execute(self, context: Any) -> dict[str, str]:
+        """Audit the flow and judge the report."""
+        topology = read_topology(os.environ)
+        flow = self._flow(context["params"].get("flow"))
+        name = _name(flow)
+        now, root = datetime.now(UTC), evidence_root(topology.evidence.root)
+        reports = f"audits/{flow.group}/{self.audit}/{flow.source}-to-{flow.target}"
+        folder = f"{reports}/{report_folder(now, context['run_id'], context['ti'].try_number)}"
+        self.report_place = f"{folder}/report.json"
+        self.application_args = [
+            *("--topology", os.environ[TOPOLOGY], "--flow", name),
+            *("--out", f"{topology.evidence.root.rstrip('/')}/{folder}"),
+            *self.arguments(context["params"]),
+        ]
+        with self._reachable(flow):
+            problem = self._submit(context)
+        report = _read_report(root.joinpath(*self.report_place.split("/")))
+        keep = timedelta(seconds=topology.group(flow.group).audits.keep_fingerprints_seconds)
+        prune(root.joinpath(*reports.split("/")), now=now, keep=keep)
+        if report is None:
+            raise AirflowFailException(f"{name}: unknown: {problem or 'the audit ended without a report'}")
+        self._show(name, report)
+        if problem is not None:
+            red = f"findings: {_sentence(report)}" if report["verdict"] == "findings" else f"unknown: {problem}"
+            raise AirflowFailException(f"{name}: {red}")
+        for alias in self.outlets:
+            context["outlet_events"][alias].add(_asset(self.audit, flow), extra={"at": str(report.get("at"))})
+        return {"verdict": str(report["verdict"]), "report": self.report_place}
+
+    def arguments(self, params: Mapping[str, Any]) -> list[str]:
+        """Return what the run's parameters add to the job's command line."""
+        found: list[str] = []
+        if params.get("full"):
+            found.append("--full")
+        if topics := params.get("topics"):
+            found += ["--topics", *map(str, topics)]
+        for bound in ("since", "until"):
+            if value := params.get(bound):
+                found += [f"--{bound}", str(value)]
+        return found
+
+    def on_kill(self) -> None:
+        """Leave neither the file nor the application behind."""
+        if self._secrets is not None:
+            self._secrets.remove()
+        super().on_kill()
+
+    def _flow(self, wanted: str | None) -> Flow:
+        from kafka_dr.failover.audited import flow_to_audit
+        from kafka_dr.replication import Flow
+        from kafka_dr_airflow.world import open_world
+
+        if wanted:
+            clusters = read_topology(os.environ).group(self.protection_group).clusters
+            for flow in (Flow(self.protection_group, *ends) for ends in permutations(clusters, 2)):
+                if _name(flow) == wanted:
+                    return flow
+            raise AirflowSkipException(f"this run is about {wanted}")
+        with plain_errors(), open_world() as world:
+            found = flow_to_audit(self.protection_group, world)
+        if isinstance(found, Flow):
+            return found
+        raise AirflowSkipException(found.summary)
+
+    @contextmanager
+    def _reachable(self, flow: Flow) -> Iterator[None]:
+        """Write the file of connections, and tell the processes that this one starts where it is."""
+        from kafka_dr_airflow.secrets_file import SETTING, SecretsFile, connect_entry, kafka_entry
+
+        with plain_errors():
+            topology = read_topology(os.environ)
+            source, target = topology.cluster(flow.source), topology.cluster(flow.target)
+            entries = {each.connections.audit: kafka_entry(each.connections.audit) for each in (source, target)}
+            entries[target.connect] = connect_entry(target.connect)
+        with SecretsFile(entries) as self._secrets:
+            os.environ[SETTING] = str(self._secrets.path)
+            try:
+                yield
+            finally:
+                del os.environ[SETTING]
+
+    def _submit(self, context: Any) -> str | None:
+        """Run the job; return what it said where it did not end well."""
+        try:
+            super().execute(context)
+        except AirflowException as error:
+            said = [line for line in str(error).splitlines() if line.startswith("unknown: ")]
+            return said[-1].removeprefix("unknown: ") if said else str(error)
+        return None
+
+    def _show(self, name: str, report: Mapping[str, Any]) -> None:
+        self.log.info("%s: %s: %s", name, report["verdict"], _sentence(report))
+        for finding in report.get("findings") or ():
+            self.log.warning("%s", finding.get("sentence") if isinstance(finding, dict) else finding)
+
+
+def _name(flow: Flow) -> str:
+    return f"{flow.group}.{flow.source}-to-{flow.target}"
+
+
+def _read_report(place: Any) -> dict[str, Any] | None:
+    try:
+        found = json.loads(place.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and "verdict" in found else None
+
+
+def _sentence(report: Mapping[str, Any]) -> str:
+    return str(report.get("sentence") or "see the report")
+
+
+def _asset(audit: str, flow: Flow) -> Asset:
+    address = f"kafka-dr://{quote(flow.group)}/{quote(flow.source)}-to-{quote(flow.target)}/{audit}"
+    return Asset(name=f"{flow.group} {flow.source}→{flow.target} {audit}", uri=address)

@@ -1,0 +1,79 @@
+"""Airflow's connections as one private file, for a program that Airflow starts and that cannot ask Airflow."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from kafka_dr_airflow.hooks.connect import ConnectHook
+from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
+
+#: How the program learns where the file is. The path is no secret; what is in the file stands nowhere else.
+SETTING = "KAFKA_DR_SECRETS_FILE"
+_PREFIX = "kafka-dr-secrets-"
+_OURS = re.compile(rf"{_PREFIX}(\d+)-.*\.json")
+
+
+def kafka_entry(connection_id: str) -> dict[str, Any]:
+    """Return how the principal of a connection of type ``kafka`` reaches its cluster."""
+    return dict(KafkaClusterHook(connection_id).settings().librdkafka())
+
+
+def connect_entry(connection_id: str) -> dict[str, Any]:
+    """Return how a Connect cluster's REST API is reached."""
+    endpoint = ConnectHook(connection_id).endpoint()
+    found = {"url": endpoint.base_url, "username": endpoint.username, "password": endpoint.password}
+    return {key: value for key, value in found.items() if value}
+
+
+class SecretsFile:
+    """A file 0600 that is gone when its task is over.
+
+    A task that is killed without a word cannot remove it; whoever writes the next one on this machine does.
+
+    :param entries: by connection id
+    :param folder: where it lies; the machine's folder for temporary files by default
+    """
+
+    def __init__(self, entries: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None) -> None:
+        place = folder or Path(tempfile.gettempdir())
+        _remove_orphans(place)
+        # Made with mode 0600, under a name that nobody can guess.
+        handle, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-", suffix=".json", dir=place)
+        self.path = Path(name)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(entries, file)
+
+    def remove(self) -> None:
+        """Remove it; once is enough, twice does no harm."""
+        self.path.unlink(missing_ok=True)
+
+    def __enter__(self) -> SecretsFile:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.remove()
+
+
+def _remove_orphans(folder: Path) -> None:
+    for path in folder.glob(f"{_PREFIX}*.json"):
+        found = _OURS.fullmatch(path.name)
+        if found and not _lives(int(found[1])):
+            with suppress(OSError):  # somebody else's, or gone meanwhile
+                path.unlink()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

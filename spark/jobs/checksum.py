@@ -1,0 +1,76 @@
+"""The checksum audit: arguments, session, what is written where, exit code."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from jobs.checksum_memory import Memory
+from jobs.checksum_run import ChecksumRun, Watch, Wishes
+from jobs.connections import Connections
+from jobs.flows import declared_flow, reached
+from jobs.places import place
+from jobs.session import UNKNOWN, exit_code, spark_session
+from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.topology import load
+
+FINDINGS = 1
+
+#: Lends a Spark session of that name.
+Sessions = Callable[[str], AbstractContextManager[SparkSession]]
+
+
+def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Sessions = spark_session) -> int:
+    """Audit one flow.
+
+    :param sessions: where the Spark session comes from
+    :returns: 0 where the copy is equal, 1 where there are findings, 2 where that is not known
+    """
+    options = _parse(arguments)
+    return exit_code(lambda: _audit(options, environ, SystemClock(), sessions))
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="checksum_audit.py", description="Verify, record by record, that the copy of a flow is the original."
+    )
+    parser.add_argument("--topology", required=True, type=Path, help="the topology file")
+    parser.add_argument("--flow", required=True, help="GROUP.SOURCE-to-TARGET")
+    parser.add_argument("--out", required=True, help="a folder for the report: a path, or a URI that Spark knows")
+    parser.add_argument("--full", action="store_true", help="begin anew instead of where the last audit ended")
+    parser.add_argument("--topics", nargs="+", default=[], metavar="TOPIC", help="only these topics of the group")
+    when = "; ISO 8601, UTC unless it says otherwise; nothing but the report is kept then"
+    parser.add_argument("--since", type=_moment, metavar="TIME", help=f"only records made then or later{when}")
+    parser.add_argument("--until", type=_moment, metavar="TIME", help=f"only records made before{when}")
+    return parser.parse_args(arguments)
+
+
+def _moment(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock, sessions: Sessions) -> int:
+    watch = Watch(clock)
+    topology = load(options.topology, environ)
+    flow = declared_flow(topology, options.flow)
+    connections = Connections.read(environ)
+    wishes = Wishes(options.full, tuple(options.topics), options.since, options.until)
+    with sessions(f"checksum audit of {options.flow}") as session:
+        watch.lap("session")
+        out = place(options.out, session)
+        out.mkdir(parents=True, exist_ok=True)
+        memory = Memory.of(topology.evidence.root, session, flow)
+        with reached(topology, flow, connections, clock) as (source, target, replicator):
+            run = ChecksumRun(topology.group(flow.group), source, target, replicator, memory, clock, watch)
+            report = run.audit(wishes)
+        report.write(out)
+        if not wishes.bounded and not wishes.topics:
+            memory.publish(report, report_place=f"{out}/report.json")
+    print(f"{report.verdict}: {report.sentence}")
+    return {"equal": 0, "findings": FINDINGS}.get(report.verdict, UNKNOWN)

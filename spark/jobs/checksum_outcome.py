@@ -1,0 +1,93 @@
+"""What becomes of a partition when it was compared: what is said about it, and what the next audit goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from jobs.checksum_plan import PartitionPlan, Plan
+from jobs.checksum_ranges import Resolved
+from jobs.checksum_report import PartitionReport, Report, counted
+from jobs.checksum_state import PartitionState
+from kafka_dr.audit.coverage import Coverage
+from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr.clusters import TopicPartition
+from kafka_dr_spark.topic_audit import PartitionOutcome
+
+
+def next_state(plan: PartitionPlan, outcome: PartitionOutcome) -> PartitionState:
+    """Return how far a partition is settled now."""
+    known = plan.known
+    found = counted([*plan.events, *outcome.settled])
+    faulty = known.faulty_from is None and outcome.frontier[0] < outcome.resume[0]
+    return PartitionState(
+        resume=outcome.resume,
+        scanned=(max(plan.source.end, known.scanned[0]), max(plan.target.end, known.scanned[1])),
+        first_kept=known.first_kept,
+        coverage=known.coverage + outcome.settled_coverage,
+        open=_sum(known.open, found),
+        faulty_from=outcome.frontier if faulty else known.faulty_from,
+        faulty_since=outcome.unverified_since if faulty else known.faulty_since,
+    )
+
+
+def reported(
+    partition: TopicPartition,
+    plan: PartitionPlan,
+    outcome: PartitionOutcome,
+    resolved: Resolved,
+    blocked: Sequence[Difference],
+) -> PartitionReport:
+    """Return what is said about a partition."""
+    known = plan.known
+    differences = (*plan.events, *outcome.settled, *outcome.waiting, *blocked)
+    # Only a bounded audit begins or ends elsewhere than the log does and the audits before did.
+    held = resolved.source.ranges.get(partition)
+    end = plan.source.end if held is None else max(held.end, plan.source.end)
+    excluded = end - plan.source.end + (0 if known.coverage.produced else known.resume[0])
+    outside = Coverage(produced=excluded, excluded=excluded)
+    return PartitionReport(
+        partition=partition,
+        differences=differences,
+        open=_sum(known.open, counted(differences)),
+        coverage=known.coverage + outside + outcome.settled_coverage + outcome.waiting_coverage,
+        frontier=known.faulty_from or outcome.frontier,
+        end=end,
+        unverified_since=outcome.unverified_since if known.faulty_from is None else known.faulty_since,
+        hidden={
+            side: {"from_offset": held.ranges[partition].end, "offsets": held.hidden[partition]}
+            for side, held in (("source", resolved.source), ("target", resolved.target))
+            if partition in held.hidden
+        },
+        runs=outcome.runs,
+    )
+
+
+def blocked_too_long(partition: TopicPartition, plan: Plan, resolved: Resolved, age: timedelta) -> list[Difference]:
+    """Return open transactions that have held a partition back since an audit that is long enough ago."""
+    found = []
+    known = plan.state.partitions.get(partition)
+    long_ago = [scan for scan in plan.state.scans if scan.at <= resolved.at - age]
+    for number, (side, held) in enumerate((("source", resolved.source), ("target", resolved.target))):
+        if partition in held.hidden and known is not None and long_ago:
+            offset = held.ranges[partition].end
+            if known.scanned[number] == offset:
+                here, there = (offset, None) if number == 0 else (None, offset)
+                detail = f"an open transaction on the {side} has held back what follows since an earlier audit"
+                count = held.hidden[partition]
+                found.append(Difference(Fault.UNVERIFIABLE, partition.partition, here, there, count, 0, detail))
+    return found
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {kind: one.get(kind, 0) + other.get(kind, 0) for kind in sorted(one.keys() | other.keys())}
+
+
+def failure_of(report: Report) -> str:
+    """Return why nothing can be said; empty where that is not so."""
+    if report.self_test:
+        return f"the audit missed what was known to be wrong ({report.self_test[0]}): nothing it says counts"
+    for each in report.partitions:
+        if not each.coverage.adds_up or each.coverage.produced != each.end:
+            return f"{each.partition}: the coverage does not add up ({each.coverage}): nothing the audit says counts"
+    return ""

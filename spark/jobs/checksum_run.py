@@ -1,0 +1,318 @@
+"""One checksum audit of one flow, from what was asked to what is kept."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from jobs import checksum_plan, self_test
+from jobs.checksum_memory import Memory
+from jobs.checksum_outcome import blocked_too_long, failure_of, next_state, reported
+from jobs.checksum_plan import PartitionPlan, Plan
+from jobs.checksum_ranges import Resolved, resolve
+from jobs.checksum_report import PartitionReport, Report
+from jobs.checksum_state import AuditState, Both, Scan
+from jobs.fingerprint_log import Side
+from jobs.payloads import payloads_of
+from kafka_dr.audit.difference import Ancestor, Loose
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters.times import Times
+from kafka_dr.replication import Mm2Replicator
+from kafka_dr.topology import ProtectionGroup
+from kafka_dr_spark.fingerprints import Special
+from kafka_dr_spark.logs import Log
+from kafka_dr_spark.topic_audit import Outside, PartitionLogs, Stretch, audit_topic
+
+#: No record is younger than this.
+_NEVER_YOUNG = 2**62
+_SIDES: tuple[Side, Side] = ("source", "target")
+_NOTHING = Log.joined([])
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What an audit is about.
+
+    :param full: begin anew instead of where the last audit ended
+    :param topics: only these; all of the group's where empty
+    :param since: only records made then or later, aware; with ``until`` nothing is kept but the report
+    :param until: only records made before, aware
+    """
+
+    full: bool = False
+    topics: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether only a stretch of time is audited."""
+        return self.since is not None or self.until is not None
+
+
+@dataclass(slots=True)
+class Watch:
+    """How long each part took, in seconds."""
+
+    clock: Clock
+    laps: dict[str, float] = field(default_factory=dict)
+    _began: float = 0.0
+    _last: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._began = self._last = self.clock.monotonic()
+
+    def lap(self, name: str) -> None:
+        """Say what the time since the last lap was spent on."""
+        now = self.clock.monotonic()
+        self.laps[name] = round(self.laps.get(name, 0.0) + now - self._last, 3)
+        self._last = now
+
+    def total(self) -> dict[str, float]:
+        """Return all laps and their sum."""
+        return {**self.laps, "total": round(self.clock.monotonic() - self._began, 3)}
+
+
+@dataclass(slots=True)
+class ChecksumRun:
+    """One audit.
+
+    :param source: reached as audit
+    :param target: reached as audit
+    """
+
+    group: ProtectionGroup
+    source: KafkaCluster
+    target: KafkaCluster
+    replicator: Mm2Replicator
+    memory: Memory
+    clock: Clock
+    watch: Watch
+
+    def audit(self, wishes: Wishes) -> Report:
+        """Audit the flow, and keep what was found out unless the audit was bounded."""
+        scan = f"{self.clock.now():%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        kept = None if wishes.bounded else self.memory.read()
+        with ThreadPoolExecutor(1) as pool:
+            testing = pool.submit(self._write_self_test)
+            resolved = resolve(
+                self.group,
+                source=self.source,
+                target=self.target,
+                replicator=self.replicator,
+                clock=self.clock,
+                only=wishes.topics,
+            )
+            plan = checksum_plan.make(kept, resolved, full=wishes.full or wishes.bounded)
+            if wishes.bounded:
+                plan = self._bounded(plan, wishes)
+            batch = testing.result()
+        self.watch.lap("resolve")
+        self._scan(scan, plan, batch, resolved)
+        gone = self._log_starts(plan)
+        self.watch.lap("scan")
+        report, state = self._compare(scan, plan, resolved, gone, wishes)
+        report = replace(report, self_test=self._self_test(scan, batch))
+        self.watch.lap("self_test")
+        report = replace(report, failure=failure_of(report), seconds=self.watch.total())
+        if wishes.bounded:
+            self.memory.log.remove(scan)
+        elif not report.failure:
+            keep_for = timedelta(seconds=self.group.audits.keep_fingerprints_seconds)
+            self.memory.keep(state, report, scan=scan, now=resolved.at, keep_for=keep_for)
+            self.memory.advance_frontier(state, report)
+        return report
+
+    def _write_self_test(self) -> self_test.Batch:
+        now_ms = int(self.clock.now().timestamp() * 1000)
+        return self_test.write(
+            self.source, self.target, now_ms=now_ms, replication_factor=self.group.flow.replication_factor
+        )
+
+    def _bounded(self, plan: Plan, wishes: Wishes) -> Plan:
+        """Cut a plan to a stretch of time. Both sides hold the same records with the same times in the same order, so
+        the first record of that time or later is the same one on either.
+        """
+        partitions = dict(plan.partitions)
+        for side, cluster in zip(_SIDES, (self.source, self.target), strict=True):
+            for bound, moment in (("start", wishes.since), ("end", wishes.until)):
+                if moment is not None:
+                    held = [p for p, each in partitions.items() if len(getattr(each, side))]
+                    found = Times.of(cluster).offsets_at(held, int(moment.timestamp() * 1000))
+                    for partition, offset in found.items():
+                        partitions[partition] = _cut(partitions[partition], side, bound, offset)
+        return replace(plan, partitions=partitions)
+
+    def _scan(self, scan: str, plan: Plan, batch: self_test.Batch, resolved: Resolved) -> None:
+        ranges: dict[Side, dict[TopicPartition, OffsetRange]] = {
+            "source": {p: each.source for p, each in plan.partitions.items()} | batch.ranges(batch.source),
+            "target": {p: each.target for p, each in plan.partitions.items()} | batch.ranges(batch.target),
+        }
+        self.memory.log.scan(
+            scan,
+            settings={"source": self.source.settings, "target": self.target.settings},
+            ranges=ranges,
+            special=Special(compacted=resolved.compacted, restamped=resolved.restamped),
+        )
+
+    def _log_starts(self, plan: Plan) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
+        """Ask where the logs begin now: what lies below may have been deleted before it was read."""
+        with ThreadPoolExecutor(2) as pool:
+            jobs: list[Future[dict[TopicPartition, int]]] = []
+            for side, cluster in zip(_SIDES, (self.source, self.target), strict=True):
+                read = [p for p, each in plan.partitions.items() if len(getattr(each, side))]
+                jobs.append(pool.submit(cluster.topics.log_starts, read))
+            return jobs[0].result(), jobs[1].result()
+
+    def _compare(
+        self,
+        scan: str,
+        plan: Plan,
+        resolved: Resolved,
+        gone: tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]],
+        wishes: Wishes,
+    ) -> tuple[Report, AuditState]:
+        age = timedelta(seconds=self.group.thresholds.max_record_age_seconds)
+        young_from = int((resolved.at - age).timestamp() * 1000)
+        reports: list[PartitionReport] = []
+        states = dict(plan.state.partitions)
+        records = 0
+        for topic in sorted({p.topic for p in plan.partitions}):
+            logs = self._logs(scan, topic, plan, resolved, gone)
+            records += sum(len(each.source) + len(each.target) for each in logs)
+            outside = Outside(
+                payloads_of(topic, source=self.source, target=self.target, restamped=topic in resolved.restamped),
+                lambda loose, topic=topic: self._ancestors(plan, topic, loose),  # type: ignore[misc]
+            )
+            self.watch.lap("read_log")
+            outcomes = audit_topic(logs, compacted=topic in resolved.compacted, young_from=young_from, outside=outside)
+            for outcome in outcomes:
+                partition = TopicPartition(topic, outcome.partition)
+                blocked = blocked_too_long(partition, plan, resolved, age)
+                reports.append(reported(partition, plan.partitions[partition], outcome, resolved, blocked))
+                states[partition] = next_state(plan.partitions[partition], outcome)
+            self.watch.lap("compare")
+        done = Scan(scan, resolved.at, {p: _ranges(each) for p, each in plan.partitions.items()})
+        # What is compared from the beginning makes the whole map again.
+        maps = () if wishes.full and not wishes.topics else plan.state.maps
+        state = replace(plan.state, partitions=states, scans=(*plan.state.scans, done), maps=maps)
+        report = Report(
+            flow=f"{self.group.name}.{self.source.name}-to-{self.target.name}",
+            epoch=resolved.epoch,
+            at=resolved.at,
+            full=wishes.full,
+            partitions=tuple(reports),
+            topic_ids=plan.state.topic_ids,
+            self_test=(),
+            failure="",
+            duplicates_fail=self.group.audits.duplicates == "fail",
+            seconds={},
+            records_read=records,
+            log_bytes=self.memory.log.bytes_of(scan),
+        )
+        return report, state
+
+    def _logs(
+        self,
+        scan: str,
+        topic: str,
+        plan: Plan,
+        resolved: Resolved,
+        gone: tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]],
+    ) -> list[PartitionLogs]:
+        """Return the partitions of a topic as they lie in the log, from where each was settled."""
+        earlier = [s for s in plan.state.scans if any(p.topic == topic for p in s.ranges)]
+        sides: dict[Side, dict[TopicPartition, Log]] = {}
+        for side in _SIDES:
+            new, old = self._kept(side, [scan], topic), self._kept(side, [s.name for s in earlier], topic)
+            number = _SIDES.index(side)
+            sides[side] = {
+                p: _since(each, number, old.get(p, _NOTHING), new.get(p, _NOTHING))
+                for p, each in plan.partitions.items()
+                if p.topic == topic
+            }
+        found = []
+        for partition in sorted(sides["source"]):
+            each = plan.partitions[partition]
+            before = [] if each.first else [s.ranges[partition] for s in earlier if partition in s.ranges]
+            starts = (gone[0].get(partition, 0), gone[1].get(partition, 0))
+            here, there = checksum_plan.stretches(each, before, starts)
+            found.append(
+                PartitionLogs(
+                    partition=partition.partition,
+                    source=sides["source"][partition],
+                    target=sides["target"][partition],
+                    source_stretch=here,
+                    target_stretch=there,
+                    first=each.first,
+                    position=None if resolved.positions is None else resolved.positions.get(partition, 0),
+                    held_back=partition in resolved.target.hidden,
+                )
+            )
+        return found
+
+    def _kept(self, side: Side, scans: Sequence[str], topic: str) -> dict[TopicPartition, Log]:
+        there = [name for name in scans if self.memory.log.exists(name, side)]
+        return self.memory.log.read(side, there, [topic]) if there else {}
+
+    def _ancestors(self, plan: Plan, topic: str, records: Sequence[Loose]) -> dict[int, Ancestor]:
+        """Look for records in what earlier audits kept of the source, unless all of it is compared now."""
+        if all(each.first for partition, each in plan.partitions.items() if partition.topic == topic):
+            return {}
+        scans = [s.name for s in plan.state.scans if self.memory.log.exists(s.name, "source")]
+        found: dict[int, Ancestor] = {}
+        for number, partition, offset in self.memory.log.holding(scans, topic, {r.hash for r in records}):
+            found.setdefault(number, Ancestor(partition, offset))
+        return found
+
+    def _self_test(self, scan: str, batch: self_test.Batch) -> list[str]:
+        """Audit the batch of known faults, and return what was not found in it."""
+        sides = {side: self._kept(side, [scan], self_test.TOPIC) for side in _SIDES}
+        logs = [
+            PartitionLogs(
+                partition.partition,
+                _only(sides["source"].get(partition, _NOTHING), batch.source[partition]),
+                _only(sides["target"].get(partition, _NOTHING), batch.target[partition]),
+                Stretch(min(batch.source[partition]), max(batch.source[partition]) + 1),
+                Stretch(min(batch.target[partition]), max(batch.target[partition]) + 1),
+            )
+            for partition in sorted(batch.source)
+        ]
+        outside = Outside(
+            payloads_of(self_test.TOPIC, source=self.source, target=self.target, restamped=False), lambda _records: {}
+        )
+        outcomes = audit_topic(logs, compacted=False, young_from=_NEVER_YOUNG, outside=outside)
+        return batch.missed([d for outcome in outcomes for d in (*outcome.settled, *outcome.waiting)])
+
+
+def _cut(plan: PartitionPlan, side: Side, bound: str, offset: int | None) -> PartitionPlan:
+    """Cut what is read of one side; beyond the last record there is nothing."""
+    held: OffsetRange = getattr(plan, side)
+    place = held.end if offset is None else min(max(offset, held.start), held.end)
+    start, end = (place, held.end) if bound == "start" else (held.start, max(held.start, place))
+    resume, number = plan.known.resume, _SIDES.index(side)
+    begun: Both = (start, resume[1]) if number == 0 else (resume[0], start)
+    cut = OffsetRange(start, max(start, end))
+    known = replace(plan.known, resume=begun, first_kept=(0, 0))
+    if side == "source":
+        return replace(plan, known=known, source=cut)
+    return replace(plan, known=known, target=cut)
+
+
+def _since(plan: PartitionPlan, side: int, old: Log, new: Log) -> Log:
+    """Return what is compared of one side: what waits since the audits before, and what was read now."""
+    return new if plan.first else Log.joined([old.since(plan.known.resume[side]), new])
+
+
+def _ranges(plan: PartitionPlan) -> tuple[Both, Both]:
+    return (plan.source.start, plan.source.end), (plan.target.start, plan.target.end)
+
+
+def _only(log: Log, offsets: Collection[int]) -> Log:
+    return log.at(np.flatnonzero(np.isin(log.offsets, list(offsets))))

@@ -1,0 +1,179 @@
+"""What one checksum audit leaves for the next: how far it got, and which scans of the log are still needed.
+
+One JSON file, replaced as a whole. It names the scans that count, so an audit that dies before it leaves nothing behind
+that would ever be read.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_dr.audit.coverage import Coverage
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import NeedsPerson
+
+_SCHEMA_VERSION = 1
+#: On the source and on the target.
+Both = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """How far a partition is settled. All offsets are next to read.
+
+    :param resume: where the next comparison begins
+    :param scanned: what the fingerprint log reaches to
+    :param first_kept: what the logs began with when they were read for the first time
+    :param coverage: of the source's offsets below ``resume``
+    :param open: settled findings below ``resume``: how many records, by kind
+    :param faulty_from: the first offset of the source that is not as it should be, and what is next on the target there
+    :param faulty_since: when that record was made, milliseconds since the epoch; ``None`` where nobody knows
+    """
+
+    resume: Both = (0, 0)
+    scanned: Both = (0, 0)
+    first_kept: Both = (0, 0)
+    coverage: Coverage = field(default_factory=Coverage)
+    open: Mapping[str, int] = field(default_factory=dict)
+    faulty_from: Both | None = None
+    faulty_since: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One scan that counts, and what it read of each partition: ``((start, end), (start, end))``, source and target."""
+
+    name: str
+    at: datetime
+    ranges: Mapping[TopicPartition, tuple[Both, Both]]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditState:
+    """The state of one flow.
+
+    :param identity: cluster ids of source and target, and the epoch; another one begins anew
+    :param topic_ids: on the source and on the target; empty where there is none
+    :param maps: the parts of the offset map that count
+    """
+
+    identity: tuple[str, str, int]
+    topic_ids: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    partitions: Mapping[TopicPartition, PartitionState] = field(default_factory=dict)
+    scans: tuple[Scan, ...] = ()
+    maps: tuple[str, ...] = ()
+
+    def slimmed(self) -> AuditState:
+        """Return the same without the ranges that no audit will ask for again."""
+
+        def needed(partition: TopicPartition, ranges: tuple[Both, Both]) -> bool:
+            known = self.partitions.get(partition)
+            return known is not None and any(r[1] > at for r, at in zip(ranges, known.resume, strict=True))
+
+        scans = (replace(s, ranges={p: r for p, r in s.ranges.items() if needed(p, r)}) for s in self.scans)
+        return replace(self, scans=tuple(scans))
+
+
+class StateStore:
+    """Keeps the state of one flow.
+
+    :param folder: of the flow's checksum audits, below the evidence root
+    """
+
+    def __init__(self, folder: Any) -> None:
+        self._folder = folder
+
+    def read(self) -> AuditState | None:
+        """Return what was kept; ``None`` where nothing was.
+
+        :raises NeedsPerson: what is there cannot be read
+        """
+        place = self._folder.joinpath("state.json")
+        try:
+            return _from_json(json.loads(place.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise NeedsPerson(
+                f"{place} is damaged ({error}), so nothing is known of what was verified: look at it, then remove it "
+                "and audit in full"
+            ) from error
+
+    def write(self, state: AuditState) -> None:
+        """Replace what was kept."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        draft = self._folder.joinpath(f".state.{secrets.token_hex(4)}")
+        with draft.open("wb") as file:
+            file.write(json.dumps(_to_json(state.slimmed())).encode())
+        draft.rename(self._folder.joinpath("state.json"))
+
+
+def _to_json(state: AuditState) -> dict[str, Any]:
+    return {
+        "schema_version": _SCHEMA_VERSION,
+        "identity": state.identity,
+        "topic_ids": dict(state.topic_ids),
+        "maps": state.maps,
+        "partitions": [
+            {
+                "partition": [p.topic, p.partition],
+                "resume": known.resume,
+                "scanned": known.scanned,
+                "first_kept": known.first_kept,
+                "coverage": known.coverage.to_json(),
+                "open": dict(known.open),
+                "faulty_from": known.faulty_from,
+                "faulty_since": known.faulty_since,
+            }
+            for p, known in sorted(state.partitions.items())
+        ],
+        "scans": [
+            {
+                "name": scan.name,
+                "at": scan.at.astimezone(UTC).isoformat(),
+                "ranges": [[p.topic, p.partition, *ranges] for p, ranges in sorted(scan.ranges.items())],
+            }
+            for scan in state.scans
+        ],
+    }
+
+
+def _from_json(content: Any) -> AuditState:
+    if content["schema_version"] != _SCHEMA_VERSION:
+        raise ValueError(f"its schema is {content['schema_version']}, this program knows {_SCHEMA_VERSION}")
+    source, target, epoch = content["identity"]
+    return AuditState(
+        identity=(str(source), str(target), int(epoch)),
+        topic_ids={topic: (str(here), str(there)) for topic, (here, there) in content["topic_ids"].items()},
+        partitions={
+            TopicPartition(str(each["partition"][0]), int(each["partition"][1])): PartitionState(
+                resume=_both(each["resume"]),
+                scanned=_both(each["scanned"]),
+                first_kept=_both(each["first_kept"]),
+                coverage=Coverage(**{name: int(count) for name, count in each["coverage"].items()}),
+                open={str(kind): int(count) for kind, count in each["open"].items()},
+                faulty_from=None if each["faulty_from"] is None else _both(each["faulty_from"]),
+                faulty_since=None if each["faulty_since"] is None else int(each["faulty_since"]),
+            )
+            for each in content["partitions"]
+        },
+        scans=tuple(
+            Scan(
+                str(scan["name"]),
+                datetime.fromisoformat(scan["at"]),
+                {TopicPartition(topic, number): (_both(h), _both(t)) for topic, number, h, t in scan["ranges"]},
+            )
+            for scan in content["scans"]
+        ),
+        maps=tuple(str(name) for name in content["maps"]),
+    )
+
+
+def _both(values: Any) -> Both:
+    here, there = values
+    return int(here), int(there)

@@ -1,0 +1,89 @@
+"""How a job reaches the clusters: one private file of connections, named by ``KAFKA_DR_SECRETS_FILE``.
+
+The file is JSON, ``{connection id: settings}``, and readable by its owner alone. A connection to Kafka has librdkafka's
+keys, as the extra of an Airflow ``kafka`` connection; one to Connect has ``url`` and, where it asks for them,
+``username`` and ``password``::
+
+    {
+      "kafka_east_audit": {"bootstrap.servers": "…", "security.protocol": "…", "sasl.password": "…"},
+      "connect_east": {"url": "http://connect.east.example.com:8083"}
+    }
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kafka_dr.clusters import ClientSettings
+from kafka_dr.errors import Refused
+from kafka_dr.replication import ConnectEndpoint
+
+SETTING = "KAFKA_DR_SECRETS_FILE"
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """The connections of one file. Their settings never show in ``repr``.
+
+    :param source: the file, for sentences
+    """
+
+    source: Path
+    _settings: Mapping[str, Mapping[str, Any]] = field(repr=False)
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> Connections:
+        """Read the file that the environment names.
+
+        :raises Refused: none is named, it cannot be read, others may read it, or it is no JSON of that form
+        """
+        named = environ.get(SETTING)
+        if not named:
+            raise Refused(f"{SETTING} is not set: name a private JSON file of connection id → client settings")
+        path = Path(named)
+        try:
+            mode = path.stat().st_mode
+            if mode & _OTHERS:
+                raise Refused(f"{path} has mode {stat.S_IMODE(mode):04o}, others may read it: chmod 600 {path}")
+            content = json.loads(path.read_text("utf-8"))
+        except OSError as error:
+            raise Refused(f"{path} ({SETTING}) cannot be read: {error.strerror}") from error
+        except ValueError:
+            # Without the cause: its text could quote the file.
+            raise Refused(
+                f"{path} ({SETTING}) is no JSON: write an object of connection id → client settings"
+            ) from None
+        if not isinstance(content, dict) or not all(isinstance(each, dict) for each in content.values()):
+            raise Refused(f"{path} ({SETTING}) has another form: write an object of connection id → client settings")
+        return cls(path, content)
+
+    def __contains__(self, connection_id: str) -> bool:
+        return connection_id in self._settings
+
+    def kafka(self, connection_id: str) -> ClientSettings:
+        """Return how a principal reaches a cluster.
+
+        :raises Refused: there is no such connection, or it is not usable
+        """
+        return ClientSettings.from_librdkafka(self._of(connection_id))
+
+    def connect(self, connection_id: str) -> ConnectEndpoint:
+        """Return where a Connect cluster's REST API is.
+
+        :raises Refused: there is no such connection, or it names no address
+        """
+        settings = self._of(connection_id)
+        username, password = settings.get("username"), settings.get("password")
+        return ConnectEndpoint(str(settings.get("url", "")), username=username or None, password=password or None)
+
+    def _of(self, connection_id: str) -> Mapping[str, Any]:
+        if connection_id not in self._settings:
+            known = ", ".join(sorted(self._settings)) or "none"
+            raise Refused(f"{self.source} has no connection {connection_id!r}: it has {known}")
+        return self._settings[connection_id]

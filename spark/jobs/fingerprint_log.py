@@ -1,0 +1,231 @@
+"""The fingerprint log: what was read of Kafka, as Parquet below the evidence root, a folder for each scan and side.
+
+A scan counts once the state names it; what was written by an audit that died is never read.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from kafka_dr.clusters import ClientSettings, OffsetRange, TopicPartition
+from kafka_dr_spark.fingerprints import WRITE_OPTIONS, Special, fingerprints
+from kafka_dr_spark.logs import Log, Longs
+
+Side = Literal["source", "target"]
+#: Records of one topic and side beyond which the log is not read into memory.
+_MOST_IN_MEMORY = 16_000_000
+#: What a fetch may bring. The source's defaults are made for streams that trickle.
+_READING = {
+    "kafka.max.poll.records": "10000",
+    "kafka.max.partition.fetch.bytes": str(8 * 1024**2),
+    "kafka.fetch.max.bytes": str(32 * 1024**2),
+    "kafka.receive.buffer.bytes": str(1024**2),
+    "kafka.isolation.level": "read_committed",
+    "kafkaConsumer.pollTimeoutMs": "20000",
+    "groupIdPrefix": "dr-audit",
+    "includeHeaders": "true",
+    # Long stretches are read by several tasks, and no file of the log grows beyond what one can take into memory.
+    "maxRecordsPerPartition": "5000000",
+    # What was deleted meanwhile is found out by asking again where the log starts.
+    "failOnDataLoss": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FingerprintLog:
+    """The log of one flow.
+
+    :param uri: its folder, as Spark names it
+    """
+
+    session: SparkSession
+    uri: str
+    _files: dict[str, dict[str, list[Path]]] = field(default_factory=dict, repr=False)
+
+    def scan(
+        self,
+        name: str,
+        *,
+        settings: Mapping[Side, ClientSettings],
+        ranges: Mapping[Side, Mapping[TopicPartition, OffsetRange]],
+        special: Special,
+    ) -> None:
+        """Read the ranges of both sides, each once and both at the same time, and keep their fingerprints."""
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(self._scan, name, s, settings[s], ranges[s], special) for s in settings]:
+                done.result()
+
+    def _scan(
+        self,
+        name: str,
+        side: Side,
+        settings: ClientSettings,
+        ranges: Mapping[TopicPartition, OffsetRange],
+        special: Special,
+    ) -> None:
+        wanted = {partition: wanted for partition, wanted in ranges.items() if len(wanted)}
+        if not wanted:
+            return
+        options = {
+            **settings.spark(),
+            **_READING,
+            "assign": json.dumps(_by_topic({p: p.partition for p in wanted}, list)),
+            "startingOffsets": json.dumps(_by_topic({p: r.start for p, r in wanted.items()}, dict)),
+            "endingOffsets": json.dumps(_by_topic({p: r.end for p, r in wanted.items()}, dict)),
+        }
+        records = self.session.read.format("kafka").options(**options).load()
+        writer = fingerprints(records, special).write.mode("overwrite").options(**WRITE_OPTIONS)
+        writer.parquet(self._folder(name, side))
+
+    def read(self, side: Side, scans: Collection[str], topics: Collection[str]) -> dict[TopicPartition, Log]:
+        """Return what scans have kept of some topics."""
+        parts: dict[TopicPartition, list[Log]] = defaultdict(list)
+        folders = [self._folder(name, side) for name in scans]
+        local = [Path(folder.removeprefix("file://")) for folder in folders if folder.startswith("file://")]
+        if len(local) == len(folders):
+            files = [file for folder in local for topic in topics for file in self._files_of(folder).get(topic, [])]
+            if sum(pq.read_metadata(file).num_rows for file in files) > _MOST_IN_MEMORY:
+                return spooled(files)
+            with ThreadPoolExecutor(4) as pool:
+                for found in pool.map(_file, files):
+                    for partition, log in found:
+                        if partition.topic in topics:
+                            parts[partition].append(log)
+        else:
+            table = self.session.read.parquet(*folders).where(f.col("topic").isin(list(topics))).toArrow()
+            for partition, log in _split(table):
+                parts[partition].append(log)
+        return {partition: Log.joined(logs) for partition, logs in parts.items()}
+
+    def _files_of(self, folder: Path) -> dict[str, list[Path]]:
+        """Return the files of a folder by topic. Each holds what one task read: a stretch of one partition."""
+        known = self._files.get(str(folder))
+        if known is None:
+            known = self._files[str(folder)] = {}
+            for file in sorted(folder.glob("*.parquet")):
+                metadata = pq.read_metadata(file)
+                if metadata.num_rows:
+                    known.setdefault(metadata.row_group(0).column(0).statistics.min, []).append(file)
+        return known
+
+    def holding(self, scans: Collection[str], topic: str, hashes: Collection[int]) -> list[tuple[int, int, int]]:
+        """Return ``(hash, partition, offset)`` of records of the source that scans have kept with these hashes."""
+        folders = [self._folder(name, "source") for name in scans]
+        if not folders or not hashes:
+            return []
+        wanted = self.session.createDataFrame([(each,) for each in hashes], "hash long")
+        kept = self.session.read.parquet(*folders).where(f.col("topic") == topic)
+        rows = kept.join(f.broadcast(wanted), "hash").select("hash", "partition", "offset").collect()
+        return sorted((row[0], row[1], row[2]) for row in rows)
+
+    def bytes_of(self, name: str) -> int:
+        """Return how much room a scan takes, in bytes; 0 where it is not on this machine."""
+        folder = Path(f"{self.uri}/{name}".removeprefix("file://"))
+        return sum(file.stat().st_size for file in folder.rglob("*.parquet"))
+
+    def exists(self, name: str, side: Side) -> bool:
+        """Whether a scan has kept anything of a side."""
+        path = self._path(self._folder(name, side))
+        return bool(path.getFileSystem(self._configuration).exists(path))
+
+    def remove(self, name: str) -> None:
+        """Remove a scan."""
+        self.remove_file(f"{self.uri}/{name}")
+
+    def remove_file(self, uri: str) -> None:
+        """Remove a file or folder, if it is there."""
+        path = self._path(uri if "://" in uri else f"file://{uri}")
+        path.getFileSystem(self._configuration).delete(path, True)
+
+    def _folder(self, name: str, side: Side) -> str:
+        return f"{self.uri}/{name}/{side}"
+
+    def _path(self, uri: str) -> Any:
+        return self.session._jvm.org.apache.hadoop.fs.Path(uri)  # type: ignore[union-attr]
+
+    @property
+    def _configuration(self) -> Any:
+        return self.session._jsparkSession.sessionState().newHadoopConf()
+
+
+def _by_topic(values: Mapping[TopicPartition, int], kind: type) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for partition, value in sorted(values.items()):
+        if kind is list:
+            found.setdefault(partition.topic, []).append(value)
+        else:
+            found.setdefault(partition.topic, {})[str(partition.partition)] = value
+    return found
+
+
+def _file(path: Path) -> list[tuple[TopicPartition, Log]]:
+    return _split(pq.read_table(path, partitioning=None))
+
+
+def spooled(files: Sequence[Path]) -> dict[TopicPartition, Log]:
+    """Read files one by one into arrays that lie in files themselves: memory is bounded, whatever the volume.
+
+    :param files: of one topic each, a stretch of one partition in each
+    """
+    stretches: dict[TopicPartition, list[tuple[int, int, Path]]] = defaultdict(list)
+    for path in files:
+        metadata = pq.read_metadata(path)
+        topic, number, offset = (metadata.row_group(0).column(column).statistics.min for column in range(3))
+        stretches[TopicPartition(topic, number)].append((offset, metadata.num_rows, path))
+    return {partition: _spooled(sorted(found)) for partition, found in stretches.items()}
+
+
+def _spooled(stretches: Sequence[tuple[int, int, Path]]) -> Log:
+    total = sum(rows for _, rows, _ in stretches)
+    arrays = [_in_a_file(total) for _ in range(4)]
+    place, keyed = 0, True
+    for _, rows, path in stretches:
+        for _, log in _file(path):
+            for array, values in zip(arrays, (log.offsets, log.timestamps, log.hashes, log.keys), strict=True):
+                if values is not None:
+                    array[place : place + rows] = values
+            keyed = keyed and log.keys is not None
+        place += rows
+    offsets, timestamps, hashes, keys = arrays
+    return Log(offsets, timestamps, hashes, keys if keyed else None)
+
+
+def _in_a_file(length: int) -> Longs:
+    """Return an array that lies in a file without a name; it is gone with the array."""
+    with tempfile.TemporaryFile() as file:
+        return np.memmap(file, np.int64, "w+", shape=(length,))
+
+
+def _split(table: pa.Table) -> list[tuple[TopicPartition, Log]]:
+    """Split what was read by partition."""
+    topics, numbers = table["topic"].combine_chunks(), table["partition"].to_numpy()
+    offsets, timestamps, hashes = (_longs(table[name]) for name in ("offset", "timestamp", "hash"))
+    all_keys = None if table["key"].null_count else _longs(table["key"])
+    codes = topics.dictionary_encode()
+    whole = np.asarray(codes.indices) * (int(numbers.max(initial=0)) + 1) + numbers
+    found = []
+    for code in np.unique(whole):
+        rows = slice(None) if (whole == code).all() else np.flatnonzero(whole == code)
+        place = int(np.flatnonzero(whole == code)[0])
+        keys = None if all_keys is None else all_keys[rows]
+        log = Log(offsets[rows], timestamps[rows], hashes[rows], keys)
+        found.append((TopicPartition(str(topics[place]), int(numbers[place])), log))
+    return found
+
+
+def _longs(column: pa.ChunkedArray) -> Longs:
+    values: Longs = column.to_numpy().astype(np.int64, copy=False)
+    return values

@@ -1,0 +1,49 @@
+"""The flow that a job is about, and both clusters as the audit sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import permutations
+
+from jobs.connections import Connections
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import KafkaCluster
+from kafka_dr.errors import Refused
+from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
+from kafka_dr.topology import Topology
+
+
+def declared_flow(topology: Topology, name: str) -> Flow:
+    """Return the flow of that name.
+
+    :param name: ``GROUP.SOURCE-to-TARGET``; the name of its connector, which puts ``dr.`` before that, is understood
+    :raises Refused: it is none of those that the topology makes possible
+    """
+    flows = {
+        f"{group.name}.{source}-to-{target}": Flow(group.name, source, target)
+        for group in topology.protection_groups.values()
+        for source, target in permutations(group.clusters, 2)
+    }
+    known = flows.get(name) or flows.get(name.removeprefix("dr."))
+    if known is None:
+        raise Refused(f"the topology makes no flow {name!r} possible: choose among {', '.join(sorted(flows))}")
+    return known
+
+
+@contextmanager
+def reached(
+    topology: Topology, flow: Flow, connections: Connections, clock: Clock
+) -> Iterator[tuple[KafkaCluster, KafkaCluster, Mm2Replicator]]:
+    """Lend both clusters, as audit, and the flow's Connect; a cluster of another id is refused."""
+    here, there = topology.cluster(flow.source), topology.cluster(flow.target)
+    with (
+        KafkaCluster(flow.source, connections.kafka(here.connections.audit)) as source,
+        KafkaCluster(flow.target, connections.kafka(there.connections.audit)) as target,
+        ConnectClient(connections.connect(there.connect), clock=clock) as connect,
+    ):
+        for cluster, declared in ((source, here), (target, there)):
+            if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:
+                raise Refused(f"{cluster.name} answers with cluster id {seen}, the topology says {declared.cluster_id}")
+        group = topology.group(flow.group)
+        yield source, target, Mm2Replicator(flow, group=group, source=here, target=there, connect=connect)

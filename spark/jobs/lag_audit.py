@@ -1,0 +1,26 @@
+"""Lag of one flow, and of the consumer groups that read its source.
+
+By hand::
+
+    KAFKA_DR_SECRETS_FILE=secrets.json spark-submit spark/jobs/lag_audit.py \\
+        --topology include/topology.yaml --flow orders.east-to-west --out DIR
+
+Writes ``report.json`` into the folder and, below the evidence root, what the next audit compares with and the result
+that a failover asks for. Exit code 0: nothing is beyond its limit; 1: something is; 2: unknown.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+_SPARK = Path(__file__).resolve().parents[1]
+# spark-submit puts this folder first on the path, where its modules would hide packages of the same name.
+sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _SPARK / "jobs"]
+sys.path[:0] = [str(_SPARK), str(_SPARK.parent / "include")]
+
+from jobs.lag import main  # noqa: E402
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], os.environ))

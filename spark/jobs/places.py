@@ -1,0 +1,143 @@
+"""Where a job writes small files: a folder of this machine, or a file system or object store that Spark reaches.
+
+Airflow reaches the same places by paths of its own; both have pathlib's manners, as far as they are asked for.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from kafka_dr.errors import TryAgain
+
+
+def place(uri: str, session: SparkSession) -> Any:
+    """Return a place.
+
+    :param uri: a path, a ``file://`` URI, or a URI that Spark's Hadoop libraries know
+    """
+    local = uri.removeprefix("file://")
+    return HadoopPlace(session, uri) if "://" in local else Path(local)
+
+
+class HadoopPlace:
+    """A place that Hadoop's file systems reach.
+
+    :param uri: with its scheme, such as ``s3a://bucket/folder``
+    """
+
+    def __init__(self, session: SparkSession, uri: str) -> None:
+        self._session = session
+        self._uri = uri.rstrip("/")
+
+    def __str__(self) -> str:
+        return self._uri
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        return self._uri.rpartition("/")[2]
+
+    @property
+    def parent(self) -> HadoopPlace:
+        """The folder around it."""
+        return HadoopPlace(self._session, self._uri.rpartition("/")[0])
+
+    def joinpath(self, *parts: str) -> HadoopPlace:
+        """Return a place below this one."""
+        return HadoopPlace(self._session, "/".join((self._uri, *parts)))
+
+    def mkdir(self, *, parents: bool, exist_ok: bool) -> None:
+        """Make the folder here; those around it are made, too, and one that is there is left as it is."""
+        if not (parents and exist_ok):
+            raise ValueError("Hadoop always makes the folders around a folder and keeps one that exists")
+        with _told(self._uri):
+            self._files.mkdirs(self._path)
+
+    def read_bytes(self) -> bytes:
+        """Return the content of the file here.
+
+        :raises FileNotFoundError: there is none
+        """
+        with _told(self._uri):
+            if not self._files.exists(self._path):
+                raise FileNotFoundError(self._uri)
+            stream = self._files.open(self._path)
+            try:
+                return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            finally:
+                stream.close()
+
+    def open(self, mode: str) -> _Draft:
+        """Open the file here for writing; it is there, whole, when it is closed.
+
+        :param mode: ``wb`` replaces what is there
+        """
+        if mode != "wb":
+            raise ValueError(f"a file is written whole or not at all, with mode wb and not {mode}")
+        return _Draft(self)
+
+    def rename(self, target: HadoopPlace) -> None:
+        """Put the file here in the place of another, at once."""
+        with _told(self._uri):
+            options = self._jvm.org.apache.hadoop.fs
+            rename = getattr(options, "Options$Rename")
+            overwrite = self._session.sparkContext._gateway.new_array(rename, 1)  # type: ignore[union-attr]
+            overwrite[0] = rename.OVERWRITE
+            context = options.FileContext.getFileContext(self._path.toUri(), self._configuration)
+            context.rename(self._path, target._path, overwrite)
+
+    def write(self, content: bytes) -> None:
+        """Write the whole file."""
+        with _told(self._uri):
+            stream = self._files.create(self._path, True)
+            stream.write(bytearray(content))
+            stream.close()
+
+    @property
+    def _jvm(self) -> Any:
+        return self._session._jvm
+
+    @property
+    def _configuration(self) -> Any:
+        return self._session._jsparkSession.sessionState().newHadoopConf()
+
+    @property
+    def _path(self) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self._uri)
+
+    @property
+    def _files(self) -> Any:
+        return self._path.getFileSystem(self._configuration)
+
+
+class _Draft(io.BytesIO):
+    """What is to be written when it is closed without an error."""
+
+    def __init__(self, place: HadoopPlace) -> None:
+        super().__init__()
+        self._place = place
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._place.write(self.getvalue())
+        super().__exit__(kind, error, trace)
+
+
+@contextmanager
+def _told(uri: str) -> Iterator[None]:
+    """Tell in one sentence what Java tells in many."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        said = str(error.java_exception.toString()).splitlines()[0]
+        raise TryAgain(f"{uri} cannot be read or written: {said}") from None

@@ -1,0 +1,132 @@
+"""Each audit audits itself: a topic of known faults, written on both sides, in which it must find every one.
+
+Every run appends a batch of its own, and compares nothing else of the topic.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters.writing import NewRecord
+
+TOPIC = "_kafka_dr.selftest"
+_PARTITIONS = 2
+_RECORDS = 24
+_CONFIG = {"retention.ms": "86400000", "cleanup.policy": "delete"}
+_Expected = tuple[Fault, int, int | None, int | None, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one run wrote.
+
+    Others may append to the topic at the same time, so the ranges may hold more than that.
+
+    :param source: the offsets that it wrote on the source, by partition
+    :param target: the same on the target
+    :param expected: what an audit of these ranges has to find
+    """
+
+    source: dict[TopicPartition, tuple[int, ...]]
+    target: dict[TopicPartition, tuple[int, ...]]
+    expected: tuple[_Expected, ...]
+
+    @staticmethod
+    def ranges(offsets: dict[TopicPartition, tuple[int, ...]]) -> dict[TopicPartition, OffsetRange]:
+        """Return what has to be read of a side."""
+        return {partition: OffsetRange(min(each), max(each) + 1) for partition, each in offsets.items()}
+
+    def missed(self, found: Sequence[Difference]) -> list[str]:
+        """Return, in words, what was found wrongly or not at all."""
+        seen = {(d.fault, d.partition, d.source_offset, d.target_offset, d.count) for d in found}
+        missing = [f"{each[0]} in partition {each[1]} was not found" for each in self.expected if each not in seen]
+        invented = [f"{each[0]} in partition {each[1]} is not there" for each in seen.difference(self.expected)]
+        return [*missing, *sorted(invented)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    """A record of the target: which one of the source it stands for, and what was done to it."""
+
+    origin: int
+    change: Callable[[NewRecord], NewRecord] = lambda record: record
+
+
+def _faulty() -> dict[int, list[_Copied]]:
+    """Return the copy, by partition. What it lacks, repeats and changes stands in :func:`_truth`, too."""
+    first = [_Copied(n) for n in range(_RECORDS)]
+    second = [_Copied(n) for n in range(_RECORDS)]
+    first[20] = _Copied(20, lambda r: replace(r, timestamp_ms=(r.timestamp_ms or 0) + 1))
+    first[18] = _Copied(18, lambda r: replace(r, headers=(("h", b"other"),)))
+    first[16] = _Copied(16, lambda r: replace(r, key=b"other"))
+    first[14] = _Copied(14, lambda r: replace(r, value=b"other"))
+    first[11:11] = [_Copied(7), _Copied(8), _Copied(9)]
+    first[6:6] = [_Copied(5)]
+    del first[2]
+    second.insert(16, _Copied(99))
+    second.insert(12, second.pop(8))
+    del second[4]
+    return {0: first, 1: second}
+
+
+def _truth() -> list[tuple[Fault, int, int | None, int | None, int]]:
+    """Return the faults: kind, partition, which record of the source and which of the target, how many."""
+    return [
+        (Fault.LOST, 0, 2, None, 1),
+        (Fault.DUPLICATE, 0, 5, 5, 1),
+        (Fault.REPLAY, 0, 7, 11, 3),
+        (Fault.CORRUPT_VALUE, 0, 14, 17, 1),
+        (Fault.CORRUPT_KEY, 0, 16, 19, 1),
+        (Fault.CORRUPT_HEADER, 0, 18, 21, 1),
+        (Fault.CORRUPT_TIMESTAMP, 0, 20, 23, 1),
+        (Fault.LOST, 1, 4, None, 1),
+        (Fault.REORDERED, 1, 8, 11, 1),
+        (Fault.FOREIGN, 1, None, 15, 1),
+    ]
+
+
+def write(source: KafkaCluster, target: KafkaCluster, *, now_ms: int, replication_factor: int) -> Batch:
+    """Append a batch on both sides.
+
+    :param now_ms: milliseconds since the epoch
+    """
+    nonce = secrets.token_bytes(8)
+    originals = {p: [_record(p, n, nonce, now_ms) for n in range(_RECORDS)] for p in range(_PARTITIONS)}
+    strange = NewRecord(TopicPartition(TOPIC, 1), b"alien", secrets.token_bytes(16), (), now_ms)
+    copies = {
+        p: [each.change(originals[p][each.origin] if each.origin < _RECORDS else strange) for each in draft]
+        for p, draft in _faulty().items()
+    }
+    with ThreadPoolExecutor(2) as pool:
+        sides = ((source, originals), (target, copies))
+        jobs = [pool.submit(_append, cluster, records, replication_factor) for cluster, records in sides]
+        here, there = (job.result() for job in jobs)
+    expected = tuple((fault, p, _at(here, p, s), _at(there, p, t), count) for fault, p, s, t, count in _truth())
+    return Batch(_by_partition(here), _by_partition(there), expected)
+
+
+def _record(partition: int, number: int, nonce: bytes, now_ms: int) -> NewRecord:
+    value = nonce + bytes([partition, number])
+    return NewRecord(TopicPartition(TOPIC, partition), f"k{number}".encode(), value, (("h", b"1"),), now_ms + number)
+
+
+def _append(
+    cluster: KafkaCluster, records: dict[int, list[NewRecord]], replication_factor: int
+) -> dict[int, tuple[int, ...]]:
+    cluster.topics.create(TOPIC, partitions=_PARTITIONS, replication_factor=replication_factor, config=_CONFIG)
+    flat = [record for each in records.values() for record in each]
+    offsets = iter(cluster.writing.append(flat))
+    return {partition: tuple(next(offsets) for _ in each) for partition, each in records.items()}
+
+
+def _at(offsets: dict[int, tuple[int, ...]], partition: int, place: int | None) -> int | None:
+    return None if place is None else offsets[partition][place]
+
+
+def _by_partition(offsets: dict[int, tuple[int, ...]]) -> dict[TopicPartition, tuple[int, ...]]:
+    return {TopicPartition(TOPIC, partition): each for partition, each in offsets.items()}

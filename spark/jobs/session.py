@@ -1,0 +1,82 @@
+"""The Spark session of every job, and what every job does about an error.
+
+Kafka is read by the v2 path: records come as rows straight from the consumer. Secrets are options of a reader and
+nothing else; what could still show them, plans and the UI, blanks them out.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from kafka_dr.errors import KafkaDrError
+
+#: The exit code of a job that could not find out: nothing was judged.
+UNKNOWN = 2
+#: Names of settings whose values are blanked out wherever Spark shows settings.
+_BLANKED = r"(?i)secret|password|token|access[.]?key|jaas|[.]ssl[.]key|keystore"
+SETTINGS: Mapping[str, str] = {
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.redaction.regex": _BLANKED,
+    "spark.sql.redaction.options.regex": _BLANKED + "|url",
+    "spark.redaction.string.regex": r'(?i)(password|username)="(\\.|[^"\\])*"',
+    # Each query reads with a group of its own, so a consumer is never used twice; idle ones only hold memory.
+    "spark.kafka.consumer.cache.capacity": "64",
+    "spark.kafka.consumer.cache.timeout": "20s",
+    "spark.kafka.consumer.fetchedData.cache.timeout": "20s",
+}
+
+
+@contextmanager
+def spark_session(application: str, *, settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """Lend a session with the settings that every job needs; it is stopped afterwards.
+
+    The master, memory and jars are the submitter's: the Kafka source has to be on the class path.
+
+    :param application: the application's name, as clusters show it
+    :param settings: more of Spark's settings, no secrets among them
+    """
+    builder = SparkSession.builder.appName(application)
+    for name, value in {**SETTINGS, **(settings or {})}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def exit_code(job: Callable[[], int]) -> int:
+    """Run a job, and say in one sentence why it could not be done.
+
+    :returns: the job's exit code; :data:`UNKNOWN` where it was refused or the world did not answer
+    """
+    try:
+        return job()
+    except KafkaDrError as error:
+        print(f"unknown: {error}", file=sys.stderr)
+    except (PySparkException, Py4JJavaError) as error:
+        print(f"unknown: Spark could not finish: {_cause(error)}", file=sys.stderr)
+    except Exception as error:  # noqa: BLE001 - Python's own exit code would be 1, which says that something was found
+        if isinstance(error, OSError) and error.filename is not None:
+            print(f"unknown: {error.filename}: {error.strerror}", file=sys.stderr)
+        else:  # a mistake of ours, to be seen whole
+            traceback.print_exc()
+            print(f"unknown: the job broke: {error!r}", file=sys.stderr)
+    return UNKNOWN
+
+
+def _cause(error: PySparkException | Py4JJavaError) -> str:
+    """Return the first line of what went wrong first."""
+    java = getattr(error, "java_exception", None)
+    while java is not None and java.getCause() is not None:
+        java = java.getCause()
+    return (str(error) if java is None else str(java.toString())).strip().partition("\n")[0]

@@ -1,0 +1,308 @@
+"""The audit of one topic, from its fingerprints: what differs, what is covered, how far it is verified.
+
+Everything up to where the next audit resumes is settled: it is never looked at again. What the target has is settled at
+once, because its end was read before the source's; of the source, what may still be copied is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from kafka_dr.audit.circumstances import PartitionFacts
+from kafka_dr.audit.corruption import PayloadOf, judge
+from kafka_dr.audit.coverage import Coverage
+from kafka_dr.audit.difference import Ancestor, Difference, Fault, Loose, Suspects, explain
+from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr_spark.compaction import Superseded, superseded
+from kafka_dr_spark.comparing import Comparison, compare, find_ancestors
+from kafka_dr_spark.logs import Log, Longs
+
+#: Records at the end of the source that are looked at one by one although they may still come: one of the strange
+#: records at the target's end may be one of them, changed.
+_LOOKED_AT = 64
+#: What is on both sides, though not as it should be.
+_ARRIVED = frozenset(Fault) - {Fault.LOST, Fault.IN_FLIGHT, Fault.UNVERIFIABLE, Fault.FOREIGN}
+_REPEATED = frozenset({Fault.DUPLICATE, Fault.REPLAY})
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The offsets of one side of a partition that are compared.
+
+    :param start: next to read when comparing begins
+    :param end: next to read when it ends
+    :param expired: offsets in between that were deleted before they were read: start and end
+    :param first_kept: the first offset that the log held when it was read for the first time
+    """
+
+    start: int
+    end: int
+    expired: tuple[tuple[int, int], ...] = ()
+    first_kept: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionLogs:
+    """One partition, as it lies in the fingerprint log, and what was found out when its ranges were resolved.
+
+    :param first: whether nothing of it was compared before
+    :param position: next to be read by the flow; ``None`` where nobody could tell
+    :param held_back: whether an open transaction hides the end of the target's log
+    """
+
+    partition: int
+    source: Log
+    target: Log
+    source_stretch: Stretch
+    target_stretch: Stretch
+    first: bool = True
+    position: int | None = None
+    held_back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionOutcome:
+    """What is known about a partition now.
+
+    :param settled: differences that will not be looked at again
+    :param waiting: what may still be copied, and what lies behind it
+    :param settled_coverage: of the source's offsets from the start to ``resume``
+    :param waiting_coverage: from there to the end
+    :param frontier: next to verify on the source and on the target: below, every record was matched in order
+    :param resume: where the next audit goes on, on the source and on the target
+    """
+
+    partition: int
+    matched: int
+    settled: tuple[Difference, ...]
+    waiting: tuple[Difference, ...]
+    settled_coverage: Coverage
+    waiting_coverage: Coverage
+    frontier: tuple[int, int]
+    resume: tuple[int, int]
+    runs: tuple[OffsetRun, ...] = field(repr=False)
+    unverified_since: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What has to be asked of others.
+
+    :param payloads: fetches what suspects consist of, and returns how to look at it, by side
+    :param ancestors: finds records in what earlier audits kept, by hash
+    """
+
+    payloads: Callable[[Sequence[Suspects]], tuple[PayloadOf, PayloadOf]]
+    ancestors: Callable[[Sequence[Loose]], Mapping[int, Ancestor]]
+
+
+def audit_topic(
+    partitions: Sequence[PartitionLogs], *, compacted: bool, young_from: int, outside: Outside
+) -> list[PartitionOutcome]:
+    """Compare all partitions of a topic.
+
+    :param compacted: whether either side compacts the topic
+    :param young_from: milliseconds since the epoch; younger records may still be on their way
+    """
+    audits = [_PartitionAudit(logs, compacted=compacted, young_from=young_from) for logs in partitions]
+    comparisons = [audit.comparison for audit in audits]
+
+    def ancestors(records: Sequence[Loose]) -> Mapping[int, Ancestor]:
+        found = find_ancestors(comparisons, records)
+        unknown = [record for record in records if record.hash not in found]
+        return {**(outside.ancestors(unknown) if unknown else {}), **found}
+
+    circumstances = {audit.logs.partition: audit.facts.circumstances for audit in audits}
+    explained = explain(
+        [record for audit in audits for record in audit.missing],
+        [record for audit in audits for record in audit.strange],
+        ancestors=ancestors,
+        circumstances=circumstances,
+    )
+    differences = list(explained.differences)
+    if explained.suspects:
+        source, target = outside.payloads(explained.suspects)
+        for suspects in explained.suspects:
+            differences += judge(suspects, source=source, target=target, circumstances=circumstances)
+    return [audit.outcome([d for d in differences if d.partition == audit.logs.partition]) for audit in audits]
+
+
+class _PartitionAudit:
+    """One partition, aligned; its loose records sorted into those that need an explanation and those that do not."""
+
+    def __init__(self, logs: PartitionLogs, *, compacted: bool, young_from: int) -> None:
+        self.logs = logs
+        self.compacted = compacted
+        self.comparison = compare(logs.partition, logs.source, logs.target)
+        self.facts = _facts(logs, self.comparison, young_from)
+        source, target = self.comparison.source_loose(), self.comparison.target_loose()
+        self.in_flight = self._in_flight(source, target)
+        nothing = np.empty(0, np.int64)
+        gone = superseded(self.comparison, logs, source, target) if compacted else Superseded(nothing, nothing)
+        self.gone = gone
+        source = np.setdiff1d(source, np.concatenate((gone.source, self.in_flight)))
+        self.missing = self.comparison.source_records(source)
+        self.strange = self.comparison.target_records(np.setdiff1d(target, gone.target))
+
+    def _in_flight(self, source: Longs, target: Longs) -> Longs:
+        """Return the places of records that may still come, and that nothing on the target could be."""
+        comparison, facts = self.comparison, self.facts
+        tail_source, tail_target = comparison.tail_places
+        tail = source[source >= tail_source]
+        if facts.position is None:
+            strangers = target[target >= tail_target]
+            tail = tail[len(strangers) + (_LOOKED_AT if len(strangers) else 0) :]
+        log = comparison.source
+        if facts.held_back:
+            return tail
+        if facts.position is not None:
+            return tail[log.offsets[tail] >= facts.position]
+        return tail[log.timestamps[tail] >= facts.young_from]
+
+    def outcome(self, differences: Sequence[Difference]) -> PartitionOutcome:
+        """Say what became of the partition."""
+        log, end = self.comparison.source, self.logs.source_stretch.end
+        # These have no record that could be counted: their offsets are among the expired ones.
+        unread = self._never_copied()
+        found = sorted([*_none_on_its_way(differences), *unread], key=_source_first)
+        coming = [d.source_offset for d in found if d.fault is Fault.IN_FLIGHT and d.source_offset is not None]
+        coming += log.offsets[self.in_flight[:1]].tolist()
+        resume = min(coming, default=end)
+        waiting = [d for d in found if d.source_offset is not None and d.source_offset >= resume and _only_here(d)]
+        if len(self.in_flight):
+            waiting += _in_flight_runs(log, self.in_flight, self.logs.partition)
+        settled = [d for d in found if d not in waiting]
+        frontier = self._frontier([*settled, *waiting], resume)
+        return PartitionOutcome(
+            partition=self.logs.partition,
+            matched=self.comparison.matched,
+            settled=tuple(settled),
+            waiting=tuple(waiting),
+            settled_coverage=self._coverage(
+                self.logs.source_stretch.start, resume, [d for d in settled if d not in unread]
+            ),
+            waiting_coverage=self._coverage(resume, end, [d for d in waiting if d not in unread]),
+            frontier=frontier,
+            resume=(resume, self.logs.target_stretch.end),
+            runs=tuple(self.comparison.runs()),
+            unverified_since=self._unverified_since(frontier[0]),
+        )
+
+    def _never_copied(self) -> list[Difference]:
+        """Return what the source deleted before the flow had read it, as far as that is certain."""
+        found = []
+        position = self.logs.position
+        for start, end in self._holes():
+            gap = self.comparison.gap_at(start)
+            copies = sum(record.gap == gap for record in self.strange) if gap >= 0 else 0
+            beginning = self.logs.first and start == 0
+            lost_from = start + copies if not beginning else end
+            if position is not None and position < end:
+                lost_from = max(start, position)
+            if gap == self.comparison.tail and position is None:
+                lost_from = end  # nobody knows what the flow did meanwhile, and nothing came after it
+            if lost_from < end:
+                detail = "deleted on the source before it was copied; at most so many, control records among them"
+                found.append(Difference(Fault.LOST, self.logs.partition, lost_from, None, end - lost_from, 0, detail))
+        return found
+
+    def _holes(self) -> list[tuple[int, int]]:
+        stretch = self.logs.source_stretch
+        before = [(0, stretch.first_kept)] if self.logs.first and stretch.first_kept else []
+        return [*before, *stretch.expired]
+
+    def _coverage(self, start: int, end: int, differences: Sequence[Difference]) -> Coverage:
+        """Account for every offset of a stretch of the source."""
+        offsets = self.comparison.source.offsets
+        places = slice(*np.searchsorted(offsets, [start, end]).tolist())
+        records = places.stop - places.start
+        expired = sum(max(0, min(end, hole_end) - max(start, hole)) for hole, hole_end in self._holes())
+        gone = _within(self.gone.source, places)
+        in_flight = sum(d.count for d in differences if d.fault is Fault.IN_FLIGHT)
+        differing = sum(d.count for d in differences if d.fault not in _REPEATED | {Fault.IN_FLIGHT, Fault.FOREIGN})
+        differing -= sum(d.count for d in differences if d.source_offset is None and d.fault is Fault.UNVERIFIABLE)
+        matched = self._matched_within(places)
+        excused = records - gone - in_flight - differing - matched
+        without_record = end - start - records - expired
+        return Coverage(
+            produced=end - start,
+            verified=matched,
+            differing=differing,
+            in_flight=in_flight,
+            expired=expired + (excused if self.facts.shorter_target else 0),
+            control=0 if self.compacted else without_record,
+            compacted=gone + (without_record if self.compacted else 0),
+        )
+
+    def _matched_within(self, places: slice) -> int:
+        starts, lengths = self.comparison.blocks[:, 0], self.comparison.blocks[:, 2]
+        ends = np.minimum(starts + lengths, places.stop)
+        return int(np.maximum(ends - np.maximum(starts, places.start), 0).sum())
+
+    def _frontier(self, differences: Sequence[Difference], resume: int) -> tuple[int, int]:
+        """Return the first place that is not verified; repetitions on the target do not hold it back."""
+        offsets = [d.source_offset for d in differences if d.source_offset is not None and d.fault not in _REPEATED]
+        source = min([*offsets, resume])
+        place = int(np.searchsorted(self.comparison.source.offsets, source))
+        blocks = self.comparison.blocks
+        before = int(np.searchsorted(blocks[:, 0], place)) - 1
+        if before < 0:
+            return source, self.logs.target_stretch.start
+        start, target, length = blocks[before].tolist()
+        last = target + min(length, place - start) - 1
+        return source, int(self.comparison.target.offsets[last]) + 1
+
+    def _unverified_since(self, frontier: int) -> int | None:
+        """Return when the first record was made that is not verified, in milliseconds; ``None`` where all are."""
+        log = self.comparison.source
+        place = int(np.searchsorted(log.offsets, frontier))
+        return int(log.timestamps[place]) if place < len(log) else None
+
+
+def _facts(logs: PartitionLogs, comparison: Comparison, young_from: int) -> PartitionFacts:
+    return PartitionFacts(
+        tail=comparison.tail,
+        position=logs.position,
+        held_back=logs.held_back,
+        young_from=young_from,
+        expired_on_source=frozenset(comparison.gap_at(start) for start, _ in logs.source_stretch.expired),
+        expired_on_target=frozenset(comparison.target_gap_at(start) for start, _ in logs.target_stretch.expired),
+        shorter_source=logs.first and logs.source_stretch.first_kept > 0,
+        shorter_target=logs.first and logs.target_stretch.first_kept > 0,
+    )
+
+
+def _none_on_its_way(differences: Sequence[Difference]) -> list[Difference]:
+    """A record is not on its way if a later one has arrived: then it was passed over."""
+    arrived = max(
+        (d.source_offset for d in differences if d.fault in _ARRIVED and d.source_offset is not None), default=-1
+    )
+    return [
+        replace(d, fault=Fault.LOST) if d.fault is Fault.IN_FLIGHT and (d.source_offset or 0) < arrived else d
+        for d in differences
+    ]
+
+
+def _only_here(difference: Difference) -> bool:
+    return difference.target_offset is None
+
+
+def _source_first(difference: Difference) -> tuple[int, int]:
+    source, target = difference.source_offset, difference.target_offset
+    return -1 if source is None else source, -1 if target is None else target
+
+
+def _in_flight_runs(log: Log, places: Longs, partition: int) -> list[Difference]:
+    breaks = np.flatnonzero(np.diff(places) != 1) + 1
+    starts = np.concatenate(([0], breaks))
+    lengths = np.diff(np.concatenate((starts, [len(places)])))
+    first = places[starts]
+    rows = zip(log.offsets[first].tolist(), log.timestamps[first].tolist(), lengths.tolist(), strict=True)
+    return [Difference(Fault.IN_FLIGHT, partition, offset, None, count, time) for offset, time, count in rows]
+
+
+def _within(places: Longs, wanted: slice) -> int:
+    return int(((places >= wanted.start) & (places < wanted.stop)).sum())

@@ -1,0 +1,251 @@
+"""The audits' tasks: how they hang together, what they ask Spark for, and that no secret is part of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.models.connection import Connection
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import AssetAlias, TriggerRule
+from airflow.sdk.exceptions import AirflowFailException
+
+from kafka_dr.replication import Flow
+from kafka_dr_airflow.operators.spark_audit import SPARK_CONNECTION, SparkAuditOperator
+from kafka_dr_airflow.secrets_file import SecretsFile
+
+PASSWORD = "a-password-that-nobody-may-see"
+DAGS = {"dr_lag_audit": "lag", "dr_checksum_audit": "checksum"}
+
+#: What stands in for spark-submit: it writes down what it was given, and ends as the test wants.
+SUBMIT = """#!{python}
+import json, os, pathlib, stat, sys
+secrets = pathlib.Path(os.environ["KAFKA_DR_SECRETS_FILE"])
+pathlib.Path(os.environ["SEEN"]).write_text(json.dumps({{
+    "argv": sys.argv[1:], "environ": dict(os.environ), "secrets": str(secrets),
+    "mode": stat.S_IMODE(secrets.stat().st_mode), "content": secrets.read_text(),
+}}))
+out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
+if os.environ["REPORT"]:
+    out.mkdir(parents=True)
+    (out / "report.json").write_text(os.environ["REPORT"])
+print(os.environ["SAYS"])
+sys.exit(int(os.environ["ENDS"]))
+"""
+
+
+@pytest.fixture
+def spark(tmp_path: Path, lab_environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Spark]:
+    """A machine with connections, a topology of the test's own, and a spark-submit that only says what it was given."""
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    submit = commands / "spark-submit"
+    submit.write_text(SUBMIT.format(python=sys.executable))
+    submit.chmod(0o755)
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "audit"}
+    login |= {"bootstrap.servers": "127.0.0.1:1", "sasl.password": PASSWORD}
+    for name in ("kafka_east_audit", "kafka_west_audit"):
+        uri = Connection(conn_id=name, conn_type="kafka", extra=json.dumps(login)).as_json()
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", uri)
+    connect = Connection(conn_id="connect_west", conn_type="http", host="127.0.0.1", port=8083, password=PASSWORD)
+    connect.login = "someone"
+    monkeypatch.setenv("AIRFLOW_CONN_CONNECT_WEST", connect.as_json())
+    master = Connection(conn_id=SPARK_CONNECTION, conn_type="spark", host="local[1]")
+    monkeypatch.setenv(f"AIRFLOW_CONN_{SPARK_CONNECTION.upper()}", master.as_json())
+    for name, value in lab_environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path / "lab"))
+    monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    found = Spark(tmp_path, monkeypatch)
+    found.ends(0, {"verdict": "ok", "sentence": "Nothing waits.", "at": "2026-03-01T12:00:00+00:00"})
+    yield found
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+
+class Spark:
+    """What the stand-in for spark-submit is told and what it saw."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self._folder, self._patch = folder, patch
+        self.added: list[str] = []
+        patch.setenv("SEEN", str(folder / "seen.json"))
+
+    def ends(self, code: int, report: object = None, says: str = "") -> None:
+        text = report if isinstance(report, str) else json.dumps(report) if report is not None else ""
+        for name, value in (("ENDS", str(code)), ("REPORT", text), ("SAYS", says)):
+            self._patch.setenv(name, value)
+
+    @property
+    def seen(self) -> Any:
+        return json.loads((self._folder / "seen.json").read_text())
+
+    @property
+    def files(self) -> list[str]:
+        return [path.name for path in self._folder.glob("kafka-dr-secrets-*")]
+
+    def run(self, audit: str = "lag", **params: object) -> dict[str, str]:
+        outlets = [AssetAlias("verified")]
+        operator = SparkAuditOperator(task_id="audit", protection_group="orders", audit=audit, outlets=outlets)
+        return operator.execute(self.context(operator, {"flow": "orders.east-to-west", **params}))
+
+    def context(self, operator: SparkAuditOperator, params: Mapping[str, object]) -> dict[str, Any]:
+        events = SimpleNamespace(add=lambda asset, extra: self.added.append(f"{asset.uri} {extra['at']}"))
+        ti = SimpleNamespace(try_number=1)
+        return {
+            "params": params,
+            "run_id": "manual__1",
+            "ti": ti,
+            "outlet_events": dict.fromkeys(operator.outlets, events),
+        }
+
+
+@pytest.mark.parametrize(("dag_id", "audit"), DAGS.items())
+def test_an_audit_is_mapped_over_the_groups_and_waits_for_nothing_else(bag: Any, dag_id: str, audit: str) -> None:
+    groups, task = bag.dags[dag_id].topological_sort()
+    assert (groups.task_id, task.task_id) == ("protection_groups", f"{audit}_audit")
+    assert task.is_mapped
+    assert issubclass(task.operator_class, SparkSubmitOperator)
+    assert task.trigger_rule == TriggerRule.ALL_SUCCESS
+    assert task.partial_kwargs["retries"] == 0
+    assert task.partial_kwargs["audit"] == audit
+
+
+@pytest.mark.parametrize("dag_id", DAGS)
+def test_an_audit_of_one_group_does_not_hold_up_all_others_for_ever(bag: Any, dag_id: str) -> None:
+    task = bag.dags[dag_id].get_task(f"{DAGS[dag_id]}_audit")
+    assert task.execution_timeout
+    assert task.max_active_tis_per_dagrun
+
+
+def test_the_forms_offer_every_direction(bag: Any) -> None:
+    for dag_id in DAGS:
+        param = bag.dags[dag_id].params.get_param("flow")
+        assert param.schema["enum"] == [None, "orders.east-to-west", "orders.west-to-east"]
+
+
+def test_the_job_learns_of_connections_from_a_private_file_that_is_gone_afterwards(spark: Spark) -> None:
+    spark.run()
+    seen = spark.seen
+    assert seen["mode"] == stat.S_IRUSR | stat.S_IWUSR
+    content = json.loads(seen["content"])
+    assert set(content) == {"kafka_east_audit", "kafka_west_audit", "connect_west"}
+    assert content["kafka_east_audit"]["sasl.password"] == PASSWORD
+    assert content["connect_west"] == {"url": "http://127.0.0.1:8083", "username": "someone", "password": PASSWORD}
+    assert not Path(seen["secrets"]).exists()
+    assert spark.files == []
+    assert "KAFKA_DR_SECRETS_FILE" not in os.environ
+
+
+def test_no_secret_is_an_argument_a_setting_or_a_rendered_field(spark: Spark) -> None:
+    operator = SparkAuditOperator(task_id="audit", protection_group="orders", audit="lag")
+    operator.execute(spark.context(operator, {"flow": "orders.east-to-west"}))
+    rendered = {field: getattr(operator, field) for field in operator.template_fields}
+    assert PASSWORD not in json.dumps(rendered)
+    assert operator.env_vars is None
+    assert not operator.conf
+    seen = spark.seen
+    assert PASSWORD not in json.dumps(seen["argv"])
+    inherited = {name: value for name, value in seen["environ"].items() if not name.startswith("AIRFLOW_CONN_")}
+    assert PASSWORD not in json.dumps(inherited)
+
+
+def test_spark_is_asked_for_the_flow_and_where_its_report_belongs(spark: Spark, tmp_path: Path) -> None:
+    left = spark.run()
+    assert left["verdict"] == "ok"
+    assert re.fullmatch(r"audits/orders/lag/east-to-west/\d{8}T\d{6}Z\.manual__1\.1/report\.json", left["report"])
+    argv = spark.seen["argv"]
+    assert argv[:2] == ["--master", "local[1]"]
+    job = next(number for number, each in enumerate(argv) if each.endswith("/spark/jobs/lag_audit.py"))
+    assert argv[job + 1 :] == [
+        *("--topology", os.environ["KAFKA_DR_TOPOLOGY"], "--flow", "orders.east-to-west"),
+        *("--out", f"{tmp_path}/lab/evidence/{left['report'].removesuffix('/report.json')}"),
+    ]
+
+
+def test_what_the_form_says_reaches_the_checksum_audit(spark: Spark) -> None:
+    spark.run("checksum", full=True, topics=["orders.a", "orders.b"], since="2026-03-01T00:00:00Z", until=None)
+    argv = spark.seen["argv"]
+    assert argv[argv.index("--full") :] == [
+        "--full",
+        "--topics",
+        "orders.a",
+        "orders.b",
+        "--since",
+        "2026-03-01T00:00:00Z",
+    ]
+
+
+def test_a_good_verdict_is_an_event_of_the_flows_asset(spark: Spark) -> None:
+    spark.run("checksum")
+    assert spark.added == ["kafka-dr://orders/east-to-west/checksum 2026-03-01T12:00:00+00:00"]
+
+
+def test_a_finding_is_red_with_the_reports_sentence_and_no_event(spark: Spark) -> None:
+    spark.ends(1, {"verdict": "findings", "sentence": "2 records are lost.", "findings": [{"sentence": "lost: 7"}]})
+    with pytest.raises(AirflowFailException, match=r"orders\.east-to-west: findings: 2 records are lost\."):
+        spark.run("checksum")
+    assert spark.added == []
+    assert spark.files == []
+
+
+@pytest.mark.parametrize("report", [None, "{", "[]", "{}"])
+def test_an_audit_that_could_not_judge_is_red_and_unknown(spark: Spark, report: str | None) -> None:
+    spark.ends(2, report, says="WARN something\nunknown: west does not answer.\nWARN closing")
+    with pytest.raises(AirflowFailException, match=r"orders\.east-to-west: unknown: west does not answer\.$"):
+        spark.run()
+    assert spark.added == []
+
+
+def test_an_audit_that_ends_well_without_a_report_is_unknown(spark: Spark) -> None:
+    spark.ends(0, None)
+    with pytest.raises(AirflowFailException, match="unknown: the audit ended without a report"):
+        spark.run()
+
+
+def test_a_good_report_of_a_job_that_failed_is_not_good(spark: Spark) -> None:
+    spark.ends(137, {"verdict": "ok", "sentence": "Nothing waits."})
+    with pytest.raises(AirflowFailException, match=r"unknown: Cannot execute.* Error code is: 137"):
+        spark.run()
+    assert spark.added == []
+
+
+def test_a_task_that_is_killed_leaves_no_file(spark: Spark, tmp_path: Path) -> None:
+    operator = SparkAuditOperator(task_id="audit", protection_group="orders", audit="lag")
+    with operator._reachable(Flow("orders", "east", "west")):
+        assert len(spark.files) == 1
+        operator.on_kill()
+        assert spark.files == []
+
+
+def test_what_a_task_left_that_was_killed_without_a_word_is_removed_by_the_next(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    orphan, living = (
+        tmp_path / f"kafka-dr-secrets-{gone.pid}-x.json",
+        tmp_path / f"kafka-dr-secrets-{os.getpid()}-y.json",
+    )
+    for path in (orphan, living):
+        path.touch()
+    with SecretsFile({}, folder=tmp_path):
+        assert not orphan.exists()
+        assert living.exists()
+
+
+@pytest.mark.parametrize(("dag_id", "audit"), DAGS.items())
+def test_assets_are_published_through_an_alias_that_airflow_knows_before_the_task_runs(
+    bag: Any, dag_id: str, audit: str
+) -> None:
+    """An alias that only the unmapped task has is none to Airflow: its events would be dropped."""
+    task = bag.dags[dag_id].get_task(f"{audit}_audit")
+    assert task.partial_kwargs["outlets"] == [AssetAlias(f"kafka_dr_{audit}_audit")]

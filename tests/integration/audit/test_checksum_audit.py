@@ -1,0 +1,271 @@
+"""The checksum audit on real clusters, against faults that were made and against flows that did nothing wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_dr.audit import AuditKind, AuditVerdict, FileFrontierStore, ResultStore
+from kafka_dr.audit.difference import Fault
+from lab import rights
+from support.auditing import job_environ
+from support.checksum import Audited, Auditor, write_copy
+from support.faulty_copy import KINDS, FaultyCopy, Known
+from support.flowing import Flowing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+@pytest.fixture
+def audit(flowing: Flowing, spark: SparkSession, tmp_path: Path) -> Auditor:
+    return Auditor(flowing.protection, spark, tmp_path)
+
+
+def minutes_ago(minutes: float) -> int:
+    return int((time.time() - 60 * minutes) * 1000)
+
+
+def test_each_kind_of_fault_alone_is_found_at_its_offsets_and_stays_until_a_full_audit(
+    flowing: Flowing, audit: Auditor
+) -> None:
+    name = flowing.protection.name
+    copies = {
+        f"{name}.{kind.lower().replace('_', '-')}": FaultyCopy.make(
+            partitions=2, records=60, faults=[kind], seed=number, start=minutes_ago(30)
+        )
+        for number, kind in enumerate(KINDS)
+    }
+    clean = f"{name}.clean"
+    copies[clean] = FaultyCopy.make(partitions=2, records=60, faults=[], seed=99, start=minutes_ago(30))
+    for topic, copy in copies.items():
+        write_copy(flowing.protection, topic, copy)
+    found = audit()
+    assert found.code == 1
+    for topic, copy in copies.items():
+        assert found.found(topic) == copy.truth, topic
+        assert found.topic(topic)["verdict"] == ("equal" if topic == clean else "findings")
+    assert found.report["coverage"]["produced"] == sum(
+        value for name, value in found.report["coverage"].items() if name != "produced"
+    )
+    again = audit()
+    assert (again.code, again.lines, again.report["records_read"]) == (1, [], 0)
+    assert again.report["counts"] == found.report["counts"]
+    full = audit("--full")
+    assert full.report["counts"] == found.report["counts"]
+
+
+def test_mixed_faults_are_found_offset_for_offset(flowing: Flowing, audit: Auditor) -> None:
+    topic = f"{flowing.protection.name}.mixed"
+    copy = FaultyCopy.make(partitions=3, records=2_000, faults=KINDS * 6, seed=11, start=minutes_ago(30))
+    write_copy(flowing.protection, topic, copy, source={"compression.type": "zstd"}, target={"compression.type": "lz4"})
+    found = audit()
+    assert (found.code, found.found(topic)) == (1, copy.truth)
+    assert found.report["self_test"] == {"passed": True, "missed": []}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_thousand_mixed_faults_in_a_million_records_are_found_offset_for_offset(
+    flowing: Flowing, audit: Auditor
+) -> None:
+    topic = f"{flowing.protection.name}.million"
+    copy = FaultyCopy.make(partitions=4, records=250_000, faults=KINDS * 100, seed=5, start=minutes_ago(60))
+    write_copy(flowing.protection, topic, copy)
+    assert audit().found(topic) == copy.truth
+
+
+def test_a_flow_whose_worker_dies_in_mid_stream_has_copied_everything_once(flowing: Flowing, audit: Auditor) -> None:
+    lab = flowing.protection.lab
+    flowing.write(300)
+    flowing.start()
+    flowing.write_in_transactions(15)
+    lab.kill("west-connect")
+    flowing.write(300)
+    lab.restart("west-connect")
+    wait_for_connect(flowing)
+    flowing.write_in_transactions(6)
+    flowing.wait_copied()
+    found = audit()
+    assert (found.code, found.lines, found.report["verdict"]) == (0, [], "equal")
+    coverage = found.report["coverage"]
+    # Of 21 transactions 7 were aborted: their records cannot be read, nor can the marker that ends each transaction.
+    assert (coverage["verified"], coverage["control"]) == (2 * (302 + 14), 2 * 28)
+    assert found.report["verified_rpo_records"] == 0
+
+
+def wait_for_connect(flowing: Flowing) -> None:
+    deadline = time.monotonic() + 90
+    while True:
+        try:
+            if flowing.replicator.status().state == "running":
+                return
+        except Exception:  # noqa: BLE001 - it answers anything until it is there
+            assert time.monotonic() < deadline
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+def test_an_audit_goes_on_where_the_last_one_ended_and_reads_nothing_twice(flowing: Flowing, audit: Auditor) -> None:
+    flowing.write(40)
+    flowing.start()
+    flowing.wait_copied()
+    first = audit()
+    flowing.stop()
+    flowing.write(20)
+    waiting = audit()
+    assert [(first.code, first.report["records_read"]), waiting.code] == [(0, 2 * 42), 0]
+    assert (waiting.report["coverage"]["in_flight"], waiting.report["verified_rpo_records"]) == (22, 22)
+    flowing.replicator.resume()
+    flowing.wait_copied()
+    last = audit()
+    assert (last.code, last.lines) == (0, [])
+    assert (last.report["coverage"]["verified"], last.report["coverage"]["in_flight"]) == (64, 0)
+    root = flowing.protection.folder / "evidence"
+    newest = ResultStore(root).newest(AuditKind.CHECKSUM, group=flowing.protection.name, source="east", target="west")
+    assert newest is not None
+    assert (newest.verdict, newest.epoch) == (AuditVerdict.GREEN, 1)
+    remembered = FileFrontierStore(root, flowing.protection.name).read("east-to-west")
+    assert remembered is not None
+    ends = flowing.audit("east").topics.last_stable_offsets(flowing.partitions)
+    assert {p: remembered.places[p.topic, p.partition].source_offset for p in flowing.partitions} == ends
+
+
+def test_headers_rewritten_by_a_workers_default_converter_are_found(flowing: Flowing, audit: Auditor) -> None:
+    flowing.write(30)
+    replicator = flowing.replicator
+    replicator.ensure(stopped=True)
+    config = replicator.config() | {"header.converter": "org.apache.kafka.connect.storage.SimpleHeaderConverter"}
+    replicator.connect.update(flowing.flow.connector, config)
+    replicator.wait_stopped(30)
+    replicator.seed({}, epoch=1)
+    replicator.resume()
+    replicator.wait_running(60)
+    flowing.wait_copied()
+    found = audit()
+    assert found.code == 1
+    assert set(found.report["counts"]) == {"CORRUPT_HEADER"}
+
+
+def test_what_retention_took_before_a_stopped_flow_had_read_it_is_lost(flowing: Flowing, audit: Auditor) -> None:
+    flowing.write(20)
+    flowing.start()
+    flowing.wait_copied()
+    assert audit().code == 0
+    flowing.stop()
+    flowing.write(20)
+    delete_before_the_end(flowing)
+    flowing.write(20)
+    found = audit()
+    assert found.code == 1
+    assert found.found(flowing.protection.topic) == [
+        Known(Fault.LOST, partition.partition, 11, None, 11) for partition in flowing.partitions
+    ]
+
+
+def delete_before_the_end(flowing: Flowing) -> None:
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+    ends = flowing.audit("east").topics.last_stable_offsets(flowing.partitions)
+    client = AdminClient(flowing.protection.lab.client_settings("east", "admin"))
+    wanted = [TopicPartition(p.topic, p.partition, end) for p, end in ends.items()]
+    for future in client.delete_records(wanted).values():
+        future.result(30)
+
+
+def test_a_topic_that_was_deleted_and_created_again_is_found(flowing: Flowing, audit: Auditor) -> None:
+    flowing.write(20)
+    flowing.start()
+    flowing.wait_copied()
+    assert audit().code == 0
+    flowing.create_again("east")
+    found = audit()
+    assert found.code == 1
+    assert {f.fault for f in found.found(flowing.protection.topic)} == {Fault.UNVERIFIABLE}
+    assert "deleted" in found.report["findings"][0]["sentence"]
+
+
+def test_a_target_that_stamps_records_itself_is_compared_without_time(flowing: Flowing, audit: Auditor) -> None:
+    name = flowing.protection.name
+    faults = [Fault.LOST, Fault.CORRUPT_VALUE, Fault.DUPLICATE, Fault.FOREIGN]
+    copy = FaultyCopy.make(partitions=2, records=80, faults=faults, seed=4, start=minutes_ago(30))
+    write_copy(flowing.protection, f"{name}.stamped", copy, target={"message.timestamp.type": "LogAppendTime"})
+    assert audit().found(f"{name}.stamped") == copy.truth
+
+
+def test_only_a_stretch_of_time_is_audited_where_that_was_asked_for(flowing: Flowing, audit: Auditor) -> None:
+    name, start = flowing.protection.name, minutes_ago(30)
+    copy = FaultyCopy.make(partitions=1, records=400, faults=[Fault.LOST] * 8, seed=2, start=start)
+    write_copy(flowing.protection, f"{name}.long", copy)
+    until = datetime.fromtimestamp((start + 7 * 200) / 1000, UTC).isoformat()
+    found = audit("--until", until)
+    assert found.found(f"{name}.long") == [known for known in copy.truth if (known.source_offset or 0) < 200]
+    assert found.topic(f"{name}.long")["coverage"]["excluded"] == 200
+    assert not (flowing.protection.folder / "evidence" / "audits").exists()
+
+
+def without(environ: Mapping[str, str], **changes: object) -> dict[str, str]:
+    path = Path(environ["KAFKA_DR_SECRETS_FILE"])
+    entries = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps(entries))
+    return dict(environ)
+
+
+def test_what_cannot_be_audited_is_unknown_in_one_sentence(
+    flowing: Flowing, audit: Auditor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protection = flowing.protection
+    lab = protection.lab
+    closed = {**lab.client_settings("east", rights.AUDIT), "bootstrap.servers": "127.0.0.1:9"}
+    wrong = {**lab.client_settings("east", rights.AUDIT), "sasl.password": "not-it-at-all"}
+    cases: list[tuple[Callable[[], Audited], str]] = [
+        (lambda: audit(flow="nobody.east-to-west"), "makes no flow"),
+        (lambda: audit(environ={}), "KAFKA_DR_SECRETS_FILE is not set"),
+        (lambda: audit(environ=without(job_environ(protection), kafka_east_audit=closed)), "east"),
+        (lambda: audit(environ=without(job_environ(protection), kafka_east_audit=wrong)), "east"),
+        (lambda: audit("--topics", "no.such.topic"), "no.such.topic"),
+    ]
+    for run, said in cases:
+        assert run().code == 2
+        lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("unknown: ")]
+        assert len(lines) == 1
+        assert said in lines[0]
+        assert "not-it-at-all" not in lines[0]
+    assert not (protection.folder / "evidence" / "audits").exists()
+
+
+def test_a_damaged_state_and_a_folder_that_cannot_be_written_change_nothing(
+    flowing: Flowing, audit: Auditor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert audit().code == 0
+    folder = flowing.protection.folder / "evidence" / "audits" / flowing.protection.name / "checksum" / "east-to-west"
+    before = (folder / "state.json").read_bytes()
+    audit.folder.joinpath(f"out-{audit.number + 1}").write_text("a file stands where the folder should be")
+    assert audit().code == 2
+    assert (folder / "state.json").read_bytes() == before
+    (folder / "state.json").write_bytes(before[: len(before) // 2])
+    assert audit().code == 2
+    assert "is damaged" in capsys.readouterr().err
+    assert (folder / "state.json").read_bytes() == before[: len(before) // 2]
+
+
+def test_no_secret_is_in_anything_that_is_kept(flowing: Flowing, audit: Auditor, spark: SparkSession) -> None:
+    flowing.write(10)
+    found = audit()
+    passwords = [flowing.protection.lab.client_settings(c, rights.AUDIT)["sasl.password"] for c in ("east", "west")]
+    kept = [file for top in (found.out, flowing.protection.folder / "evidence") for file in top.rglob("*")]
+    assert len(kept) > 5
+    for file in (each for each in kept if each.is_file()):
+        assert not any(password.encode() in file.read_bytes() for password in passwords), file
+    settings = str(spark.sparkContext.getConf().getAll()) + Path(f"/proc/{os.getpid()}/cmdline").read_text()
+    assert not any(password in settings for password in passwords)

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.flowing import Flowing
+from support.protection import Protection
+
+
+@pytest.fixture
+def flowing(protection: Protection) -> Iterator[Flowing]:
+    """A group of the test's own, written on east; its flow is not started yet."""
+    with protection.world() as world:
+        yield Flowing(protection, world)

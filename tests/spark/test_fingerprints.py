@@ -1,0 +1,141 @@
+"""Fingerprints are equal for equal records and for no others, and small; frames like those of Spark's Kafka source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = [pytest.mark.spark]
+
+KAFKA = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int, "
+    "headers array<struct<key: string, value: binary>>"
+)
+
+
+def frame(spark: SparkSession, rows: Iterable[tuple[Any, ...]], *, topic: str = "t", millis: int = 1_000) -> DataFrame:
+    """Rows of key, value and headers, each at an offset of its own."""
+    moment = datetime.fromtimestamp(millis / 1000, UTC)
+    found = [(key, value, topic, 0, n, moment, 0, headers) for n, (key, value, headers) in enumerate(rows)]
+    return spark.createDataFrame(found, KAFKA)
+
+
+def hashes(spark: SparkSession, rows: Iterable[tuple[Any, ...]], **how: Any) -> list[int]:
+    from kafka_dr_spark.fingerprints import fingerprints
+
+    special = how.pop("special", None)
+    return [row.hash for row in fingerprints(frame(spark, rows, **how), special).orderBy("offset").collect()]
+
+
+def test_no_two_records_that_differ_in_anything_look_alike(spark: SparkSession) -> None:
+    rows: list[tuple[Any, ...]] = [
+        (None, None, None),
+        (None, b"", None),
+        (b"", None, None),
+        (b"", b"", None),
+        (b"ab", b"c", None),
+        (b"a", b"bc", None),
+        (b"a", None, None),
+        (None, b"a", None),
+        (b"k", b"v", [("h", None)]),
+        (b"k", b"v", [("h", b"")]),
+        (b"k", b"v", [("h", b"1"), ("h", b"2")]),
+        (b"k", b"v", [("h", b"2"), ("h", b"1")]),
+        (b"k", b"v", [("h", b"1")]),
+        (b"k", b"v", [("h", b"1"), ("h", b"1")]),
+        (b"k", b"v", [("a", None), ("b", b"x")]),
+        (b"k", b"v", [("a", b"b"), ("x", None)]),
+        (b"k", b"v", [("a", b"bx")]),
+        (b"k", b"v", [("ab", b"x")]),
+    ]
+    assert len(set(hashes(spark, rows))) == len(rows)
+    assert hashes(spark, rows) == hashes(spark, rows)
+
+
+def test_time_is_part_of_it_unless_the_target_stamps_records_itself(spark: SparkSession) -> None:
+    from kafka_dr_spark.fingerprints import Special
+
+    rows = [(b"k", b"v", None)]
+    assert hashes(spark, rows) != hashes(spark, rows, millis=1_001)
+    special = Special(restamped={"t"})
+    assert hashes(spark, rows, special=special) == hashes(spark, rows, millis=1_001, special=special)
+    other = {"topic": "u", "special": special}
+    assert hashes(spark, rows, **other) != hashes(spark, rows, millis=1_001, **other)
+
+
+def test_the_key_is_kept_on_compacted_topics_alone_and_says_whether_the_record_deletes_it(spark: SparkSession) -> None:
+    from kafka_dr_spark.fingerprints import Special, fingerprints
+
+    rows = [(b"k", b"v", None), (b"k", None, None), (b"l", b"v", None)]
+    special = Special(compacted={"t"})
+    keys = [row.key for row in fingerprints(frame(spark, rows), special).orderBy("offset").collect()]
+    assert keys[0] + 1 == keys[1]
+    assert [key & 1 for key in keys] == [0, 1, 0]
+    assert keys[2] != keys[0]
+    assert {row.key for row in fingerprints(frame(spark, rows, topic="u"), special).collect()} == {None}
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_fingerprint_takes_at_most_sixteen_bytes(spark: SparkSession, tmp_path: Path, compacted: bool) -> None:
+    from kafka_dr_spark.fingerprints import WRITE_OPTIONS, Special, fingerprints
+
+    count = 200_000
+    records = spark.range(0, count, 1, 1).selectExpr(
+        "cast(cast(rand(1) * 1e9 as long) as binary) as key",
+        "cast(cast(id as string) as binary) as value",
+        "'orders.payments' as topic",
+        "3 as partition",
+        "id + (id div 7) as offset",
+        "timestamp_millis(1700000000000 + id * 3 + cast(rand(2) * 50 as long)) as timestamp",
+        "cast(null as array<struct<key: string, value: binary>>) as headers",
+    )
+    special = Special(compacted={"orders.payments"} if compacted else ())
+    fingerprints(records, special).write.options(**WRITE_OPTIONS).parquet(str(tmp_path / "log"))
+    size = sum(file.stat().st_size for file in (tmp_path / "log").glob("*.parquet"))
+    assert size / count <= 16
+
+
+def test_a_log_is_read_back_by_partition_and_in_order(spark: SparkSession, tmp_path: Path) -> None:
+    from jobs.fingerprint_log import FingerprintLog
+    from kafka_dr.clusters import TopicPartition
+    from kafka_dr_spark.fingerprints import WRITE_OPTIONS, fingerprints
+
+    folder = tmp_path / "one" / "source"
+    one = frame(spark, [(b"k", bytes([n]), None) for n in range(9)])
+    other = frame(spark, [(b"k", bytes([n]), None) for n in range(4)], topic="u")
+    for records, files in ((one, 3), (other, 1)):
+        writer = fingerprints(records).repartition(files).write.mode("append").options(**WRITE_OPTIONS)
+        writer.parquet(str(folder))
+    log = FingerprintLog(spark, f"file://{tmp_path}")
+    assert (log.exists("one", "source"), log.exists("one", "target")) == (True, False)
+    found = log.read("source", ["one"], ["t"])
+    assert list(found) == [TopicPartition("t", 0)]
+    assert found[TopicPartition("t", 0)].offsets.tolist() == list(range(9))
+    assert found[TopicPartition("t", 0)].hashes.tolist() == hashes(spark, [(b"k", bytes([n]), None) for n in range(9)])
+    wanted = int(found[TopicPartition("t", 0)].hashes[5])
+    assert log.holding(["one"], "t", [wanted, 1]) == [(wanted, 0, 5)]
+    log.remove("one")
+    assert not folder.exists()
+
+
+def test_a_log_that_is_too_long_for_memory_is_read_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    from jobs.fingerprint_log import FingerprintLog, spooled
+    from kafka_dr.clusters import TopicPartition
+    from kafka_dr_spark.fingerprints import WRITE_OPTIONS, fingerprints
+
+    records = frame(spark, [(b"k", bytes([n]), None) for n in range(90)])
+    parts = [records.where(f"offset >= {start} and offset < {start + 30}").coalesce(1) for start in (60, 0, 30)]
+    for number, part in enumerate(parts):
+        writer = fingerprints(part).write.mode("append").options(**WRITE_OPTIONS)
+        writer.parquet(str(tmp_path / f"{number}" / "source"))
+    known = FingerprintLog(spark, f"file://{tmp_path}").read("source", ["0", "1", "2"], ["t"])[TopicPartition("t", 0)]
+    found = spooled(list(tmp_path.rglob("*.parquet")))[TopicPartition("t", 0)]
+    assert (found.offsets.tolist(), found.hashes.tolist()) == (known.offsets.tolist(), known.hashes.tolist())
+    assert found.keys is None

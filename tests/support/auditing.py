@@ -1,0 +1,34 @@
+"""What an audit job is given by hand: a topology file, a file of connections, an environment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import yaml
+
+from lab import rights
+from lab.clusters import CLUSTERS
+from support.protection import Protection
+
+
+def job_environ(protection: Protection) -> dict[str, str]:
+    """Write the file of connections that the audits need, and return what names it."""
+    path = protection.folder / "connections.json"
+    entries: dict[str, dict[str, str]] = {}
+    for cluster in CLUSTERS:
+        entries[f"kafka_{cluster.name}_audit"] = protection.lab.client_settings(cluster.name, rights.AUDIT)
+        entries[f"connect_{cluster.name}"] = {"url": cluster.connect_url(protection.lab.settings)}
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(entries), encoding="utf-8")
+    return {"KAFKA_DR_SECRETS_FILE": str(path)}
+
+
+def topology_file(protection: Protection) -> Path:
+    """Write the topology of a protection group of a test's own."""
+    declared = protection.topology.model_dump(mode="json", exclude_none=True)
+    for group in declared["protection_groups"].values():
+        del group["name"]
+    path = protection.folder / "topology.yaml"
+    path.write_text(yaml.safe_dump(declared), encoding="utf-8")
+    return path

@@ -1,0 +1,168 @@
+"""A copy of a topic with faults that are known: what an audit has to find, offset for offset."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from kafka_dr.audit.corruption import Payload
+from kafka_dr.audit.difference import Fault
+
+#: What one record can suffer: everything but IN_FLIGHT and UNVERIFIABLE, which are no faults of the copy.
+KINDS = (
+    Fault.LOST,
+    Fault.DUPLICATE,
+    Fault.REPLAY,
+    Fault.CORRUPT_VALUE,
+    Fault.CORRUPT_KEY,
+    Fault.CORRUPT_HEADER,
+    Fault.CORRUPT_TIMESTAMP,
+    Fault.REORDERED,
+    Fault.MOVED,
+    Fault.FOREIGN,
+)
+#: Records around a fault that stay whole, so that no two faults meet; a replay reaches this far back at most.
+_APART = 8
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Known:
+    """One fault that was made."""
+
+    fault: Fault
+    partition: int
+    source_offset: int | None
+    target_offset: int | None
+    count: int = 1
+
+
+@dataclass(slots=True)
+class Written:
+    """One record of one side of a partition, at its offset."""
+
+    offset: int
+    payload: Payload
+    #: What was done to it, and the record of the source that it stands for.
+    fault: Fault | None = None
+    origin: int | None = None
+
+
+@dataclass(slots=True)
+class FaultyCopy:
+    """Both sides of a topic, by partition, and the truth about them."""
+
+    source: dict[int, list[Written]] = field(default_factory=dict)
+    target: dict[int, list[Written]] = field(default_factory=dict)
+    truth: list[Known] = field(default_factory=list)
+
+    @classmethod
+    def make(
+        cls, *, partitions: int, records: int, faults: Sequence[Fault], seed: int, markers: float = 0.0, start: int = 0
+    ) -> FaultyCopy:
+        """Make a topic and its copy.
+
+        :param records: in each partition
+        :param faults: one for each fault, in any partition and at any place
+        :param markers: how often an offset is taken by a transaction marker, on each side by itself
+        :param start: milliseconds since the epoch of the first record
+        """
+        chance = random.Random(seed)  # noqa: S311 - nothing secret
+        copy = cls()
+        for partition in range(partitions):
+            payloads = [_payload(chance, partition, number, start) for number in range(records)]
+            copy.source[partition] = _placed(chance, [Written(0, p) for p in payloads], markers)
+        places = [(p, n) for p in range(partitions) for n in range(_APART, records - 2 * _APART, 2 * _APART)]
+        chosen = dict(zip(chance.sample(places, len(faults)), faults, strict=True))
+        drafts: dict[int, list[Written]] = {partition: [] for partition in range(partitions)}
+        movers: list[tuple[int, Written]] = []
+        for partition, records_here in copy.source.items():
+            _copy_partition(chance, records_here, partition, chosen, drafts[partition], movers)
+        for partition, moved in movers:
+            drafts[(partition + 1) % partitions].append(moved)
+        copy.target = {partition: _placed(chance, draft, markers) for partition, draft in drafts.items()}
+        copy.truth = sorted(_truth(copy))
+        return copy
+
+
+def _payload(chance: random.Random, partition: int, number: int, start: int) -> Payload:
+    key = chance.choice([None, b"", f"key-{partition}-{number}".encode()])
+    headers = chance.choice([(), (("h", b"1"), ("h", None)), (("trace", chance.randbytes(4)),)])
+    return Payload(key, chance.randbytes(12) + number.to_bytes(4, "big"), headers, start + 7 * number)
+
+
+def _copy_partition(
+    chance: random.Random,
+    source: Sequence[Written],
+    partition: int,
+    chosen: dict[tuple[int, int], Fault],
+    draft: list[Written],
+    movers: list[tuple[int, Written]],
+) -> None:
+    late: dict[int, Written] = {}
+    for number, record in enumerate(source):
+        fault = chosen.get((partition, number))
+        same = Written(0, record.payload, None, record.offset)
+        broken = replace(same, fault=fault)
+        if fault is None:
+            draft.append(same)
+        elif fault is Fault.DUPLICATE:
+            draft += [same, broken]
+        elif fault is Fault.REPLAY:
+            draft.append(same)
+            earlier = source[number + 1 - chance.randint(2, _APART) : number + 1]
+            draft += [Written(0, each.payload, fault, each.offset) for each in earlier]
+        elif fault is Fault.FOREIGN:
+            strange = replace(record.payload, value=chance.randbytes(20), key=b"alien", headers=())
+            draft += [same, Written(0, strange, fault, None)]
+        elif fault is Fault.REORDERED:
+            late[number + chance.randint(2, _APART - 1)] = broken
+        elif fault is Fault.MOVED:
+            movers.append((partition, broken))
+        elif fault is not Fault.LOST:
+            draft.append(replace(broken, payload=_corrupted(chance, record.payload, fault)))
+        if number in late:
+            draft.append(late.pop(number))
+
+
+def _corrupted(chance: random.Random, payload: Payload, fault: Fault) -> Payload:
+    if fault is Fault.CORRUPT_VALUE:
+        return replace(payload, value=chance.randbytes(16))
+    if fault is Fault.CORRUPT_KEY:
+        return replace(payload, key=chance.randbytes(5))
+    if fault is Fault.CORRUPT_HEADER:
+        return replace(payload, headers=(*payload.headers, ("extra", b"")))
+    return replace(payload, timestamp=(payload.timestamp or 0) + 1)
+
+
+def _placed(chance: random.Random, records: list[Written], markers: float) -> list[Written]:
+    offset, placed = 0, []
+    for record in records:
+        while chance.random() < markers:
+            offset += 1
+        placed.append(replace(record, offset=offset))
+        offset += 1
+    return placed
+
+
+def _truth(copy: FaultyCopy) -> list[Known]:
+    arrived = {(p, r.origin) for p, records in copy.target.items() for r in records if r.fault is not Fault.MOVED}
+    moved = {r.payload.value: r for records in copy.target.values() for r in records if r.fault is Fault.MOVED}
+    truth = []
+    for partition, records in copy.source.items():
+        for record in records:
+            if (partition, record.offset) in arrived:
+                continue
+            there = moved.get(record.payload.value)
+            fault = Fault.LOST if there is None else Fault.MOVED
+            truth.append(Known(fault, partition, record.offset, None if there is None else there.offset))
+    for partition, records in copy.target.items():
+        before: Written | None = None
+        for record in records:
+            if record.fault is Fault.REPLAY and before is not None and before.fault is Fault.REPLAY:
+                last = truth[-1]
+                truth[-1] = replace(last, count=last.count + 1)
+            elif record.fault is not None and record.fault is not Fault.MOVED:
+                truth.append(Known(record.fault, partition, record.origin, record.offset))
+            before = record
+    return truth

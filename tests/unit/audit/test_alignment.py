@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_dr.audit.alignment import Block, ListPair, align, aligned
+
+hashes = st.lists(st.integers(0, 6), max_size=40)
+
+
+def blocks_of(source: Sequence[int], target: Sequence[int]) -> list[Block]:
+    return list(aligned(ListPair(source, target)))
+
+
+def matched(blocks: Sequence[Block]) -> int:
+    return sum(block.length for block in blocks)
+
+
+def longest_common(source: Sequence[int], target: Sequence[int]) -> int:
+    row = [0] * (len(target) + 1)
+    for record in source:
+        before = 0
+        for place, other in enumerate(target):
+            before, row[place + 1] = (
+                row[place + 1],
+                before + 1 if record == other else max(row[place + 1], row[place]),
+            )
+    return row[-1]
+
+
+def are_copies(source: Sequence[int], target: Sequence[int], blocks: Sequence[Block]) -> bool:
+    rising = all(a.source + a.length <= b.source and a.target + a.length <= b.target for a, b in pairwise(blocks))
+    return rising and all(
+        list(source[b.source : b.source + b.length]) == list(target[b.target : b.target + b.length]) for b in blocks
+    )
+
+
+@given(hashes)
+def test_equal_sequences_are_one_block(records: list[int]) -> None:
+    assert blocks_of(records, records) == ([Block(0, 0, len(records))] if records else [])
+
+
+@given(hashes, hashes)
+def test_what_is_matched_is_equal_and_in_order(source: list[int], target: list[int]) -> None:
+    assert are_copies(source, target, align(source, target))
+    assert are_copies(source, target, blocks_of(source, target))
+
+
+@given(st.lists(st.integers(), unique=True, max_size=30), st.randoms(use_true_random=False))
+def test_of_records_that_occur_once_as_many_as_can_be_are_matched(records: list[int], random) -> None:  # type: ignore[no-untyped-def]
+    target = [record for record in records if random.random() < 0.8]
+    for _ in range(3):
+        if target:
+            target.insert(random.randrange(len(target)), target.pop(random.randrange(len(target))))
+    start = next((n for n, (a, b) in enumerate(zip(records, target, strict=False)) if a != b), None)
+    if start is not None:
+        assert matched(align(records[start:], target[start:])) == longest_common(records[start:], target[start:])
+
+
+def test_a_lost_record_a_repeated_one_and_a_strange_one_leave_the_rest_matched() -> None:
+    source = list(range(1000))
+    target = [*range(300), *range(301, 500), 499, *range(500, 700), -1, *range(700, 1000)]
+    assert blocks_of(source, target) == [
+        Block(0, 0, 300),
+        Block(301, 300, 199),
+        Block(500, 500, 200),
+        Block(700, 701, 300),
+    ]
+
+
+def test_long_stretches_that_are_lost_or_sent_again_are_looked_past() -> None:
+    source = list(range(20_000))
+    assert blocks_of(source, [*range(5_000), *range(9_000, 20_000)]) == [Block(0, 0, 5000), Block(9000, 5000, 11_000)]
+    again = [*range(12_000), *range(2_000, 20_000)]
+    assert blocks_of(source, again) == [Block(0, 0, 12_000), Block(12_000, 22_000, 8_000)]
+
+
+def test_of_records_with_the_same_content_the_first_are_matched() -> None:
+    assert blocks_of([7, 7, 7, 8], [7, 7, 8]) == [Block(0, 0, 2), Block(3, 2, 1)]
+    assert blocks_of([7, 8], [7, 7, 8]) == [Block(0, 0, 1), Block(1, 2, 1)]
+
+
+def test_nothing_in_common_is_no_block() -> None:
+    assert blocks_of([1, 2, 3], [4, 5]) == []
+    assert blocks_of([], [4, 5]) == []
+
+
+def test_many_records_with_few_contents_are_still_aligned() -> None:
+    source = [n % 3 for n in range(3_000)]
+    target = [9, *source[:1_500], *source[1_502:]]
+    blocks = blocks_of(source, target)
+    assert are_copies(source, target, blocks)
+    assert matched(blocks) >= 2_900

@@ -1,0 +1,67 @@
+"""What compaction excuses, and what it does not: a hole in the offsets and a newer record of the key, both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kafka_dr.audit.corruption import Payload
+from kafka_dr.audit.difference import Fault
+from kafka_dr_spark.logs import Log
+from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, Stretch, audit_topic
+
+#: A record: its offset, its key, and its content; no content deletes the key.
+Short = tuple[int, int, int | None]
+
+
+def log_of(records: Sequence[Short]) -> Log:
+    offsets, keys, contents = zip(*records, strict=True) if records else ((), (), ())
+    hashes = [hash((key, content)) for key, content in zip(keys, contents, strict=True)]
+    flagged = [2 * key + (content is None) for key, content in zip(keys, contents, strict=True)]
+    return Log(*(np.array(values, np.int64) for values in (offsets, [0] * len(offsets), hashes, flagged)))
+
+
+def audited(source: Sequence[Short], target: Sequence[Short], *, end: int = 10) -> PartitionOutcome:
+    logs = PartitionLogs(0, log_of(source), log_of(target), Stretch(0, end), Stretch(0, end))
+    nothing: dict[tuple[int, int], Payload] = {}
+    outside = Outside(lambda _suspects: (lambda r: nothing.get((0, r.offset)),) * 2, lambda _records: {})  # type: ignore[return-value]
+    (outcome,) = audit_topic([logs], compacted=True, young_from=2**62, outside=outside)
+    assert (outcome.settled_coverage + outcome.waiting_coverage).adds_up
+    return outcome
+
+
+def faults(outcome: PartitionOutcome) -> list[tuple[Fault, int | None, int | None]]:
+    return [(d.fault, d.source_offset, d.target_offset) for d in (*outcome.settled, *outcome.waiting)]
+
+
+WHOLE: list[Short] = [(0, 1, 10), (1, 2, 20), (2, 1, 11), (3, 3, 30), (4, 2, 21)]
+
+
+def test_a_record_that_a_newer_one_replaced_may_be_compacted_away_on_either_side() -> None:
+    compacted = [record for record in WHOLE if record[0] not in (0, 1)]
+    for source, target in ((WHOLE, compacted), (compacted, WHOLE)):
+        outcome = audited(source, target, end=5)
+        assert faults(outcome) == []
+        assert outcome.settled_coverage.verified == 3
+        assert outcome.settled_coverage.compacted == 2
+
+
+def test_the_newest_record_of_a_key_is_missed() -> None:
+    assert faults(audited(WHOLE, [record for record in WHOLE if record[0] != 3])) == [(Fault.LOST, 3, None)]
+
+
+def test_where_the_copy_has_no_hole_the_record_never_came() -> None:
+    target = [(0, 2, 20), (1, 1, 11), (2, 3, 30), (3, 2, 21)]
+    assert faults(audited(WHOLE, target, end=5)) == [(Fault.LOST, 0, None)]
+
+
+def test_a_deletion_that_was_cleaned_up_is_not_missed_unless_something_is_left_to_delete() -> None:
+    source = [(0, 1, 10), (1, 2, 20), (5, 1, None), (6, 2, 22)]
+    assert faults(audited(source, [(1, 2, 20), (6, 2, 22)])) == []
+    assert faults(audited(source, [(0, 1, 10), (1, 2, 20), (6, 2, 22)])) == [(Fault.LOST, 5, None)]
+
+
+def test_a_strange_record_is_found_on_a_compacted_topic_too() -> None:
+    target = [*WHOLE[:3], (3, 9, 90), (4, 3, 30), (5, 2, 21)]
+    assert faults(audited(WHOLE, target)) == [(Fault.FOREIGN, None, 3)]

@@ -1,0 +1,165 @@
+"""The audit of a topic against copies whose faults are known, offset for offset; no broker, no Spark."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_dr.audit.corruption import Payload, PayloadOf
+from kafka_dr.audit.coverage import total
+from kafka_dr.audit.difference import Difference, Fault, Loose, Suspects
+from kafka_dr.audit.offset_runs import translate
+from kafka_dr_spark.logs import Log
+from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, Stretch, audit_topic
+from support.faulty_copy import KINDS, FaultyCopy, Known, Written
+
+_PARTITIONS = 3
+_OLD = 2**60  # everything is older than this: nothing may still come
+
+
+def log_of(records: Sequence[Written]) -> Log:
+    return Log(
+        np.array([r.offset for r in records], np.int64),
+        np.array([r.payload.timestamp for r in records], np.int64),
+        np.array([hash_of(r.payload) for r in records], np.int64),
+    )
+
+
+def hash_of(payload: Payload) -> int:
+    return int.from_bytes(hashlib.blake2b(repr(payload).encode(), digest_size=8).digest(), "big", signed=True)
+
+
+def end_of(records: Sequence[Written]) -> int:
+    return records[-1].offset + 1 if records else 0
+
+
+def outside(copy: FaultyCopy) -> Outside:
+    def payloads(_suspects: Sequence[Suspects]) -> tuple[PayloadOf, PayloadOf]:
+        here = {(p, r.offset): r.payload for p, records in copy.source.items() for r in records}
+        there = {(p, r.offset): r.payload for p, records in copy.target.items() for r in records}
+
+        def looking(at: dict[tuple[int, int], Payload]) -> PayloadOf:
+            return lambda record: at.get((record.partition, record.offset))
+
+        return looking(here), looking(there)
+
+    def ancestors(_records: Sequence[Loose]) -> dict[int, object]:
+        return {}
+
+    return Outside(payloads, ancestors)  # type: ignore[arg-type]
+
+
+def audited(copy: FaultyCopy, *, young_from: int = _OLD, position: int | None = None) -> list[PartitionOutcome]:
+    logs = [
+        PartitionLogs(
+            partition,
+            log_of(records),
+            log_of(copy.target[partition]),
+            Stretch(0, end_of(records)),
+            Stretch(0, end_of(copy.target[partition])),
+            position=position,
+        )
+        for partition, records in copy.source.items()
+    ]
+    return audit_topic(logs, compacted=False, young_from=young_from, outside=outside(copy))
+
+
+def found(outcomes: Sequence[PartitionOutcome]) -> list[Known]:
+    differences: list[Difference] = [d for outcome in outcomes for d in (*outcome.settled, *outcome.waiting)]
+    return sorted(Known(d.fault, d.partition, d.source_offset, d.target_offset, d.count) for d in differences)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_fault_alone_is_found_at_its_offsets(kind: Fault) -> None:
+    copy = FaultyCopy.make(partitions=_PARTITIONS, records=100, faults=[kind], seed=7)
+    assert len(copy.truth) == 1
+    assert found(audited(copy)) == copy.truth
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(KINDS), max_size=12), st.integers(0, 10**9), st.sampled_from([0.0, 0.2]))
+def test_mixed_faults_are_found_offset_for_offset_and_everything_adds_up(
+    faults: list[Fault], seed: int, markers: float
+) -> None:
+    copy = FaultyCopy.make(partitions=_PARTITIONS, records=150, faults=faults, seed=seed, markers=markers)
+    outcomes = audited(copy)
+    assert found(outcomes) == copy.truth
+    for outcome in outcomes:
+        coverage = total([outcome.settled_coverage, outcome.waiting_coverage])
+        assert coverage.adds_up
+        assert coverage.produced == end_of(copy.source[outcome.partition])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from(KINDS), max_size=6), st.integers(0, 10**9))
+def test_below_the_frontier_there_is_no_fault_and_at_it_there_is_one(faults: list[Fault], seed: int) -> None:
+    copy = FaultyCopy.make(partitions=_PARTITIONS, records=150, faults=faults, seed=seed)
+    for outcome in audited(copy):
+        harmful = [
+            known.source_offset
+            for known in copy.truth
+            if known.partition == outcome.partition
+            and known.source_offset is not None
+            and known.fault not in (Fault.DUPLICATE, Fault.REPLAY)
+        ]
+        assert outcome.frontier[0] == min([*harmful, end_of(copy.source[outcome.partition])])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**9), st.lists(st.sampled_from([Fault.DUPLICATE, Fault.REPLAY, Fault.FOREIGN]), max_size=5))
+def test_the_map_leads_every_position_to_the_same_next_record(seed: int, faults: list[Fault]) -> None:
+    copy = FaultyCopy.make(partitions=2, records=120, faults=faults, seed=seed, markers=0.3)
+    for outcome in audited(copy):
+        source, target = copy.source[outcome.partition], copy.target[outcome.partition]
+        first = {record.origin: record.offset for record in reversed(target) if record.fault is None}
+        for record in source:
+            assert translate(outcome.runs, record.offset) == first[record.offset]
+
+
+def test_a_loss_hidden_by_as_many_duplicates_is_found() -> None:
+    copy = FaultyCopy.make(partitions=1, records=200, faults=[Fault.LOST, Fault.DUPLICATE] * 4, seed=3)
+    assert len(copy.source[0]) == len(copy.target[0])
+    assert found(audited(copy)) == copy.truth
+
+
+def cut(copy: FaultyCopy, records: int) -> FaultyCopy:
+    """Return the copy with the end of its target missing."""
+    return FaultyCopy(copy.source, {p: there[: len(there) - records] for p, there in copy.target.items()})
+
+
+def test_what_is_not_there_yet_is_in_flight_while_it_is_young_and_lost_when_it_is_old() -> None:
+    copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
+    (young,) = audited(copy, young_from=0)
+    assert [(d.fault, d.source_offset, d.count) for d in young.waiting] == [(Fault.IN_FLIGHT, 40, 10)]
+    assert (young.resume, young.frontier, young.waiting_coverage.in_flight) == ((40, 40), (40, 40), 10)
+    (old,) = audited(copy, young_from=_OLD)
+    assert [(d.fault, d.source_offset, d.count) for d in old.settled] == [(Fault.LOST, 40, 10)]
+
+
+def test_the_flows_own_position_decides_what_is_in_flight_however_old_it_is() -> None:
+    copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
+    (outcome,) = audited(copy, young_from=_OLD, position=45)
+    assert [(d.fault, d.source_offset, d.count) for d in (*outcome.settled, *outcome.waiting)] == [
+        (Fault.LOST, 40, 5),
+        (Fault.IN_FLIGHT, 45, 5),
+    ]
+    assert outcome.resume == (45, 40)
+
+
+def test_a_record_that_a_later_one_overtook_is_lost_however_young_it_is() -> None:
+    copy = FaultyCopy.make(partitions=1, records=50, faults=[], seed=1)
+    del copy.target[0][30]
+    (outcome,) = audited(copy, young_from=0)
+    assert [(d.fault, d.source_offset, d.count) for d in outcome.settled] == [(Fault.LOST, 30, 1)]
+
+
+def test_a_whole_partition_whose_headers_were_rewritten_is_one_finding() -> None:
+    copy = FaultyCopy.make(partitions=1, records=400, faults=[], seed=1)
+    for record in copy.target[0]:
+        record.payload = Payload(record.payload.key, record.payload.value, (("x", b"y"),), record.payload.timestamp)
+    assert found(audited(copy)) == [Known(Fault.CORRUPT_HEADER, 0, 0, 0, 400)]

@@ -1,0 +1,85 @@
+"""What is read and compared, from what the audit before has left."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from jobs.checksum_plan import make, stretches
+from jobs.checksum_ranges import Held, Resolved
+from jobs.checksum_state import AuditState, PartitionState
+from kafka_dr.audit.coverage import Coverage
+from kafka_dr.audit.difference import Fault
+from kafka_dr.clusters import OffsetRange, Topic, TopicPartition
+
+P = TopicPartition("orders", 0)
+
+
+def held(name: str, topic_id: str, start: int, end: int) -> Held:
+    return Held(name, {"orders": Topic("orders", topic_id, (1,))}, {P: OffsetRange(start, end)}, {})
+
+
+def resolved(source: tuple[str, int, int], target: tuple[str, int, int], *, epoch: int | None = 1) -> Resolved:
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    return Resolved(at, held("E", *source), held("W", *target), {}, epoch, frozenset(), frozenset())
+
+
+def settled(epoch: int = 1) -> AuditState:
+    state = PartitionState((90, 95), (100, 95), coverage=Coverage(90, 90), open={"LOST": 2})
+    return AuditState(("E", "W", epoch), {"orders": ("a", "b")}, {P: state})
+
+
+def test_the_first_audit_reads_all_that_is_there() -> None:
+    plan = make(None, resolved(("a", 5, 50), ("b", 0, 60)), full=False).partitions[P]
+    assert (plan.first, plan.source, plan.target) == (True, OffsetRange(5, 50), OffsetRange(0, 60))
+    here, there = stretches(plan, [], (5, 0))
+    assert (here.start, here.end, here.expired, here.first_kept) == (0, 50, (), 5)
+    assert (there.start, there.end, there.expired) == (0, 60, ())
+
+
+def test_the_next_audit_reads_on_and_compares_from_where_it_was_settled() -> None:
+    plan = make(settled(), resolved(("a", 0, 150), ("b", 0, 160)), full=False).partitions[P]
+    assert (plan.first, plan.source, plan.target) == (False, OffsetRange(100, 150), OffsetRange(95, 160))
+    here, there = stretches(plan, [((80, 100), (80, 95))], (0, 0))
+    assert [(s.start, s.end, s.expired) for s in (here, there)] == [(90, 150, ()), (95, 160, ())]
+
+
+def test_what_was_deleted_between_two_audits_is_a_gap() -> None:
+    plan = make(settled(), resolved(("a", 130, 150), ("b", 0, 160)), full=False).partitions[P]
+    here, _ = stretches(plan, [((80, 100), (80, 95))], (0, 0))
+    assert (plan.source, here.expired) == (OffsetRange(130, 150), ((100, 130),))
+
+
+def test_what_was_deleted_while_it_was_read_is_a_gap() -> None:
+    plan = make(settled(), resolved(("a", 0, 150), ("b", 0, 160)), full=False).partitions[P]
+    here, _ = stretches(plan, [((80, 100), (80, 95))], (120, 0))
+    assert here.expired == ((100, 120),)
+
+
+def test_another_epoch_begins_anew() -> None:
+    plan = make(settled(epoch=1), resolved(("a", 0, 150), ("b", 0, 160), epoch=2), full=False)
+    assert plan.partitions[P].first
+    assert plan.state.scans == ()
+
+
+def test_a_full_audit_begins_anew_and_forgets_what_was_found() -> None:
+    plan = make(settled(), resolved(("a", 0, 150), ("b", 0, 160)), full=True).partitions[P]
+    assert (plan.first, plan.known.open, plan.events) == (True, {}, ())
+
+
+def test_a_topic_of_another_life_is_a_finding_and_what_was_found_before_stays() -> None:
+    plan = make(settled(), resolved(("new", 0, 20), ("b", 0, 160)), full=False).partitions[P]
+    assert [(e.fault, e.source_offset, e.count) for e in plan.events] == [(Fault.UNVERIFIABLE, 100, 90)]
+    assert (plan.source, plan.target) == (OffsetRange(0, 20), OffsetRange(95, 160))
+    assert plan.known.open == {"LOST": 2}
+
+
+def test_a_log_that_was_cut_off_is_a_finding_and_compared_anew() -> None:
+    plan = make(settled(), resolved(("a", 0, 150), ("b", 0, 50)), full=False).partitions[P]
+    assert [(e.fault, e.target_offset) for e in plan.events] == [(Fault.UNVERIFIABLE, 95)]
+    assert (plan.source, plan.target) == (OffsetRange(0, 150), OffsetRange(0, 50))
+
+
+def test_a_topic_that_comes_to_the_target_later_is_the_same_topic() -> None:
+    state = AuditState(("E", "W", 1), {"orders": ("a", "")}, {P: PartitionState((0, 0), (100, 0))})
+    plan = make(state, resolved(("a", 0, 150), ("b", 0, 160)), full=False).partitions[P]
+    assert (plan.events, plan.source, plan.target) == ((), OffsetRange(100, 150), OffsetRange(0, 160))

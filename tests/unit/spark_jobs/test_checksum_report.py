@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pyarrow.parquet as pq
+
+from jobs.checksum_report import PartitionReport, Report, joined_maps, parquet
+from kafka_dr.audit.coverage import Coverage
+from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.clusters import TopicPartition
+
+PARTITION = PartitionReport(
+    partition=TopicPartition("orders", 0),
+    differences=(Difference(Fault.IN_FLIGHT, 0, 9, None, 1, 8_000),),
+    open={},
+    coverage=Coverage(10, 9, in_flight=1),
+    frontier=(9, 12),
+    end=10,
+    unverified_since=8_000,
+    hidden={},
+    runs=(OffsetRun(0, 0, 5), OffsetRun(5, 8, 4)),
+)
+REPORT = Report(
+    flow="orders.east-to-west",
+    epoch=1,
+    at=datetime.fromtimestamp(10, UTC),
+    full=False,
+    partitions=(PARTITION,),
+    topic_ids={"orders": ("a", "b")},
+    self_test=(),
+    failure="",
+    duplicates_fail=True,
+    seconds={},
+    records_read=19,
+    log_bytes=200,
+)
+
+
+def with_open(report: Report, **counts: int) -> Report:
+    return replace(report, partitions=(replace(PARTITION, open=counts),))
+
+
+def test_what_is_on_its_way_is_listed_and_is_no_finding() -> None:
+    content = REPORT.to_json()
+    assert (content["verdict"], content["counts"], content["findings"]) == ("equal", {}, [])
+    assert [found["kind"] for found in REPORT.findings()] == ["IN_FLIGHT"]
+    assert (content["verified_rpo_records"], content["verified_rpo_seconds"]) == (1, 2.0)
+
+
+def test_what_stands_from_earlier_audits_is_a_finding_still() -> None:
+    assert with_open(REPORT, LOST=1).verdict == "findings"
+
+
+def test_duplicates_are_findings_where_the_topology_says_so() -> None:
+    twice = with_open(REPORT, DUPLICATE=1, REPLAY=4)
+    assert twice.verdict == "findings"
+    assert replace(twice, duplicates_fail=False).verdict == "equal"
+    assert replace(with_open(REPORT, DUPLICATE=1, LOST=1), duplicates_fail=False).verdict == "findings"
+
+
+def test_an_audit_that_failed_is_unknown_whatever_it_found() -> None:
+    assert replace(REPORT, failure="it missed a fault").verdict == "unknown"
+
+
+def test_parts_of_the_map_become_one_without_what_is_in_both() -> None:
+    later = replace(PARTITION, runs=(OffsetRun(5, 8, 4), OffsetRun(9, 12, 3)))
+    table = joined_maps([REPORT.offset_map(), replace(REPORT, partitions=(later,)).offset_map()])
+    rows = pq.read_table(io.BytesIO(parquet(table))).to_pylist()
+    assert [(row["source_start"], row["target_start"], row["length"]) for row in rows] == [(0, 0, 5), (5, 8, 7)]
+    assert {(row["epoch"], row["source_topic_id"], row["target_topic_id"]) for row in rows} == {(1, "a", "b")}

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from jobs.self_test import Batch
+from kafka_dr.audit.difference import Difference, Fault
+
+BATCH = Batch({}, {}, ((Fault.LOST, 0, 5, None, 1), (Fault.FOREIGN, 1, None, 7, 1)))
+
+
+def found(*faults: Difference) -> list[str]:
+    return BATCH.missed(faults)
+
+
+LOST = Difference(Fault.LOST, 0, 5, None, 1, 0)
+FOREIGN = Difference(Fault.FOREIGN, 1, None, 7, 1, 0)
+
+
+def test_an_audit_that_finds_just_what_is_wrong_passes() -> None:
+    assert found(FOREIGN, LOST) == []
+
+
+def test_one_that_misses_a_fault_or_invents_one_does_not() -> None:
+    assert found(LOST) == ["FOREIGN in partition 1 was not found"]
+    assert found(LOST, FOREIGN, Difference(Fault.LOST, 0, 6, None, 1, 0)) == ["LOST in partition 0 is not there"]
