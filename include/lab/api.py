@@ -171,7 +171,7 @@ class Lab:
     def _airflow(self, jvm: Jvm) -> Airflow:
         return Airflow(
             premises=self._premises(),
-            environ=self.environ | self._spark_environ(jvm.java_home),
+            environ=self.environ | self._spark_environ(jvm.java_home) | {java.NICENESS: "19"},
             dags=self._dags,
         )
 

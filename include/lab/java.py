@@ -50,11 +50,16 @@ def java_version(home: Path) -> int:
     return int(found.group(1))
 
 
+#: How far Spark stands back behind other processes, 0 to 19: an audit must not slow down a failover beside it.
+NICENESS = "KAFKA_DR_LAB_SPARK_NICENESS"
+
+
 def spark_java_home(home: Path, real: Path) -> Path:
     """Make a Java home for Spark at ``home``.
 
     Every Spark 4 launch asks for a module that a Java runtime without incubator modules refuses to start with, and
-    Spark works without it. The ``java`` here drops that one argument and is otherwise the real one.
+    Spark works without it. The ``java`` here drops that one argument, lets others go first if the environment says so,
+    and is otherwise the real one.
     """
     launcher = home / "bin" / "java"
     launcher.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +70,7 @@ def spark_java_home(home: Path, real: Path) -> Path:
         "  shift\n"
         f'  [ "$argument" = {shlex.quote(_SPARK_ASKS_FOR)} ] || set -- "$@" "$argument"\n'
         "done\n"
-        f'exec {shlex.quote(str(real / "bin" / "java"))} "$@"\n'
+        f'exec nice -n "${{{NICENESS}:-0}}" {shlex.quote(str(real / "bin" / "java"))} "$@"\n'
     )
     draft.chmod(0o755)
     draft.replace(launcher)

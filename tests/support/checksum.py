@@ -112,4 +112,4 @@ def _write(
             for record in written
         ]
         for start in range(0, len(records), 50_000):
-            admin.writing.append(records[start : start + 50_000], deadline_seconds=120)
+            admin.writing.append(records[start : start + 50_000])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
-from kafka_dr.audit import Verified
+from kafka_dr.audit import AuditKind, GateAnswer, Verified, gate
 from kafka_dr.clusters import AclOperation, KafkaCluster, ResourceType, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import content
-from kafka_dr.failover.record import Check, worst
+from kafka_dr.failover.record import Check, Outcome, worst
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
 from kafka_dr.fencing import plan, proof
@@ -182,6 +183,24 @@ def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[
     return Check("flow_moves", outcome, verdict.detail)  # type: ignore[arg-type]
 
 
+def _checksum_audit(run: Run) -> Check:
+    """The newest audit must not be red; whether it has to be green and fresh is the group's policy."""
+    audits = run.group.audits
+    found = gate.ask(
+        run.world.evidence_root,
+        AuditKind.CHECKSUM,
+        group=run.group.name,
+        source=run.source,
+        target=run.target,
+        epoch=run.standing.epoch if run.standing else 0,
+        now=run.clock.now(),
+        max_age=timedelta(seconds=audits.checksum_max_age_seconds),
+    )
+    if found.answer is not GateAnswer.RED and audits.before_failover == "not_red":
+        return Check("checksum_audit", "ok", f"not red, as audits.before_failover asks: {found.sentence}")
+    return Check("checksum_audit", _OF_GATE[found.answer], found.sentence)
+
+
 def _positions_translate(run: Run, verified: Mapping[TopicPartition, Verified]) -> Check:
     classes = content.predicted_classes(run, verified)
     unknown = sorted(group for group, kind in classes.items() if kind == "unknown")
@@ -200,6 +219,12 @@ def _route_follows(run: Run) -> Check:
     return Check.that("route_follows", follows, detail)
 
 
+_OF_GATE: dict[GateAnswer, Outcome] = {
+    GateAnswer.GREEN: "ok",
+    GateAnswer.RED: "failed",
+    GateAnswer.TOO_OLD: "failed",
+    GateAnswer.UNKNOWN: "unknown",
+}
 _FIRST: tuple[tuple[str, Question], ...] = (
     ("active_side", _active_side),
     ("right_clusters", _right_clusters),
@@ -211,6 +236,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("target_refuses", _target_refuses),
     ("target_can_be_opened", _target_can_be_opened),
     ("flow_moves content_verified positions_translate", _copy),
+    ("checksum_audit", _checksum_audit),
     ("no_live_members_on_target", no_live_members),
     ("route_follows", _route_follows),
 )

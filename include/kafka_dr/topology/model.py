@@ -163,6 +163,10 @@ class Timing(Section):
 class AuditsSpec(Section):
     """How the copy is audited, and how long the answers count."""
 
+    before_failover: Literal["green", "not_red"] = Field(
+        default="green",
+        description="what the newest checksum audit has to be when a failover begins: green and fresh, or only not red",
+    )
     checksum_max_age_seconds: Seconds = Field(
         default=2700, description="how old the newest checksum audit may be when a failover begins"
     )

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer
 
+from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.failover import StepName, StepRecord
@@ -53,6 +55,11 @@ class Troubled:
     def remove(self, cluster: str, *acls: Acl) -> None:
         with self.protection.cluster(cluster, "admin") as admin:
             admin.acls.remove(acls)
+
+    def audited(self, verdict: AuditVerdict, sentence: str, *, ago: timedelta) -> None:
+        at = datetime.now(UTC) - ago
+        result = AuditResult(AuditKind.CHECKSUM, self.protection.name, "east", "west", 1, verdict, at, sentence)
+        ResultStore(self.protection.folder / "evidence").write(result)
 
     def create(self, cluster: str, topic: str, partitions: int = 1, **config: str) -> None:
         with self.protection.cluster(cluster, "admin") as admin:
@@ -108,6 +115,7 @@ def first(made: Troubled) -> Iterator[Troubled]:
     made.create("west", f"{name}.tables", cleanup_policy="delete")
     made.add("east", _write("User:intruder", f"{name}."))
     made.add("east", _write("User:probe", f"{name}.", permission=AclPermission.DENY))
+    made.audited(AuditVerdict.RED, "3 records are lost", ago=timedelta(hours=3))
     fence = min(plan.write_fence(protection.group))
     made.remove("west", fence)
     protection.produce("east", 30)
@@ -145,6 +153,7 @@ def first(made: Troubled) -> Iterator[Troubled]:
         ("target_refuses", r"1 of \d+ DENYs are missing on west"),
         ("target_can_be_opened", r"west holds DENYs that were not added here and would not be lifted: .* Remove them"),
         ("flow_moves", r"dr\.\{name\}\.east-to-west is stopped: run dr_flows, or look at the connector"),
+        ("checksum_audit", r"is red: 3 records are lost"),
         ("content_verified", r"30 records are left to verify, 5 are allowed"),
         ("positions_translate", r"positions of \{name\}-lost cannot be translated"),
         ("no_live_members_on_target", r"live members on west \(\{name\}-head: early-bird.*stop them"),
@@ -170,6 +179,9 @@ def second(first: Troubled) -> Iterator[Troubled]:
     first.add("east", everybody)
     first.add("west", _write("User:orders-app", f"{name}.lonely", permission=AclPermission.DENY))
     probe_fence = plan.probe_fence(protection.group)
+    first.audited(AuditVerdict.GREEN, "all equal", ago=timedelta(hours=2))
+    green = protection.group.audits.model_copy(update={"before_failover": "green"})
+    protection.changes["audits"] = green
     first.remove("west", *probe_fence, *first.foreign)
     first.create("west", f"{name}.lonely")
     with first.connect() as connect:
@@ -179,6 +191,7 @@ def second(first: Troubled) -> Iterator[Troubled]:
     first.route.unlink()
     first.preflight()
     yield first
+    del protection.changes["audits"]
     first.remove("east", everybody)
     first.add("west", *probe_fence)
     first.route.write_text(route)
@@ -191,6 +204,7 @@ def second(first: Troubled) -> Iterator[Troubled]:
         ("target_refuses", r"leaders on west did not answer refused"),
         ("target_can_be_opened", r"User:orders-app \(\{name\}.lonely\) may write on east and could not on west"),
         ("flow_moves", r"east-to-west is absent: run dr_flows"),
+        ("checksum_audit", r"is 7200 s old, and may be 2700 s: run dr_checksum_audit again"),
         ("route_follows", r"there is no route, the register east"),
     ],
 )

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from lab.errors import LabError
-from lab.java import java_home, java_version, spark_java_home
+from lab.java import NICENESS, java_home, java_version, spark_java_home
 
 
 def _fake(home: Path, script: str) -> Path:
@@ -45,3 +46,14 @@ def test_the_java_for_spark_drops_the_one_argument_and_keeps_all_others_as_they_
     shown = subprocess.run([str(shim / "bin" / "java"), *arguments], capture_output=True, text=True, check=True).stdout
 
     assert shown == "<-Xmx1g><-Dx=two words><><$HOME><a'b><Main>"
+
+
+def test_the_java_for_spark_lets_others_go_first_where_it_is_told_to(tmp_path: Path) -> None:
+    shim = spark_java_home(tmp_path / "shim", _fake(tmp_path / "real", "nice"))
+
+    def niceness(**environ: str) -> int:
+        environ = {"PATH": os.environ["PATH"], **environ}
+        shown = subprocess.run([str(shim / "bin" / "java")], capture_output=True, text=True, check=True, env=environ)
+        return int(shown.stdout)
+
+    assert niceness(**{NICENESS: "7"}) == niceness() + 7

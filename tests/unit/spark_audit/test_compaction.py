@@ -25,7 +25,7 @@ def log_of(records: Sequence[Short]) -> Log:
 def audited(source: Sequence[Short], target: Sequence[Short], *, end: int = 10) -> PartitionOutcome:
     logs = PartitionLogs(0, log_of(source), log_of(target), Stretch(0, end), Stretch(0, end))
     nothing: dict[tuple[int, int], Payload] = {}
-    outside = Outside(lambda _suspects: (lambda r: nothing.get((0, r.offset)),) * 2, lambda _records: {})  # type: ignore[return-value]
+    outside = Outside(lambda _suspects: (lambda r: nothing.get((0, r.offset)),) * 2, lambda _records: {})
     (outcome,) = audit_topic([logs], compacted=True, young_from=2**62, outside=outside)
     assert (outcome.settled_coverage + outcome.waiting_coverage).adds_up
     return outcome
