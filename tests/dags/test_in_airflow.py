@@ -164,7 +164,7 @@ def test_the_canary_crosses(alice: AirflowSession) -> None:
     assert alice.ended("dr_canary", run) == "success"
 
 
-@pytest.mark.parametrize("audit", ["lag", "checksum"])
+@pytest.mark.parametrize("audit", ["checksum", pytest.param("lag", marks=pytest.mark.long)])
 def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, audit: str) -> None:
     dag, task = f"dr_{audit}_audit", f"{audit}_audit"
     run = alice.trigger(dag)

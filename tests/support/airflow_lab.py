@@ -26,7 +26,7 @@ _ENDED = {"success", "failed"}
 class QuickLab(Lab):
     """A lab whose approvals expire soon enough to wait for it."""
 
-    expiry_seconds = 30
+    expiry_seconds = 25
 
     @property
     def environ(self) -> dict[str, str]:
