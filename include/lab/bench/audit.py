@@ -247,9 +247,20 @@ def _done(
         started(process.pid)
     try:
         _, complained = process.communicate(timeout=_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        process.kill()
-        raise LabError(f"{Path(argv[1]).name} did not end within {_SECONDS} s") from error
+    except BaseException as error:
+        _end(process)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise LabError(f"{Path(argv[1]).name} did not end within {_SECONDS} s") from error
+        raise
     if process.returncode not in expected:
         lines = [line for line in complained.splitlines() if line.strip()]
         raise LabError(f"{Path(argv[1]).name} ended with {process.returncode}: {lines[-1] if lines else 'no message'}")
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a process and what it has started."""
+    with suppress(psutil.NoSuchProcess):
+        for each in (*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)):
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+    process.wait(10)
