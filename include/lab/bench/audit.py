@@ -170,8 +170,8 @@ class _Bench:
             "faulty": self._faulty,
         }
         argv = [str(_spark_submit()), str(_WARM), json.dumps(wanted)]
-        said = _done(argv, self._environ, expected=(0,))
-        measured: dict[str, list[float]] = json.loads(said.splitlines()[-1])
+        _done(argv, self._environ, expected=(0,))
+        measured: dict[str, list[float]] = json.loads((self._out / "warm" / "seconds.json").read_text())
         for name, seconds in measured.items():
             self._console.print(f"{name}, warm: {', '.join(f'{each:.1f}' for each in seconds)} s")
         return measured
@@ -241,16 +241,26 @@ def _done(
     *,
     expected: Sequence[int],
     started: Callable[[int], None] | None = None,
-) -> str:
+) -> None:
     process = subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if started is not None:
         started(process.pid)
     try:
-        said, complained = process.communicate(timeout=_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        process.kill()
-        raise LabError(f"{Path(argv[1]).name} did not end within {_SECONDS} s") from error
+        _, complained = process.communicate(timeout=_SECONDS)
+    except BaseException as error:
+        _end(process)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise LabError(f"{Path(argv[1]).name} did not end within {_SECONDS} s") from error
+        raise
     if process.returncode not in expected:
         lines = [line for line in complained.splitlines() if line.strip()]
         raise LabError(f"{Path(argv[1]).name} ended with {process.returncode}: {lines[-1] if lines else 'no message'}")
-    return said
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a process and what it has started."""
+    with suppress(psutil.NoSuchProcess):
+        for each in (*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)):
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+    process.wait(10)
