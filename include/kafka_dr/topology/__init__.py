@@ -6,6 +6,7 @@ from kafka_dr.topology.loading import load
 from kafka_dr.topology.mistakes import Mistake, TopologyError
 from kafka_dr.topology.model import (
     ClusterSpec,
+    ConfigSyncSpec,
     ConnectionIds,
     EvidenceSpec,
     FlowSpec,
@@ -37,6 +38,7 @@ __all__ = [
     "Thresholds",
     "Timing",
     "GroupsPolicy",
+    "ConfigSyncSpec",
     "EvidenceSpec",
     "is_internal_topic",
 ]
