@@ -16,11 +16,14 @@ import pytest
 CATALOGUE = {
     "dr_adopt": None,
     "dr_canary": "* * * * *",
+    "dr_config_sync": "*/10 * * * *",
     "dr_flows": "*/5 * * * *",
     "dr_planned_failover": None,
     "dr_resume": None,
 }
 DAG_IDS = sorted(CATALOGUE)
+#: Scheduled, and waiting for people: the next look must not wait for them.
+OVERLAPPING = {"dr_config_sync"}
 
 #: What costs a task hundreds of milliseconds to import, or talks to Kafka; operators import it when they run.
 HEAVY = {"confluent_kafka", "kafka", "httpx", "requests", "aiohttp", "fastapi", "jinja2.ext", "kafka_dr.failover"}
@@ -59,7 +62,7 @@ def test_a_dag_runs_when_it_is_meant_to_and_never_for_the_past(bag: Any, dag_id:
     assert dag.schedule == CATALOGUE[dag_id]
     assert dag.catchup is False
     if dag.schedule:
-        assert dag.max_active_runs == 1
+        assert (dag.max_active_runs == 1) == (dag_id not in OVERLAPPING)
 
 
 @pytest.mark.parametrize("dag_id", DAG_IDS)

@@ -7,9 +7,9 @@ from typing import Literal
 Tone = Literal["good", "warn", "bad", "unknown"]
 
 _TONES: dict[str, Tone] = {
-    **dict.fromkeys(("ok", "done", "passed", "approved", "exact"), "good"),
-    **dict.fromkeys(("would_do", "bounded"), "warn"),
-    **dict.fromkeys(("failed", "refused", "rejected"), "bad"),
+    **dict.fromkeys(("ok", "done", "passed", "approved", "exact", "safe", "note"), "good"),
+    **dict.fromkeys(("would_do", "bounded", "needs approval"), "warn"),
+    **dict.fromkeys(("failed", "refused", "rejected", "never"), "bad"),
 }
 
 
