@@ -15,6 +15,7 @@ from rich.table import Table
 
 from lab import gate
 from lab.api import Lab
+from lab.bench.command import configure as configure_bench
 from lab.demo.command import configure as configure_demo
 from lab.errors import LabError
 from lab.layout import DEFAULT_HOME, DEFAULT_PORT_BASE
@@ -93,6 +94,9 @@ def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
 
     demo = commands.add_parser("demo", parents=[place], help="a planned failover under load, and what it did")
     configure_demo(demo)
+
+    bench = commands.add_parser("bench", help="what work costs beside what everybody knows the cost of")
+    configure_bench(bench, place=[place])
     return parser
 
 

@@ -30,6 +30,10 @@ def test_what_is_asked_about_is_what_the_safe_changes_left(dag: Any) -> None:
     assert before(dag, "approval") == {"apply_safe"}
 
 
+def test_a_safe_change_that_failed_keeps_nobody_from_being_asked_about_the_others(dag: Any) -> None:
+    assert dag.get_task("approval").trigger_rule == TriggerRule.ALL_DONE
+
+
 def test_nothing_that_needs_an_approval_is_changed_without_one(dag: Any) -> None:
     apply = dag.get_task("apply")
     assert before(dag, "apply") == {"approval"}

@@ -10,7 +10,7 @@ from kafka_dr.config_sync import Verdict
 from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.failover.approval import Answer, ApprovalQuestion, newest_answer
 from kafka_dr.failover.attempt import Attempt
-from kafka_dr.failover.configuration import APPROVAL, NUMBERS, newest_plan
+from kafka_dr.failover.configuration import APPROVAL, NUMBERS, current_plan, keep_plan, newest_plan, start_plan
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.watched import Watched, at_rest
@@ -29,12 +29,14 @@ def ask_config(group: str, world: World, run_id: str) -> ApprovalQuestion | str:
     :returns: why nobody is asked, where there is no question
     """
     run = Run(RunRequest(group, run_id), world)
-    kept = newest_plan(run)
-    if kept is None or not (kept["needs_approval"] or (kept["safe"] and not run.group.config_sync.apply_safe)):
+    if newest_plan(run) is None:
         return "nothing needs an approval"
     state = at_rest(group, run.read_standing())
     if isinstance(state, Watched):
         return state.summary
+    kept = _plan_of_now(run, state)
+    if not (kept["needs_approval"] or (kept["safe"] and not run.group.config_sync.apply_safe)):
+        return "nothing needs an approval"
     now = run.clock.now()
     if (asked := _asked_before(run, state, str(kept["digest"]), now)) is not None:
         return asked
@@ -53,6 +55,14 @@ def ask_config(group: str, world: World, run_id: str) -> ApprovalQuestion | str:
     return ApprovalQuestion(
         subject, body, str(kept["digest"]), run.group.approvers, expires_at, seconds, record.evidence
     )
+
+
+def _plan_of_now(run: Run, state: RegisterState) -> Mapping[str, Any]:
+    """Return what this run's plan says; one that is stale by now is made anew, so that nobody decides about it."""
+    kept, plan = newest_plan(run) or {}, current_plan(run, state)
+    if kept.get("digest") != plan.digest:
+        keep_plan(run, start_plan(run), plan)
+    return newest_plan(run) or {}
 
 
 def _asked_before(run: Run, state: RegisterState, digest: str, now: datetime) -> str | None:

@@ -60,9 +60,14 @@ def plan_config(group: str, world: World, run_id: str, *, accept_cluster_ids: bo
     state = at_rest(group, run.read_standing())
     if isinstance(state, Watched):
         return state
-    attempt = Attempt.start(run.request, world, PLAN, NUMBERS[PLAN])
+    attempt = start_plan(run)
     _pin(run, state, anew=accept_cluster_ids)
-    return _keep(run, attempt, current_plan(run, state))
+    return keep_plan(run, attempt, current_plan(run, state))
+
+
+def start_plan(run: Run) -> Attempt:
+    """Begin the evidence of a plan."""
+    return Attempt.start(run.request, run.world, PLAN, NUMBERS[PLAN])
 
 
 def current_plan(run: Run, state: RegisterState) -> Plan:
@@ -148,7 +153,7 @@ def _apply(run: Run, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[F
         attempt.intent = tuple(str(item) for item in wanted)
         failures = _applying(run, state, _guard(run, state, plan, lock)).make(wanted)
         left = _read_back(run, state, wanted, failures)
-    _keep(run, Attempt.start(run.request, run.world, PLAN, NUMBERS[PLAN]), left)
+    keep_plan(run, start_plan(run), left)
     unmade = {item.change for item in left.changes}
     missing = [failure for failure in failures if failure.item.change in unmade]
     silent = [item for item in wanted if item.change in unmade and item not in {f.item for f in failures}]
@@ -203,7 +208,7 @@ def _read_back(run: Run, state: RegisterState, wanted: Collection[Item], failure
         run.clock.sleep(_LOOK_SECONDS)
 
 
-def _keep(run: Run, attempt: Attempt, plan: Plan) -> Planned:
+def keep_plan(run: Run, attempt: Attempt, plan: Plan) -> Planned:
     """Keep a plan in the evidence, unless there is nothing to keep and nothing was kept before."""
     answer = gate.ask(plan)
     said = tuple(lines(plan))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk import TriggerRule
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_dr_airflow.operators.record import plain_errors
@@ -26,7 +27,8 @@ class ConfigApprovalSensor(ManualApprovalSensor):
     template_fields = (*ManualApprovalSensor.template_fields, "protection_group")
 
     def __init__(self, *, protection_group: str, number: int = 2, **kwargs: Any) -> None:
-        super().__init__(number=number, **kwargs)
+        # A safe change that could not be made keeps nobody from being asked about the others.
+        super().__init__(number=number, **{"trigger_rule": TriggerRule.ALL_DONE, **kwargs})
         self.protection_group = protection_group
 
     def request(self, context: Any) -> RunRequest:
