@@ -71,25 +71,35 @@ def start_plan(run: Run) -> Attempt:
 
 
 def current_plan(run: Run, state: RegisterState) -> Plan:
-    """Make the plan of this moment.
+    """Make the plan of this moment, in the direction of the register.
 
     :param state: the record of a group that stands still
     :raises Refused: a cluster is not the one that the topology names
     """
-    names = (state.active, state.standby)
-    active, standby = (
-        Side(run.operator(name), run.world.register(name).added_acls(run.group.name, name)) for name in names
+    return plan_between(run, state.active, state.standby, epoch=state.epoch)
+
+
+def plan_between(run: Run, active: str, standby: str, *, epoch: int) -> Plan:
+    """Make the plan of this moment between two clusters.
+
+    :param epoch: the register's, when the direction was read from it
+    :raises Refused: a cluster is not the one that the topology names
+    """
+    first, second = (
+        Side(run.operator(name), run.world.register(name).added_acls(run.group.name, name))
+        for name in (active, standby)
     )
-    here, there = read_sides(active, standby, run.group)
+    here, there = read_sides(first, second, run.group)
     for side in (here, there):
         _right_cluster(run, side.cluster, side.cluster_id)
     others = [other for name, other in run.world.topology.protection_groups.items() if name != run.group.name]
-    return make_plan(here, there, run.group, epoch=state.epoch, others=others)
+    return make_plan(here, there, run.group, epoch=epoch, others=others)
 
 
-def standby_configured(run: Run, state: RegisterState) -> Check:
-    """Answer, for whoever is about to switch, whether the standby is configured to take over."""
-    answer = gate.ask(current_plan(run, state))
+def standby_configured(run: Run) -> Check:
+    """Answer, for a run that is about to switch, whether its target is configured to take over."""
+    epoch = run.standing.epoch if run.standing else 0
+    answer = gate.ask(plan_between(run, run.source, run.target, epoch=epoch))
     return Check("standby_configured", answer.outcome, answer.sentence)
 
 
