@@ -105,9 +105,14 @@ class AirflowSession:
     def _heartbeat(self) -> str:
         return str(self._json("GET", "/api/v2/monitor/health")["scheduler"]["latest_scheduler_heartbeat"])
 
-    def answer(self, dag: str, run: str, option: str, fields: Mapping[str, object]) -> httpx.Response:
-        """Answer, and return what Airflow says to it."""
-        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/approval/-1/hitlDetails"
+    def answer(
+        self, dag: str, run: str, option: str, fields: Mapping[str, object], *, mapped: int = -1
+    ) -> httpx.Response:
+        """Answer, and return what Airflow says to it.
+
+        :param mapped: which of the mapped tasks asks
+        """
+        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/approval/{mapped}/hitlDetails"
         return self.http.patch(path, json={"chosen_options": [option], "params_input": dict(fields)})
 
     def clear(self, dag: str, run: str, tasks: Collection[str]) -> None:
@@ -115,9 +120,10 @@ class AirflowSession:
         wanted = {"dry_run": False, "dag_run_id": run, "task_ids": list(tasks), "only_failed": False}
         self._json("POST", f"/api/v2/dags/{dag}/clearTaskInstances", wanted)
 
-    def log(self, dag: str, run: str, task: str, *, attempt: int = 1) -> str:
+    def log(self, dag: str, run: str, task: str, *, attempt: int = 1, mapped: int = -1) -> str:
         """Return what a task wrote."""
-        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/{attempt}?full_content=true"
+        shown = f"full_content=true&map_index={mapped}"
+        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/{attempt}?{shown}"
         return json.dumps(self._json("GET", path))
 
     def _json(self, method: str, path: str, body: object = None) -> Any:

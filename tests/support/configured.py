@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from kafka_dr.clusters import Acl, AclOperation, AclPermission, KafkaCluster, PatternType
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType
 from kafka_dr.clusters import ResourceType as Resource
 from kafka_dr.config_sync import Plan
 from kafka_dr.failover import Answer, RunRequest, StepRecord, World, adopt, record_answer
@@ -109,6 +109,11 @@ class Configured(Protection):
     def reached(self, cluster: str) -> KafkaCluster:
         """Return a cluster as the lab's administrator sees it."""
         return self.cluster(cluster, "admin")
+
+
+def reached_as_admin(lab: Lab, cluster: str) -> KafkaCluster:
+    """Return a cluster as the lab's administrator sees it."""
+    return KafkaCluster(cluster, ClientSettings.from_librdkafka(lab.client_settings(cluster, "admin")))
 
 
 class RawAdmin:
