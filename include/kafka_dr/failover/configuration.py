@@ -61,8 +61,9 @@ def plan_config(group: str, world: World, run_id: str, *, accept_cluster_ids: bo
     if isinstance(state, Watched):
         return state
     attempt = start_plan(run)
+    plan = current_plan(run, state)
     _pin(run, state, anew=accept_cluster_ids)
-    return keep_plan(run, attempt, current_plan(run, state))
+    return keep_plan(run, attempt, plan)
 
 
 def start_plan(run: Run) -> Attempt:

@@ -121,21 +121,27 @@ def test_a_change_is_not_sent_once_the_group_begins_to_move(configured: Configur
     configured.apply_everything(world, "settled again")
 
 
-def test_a_cluster_with_another_id_is_neither_read_nor_changed(configured: Configured, world: World) -> None:
+def test_a_cluster_with_another_id_is_neither_compared_nor_changed(configured: Configured, world: World) -> None:
     spec = world.topology.clusters["west"].model_copy(update={"cluster_id": "somebodyElses"})
     clusters = {**world.topology.clusters, "west": spec}
     world.topology = world.topology.model_copy(update={"clusters": clusters})
-    with pytest.raises(Refused, match="west had another cluster id when this group's configuration was first compared"):
-        plan_config(configured.name, world, "wrong")
+    for accept in (False, True):
+        with pytest.raises(Refused, match="west answers with cluster id"):
+            plan_config(configured.name, world, "wrong", accept_cluster_ids=accept)
     with pytest.raises(Refused, match="west answers with cluster id"):
         watch_config(configured.name, world)
-    with pytest.raises(Refused, match="west answers with cluster id"):
-        plan_config(configured.name, world, "wrong", accept_cluster_ids=True)
-    with configured.world() as right, pytest.raises(Refused, match="trigger dr_config_sync with accept_cluster_ids"):
-        plan_config(configured.name, right, "right again")
-    with configured.world() as right:
-        plan_config(configured.name, right, "accepted", accept_cluster_ids=True)
-        plan_config(configured.name, right, "as before")
+
+
+def test_a_cluster_that_was_replaced_is_accepted_only_on_purpose(configured: Configured, world: World) -> None:
+    configured.plan(world, "first use")
+    register = world.register("east")
+    pinned = register.facts(configured.name, FACTS)["clusters"]
+    assert pinned == {name: spec.cluster_id for name, spec in world.topology.clusters.items()}
+    register.write_fact(configured.name, FACTS, "clusters", {**pinned, "west": "theOneBefore"})
+    with pytest.raises(Refused, match="west had another cluster id .* trigger dr_config_sync with accept_cluster_ids"):
+        plan_config(configured.name, world, "replaced")
+    plan_config(configured.name, world, "accepted", accept_cluster_ids=True)
+    plan_config(configured.name, world, "as before")
 
 
 def test_a_run_killed_half_way_leaves_the_rest_to_the_next_plan(configured: Configured, world: World) -> None:
