@@ -59,7 +59,7 @@ class NewTopic:
     configs: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class QuotaEntity:
     """Whom a client quota limits: each part is a name, ``""`` for the default of that kind, or absent.
 

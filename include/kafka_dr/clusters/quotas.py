@@ -40,7 +40,7 @@ class Quotas:
     def change(self, limits: Mapping[tuple[QuotaEntity, str], float | None]) -> dict[QuotaEntity, KafkaDrError]:
         """Set limits, or remove those that are ``None``: one request. Return the entities that could not be changed."""
         operations: dict[QuotaEntity, list[tuple[str, float, bool]]] = {}
-        for (entity, key), limit in sorted(limits.items(), key=lambda item: item[0]):
+        for (entity, key), limit in limits.items():
             operations.setdefault(entity, []).append((key, limit or 0.0, limit is None))
         if not operations:
             return {}

@@ -79,7 +79,8 @@ def compare_quotas(active: Snapshot, standby: Snapshot, scope: Scope) -> Iterato
     if (unknown := _unknown(Kind.QUOTA, QUOTAS, active, standby)) is not None:
         yield unknown
         return
-    for entity, key in sorted(active.quotas.keys() | standby.quotas.keys()):
+    limited = active.quotas.keys() | standby.quotas.keys()
+    for entity, key in sorted(limited, key=lambda limit: (str(limit[0]), limit[1])):
         wanted, found = active.quotas.get((entity, key)), standby.quotas.get((entity, key))
         belongs = scope.quota(entity)
         if wanted == found or belongs is Belongs.OTHERS:

@@ -138,7 +138,7 @@ def test_a_cluster_that_was_replaced_is_accepted_only_on_purpose(configured: Con
     pinned = register.facts(configured.name, FACTS)["clusters"]
     assert pinned == {name: spec.cluster_id for name, spec in world.topology.clusters.items()}
     register.write_fact(configured.name, FACTS, "clusters", {**pinned, "west": "theOneBefore"})
-    with pytest.raises(Refused, match="west had another cluster id .* trigger dr_config_sync with accept_cluster_ids"):
+    with pytest.raises(Refused, match=r"west had another cluster id .* trigger dr_config_sync with accept_cluster_ids"):
         plan_config(configured.name, world, "replaced")
     plan_config(configured.name, world, "accepted", accept_cluster_ids=True)
     plan_config(configured.name, world, "as before")

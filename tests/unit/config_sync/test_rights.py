@@ -133,6 +133,12 @@ def test_a_quota_is_tightened_freely_and_loosened_or_spread_by_approval(
     assert (row.verdict, row.change) == (verdict, SetQuota(entity, RATE, wanted))
 
 
+def test_quotas_of_every_kind_stand_in_one_plan_in_a_fixed_order(planned: Any) -> None:
+    kinds = [APP_QUOTA, QuotaEntity(client_id="batch"), QuotaEntity(ip=""), QuotaEntity(user="", client_id="batch")]
+    rows_of = planned(side("east", quotas={(entity, RATE): 5.0 for entity in kinds}), side("west")).items
+    assert [row.subject for row in rows_of] == sorted(map(str, kinds))
+
+
 def test_a_quota_of_somebody_else_is_no_difference(planned: Any) -> None:
     assert planned(side("east", quotas={(QuotaEntity(user="analyst"), RATE): 5.0}), side("west")).items == ()
 
