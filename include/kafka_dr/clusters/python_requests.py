@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from confluent_kafka import KafkaError
+
 from kafka_dr.clusters.errors import ClusterUnreachable, error_class, translated
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError
@@ -33,5 +35,5 @@ def error_of(session: ClusterSession, code: int, message: str | None, doing: str
     """Return our error for an error code inside a response, ``None`` where there was none."""
     if code == 0:
         return None
-    name = f"error {code}" + (f" ({message})" if message else "")
-    return error_class(code)(f"{session.label}: could not {doing}: {name}")
+    name = KafkaError(code).name()
+    return error_class(code)(f"{session.label}: could not {doing}: {name}" + (f" ({message})" if message else ""))

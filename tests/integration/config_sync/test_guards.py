@@ -16,7 +16,8 @@ from kafka_dr.config_sync.lock import FACTS, held
 from kafka_dr.errors import Refused
 from kafka_dr.failover import StepFailed
 from kafka_dr.failover.config_approval import ask_config
-from kafka_dr.failover.configuration import apply_config, plan_config, watch_config
+from kafka_dr.failover.configuration import apply_config, plan_config, standby_configured, watch_config
+from kafka_dr.failover.run import Run
 from kafka_dr.fencing import plan as fences
 from kafka_dr.register import Phase
 from support.switching import Killed
@@ -249,6 +250,15 @@ def test_the_standbys_fence_is_whole_before_anything_is_allowed_there(configured
         assert apply_config(configured.name, world, "open", approved=False).outcome == "done"
         assert (fence | {wanted}) <= west.acls.list()
     assert configured.refuses_writes("west")
+
+
+def test_a_run_that_is_about_to_switch_learns_what_must_match(configured: Configured, world: World) -> None:
+    configured.admin("east").configure(configured.topic, max_message_bytes="11000")
+    check = standby_configured(Run(configured.request("about to switch"), world))
+    assert check.outcome == "failed"
+    assert f"{configured.topic} max.message.bytes is 11000 on east and " in check.detail
+    configured.apply_everything(world, "as it must be")
+    assert standby_configured(Run(configured.request("again"), world)).outcome == "ok"
 
 
 def test_the_fence_is_part_of_no_difference(configured: Configured, world: World) -> None:
