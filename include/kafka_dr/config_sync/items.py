@@ -108,6 +108,11 @@ class Item:
     blocks: bool = False
     change: Change | None = None
 
+    @property
+    def about(self) -> tuple[str, str, str]:
+        """What the row is about, whatever its values are: no two rows of a plan are about the same."""
+        return (self.kind, self.subject, self.key)
+
     def __str__(self) -> str:
         name = f"{self.subject} {self.key}".rstrip()
         return f"{self.kind} {name}: {_shown(self.active)} on the active side, {_shown(self.standby)} on the standby"

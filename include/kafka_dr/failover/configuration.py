@@ -165,9 +165,9 @@ def _apply(run: Run, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[F
         failures = _applying(run, state, _guard(run, state, plan, lock)).make(wanted)
         left = _read_back(run, state, wanted, failures)
     keep_plan(run, start_plan(run), left)
-    unmade = {item.change for item in left.changes}
-    missing = [failure for failure in failures if failure.item.change in unmade]
-    silent = [item for item in wanted if item.change in unmade and item not in {f.item for f in failures}]
+    unmade, failed = {item.about for item in left.changes}, {failure.item.about for failure in failures}
+    missing = [failure for failure in failures if failure.item.about in unmade]
+    silent = [item for item in wanted if item.about in unmade - failed]
     attempt.facts = {"verb": "config_sync", "digest": shown, "failures": [[f.item.subject, f.reason] for f in missing]}
     said = f"{len(wanted) - len(missing) - len(silent)} of {len(wanted)} changes were read back"
     attempt.proofs = (Check.that("read_back", not missing and not silent, said),)
@@ -209,11 +209,11 @@ def _guard(run: Run, state: RegisterState, plan: Plan, lock: HeldLock) -> Callab
 
 def _read_back(run: Run, state: RegisterState, wanted: Collection[Item], failures: Collection[Failure]) -> Plan:
     """Plan again until what was made shows, as far as it was not refused; brokers may lag a moment behind."""
-    refused = {failure.item.change for failure in failures}
+    refused = {failure.item.about for failure in failures}
     deadline = run.clock.monotonic() + PROOF_SECONDS
     while True:
         left = current_plan(run, state)
-        missing = {item.change for item in left.changes} & ({item.change for item in wanted} - refused)
+        missing = {item.about for item in left.changes} & ({item.about for item in wanted} - refused)
         if not missing or run.clock.monotonic() > deadline:
             return left
         run.clock.sleep(_LOOK_SECONDS)
