@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.bench import audit
+from lab.bench import audit, config
 
 
 def configure(parser: argparse.ArgumentParser, *, place: Sequence[argparse.ArgumentParser]) -> None:
@@ -23,3 +23,4 @@ def configure(parser: argparse.ArgumentParser, *, place: Sequence[argparse.Argum
     )
     of_audit.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
     of_audit.set_defaults(run=audit.run)
+    config.configure(benches, place=place)
