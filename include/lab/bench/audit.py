@@ -246,14 +246,15 @@ def _done(
     if started is not None:
         started(process.pid)
     try:
-        _, complained = process.communicate(timeout=_SECONDS)
+        said, complained = process.communicate(timeout=_SECONDS)
     except BaseException as error:
         _end(process)
         if isinstance(error, subprocess.TimeoutExpired):
             raise LabError(f"{Path(argv[1]).name} did not end within {_SECONDS} s") from error
         raise
     if process.returncode not in expected:
-        lines = [line for line in complained.splitlines() if line.strip()]
+        # Spark lets what a job complains of come out with what it says.
+        lines = [line for line in (complained.strip() or said).splitlines() if line.strip()]
         raise LabError(f"{Path(argv[1]).name} ended with {process.returncode}: {lines[-1] if lines else 'no message'}")
 
 
