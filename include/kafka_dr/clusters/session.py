@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -18,6 +19,9 @@ from kafka.admin import KafkaAdminClient
 from kafka_dr.clusters.errors import StaleMetadata, translated
 from kafka_dr.clusters.settings import ClientSettings
 from kafka_dr.errors import KafkaDrError, TryAgain
+
+# It tells of every connection, in the log of whoever wants to read what a step did. What goes wrong is raised.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 K = TypeVar("K")
 V = TypeVar("V")
