@@ -119,11 +119,12 @@ class ClusterSession:
         deadline = time.monotonic() + self.request_seconds
         for seconds in _patience():
             producer = self.producer({"transactional.id": transactional_id, **(extra or {})})
-            left = deadline - time.monotonic()
+            # Less than nothing would mean for ever.
+            left = max(0.1, deadline - time.monotonic())
             try:
                 with translated(self.label, doing):
                     producer.list_topics(_COORDINATORS, left)
-                    producer.init_transactions(max(0.1, min(seconds, left)))
+                    producer.init_transactions(min(seconds, left))
                 break
             except TryAgain:
                 if time.monotonic() >= deadline:
