@@ -10,6 +10,7 @@ from kafka_dr.audit import AuditKind, GateAnswer, Verified, gate
 from kafka_dr.clusters import AclOperation, KafkaCluster, ResourceType, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import content
+from kafka_dr.failover.config_compare import standby_configured
 from kafka_dr.failover.record import Check, Outcome, worst
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
@@ -20,8 +21,6 @@ from kafka_dr.replication import data_ends, flow_moves
 #: Answers one check, or several that rest on the same look; their names stand beside it.
 Question = Callable[[Run], Check | tuple[Check, ...]]
 
-#: Configuration that decides whether a copy can be the original; the first three by value, the last by presence.
-_MUST_MATCH = ("cleanup.policy", "max.message.bytes", "message.timestamp.type")
 #: How long a flow may take to copy something that waits before it counts as stuck, and how often it is looked at.
 _STUCK_SECONDS = 5.0
 _LOOK_SECONDS = 0.2
@@ -77,26 +76,21 @@ def _owned(run: Run, cluster: str) -> dict[str, Topic]:
     return topics.describe(name for name in topics.names() if run.group.owns_topic(name))
 
 
-def _topics_on_both_sides(run: Run) -> Check:
-    source, target = _owned(run, run.source), _owned(run, run.target)
-    wrong = [f"{name} is missing on {run.target}" for name in sorted(source.keys() - target.keys())]
-    shared = sorted(source.keys() & target.keys())
-    for name in shared:
-        here, there = len(source[name].leaders), len(target[name].leaders)
-        if here != there:
-            wrong.append(f"{name} has {here} partitions on {run.source} and {there} on {run.target}")
-    here_configs = run.operator(run.source).topics.configs(shared)
-    there_configs = run.operator(run.target).topics.configs(shared)
-    for name in shared:
-        for key in _MUST_MATCH:
-            here_value, there_value = here_configs[name].get(key), there_configs[name].get(key)
-            if here_value != there_value:
-                wrong.append(f"{name} has {key}={here_value} on {run.source} and {there_value} on {run.target}")
-    if run.group.canary_topic not in source:
-        wrong.append(f"the canary topic {run.group.canary_topic} is missing on {run.source}")
-    if leaderless := [n for n, topic in {**source, **target}.items() if -1 in topic.leaders]:
-        wrong.append(f"partitions of {', '.join(sorted(leaderless)[:5])} have no leader")
-    return Check.that("topics_on_both_sides", not wrong, "; ".join(wrong[:6]) or f"{len(source)} topics alike")
+def _topics_have_leaders(run: Run) -> Check:
+    """Whether the topics are alike is the question of their configuration; whether they can be used now is this one."""
+    wrong = []
+    for name, topics in zip((run.source, run.target), _owned_at_both(run), strict=True):
+        if leaderless := sorted(topic for topic, found in topics.items() if -1 in found.leaders):
+            wrong.append(f"partitions of {', '.join(leaderless[:5])} have no leader on {name}")
+        if name == run.source and run.group.canary_topic not in topics:
+            wrong.append(f"the canary topic {run.group.canary_topic} is missing on {name}")
+    return Check.that(
+        "topics_have_leaders", not wrong, "; ".join(wrong) or "every partition has a leader on both sides"
+    )
+
+
+def _owned_at_both(run: Run) -> tuple[dict[str, Topic], dict[str, Topic]]:
+    return run.at_once(lambda: _owned(run, run.source), lambda: _owned(run, run.target))
 
 
 def _authorizer(run: Run, cluster: KafkaCluster) -> Authorizer:
@@ -230,7 +224,8 @@ _FIRST: tuple[tuple[str, Question], ...] = (
     ("right_clusters", _right_clusters),
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (
-    ("topics_on_both_sides", _topics_on_both_sides),
+    ("standby_configured", standby_configured),
+    ("topics_have_leaders", _topics_have_leaders),
     ("writers_declared", _writers_declared),
     ("source_can_be_fenced", _source_can_be_fenced),
     ("target_refuses", _target_refuses),

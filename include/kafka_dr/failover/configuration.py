@@ -11,13 +11,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.config_sync import Item, Plan, Side, Verdict, gate, make_plan, read_sides
+from kafka_dr.config_sync import Item, Plan, Verdict, gate
 from kafka_dr.config_sync.applying import Applying, Failure
 from kafka_dr.config_sync.lock import FACTS, HeldLock, held
 from kafka_dr.config_sync.text import lines, table
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
 from kafka_dr.failover.approval import judge, newest_answer
 from kafka_dr.failover.attempt import Attempt
+from kafka_dr.failover.config_compare import current_plan, require_cluster
 from kafka_dr.failover.record import Check, StepRecord, worst
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import PROOF_SECONDS, Run
@@ -33,6 +34,9 @@ NUMBERS = {PLAN: 1, APPLY_SAFE: 1, APPROVAL: 2, APPLY: 3}
 #: The ids that the clusters had at first, among the facts of the active cluster's register.
 _CLUSTERS = "clusters"
 _LOOK_SECONDS = 0.2
+#: How long a broker may take, for each of many changes, until it shows what it has acknowledged: it makes the logs of
+#: a new topic before it takes in the next.
+_SECONDS_A_CHANGE = 0.1
 #: What MirrorMaker would change by itself.
 _MIRRORMAKER = ("sync.topic.configs.enabled", "sync.topic.acls.enabled")
 
@@ -69,39 +73,6 @@ def plan_config(group: str, world: World, run_id: str, *, accept_cluster_ids: bo
 def start_plan(run: Run) -> Attempt:
     """Begin the evidence of a plan."""
     return Attempt.start(run.request, run.world, PLAN, NUMBERS[PLAN])
-
-
-def current_plan(run: Run, state: RegisterState) -> Plan:
-    """Make the plan of this moment, in the direction of the register.
-
-    :param state: the record of a group that stands still
-    :raises Refused: a cluster is not the one that the topology names
-    """
-    return plan_between(run, state.active, state.standby, epoch=state.epoch)
-
-
-def plan_between(run: Run, active: str, standby: str, *, epoch: int) -> Plan:
-    """Make the plan of this moment between two clusters.
-
-    :param epoch: the register's, when the direction was read from it
-    :raises Refused: a cluster is not the one that the topology names
-    """
-    first, second = (
-        Side(run.operator(name), run.world.register(name).added_acls(run.group.name, name))
-        for name in (active, standby)
-    )
-    here, there = read_sides(first, second, run.group)
-    for side in (here, there):
-        _right_cluster(run, side.cluster, side.cluster_id)
-    others = [other for name, other in run.world.topology.protection_groups.items() if name != run.group.name]
-    return make_plan(here, there, run.group, epoch=epoch, others=others)
-
-
-def standby_configured(run: Run) -> Check:
-    """Answer, for a run that is about to switch, whether its target is configured to take over."""
-    epoch = run.standing.epoch if run.standing else 0
-    answer = gate.ask(plan_between(run, run.source, run.target, epoch=epoch))
-    return Check("standby_configured", answer.outcome, answer.sentence)
 
 
 def watch_config(group: str, world: World) -> Watched:
@@ -179,7 +150,13 @@ def _applying(run: Run, state: RegisterState, guard: Callable[[], None]) -> Appl
         probe = fences.probe_fence(run.group) | fences.probe_freeze(run.group)
         run.acl_changes(state.standby, guard).add(fences.application_denies(run.group), probe)
 
-    return Applying(run.operator(state.standby), guard=guard, ensure_fence=ensure_fence, clock=run.clock)
+    return Applying(
+        run.operator(state.standby),
+        compare=lambda: current_plan(run, state),
+        guard=guard,
+        ensure_fence=ensure_fence,
+        clock=run.clock,
+    )
 
 
 def _lock(run: Run, state: RegisterState) -> AbstractContextManager[HeldLock]:
@@ -200,7 +177,7 @@ def _guard(run: Run, state: RegisterState, plan: Plan, lock: HeldLock) -> Callab
         lock.renew()
         names = (plan.active, plan.standby)
         for name, found in zip(names, run.at_once(*(run.operator(n).topics.identity for n in names)), strict=True):
-            _right_cluster(run, name, found.cluster_id)
+            require_cluster(run, name, found.cluster_id)
         if run.read_standing() != state:
             raise Refused(f"{run.group.name} began to move: what was not changed yet is left as it is")
 
@@ -210,7 +187,7 @@ def _guard(run: Run, state: RegisterState, plan: Plan, lock: HeldLock) -> Callab
 def _read_back(run: Run, state: RegisterState, wanted: Collection[Item], failures: Collection[Failure]) -> Plan:
     """Plan again until what was made shows, as far as it was not refused; brokers may lag a moment behind."""
     refused = {failure.item.about for failure in failures}
-    deadline = run.clock.monotonic() + PROOF_SECONDS
+    deadline = run.clock.monotonic() + PROOF_SECONDS + len(wanted) * _SECONDS_A_CHANGE
     while True:
         left = current_plan(run, state)
         missing = {item.about for item in left.changes} & ({item.about for item in wanted} - refused)
@@ -266,15 +243,6 @@ def _approved(run: Run, digest: str) -> tuple[Check, ...]:
         return (Check.that("approved", False, f"nobody has approved the plan of run {run.request.run}"),)
     same = f"approved were the facts {answer.digest[:12]}, the newest plan is {digest[:12]}"
     return (*judge(run, answer), Check.that("same_plan", answer.digest == digest, same))
-
-
-def _right_cluster(run: Run, name: str, found: str) -> None:
-    declared = run.world.topology.cluster(name).cluster_id
-    if found != declared:
-        raise Refused(
-            f"{name} answers with cluster id {found}, the topology says {declared}: nothing is compared or changed "
-            "there; mend the address, or the topology"
-        )
 
 
 def _pin(run: Run, state: RegisterState, *, anew: bool = False) -> None:

@@ -148,6 +148,7 @@ class _Bench:
             adopt(_GROUP, world, "adoption")
 
     def _fill(self) -> None:
+        began = time.monotonic()
         missing = self._options.topics - self._options.new
         shares = {"east": self._names, "west": self._names[:missing]}
 
@@ -166,6 +167,7 @@ class _Bench:
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(fill, shares))
+        self._console.print(f"clusters filled [dim]{time.monotonic() - began:.1f} s[/]")
 
     def _plan(self, what: str, *, away: float = 0.0) -> tuple[float, _Requests, Plan]:
         with self._world() as world, self._counted(world, what, seconds=away) as requests:
@@ -251,7 +253,7 @@ def _acl(topic: str, number: int) -> Acl:
     return Acl(ResourceType.TOPIC, topic, PatternType.LITERAL, principal, operation, AclPermission.ALLOW)
 
 
-def _wait(until: Callable[[], bool], *, seconds: float = 30.0) -> None:
+def _wait(until: Callable[[], bool], *, seconds: float = 180.0) -> None:
     deadline = time.monotonic() + seconds
     while not until():
         if time.monotonic() > deadline:

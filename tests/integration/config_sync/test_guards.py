@@ -17,7 +17,8 @@ from kafka_dr.config_sync.lock import FACTS, held
 from kafka_dr.errors import Refused
 from kafka_dr.failover import StepFailed
 from kafka_dr.failover.config_approval import ask_config
-from kafka_dr.failover.configuration import apply_config, plan_config, standby_configured, watch_config
+from kafka_dr.failover.config_compare import standby_configured
+from kafka_dr.failover.configuration import apply_config, plan_config, watch_config
 from kafka_dr.failover.run import Run
 from kafka_dr.fencing import plan as fences
 from kafka_dr.register import Phase

@@ -1,0 +1,57 @@
+"""What a run sees when it compares the active cluster's configuration with a standby's, at this moment."""
+
+from __future__ import annotations
+
+from kafka_dr.config_sync import Plan, Side, gate, make_plan, read_sides
+from kafka_dr.errors import Refused
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run
+from kafka_dr.register import RegisterState
+
+
+def current_plan(run: Run, state: RegisterState) -> Plan:
+    """Make the plan of this moment, in the direction of the register.
+
+    :param state: the record of a group that stands still
+    :raises Refused: a cluster is not the one that the topology names
+    """
+    return plan_between(run, state.active, state.standby, epoch=state.epoch)
+
+
+def plan_between(run: Run, active: str, standby: str, *, epoch: int) -> Plan:
+    """Make the plan of this moment between two clusters.
+
+    :param epoch: the register's, when the direction was read from it
+    :raises Refused: a cluster is not the one that the topology names
+    """
+    first, second = run.at_once(lambda: _side(run, active), lambda: _side(run, standby))
+    here, there = read_sides(first, second, run.group)
+    for side in (here, there):
+        require_cluster(run, side.cluster, side.cluster_id)
+    others = [other for name, other in run.world.topology.protection_groups.items() if name != run.group.name]
+    return make_plan(here, there, run.group, epoch=epoch, others=others)
+
+
+def standby_configured(run: Run) -> Check:
+    """Answer, for a run that is about to switch, whether its target is configured to take over."""
+    epoch = run.standing.epoch if run.standing else 0
+    answer = gate.ask(plan_between(run, run.source, run.target, epoch=epoch))
+    return Check("standby_configured", answer.outcome, answer.sentence)
+
+
+def require_cluster(run: Run, name: str, found: str) -> None:
+    """Compare and change nothing on a cluster that is not the declared one.
+
+    :param found: the id that the cluster itself told
+    :raises Refused: it is another one
+    """
+    declared = run.world.topology.cluster(name).cluster_id
+    if found != declared:
+        raise Refused(
+            f"{name} answers with cluster id {found}, the topology says {declared}: nothing is compared or changed "
+            "there; mend the address, or the topology"
+        )
+
+
+def _side(run: Run, cluster: str) -> Side:
+    return Side(run.operator(cluster), run.world.register(cluster).added_acls(run.group.name, cluster))
