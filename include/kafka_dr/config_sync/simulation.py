@@ -40,6 +40,11 @@ class Access:
     lost: bool
     declared: bool
 
+    @property
+    def about(self) -> tuple[str, Deed, bool]:
+        """Who could do what, wherever."""
+        return (self.principal, self.deed, self.lost)
+
     def __str__(self) -> str:
         shown = ", ".join(self.names[:4]) + (f" and {len(self.names) - 4} more" if len(self.names) > 4 else "")
         said = "could no longer" if self.lost else "could, unlike now,"

@@ -67,8 +67,16 @@ class Attempt:
     @property
     def difference(self) -> tuple[Mapping[str, Any], ...]:
         """What differs between two sides, a row each, where the step compared any."""
+        return self._compared("rows")
+
+    @property
+    def access(self) -> tuple[Mapping[str, Any], ...]:
+        """Who could do what otherwise after a switch, where the step asked."""
+        return self._compared("access")
+
+    def _compared(self, part: str) -> tuple[Mapping[str, Any], ...]:
         found = self.facts.get(_DIFFERENCE)
-        rows = found.get("rows") if isinstance(found, dict) else None
+        rows = found.get(part) if isinstance(found, dict) else None
         return tuple(row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
 
     @property

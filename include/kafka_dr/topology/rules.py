@@ -18,6 +18,15 @@ from kafka_dr.topology.ownership import ownership_mistakes
 
 _ROLES = ("operator", "probe", "audit", "replicator")
 _KEY_CLASSES = ("must_match", "at_least", "may_differ", "site_specific")
+#: Keys whose values are words: none of them is more than another.
+_WORDS = (
+    "cleanup.policy",
+    "compression.type",
+    "message.timestamp.type",
+    "preallocate",
+    "unclean.leader.election.enable",
+)
+_PARTITIONS = "partitions"
 _PRINCIPAL_KEYS = ("operator_principal", "probe_principal", "replicator_principal")
 
 
@@ -115,13 +124,19 @@ def _approvers(document: Document, here: Path) -> Iterator[Mistake]:
 
 
 def _config_classes(document: Document, here: Path) -> Iterator[Mistake]:
-    """Find configuration keys that stand in two classes, or in one twice."""
+    """Find configuration keys that stand in two classes, in one twice, or in one that can have no effect."""
     first: dict[str, Path] = {}
     for section in _KEY_CLASSES:
         for key, path in document.texts(*here, "config_sync", section):
             if (earlier := first.setdefault(key, path)) != path:
                 seen = f"{key!r} already stands at {render(earlier)} (line {document.line(earlier)})"
                 yield document.mistake(path, seen, "leave it in the one list that says what is wanted")
+            if key == _PARTITIONS and section != "must_match":
+                seen = "each record keeps its partition when it is copied, so both sides need the same number of them"
+                yield document.mistake(path, seen, "take 'partitions' out: it always must match")
+            if key in _WORDS and section == "at_least":
+                seen = f"the values of {key!r} are words, of which none is more than another"
+                yield document.mistake(path, seen, "put it into must_match or may_differ")
 
 
 @dataclass(frozen=True, slots=True)

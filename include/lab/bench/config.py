@@ -163,7 +163,9 @@ class _Bench:
                 acls = [_acl(self._names[n % len(self._names)], n) for n in range(self._options.acls - there)]
                 for start in range(0, len(acls), 1_000):
                     admin.acls.add(acls[start : start + 1_000])
+                # A broker shows what it was told after it has made the logs of the topics that it was told of before.
                 _wait(lambda: set(shares[cluster]) <= admin.topics.names())
+                _wait(lambda: there + len(acls) <= len(admin.acls.list()))
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(fill, shares))

@@ -283,16 +283,23 @@ def test_what_differs_between_two_sides_is_a_table() -> None:
         },
         {"verdict": "note", "blocks": False, "what": "config x", "active": "1", "standby": "2", "reason": "may"},
     ]
-    stored = {"01-plan.1.json": json.dumps(step(facts={"verb": "config_sync", "difference": {"rows": rows}})).encode()}
+    access = [
+        {"lost": True, "mended": True, "sentence": "User:a could no longer produce to x"},
+        {"lost": True, "mended": False, "sentence": "User:b could no longer consume y"},
+    ]
+    difference = {"rows": rows, "access": access}
+    stored = {"01-plan.1.json": json.dumps(step(facts={"verb": "config_sync", "difference": difference})).encode()}
     html = render_page(tell("orders", "r1", stored), files=(), sealed_at=None)
     said = read(html)
     assert "safe stops a switch topic orders.a 3 <b> no" in said
     assert "note config x 2 1 may" in said
+    assert "User:a could no longer produce to x mended by this plan" in said
+    assert "User:b could no longer consume y stays so" in said
     assert "Planned" in said
     assert "3 &lt;b&gt;" in html
 
 
-@pytest.mark.parametrize("difference", [None, 5, {}, {"rows": 5}, {"rows": [5]}])
+@pytest.mark.parametrize("difference", [None, 5, {}, {"rows": 5}, {"rows": [5], "access": [5]}])
 def test_a_difference_that_is_none_is_not_shown(difference: object) -> None:
     stored = {"01-plan.1.json": json.dumps(step(facts={"difference": difference})).encode()}
     assert "What differs" not in read(render_page(tell("orders", "r1", stored), files=(), sealed_at=None))

@@ -253,6 +253,24 @@ def test_a_configuration_key_is_in_one_class_only(edited: Edit, mistakes_in: Com
     assert "'retention.ms' already stands at protection_groups.orders.config_sync.must_match[0]" in only
 
 
+@pytest.mark.parametrize(
+    ("classes", "why"),
+    [
+        ("may_differ: [partitions]", "take 'partitions' out: it always must match"),
+        ("at_least: [partitions]", "take 'partitions' out: it always must match"),
+        ("site_specific: [partitions]", "take 'partitions' out: it always must match"),
+        ("at_least: [cleanup.policy]", "the values of 'cleanup.policy' are words"),
+    ],
+)
+def test_a_class_that_could_have_no_effect_is_a_mistake(
+    edited: Edit, mistakes_in: Complain, classes: str, why: str
+) -> None:
+    section = f"    approvers: [alice]\n    config_sync: {{{classes}}}\n"
+    (only,) = mistakes_in(edited(("    approvers: [alice]\n", section)))
+
+    assert why in only
+
+
 def test_a_topic_is_keyed_by_name_or_by_prefix(edited: Edit, load_text: Load) -> None:
     keyed = "    config_sync: {keyed_topics: [payments], keyed_topic_prefixes: [orders.by-]}\n"
     spec = (
