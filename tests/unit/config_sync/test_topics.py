@@ -212,6 +212,21 @@ def test_once_its_changes_are_made_the_next_plan_has_none(
     assert second.changes == ()
 
 
+@given(TOPICS_OF_A_SIDE, TOPICS_OF_A_SIDE, st.integers(0, 20))
+def test_whenever_an_apply_is_killed_the_next_plan_is_the_rest(
+    group: ProtectionGroup, here: dict[str, Any], there: dict[str, Any], made: int
+) -> None:
+    active, standby = (
+        {name: topic(name, parts, copies, **values) for name, (parts, copies, values) in each.items()}
+        for each in (here, there)
+    )
+    first = make_plan(side("east", *active.values()), side("west", *standby.values()), group, epoch=1)
+    for row in first.changes[:made]:
+        apply(row.change, standby)
+    rest = make_plan(side("east", *active.values()), side("west", *standby.values()), group, epoch=1)
+    assert rest.changes == first.changes[made:]
+
+
 def apply(change: Any, topics: dict[str, Any]) -> None:
     """Make a change in memory."""
     match change:
