@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from rich.console import Console
@@ -95,10 +96,12 @@ class _Requests:
     seconds: float = 0.0
     count: int = 0
     kinds: dict[str, int] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
 
     def __call__(self, doing: str) -> None:
-        self.count += 1
-        self.kinds[doing] = self.kinds.get(doing, 0) + 1
+        with self._lock:
+            self.count += 1
+            self.kinds[doing] = self.kinds.get(doing, 0) + 1
         time.sleep(self.seconds)
 
 
