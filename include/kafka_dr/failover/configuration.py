@@ -105,7 +105,8 @@ def apply_config(group: str, world: World, run_id: str, *, approved: bool) -> St
         return attempt.end(world, "failed", str(error))
     if failures or worst(attempt.proofs) != "ok":
         reasons = "; ".join(f"{failure.item.subject}: {failure.reason}" for failure in failures[:5])
-        return attempt.end(world, "failed", f"{len(failures)} changes were not made: {reasons}")
+        said = f"{len(failures)} changes were not made: {reasons}" if failures else attempt.proofs[0].detail
+        return attempt.end(world, "failed" if failures else "unknown", said)
     made = len(attempt.intent)
     return attempt.end(world, "done", f"{made} changes made, {len(left.changes)} left: {left.summary}")
 
@@ -136,13 +137,29 @@ def _apply(run: Run, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[F
         failures = _applying(run, state, _guard(run, state, plan, lock)).make(wanted)
         left = _read_back(run, state, wanted, failures)
     keep_plan(run, start_plan(run), left)
-    unmade, failed = {item.about for item in left.changes}, {failure.item.about for failure in failures}
-    missing = [failure for failure in failures if failure.item.about in unmade]
-    silent = [item for item in wanted if item.about in unmade - failed]
+    missing = _missing(wanted, failures, left)
+    unseen = {item.about for item in left.of(Verdict.UNKNOWN)} - {item.about for item in plan.of(Verdict.UNKNOWN)}
     attempt.facts = {"verb": "config_sync", "digest": shown, "failures": [[f.item.subject, f.reason] for f in missing]}
-    said = f"{len(wanted) - len(missing) - len(silent)} of {len(wanted)} changes were read back"
-    attempt.proofs = (Check.that("read_back", not missing and not silent, said),)
-    return left, (*missing, *(Failure(item, "was sent, and is not there") for item in silent))
+    said = f"{len(wanted) - len(missing)} of {len(wanted)} changes were read back"
+    if unseen and not missing:
+        said = f"{min(unseen)[1]} can no longer be read, so nobody knows what became of its changes"
+    attempt.proofs = (Check("read_back", "failed" if missing else "unknown" if unseen else "ok", said),)
+    return left, missing
+
+
+def _missing(wanted: Collection[Item], failures: Collection[Failure], left: Plan) -> tuple[Failure, ...]:
+    """Return the changes that reading back does not show, whether or not their answers said so.
+
+    What failed and differs no longer was made after all, or by somebody else; what was left alone is a failure also
+    where what it became needs no change. What was made may stay as a note.
+    """
+    rows, changes = {item.about for item in left.items}, {item.about for item in left.changes}
+    failed = {failure.item.about for failure in failures}
+    silent = (item for item in wanted if item.about in changes - failed)
+    return (
+        *(failure for failure in failures if failure.item.about in rows),
+        *(Failure(item, "was sent, and is not there") for item in silent),
+    )
 
 
 def _applying(run: Run, state: RegisterState, guard: Callable[[], None]) -> Applying:
