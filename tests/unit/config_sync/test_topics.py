@@ -137,6 +137,17 @@ def test_fewer_copies_are_legal_and_said(one: Any) -> None:
     assert "legal" in row.reason
 
 
+def test_a_standby_that_demands_more_copies_than_it_has_stops_a_switch(planned: Any) -> None:
+    alike: dict[str, Any] = {"min_insync_replicas": "2"}
+    plan = planned(side("east", topic(copies=3, **alike)), side("west", topic(copies=1, **alike)))
+    (row,) = plan.changes
+    assert (row.key, row.verdict, row.blocks) == ("min.insync.replicas", Verdict.SAFE, True)
+    assert row.change == SetConfig("orders.payments", "min.insync.replicas", "1")
+    assert "refuses every write" in row.reason
+    mended = topic(copies=1, min_insync_replicas="1")
+    assert planned(side("east", topic(copies=3, **alike)), side("west", mended)).changes == ()
+
+
 def test_copies_that_must_match_stop_a_switch(one: Any) -> None:
     row = one(topic(copies=3), topic(copies=1), must_match=("replication.factor",))
     assert (row.verdict, row.blocks) == (Verdict.NEVER, True)
