@@ -5,7 +5,7 @@ What one request may not see is unknown by itself, with the reason; the others g
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -31,10 +31,12 @@ class Side:
 
     :param cluster: reached as the operator
     :param fence: the ACLs that this project added there, by the register
+    :param acls: reads every ACL
     """
 
     cluster: KafkaCluster
-    fence: frozenset[Acl] = frozenset()
+    fence: frozenset[Acl]
+    acls: Callable[[], frozenset[Acl]]
 
 
 def read_sides(active: Side, standby: Side, group: ProtectionGroup) -> tuple[Snapshot, Snapshot]:
@@ -44,7 +46,7 @@ def read_sides(active: Side, standby: Side, group: ProtectionGroup) -> tuple[Sna
     """
     sides = (active, standby)
     with ThreadPoolExecutor(max_workers=2 * _AT_ONCE) as pool:
-        besides = [_Besides.begin(pool, side.cluster) for side in sides]
+        besides = [_Besides.begin(pool, side) for side in sides]
         overviews = list(pool.map(lambda side: side.cluster.configs.overview(), sides))
         # Asked about on both sides: one that is missing is told from one that may not be seen.
         seen = {name for overview in overviews for name in overview.topics if group.owns_topic(name)}
@@ -68,9 +70,10 @@ class _Besides:
     inherited: Future[Mapping[str, ConfigValue]]
 
     @classmethod
-    def begin(cls, pool: ThreadPoolExecutor, cluster: KafkaCluster) -> _Besides:
+    def begin(cls, pool: ThreadPoolExecutor, side: Side) -> _Besides:
+        cluster = side.cluster
         return cls(
-            acls=pool.submit(cluster.acls.list),
+            acls=pool.submit(side.acls),
             quotas=pool.submit(cluster.quotas.list),
             users=pool.submit(cluster.scram.list),
             groups=pool.submit(cluster.groups.names),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 
 from kafka_dr.audit import AuditKind, GateAnswer, Verified, gate
-from kafka_dr.clusters import AclOperation, KafkaCluster, ResourceType, Topic, TopicPartition
+from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import content
 from kafka_dr.failover.config_compare import standby_configured
@@ -71,15 +72,10 @@ def _right_clusters(run: Run) -> Check:
     return Check.that("right_clusters", not wrong, "; ".join(wrong) or "both clusters have the declared cluster ids")
 
 
-def _owned(run: Run, cluster: str) -> dict[str, Topic]:
-    topics = run.operator(cluster).topics
-    return topics.describe(name for name in topics.names() if run.group.owns_topic(name))
-
-
 def _topics_have_leaders(run: Run) -> Check:
     """Whether the topics are alike is the question of their configuration; whether they can be used now is this one."""
-    wrong = []
-    for name, topics in zip((run.source, run.target), _owned_at_both(run), strict=True):
+    wrong, both = [], (run.source, run.target)
+    for name, topics in zip(both, run.at_once(*(partial(run.sight.topics, name) for name in both)), strict=True):
         if leaderless := sorted(topic for topic, found in topics.items() if -1 in found.leaders):
             wrong.append(f"partitions of {', '.join(leaderless[:5])} have no leader on {name}")
         if name == run.source and run.group.canary_topic not in topics:
@@ -87,14 +83,6 @@ def _topics_have_leaders(run: Run) -> Check:
     return Check.that(
         "topics_have_leaders", not wrong, "; ".join(wrong) or "every partition has a leader on both sides"
     )
-
-
-def _owned_at_both(run: Run) -> tuple[dict[str, Topic], dict[str, Topic]]:
-    return run.at_once(lambda: _owned(run, run.source), lambda: _owned(run, run.target))
-
-
-def _authorizer(run: Run, cluster: KafkaCluster) -> Authorizer:
-    return Authorizer(cluster.acls.list(), frozenset(run.group.super_users))
 
 
 def _writers_declared(run: Run) -> Check:
@@ -106,8 +94,7 @@ def _writers_declared(run: Run) -> Check:
     if super_apps := sorted(fenced & set(group.super_users)):
         problems.append(f"{', '.join(super_apps)} is a super user, whom no fence stops: take it out of super.users")
     for name in (run.source, run.target):
-        cluster = run.operator(name)
-        writers = _authorizer(run, cluster).writers(_owned(run, name))
+        writers = Authorizer(run.sight.acls(name), frozenset(group.super_users)).writers(run.sight.topics(name))
         undeclared = sorted(writers - fenced - passing)
         if EVERYONE in undeclared:
             problems.append(f"an ACL on {name} lets everybody (User:*) write: name the principals instead")
@@ -129,15 +116,14 @@ def _target_refuses(run: Run) -> Check:
 
 def _target_can_be_opened(run: Run) -> Check:
     """DENYs that others added stay, so the target would stay shut; applications need their ALLOWs there."""
-    changes = run.acl_changes(run.target, lambda: None)
-    foreign = changes.foreign(plan.standby(run.group))
+    here, there = run.at_once(partial(run.sight.acls, run.source), partial(run.sight.acls, run.target))
+    fence = plan.standby(run.group)
+    foreign = (fence & there) - run.world.register(run.target).added_acls(run.group.name, run.target)
     if foreign:
         shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
         detail = f"{run.target} holds DENYs that were not added here and would not be lifted: {shown}. Remove them"
         return Check.that("target_can_be_opened", False, detail)
-    topics = _owned(run, run.target)
-    opened = Authorizer(run.operator(run.target).acls.list() - plan.standby(run.group))
-    source = Authorizer(run.operator(run.source).acls.list())
+    topics, opened, source = run.sight.topics(run.target), Authorizer(there - fence), Authorizer(here)
     lost = [
         f"{principal} ({topic})"
         for topic in sorted(topics)

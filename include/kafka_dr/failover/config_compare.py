@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+from kafka_dr.clusters import Acl
 from kafka_dr.config_sync import Plan, Side, gate, make_plan, read_sides
 from kafka_dr.errors import Refused
 from kafka_dr.failover.record import Check
@@ -18,16 +22,25 @@ def current_plan(run: Run, state: RegisterState) -> Plan:
     return plan_between(run, state.active, state.standby, epoch=state.epoch)
 
 
-def plan_between(run: Run, active: str, standby: str, *, epoch: int) -> Plan:
+def plan_between(
+    run: Run, active: str, standby: str, *, epoch: int, acls: Callable[[str], frozenset[Acl]] | None = None
+) -> Plan:
     """Make the plan of this moment between two clusters.
 
     :param epoch: the register's, when the direction was read from it
+    :param acls: what has read a cluster's ACLs already; they are read anew where ``None``
     :raises Refused: a cluster is not the one that the topology names
     """
-    first, second = run.at_once(lambda: _side(run, active), lambda: _side(run, standby))
+
+    def side(name: str) -> Side:
+        cluster = run.operator(name)
+        fence = run.world.register(name).added_acls(run.group.name, name)
+        return Side(cluster, fence, partial(acls, name) if acls else cluster.acls.list)
+
+    first, second = run.at_once(lambda: side(active), lambda: side(standby))
     here, there = read_sides(first, second, run.group)
-    for side in (here, there):
-        require_cluster(run, side.cluster, side.cluster_id)
+    for snapshot in (here, there):
+        require_cluster(run, snapshot.cluster, snapshot.cluster_id)
     others = [other for name, other in run.world.topology.protection_groups.items() if name != run.group.name]
     return make_plan(here, there, run.group, epoch=epoch, others=others)
 
@@ -35,7 +48,7 @@ def plan_between(run: Run, active: str, standby: str, *, epoch: int) -> Plan:
 def standby_configured(run: Run) -> Check:
     """Answer, for a run that is about to switch, whether its target is configured to take over."""
     epoch = run.standing.epoch if run.standing else 0
-    answer = gate.ask(plan_between(run, run.source, run.target, epoch=epoch))
+    answer = gate.ask(plan_between(run, run.source, run.target, epoch=epoch, acls=run.sight.acls))
     return Check("standby_configured", answer.outcome, answer.sentence)
 
 
@@ -51,7 +64,3 @@ def require_cluster(run: Run, name: str, found: str) -> None:
             f"{name} answers with cluster id {found}, the topology says {declared}: nothing is compared or changed "
             "there; mend the address, or the topology"
         )
-
-
-def _side(run: Run, cluster: str) -> Side:
-    return Side(run.operator(cluster), run.world.register(cluster).added_acls(run.group.name, cluster))

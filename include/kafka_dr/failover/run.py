@@ -11,6 +11,7 @@ from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import RunRequest
+from kafka_dr.failover.sight import Sight
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import proof
 from kafka_dr.fencing.change import AclChanges
@@ -38,6 +39,8 @@ class Run:
         self.world = world
         self.group = world.topology.group(request.protection_group)
         self.clock = world.clock
+        #: What the checks of this step look at together.
+        self.sight = Sight(self.operator, self.group.owns_topic)
         #: What the checks of this step answered; set before it acts.
         self.checks: tuple[Check, ...] = ()
 
