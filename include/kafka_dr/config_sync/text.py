@@ -10,7 +10,7 @@ from kafka_dr.config_sync.plan import Plan
 
 #: More rows of one kind would hide what matters; the evidence holds all of them.
 _MOST_ROWS = 100
-_RED, _GREEN, _YELLOW, _BLUE, _DIM, _BOLD, _END = (f"\033[{code}m" for code in (31, 32, 33, 36, 2, 1, 0))
+_RED, _GREEN, _YELLOW, _DIM, _BOLD, _END = (f"\033[{code}m" for code in (31, 32, 33, 2, 1, 0))
 _HEADINGS = {
     Verdict.UNKNOWN: ("Unknown: could not be read", _RED),
     Verdict.APPROVAL: ("Needs an approval", _YELLOW),

@@ -223,6 +223,23 @@ def test_once_its_changes_are_made_the_next_plan_has_none(
     assert second.changes == ()
 
 
+@given(TOPICS_OF_A_SIDE, TOPICS_OF_A_SIDE)
+def test_no_plan_takes_a_topic_or_a_partition_away(
+    group: ProtectionGroup, here: dict[str, Any], there: dict[str, Any]
+) -> None:
+    active, standby = (
+        {name: topic(name, parts, copies, **values) for name, (parts, copies, values) in each.items()}
+        for each in (here, there)
+    )
+    before = {name: found.layout.partitions for name, found in standby.items()}
+    plan = make_plan(side("east", *active.values()), side("west", *standby.values()), group, epoch=1)
+    for row in plan.changes:
+        assert not (isinstance(row.change, CreateTopic) and row.change.topic.name in before)
+        apply(row.change, standby)
+    after = {name: found.layout.partitions for name, found in standby.items()}
+    assert all(after[name] >= partitions for name, partitions in before.items())
+
+
 @given(TOPICS_OF_A_SIDE, TOPICS_OF_A_SIDE, st.integers(0, 20))
 def test_whenever_an_apply_is_killed_the_next_plan_is_the_rest(
     group: ProtectionGroup, here: dict[str, Any], there: dict[str, Any], made: int
