@@ -31,7 +31,7 @@ from kafka_dr.replication import Flow
 #: The steps, and their numbers in the evidence.
 PLAN, APPROVAL, APPLY_SAFE, APPLY = "plan", "approval", "apply_safe", "apply"
 NUMBERS = {PLAN: 1, APPLY_SAFE: 1, APPROVAL: 2, APPLY: 3}
-#: The ids that the clusters had at first, among the facts of the active cluster's register.
+#: The ids that the clusters had at first, among the facts of both registers.
 _CLUSTERS = "clusters"
 _LOOK_SECONDS = 0.2
 #: How long a broker may take, for each of many changes, until it shows what it has acknowledged: it makes the logs of
@@ -267,17 +267,19 @@ def _pin(run: Run, state: RegisterState, *, anew: bool = False) -> None:
 
     :raises Refused: the topology names another cluster than then
     """
-    declared = {name: run.world.topology.cluster(name).cluster_id for name in (state.active, state.standby)}
-    register = run.world.register(state.active)
-    pinned = {} if anew else register.facts(run.group.name, FACTS).get(_CLUSTERS, {})
-    changed = [name for name, found in declared.items() if pinned.get(name, found) != found]
-    if changed:
+    names = (state.active, state.standby)
+    declared = {name: run.world.topology.cluster(name).cluster_id for name in names}
+    # Kept on both sides: whichever is active after a failover knows them.
+    kept = {name: run.world.register(name).facts(run.group.name, FACTS).get(_CLUSTERS, {}) for name in names}
+    changed = {name for pins in kept.values() for name in names if pins.get(name, declared[name]) != declared[name]}
+    if changed and not anew:
         raise Refused(
-            f"{', '.join(changed)} had another cluster id when this group's configuration was first compared: if it "
-            "was replaced on purpose, trigger dr_config_sync with accept_cluster_ids, else mend the topology"
+            f"{', '.join(sorted(changed))} had another cluster id when this group's configuration was first compared: "
+            "if it was replaced on purpose, trigger dr_config_sync with accept_cluster_ids, else mend the topology"
         )
-    if pinned != declared:
-        register.write_fact(run.group.name, FACTS, _CLUSTERS, {**pinned, **declared})
+    for name, pins in kept.items():
+        if not declared.items() <= pins.items():
+            run.world.register(name).write_fact(run.group.name, FACTS, _CLUSTERS, {**pins, **declared})
 
 
 def _mirrormaker_is_quiet(run: Run, state: RegisterState) -> None:

@@ -137,14 +137,15 @@ def test_a_cluster_with_another_id_is_neither_compared_nor_changed(configured: C
 
 def test_a_cluster_that_was_replaced_is_accepted_only_on_purpose(configured: Configured, world: World) -> None:
     configured.plan(world, "first-use")
-    register = world.register("east")
-    pinned = register.facts(configured.name, FACTS)["clusters"]
-    assert pinned == {name: spec.cluster_id for name, spec in world.topology.clusters.items()}
-    register.write_fact(configured.name, FACTS, "clusters", {**pinned, "west": "theOneBefore"})
-    with pytest.raises(Refused, match=r"west had another cluster id .* trigger dr_config_sync with accept_cluster_ids"):
-        plan_config(configured.name, world, "replaced")
-    plan_config(configured.name, world, "accepted", accept_cluster_ids=True)
-    plan_config(configured.name, world, "as-before")
+    pinned = {name: spec.cluster_id for name, spec in world.topology.clusters.items()}
+    for kept_by in ("east", "west"):  # the standby's is the one that counts after a failover
+        register = world.register(kept_by)
+        assert register.facts(configured.name, FACTS)["clusters"] == pinned
+        register.write_fact(configured.name, FACTS, "clusters", {**pinned, "west": "theOneBefore"})
+        with pytest.raises(Refused, match=r"west had another cluster id .* trigger dr_config_sync with accept_cluster"):
+            plan_config(configured.name, world, f"replaced-{kept_by}")
+        plan_config(configured.name, world, f"accepted-{kept_by}", accept_cluster_ids=True)
+        plan_config(configured.name, world, f"as-before-{kept_by}")
 
 
 def test_a_run_killed_half_way_leaves_the_rest_to_the_next_plan(
