@@ -49,7 +49,8 @@ def standby_configured(run: Run) -> Check:
     """Answer, for a run that is about to switch, whether its target is configured to take over."""
     epoch = run.standing.epoch if run.standing else 0
     answer = gate.ask(plan_between(run, run.source, run.target, epoch=epoch, acls=run.sight.acls))
-    return Check("standby_configured", answer.outcome, answer.sentence)
+    mend = ". The plan of dr_config_sync says what mends it" if answer.outcome == "failed" else ""
+    return Check("standby_configured", answer.outcome, answer.sentence + mend)
 
 
 def require_cluster(run: Run, name: str, found: str) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from kafka_dr.clock import ManualClock, SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ResourceType
+from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.failover import StepFailed
 from kafka_dr.failover.configuration import apply_config
 from kafka_dr.replication import Flow
@@ -76,6 +77,26 @@ def test_what_a_person_changes_between_two_batches_is_left_alone_and_named(
     }
     configured.apply_everything(world, "by-hand-no-more")
     assert configured.plan(world, "by-hand-none-left").changes == ()
+
+
+def test_an_apply_that_lost_the_lock_between_two_batches_changes_nothing_more(
+    configured: Configured, world: World, before: Callable[[str, Callable[[], None]], None]
+) -> None:
+    east, west, name = configured.admin("east"), configured.admin("west"), configured.name
+    east.create(f"{name}.before-the-loss")
+    east.configure(configured.topic, max_message_bytes="12500")
+    configured.plan(world, "held-up")
+
+    def take_over() -> None:
+        with world.cluster("east", "operator").writing.transactions(f"kafka-dr-config-{name}"):
+            pass
+
+    before("create topics", take_over)
+    with pytest.raises(StepFailed, match="another apply took over the configuration"):
+        apply_config(name, world, "held-up", approved=False)
+    assert west.effective([configured.topic])[configured.topic]["max.message.bytes"] != "12500"
+    world.register("east").write_fact(name, FACTS, "lock", {})
+    configured.apply_everything(world, "not-held-up")
 
 
 @pytest.fixture
