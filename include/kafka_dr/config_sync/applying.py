@@ -46,12 +46,12 @@ class Failure:
 class Batch:
     """Changes that are sent together.
 
-    :param prepare: puts in place what has to be there first
+    :param prepare: puts in place what has to be there first, and returns the plan of a moment when it was
     """
 
     items: tuple[Item, ...]
     send: Callable[[Collection[Item]], list[Failure]]
-    prepare: Callable[[], None] = lambda: None
+    prepare: Callable[[], Plan] | None = None
 
 
 class Applying:
@@ -77,12 +77,19 @@ class Applying:
         self._ensure_fence = ensure_fence
         self._clock = clock
 
-    def make(self, items: Collection[Item]) -> tuple[Failure, ...]:
+    def make(self, items: Collection[Item], *, seen: Plan) -> tuple[Failure, ...]:
         """Make the changes of these rows, and return those that failed.
 
+        :param seen: the plan of this moment, which saves the first batch a comparison
         :raises Refused: the guard said no; what was not changed yet is left as it is
         """
-        return tuple(failure for batch in self._batches(items) if batch.items for failure in self._sent(batch))
+        failures: list[Failure] = []
+        known: Plan | None = seen
+        for batch in self._batches(items):
+            if batch.items:
+                failures += self._sent(batch, known)
+                known = None
+        return tuple(failures)
 
     def _batches(self, items: Collection[Item]) -> Iterator[Batch]:
         def of(*kinds: type) -> tuple[Item, ...]:
@@ -100,14 +107,14 @@ class Applying:
         yield Batch(acls(RemoveAcl, AclPermission.ALLOW), self._remove_acls)
         yield Batch(acls(RemoveAcl, AclPermission.DENY), self._remove_acls)
 
-    def _sent(self, batch: Batch) -> list[Failure]:
+    def _sent(self, batch: Batch, known: Plan | None) -> list[Failure]:
         try:
-            batch.prepare()
-            now = {item.about: item for item in self._compare().items}
+            plan = batch.prepare() if batch.prepare else known or self._compare()
         except Refused:
             raise
         except KafkaDrError as error:
             return [Failure(item, f"not sent: {error}") for item in batch.items]
+        now = {item.about: item for item in plan.items}
         same = tuple(item for item in batch.items if now.get(item.about) == item)
         stale = [Failure(item, _since(now.get(item.about))) for item in batch.items if now.get(item.about) != item]
         if not same:
@@ -115,13 +122,17 @@ class Applying:
         self._permitted()
         return [*stale, *batch.send(same)]
 
-    def _shut(self) -> None:
+    def _shut(self) -> Plan:
         """See the fence and every DENY in place: without them, an ALLOW would open the standby."""
         self._ensure_fence()
         deadline = self._clock.monotonic() + _SEEN_SECONDS
-        while missing := [item for item in self._compare().items if _is_new_deny(item)]:
+        while True:
+            plan = self._compare()
+            missing = next(filter(_is_new_deny, plan.items), None)
+            if missing is None:
+                return plan
             if self._clock.monotonic() > deadline:
-                raise TryAgain(f"nothing is allowed before {missing[0].subject} is in place")
+                raise TryAgain(f"nothing is allowed before {missing.subject} is in place")
             self._clock.sleep(_LOOK_SECONDS)
 
     def _permitted(self) -> None:

@@ -134,7 +134,7 @@ def _apply(run: Run, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[F
         verdicts = (Verdict.SAFE, Verdict.APPROVAL) if approved else (Verdict.SAFE,)
         wanted = [item for item in plan.changes if item.verdict in verdicts]
         attempt.intent = tuple(str(item) for item in wanted)
-        failures = _applying(run, state, _guard(run, state, plan, lock)).make(wanted)
+        failures = _applying(run, state, _guard(run, state, plan, lock)).make(wanted, seen=plan)
         left = _read_back(run, state, wanted, failures)
     keep_plan(run, start_plan(run), left)
     missing = _missing(wanted, failures, left)
