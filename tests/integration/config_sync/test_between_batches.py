@@ -119,14 +119,13 @@ def test_a_deny_is_in_place_before_anything_is_allowed(
     seen: list[tuple[bool, bool]] = []
 
     def look(doing: str) -> None:
-        if doing == "add ACLs":
+        if doing == "describe the cluster":  # the guard is asking, right before a batch
             listed = west.acls.list()
             seen.append((deny in listed, allow in listed))
 
     world.cluster("west", "operator").observe(look)
     assert apply_config(configured.name, world, "deny-first", approved=False).outcome == "done"
-    assert seen[0] == (False, False)
-    assert seen[-1] == (True, False)
+    assert (seen[0], seen[-1]) == ((False, False), (True, False))
     assert set(rights) <= west.acls.list()
 
 
