@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from kafka_dr.audit import Entry
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.offsets.alignment import Anchor
+from kafka_dr.offsets.known_syncs import KnownSyncs
 from kafka_dr.offsets.reading import both, entries_of, held_by
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.search import Bounds, Search, Window, consistent
@@ -51,6 +52,7 @@ class BracketingOffsetMap:
     :param target: the cluster that they are wanted for, reached as audit
     :param seeds: places that are known: journaled by earlier switches, or the end of what was verified
     :param store: remembers what was learned between two translations
+    :param syncs: the archived offset syncs; without it the topics of syncs are read from their beginning
     """
 
     def __init__(
@@ -60,7 +62,9 @@ class BracketingOffsetMap:
         *,
         seeds: Mapping[TopicPartition, Collection[Seed]] | None = None,
         store: FilePairStore | None = None,
+        syncs: KnownSyncs | None = None,
     ) -> None:
+        self._syncs = syncs
         self._source = source
         self._target = target
         self._store = store
@@ -84,7 +88,7 @@ class BracketingOffsetMap:
         done = self._search(wanted, bounds)
         unsure = {p: [s.position for s in found if not _is_exact(s)] for p, found in done.items()}
         if any(unsure.values()) and not self._syncs_are_known:
-            self._learn_syncs()
+            self._learn_syncs(wanted)
             again = self._search({p: offsets for p, offsets in unsure.items() if offsets}, bounds)
             done = {p: [s for s in found if _is_exact(s)] + again.get(p, []) for p, found in done.items()}
         self._remember(topic_ids, done)
@@ -101,7 +105,7 @@ class BracketingOffsetMap:
         """Search for positions from what is known so far, and with the syncs where that is far from one of them."""
         searches = self._begin(wanted, bounds)
         if any(search.distance > _NEAR for found in searches.values() for search in found):
-            self._learn_syncs()
+            self._learn_syncs(wanted)
             searches = self._begin(wanted, bounds)
         finish(searches, self._read_both)
         return searches
@@ -115,10 +119,19 @@ class BracketingOffsetMap:
             searches[partition] = [Search(o, bounds=bounds[partition], anchors=usable) for o in offsets]
         return searches
 
-    def _learn_syncs(self) -> None:
+    def _learn_syncs(self, wanted: Collection[TopicPartition]) -> None:
         """Take in the offset syncs: whatever direction wrote one, it is a pair of offsets of one record."""
         if self._syncs_are_known:
             return
+        if self._syncs is not None:
+            for partition, found in self._syncs.read({p.topic for p in wanted}).histories.items():
+                anchors = [Anchor(pair.source, pair.target, "record") for pair in found.pairs]
+                self._known.setdefault(partition, []).extend(anchors)
+        else:
+            self._read_syncs()
+        self._syncs_are_known = True
+
+    def _read_syncs(self) -> None:
         forth, back = both(
             lambda: _syncs(self._target, sync_topic(self._source.name)),
             lambda: _syncs(self._source, sync_topic(self._target.name)),
@@ -129,7 +142,6 @@ class BracketingOffsetMap:
         for sync in back:
             anchor = Anchor(sync.target_offset, sync.source_offset, "record")
             self._known.setdefault(sync.topic_partition, []).append(anchor)
-        self._syncs_are_known = True
 
     def _recall(self, topics: Collection[str]) -> dict[str, tuple[str, str]]:
         """Take in what was learned before, and return the topics' ids, which say what that is about."""
