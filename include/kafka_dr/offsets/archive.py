@@ -1,16 +1,19 @@
 """What the archive of offset syncs says about one partition. Pure: syncs in the order in which they were written.
 
 A sync is one record, copied: everything before it on the source was copied before it, in order. So a group that stands
-behind it may go on behind its copy, and skips nothing. That holds for one life of both logs. Where a sync goes
-backwards on either side, a flow was set back or a topic made again, and what was written before says nothing certain
-about what lies there now: only the syncs since then are relied on.
+behind it may go on behind its copy, and skips nothing. That holds for one life of both logs:
+
+* where the target goes backwards, it was cut or made again, and what was written before says nothing about it now;
+* where the source alone goes backwards, a flow was set back and copied records a second time. Of two copies the
+  earlier one counts, so that nothing that only the first pass copied is passed by, and everything from there on may
+  come again.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 
@@ -40,11 +43,14 @@ class History:
 
     :param left_out: how many others the archive holds
     :param reason: why those are not relied on; empty where there are none
+    :param repeated_from: the target's first copy of the last pass that began over again; 0 where none did. Whoever
+        begins before it may get everything behind it once more
     """
 
     pairs: tuple[Pair, ...] = ()
     left_out: int = 0
     reason: str = ""
+    repeated_from: int = 0
 
     def below(self, position: int) -> Pair | None:
         """Return the last pair at or below a position, which is next to read on the source."""
@@ -57,14 +63,21 @@ NOTHING = History()
 
 def history(syncs: Sequence[ArchivedSync]) -> History:
     """Return what one partition's syncs say, in the order in which they were written."""
-    first, why = 0, ""
+    first, repeated, reasons = 0, 0, []
     for number in range(1, len(syncs)):
         before, now = syncs[number - 1], syncs[number]
-        if (now.source, now.target) != (before.source, before.target) and not _rises(before, now):
-            first = number
-            why = f"a sync goes back from {before.source}→{before.target} to {now.source}→{now.target}"
-    pairs = tuple(dict.fromkeys(Pair(sync.source, sync.target) for sync in syncs[first:]))
-    return History(pairs, first, f"{why}: the {first} before it are not relied on" if first else "")
+        if (now.source, now.target) == (before.source, before.target):
+            continue
+        step = f"from {before.source}→{before.target} to {now.source}→{now.target}"
+        if now.target <= before.target:
+            first, repeated = number, 0
+            reasons = [f"the target goes back {step}: the {number} syncs before that are not relied on"]
+        elif now.source <= before.source:
+            repeated = now.target
+            reasons = [*reasons[-1:], f"the flow was set back {step} and copied records twice"]
+    found = {Pair(sync.source, sync.target) for sync in syncs[first:]}
+    pairs = _rising(found)
+    return History(pairs, first + len(found) - len(pairs), "; ".join(reasons), repeated)
 
 
 def composed(forth: History, back: History) -> History:
@@ -76,17 +89,15 @@ def composed(forth: History, back: History) -> History:
     :param forth: of the flow from source to target
     :param back: of the flow from target to source, so its own source is this one's target
     """
-    found = sorted({*forth.pairs, *(Pair(pair.target, pair.source) for pair in back.pairs)}, reverse=True)
-    kept: list[Pair] = []
-    for pair in found:
-        while kept and pair.source == kept[-1].source and pair.target < kept[-1].target:
-            kept.pop()
-        if not kept or (pair.source < kept[-1].source and pair.target < kept[-1].target):
-            kept.append(pair)
-    crossing = len(found) - len(kept)
-    reasons = [forth.reason, back.reason, f"{crossing} syncs contradict later ones" if crossing else ""]
+    found = {*forth.pairs, *(Pair(pair.target, pair.source) for pair in back.pairs)}
+    pairs = _rising(found)
+    crossing = len(found) - len(pairs)
+    reasons = [forth.reason, back.reason, f"{crossing} syncs contradict others" if crossing else ""]
     return History(
-        tuple(reversed(kept)), forth.left_out + back.left_out + crossing, "; ".join(each for each in reasons if each)
+        pairs,
+        forth.left_out + back.left_out + crossing,
+        "; ".join(each for each in reasons if each),
+        forth.repeated_from,
     )
 
 
@@ -100,17 +111,16 @@ def since(syncs: Sequence[ArchivedSync], at: int) -> History:
     if not lost:
         return found
     why = f"the archive has a hole before {at}: the {lost} syncs before it are not relied on"
-    return History(found.pairs, found.left_out + lost, "; ".join(filter(None, (why, found.reason))))
+    said = "; ".join(filter(None, (why, found.reason)))
+    return replace(found, left_out=found.left_out + lost, reason=said)
 
 
-def _rises(before: ArchivedSync, now: ArchivedSync) -> bool:
-    return now.source > before.source and now.target > before.target
-
-
-def coarseness(pairs: Iterable[Pair]) -> int:
-    """Return the most source offsets between two neighbouring pairs: what a position between them may cost."""
-    most, last = 0, None
-    for pair in pairs:
-        most = max(most, pair.source - last) if last is not None else most
-        last = pair.source
-    return most
+def _rising(found: Collection[Pair]) -> tuple[Pair, ...]:
+    """Return pairs that rise on both sides: of two that cross, the one that points further ahead is left out."""
+    kept: list[Pair] = []
+    for pair in sorted(found, reverse=True):
+        if kept and pair.source == kept[-1].source:
+            kept.pop()
+        if not kept or pair.target < kept[-1].target:
+            kept.append(pair)
+    return tuple(reversed(kept))

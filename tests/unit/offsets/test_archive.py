@@ -147,15 +147,17 @@ def sync(source: int, target: int) -> ArchivedSync:
     return ArchivedSync(0, source, target, 0)
 
 
-def test_a_sync_that_goes_backwards_ends_what_was_known() -> None:
-    found = history([sync(0, 0), sync(500, 510), sync(100, 700), sync(200, 800)])
-    assert found.pairs == (Pair(100, 700), Pair(200, 800))
-    assert found.left_out == 2
+def test_of_what_a_flow_copied_twice_the_earlier_copies_count() -> None:
+    found = history([sync(0, 0), sync(200, 210), sync(500, 510), sync(100, 700), sync(600, 1_200)])
+    assert found.pairs == (Pair(0, 0), Pair(200, 210), Pair(500, 510), Pair(600, 1_200))
+    assert (found.left_out, found.repeated_from) == (1, 700)
     assert "500→510 to 100→700" in found.reason
 
 
-def test_a_target_that_was_cut_ends_what_was_known() -> None:
-    assert history([sync(0, 0), sync(500, 510), sync(600, 3)]).pairs == (Pair(600, 3),)
+def test_a_target_that_goes_back_ends_what_was_known() -> None:
+    found = history([sync(0, 0), sync(500, 510), sync(600, 3)])
+    assert (found.pairs, found.left_out, found.repeated_from) == ((Pair(600, 3),), 2, 0)
+    assert "500→510 to 600→3" in found.reason
 
 
 def test_a_sync_that_is_written_twice_is_one() -> None:
