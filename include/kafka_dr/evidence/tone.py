@@ -8,7 +8,7 @@ Tone = Literal["good", "warn", "bad", "unknown"]
 
 _TONES: dict[str, Tone] = {
     **dict.fromkeys(("ok", "done", "passed", "approved", "exact", "equal", "green", "running"), "good"),
-    **dict.fromkeys(("would_do", "bounded", "warn"), "warn"),
+    **dict.fromkeys(("would_do", "bounded", "declared", "warn"), "warn"),
     **dict.fromkeys(("failed", "refused", "rejected", "findings", "red", "stall", "stop", "rewind"), "bad"),
 }
 

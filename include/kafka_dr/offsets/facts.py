@@ -54,7 +54,7 @@ def gather(
     # Ends are asked for after the syncs: what a sync speaks of lies below them.
     known = syncs.read({p.topic for p in wanted})
     here, there = both(lambda: _source_side(source, wanted), lambda: _side(target, wanted))
-    ids = {topic: (here.ids[topic], there.ids[topic]) for topic in here.ids.keys() & there.ids.keys()}
+    ids = {topic: (here.ids.get(topic, ""), topic_id) for topic, topic_id in there.ids.items()}
     read = maps.read(source.name, target.name, topic_ids=ids)
     problems = (f"{source.name} does not answer: its ends are not known",) if here.silent else ()
     return Gathered(

@@ -75,7 +75,8 @@ class MapFiles:
     def read(self, source: str, target: str, *, topic_ids: Mapping[str, tuple[str, str]]) -> Maps:
         """Return what was matched, seen from a side.
 
-        :param topic_ids: what the topics are now, on source and target; runs of others are left out
+        :param topic_ids: what the topics are now, on source and target; runs of others are left out, and an empty id,
+            of a side that does not answer, is not compared
         """
         forth, back = _Found(), _Found()
         self._collect(f"{source}-to-{target}", topic_ids, forth)
@@ -146,7 +147,8 @@ def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[st
 def _add(table: pa.Table, topic_ids: Mapping[str, tuple[str, str]], unnamed_in: int | None, runs: _Runs) -> None:
     columns = (table[name].to_pylist() for name in _COLUMNS)
     for epoch, here, there, topic, number, *run in zip(*columns, strict=True):
-        if epoch == unnamed_in or topic_ids.get(topic) != (here, there):
+        now = topic_ids.get(topic)
+        if epoch == unnamed_in or now is None or any(a and a != b for a, b in zip(now, (here, there), strict=True)):
             continue
         runs.setdefault(TopicPartition(topic, number), {}).setdefault(epoch, []).append(OffsetRun(*run))
 

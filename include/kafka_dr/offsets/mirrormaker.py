@@ -64,8 +64,8 @@ class CheckpointRule:
 
 
 def _near_enough(newer: Pair, older: Pair, newer_slot: int, older_slot: int) -> bool:
-    return newer.source <= older.source + 2**older_slot - 2**newer_slot
+    return newer.source <= older.source + (1 << older_slot) - (1 << newer_slot)
 
 
 def _far_enough(newer: Pair, older: Pair, newer_slot: int) -> bool:
-    return newer == older or newer.source >= older.source + 2 ** max(newer_slot - 2, 0)
+    return newer == older or newer.source >= older.source + (1 << max(newer_slot - 2, 0))

@@ -141,7 +141,7 @@ def _by_syncs(position: int, facts: PartitionFacts, target: OffsetRange) -> Tran
 def _again(between: int, begin: int, facts: PartitionFacts) -> int:
     """Return how many records may come again, where ``between`` lie between a sync and the position."""
     target = facts.target
-    repeated = target is not None and begin < facts.syncs.repeated_from
+    repeated = target is not None and begin <= facts.syncs.repeated_from != 0
     return target.end - begin if target is not None and repeated else between
 
 
@@ -159,8 +159,7 @@ def _within(
     position: int, found: int, facts: PartitionFacts, again: int, reason: str, *, kind: Kind = "exact"
 ) -> Translation:
     """Return a place, unless the target no longer holds it."""
-    target = facts.target
-    assert target is not None
+    target = facts.target or OffsetRange(0, 0)
     if found > target.end:
         return _unknown(position, f"{reason}, at {found}, but the target's log ends at {target.end}: it was cut")
     if found >= target.start:

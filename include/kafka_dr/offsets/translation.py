@@ -9,8 +9,9 @@ from typing import Literal, Protocol
 from kafka_dr.clusters.model import TopicPartition
 
 #: ``exact``: nothing is skipped and nothing delivered again. ``bounded``: nothing is skipped, and what may be delivered
-#: again is counted. ``unknown``: no position can be given.
-Kind = Literal["exact", "bounded", "unknown"]
+#: again is counted. ``declared``: its owners chose a start that may skip records, and how many is counted. ``unknown``:
+#: no position can be given.
+Kind = Literal["exact", "bounded", "declared", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,10 @@ class Translation:
 
 @dataclass(frozen=True, slots=True)
 class TranslatedOffset:
-    """A group's position in a partition on the source, and what it is on the target. Both are next to read."""
+    """A group's position in a partition on the source, and what it is on the target. Both are next to read.
+
+    :param skipped_at_most: unread records that it goes past, by its owners' choice; 0 for every other one
+    """
 
     group: str
     partition: TopicPartition
@@ -38,6 +42,7 @@ class TranslatedOffset:
     kind: Kind
     redelivered_at_most: int | None
     reason: str
+    skipped_at_most: int | None = 0
 
 
 class OffsetMap(Protocol):

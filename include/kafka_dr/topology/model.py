@@ -23,6 +23,7 @@ TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
 ResourceName = Annotated[str, Field(pattern=r"^[^\s*](.*[^\s])?$")]
 Principal = Annotated[str, Field(pattern=r"^User:[^\s*](.*[^\s])?$")]
 BootstrapServers = Annotated[str, Field(pattern=r"^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$")]
+StartStrategy = Literal["exact", "mm2_checkpoint", "timestamp", "earliest", "latest"]
 AbsolutePath = Annotated[str, Field(pattern=r"^/.*[^/]$")]
 
 
@@ -190,6 +191,26 @@ class GroupsPolicy(Section):
     unknown_offsets: Literal["refuse", "earliest"] = Field(
         default="refuse", description="when a position cannot be translated: refuse, or earliest to read all again"
     )
+    start: StartStrategy = Field(
+        default="exact",
+        description="where groups go on: exact, mm2_checkpoint, timestamp, earliest, or latest, which skips records",
+    )
+    start_of: dict[ResourceName, StartStrategy] = Field(
+        default_factory=dict, description="the same for single consumer groups, by their whole name"
+    )
+    timestamp_margin_seconds: Seconds = Field(
+        default=60, description="how long before the first unread record a group begins that starts by timestamp"
+    )
+    external_offsets: tuple[ResourceName, ...] = Field(
+        default=(), description="consumers that keep their positions outside Kafka: the map is exported for them"
+    )
+    left_behind: tuple[ResourceName, ...] = Field(
+        default=(), description="share groups and Kafka Streams applications that are known to need more than offsets"
+    )
+
+    def start_for(self, group: str) -> StartStrategy:
+        """Return where a consumer group goes on."""
+        return self.start_of.get(group, self.start)
 
 
 class ProtectionGroup(Section):

@@ -64,7 +64,7 @@ class Copying:
 @st.composite
 def copyings(draw: st.DrawFn, *, faulty: bool) -> Copying:
     made = Copying()
-    for _ in range(draw(st.integers(0, 40))):
+    for _ in range(draw(st.integers(0, 20))):
         made.end += draw(st.sampled_from([0, 0, 0, 1, 4]))
         made.source.append(made.end)
         made.end += 1
@@ -86,14 +86,14 @@ def copyings(draw: st.DrawFn, *, faulty: bool) -> Copying:
             # Syncs are throttled, and may be missing anywhere.
             made.copy(made.source[number], synced=fresh or draw(st.integers(0, 4)) == 0)
             number, fresh = number + 1, False
-        if len(made.syncs) > 60:
+        if len(made.syncs) > 40:
             break
     made.target_end += draw(st.integers(0, 2))
     return made
 
 
 @given(copyings(faulty=True), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_syncs_alone_never_make_a_group_late_and_bound_what_comes_again(made: Copying, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, made.end))
     found = place(position, made.facts())
@@ -106,7 +106,7 @@ def test_syncs_alone_never_make_a_group_late_and_bound_what_comes_again(made: Co
 
 
 @given(copyings(faulty=False), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_a_position_that_an_audit_reached_is_exact(made: Copying, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, made.end))
     found = place(position, made.facts(runs=made.runs()))
@@ -119,7 +119,7 @@ def test_a_position_that_an_audit_reached_is_exact(made: Copying, data: st.DataO
 
 
 @given(copyings(faulty=True), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_equal_counts_between_two_syncs_prove_nothing(made: Copying, data: st.DataObject) -> None:
     """A hole and a doubled record cancel each other: nothing is ever taken from the distance to a sync."""
     position = data.draw(st.integers(0, made.end))
@@ -212,7 +212,7 @@ def test_a_group_that_never_caught_up_comes_through_every_switch_exact(made: Swi
 
 
 @given(switchings(mapped=False), st.data())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_maps_of_parts_of_epochs_make_nobody_late(made: Switching, data: st.DataObject) -> None:
     side = data.draw(st.sampled_from(["east", "west"]))
     other = "west" if side == "east" else "east"
