@@ -19,6 +19,8 @@ CATALOGUE = {
     "dr_checksum_audit": "*/15 * * * *",
     "dr_flows": "*/5 * * * *",
     "dr_lag_audit": "*/5 * * * *",
+    "dr_offset_syncs": "*/5 * * * *",
+    "dr_offsets": "*/30 * * * *",
     "dr_planned_failover": None,
     "dr_resume": None,
 }

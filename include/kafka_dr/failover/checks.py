@@ -10,6 +10,7 @@ from kafka_dr.audit import AuditKind, GateAnswer, Verified, gate
 from kafka_dr.clusters import AclOperation, KafkaCluster, ResourceType, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import content
+from kafka_dr.failover.other_groups import only_offsets_to_move
 from kafka_dr.failover.record import Check, Outcome, worst
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
@@ -238,5 +239,6 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("flow_moves content_verified positions_translate", _copy),
     ("checksum_audit", _checksum_audit),
     ("no_live_members_on_target", no_live_members),
+    ("only_offsets_to_move", only_offsets_to_move),
     ("route_follows", _route_follows),
 )

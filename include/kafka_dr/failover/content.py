@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka_dr.audit import FileFrontierStore, FindingKind, Frontier, Start, Verified
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.failover.offset_facts import chosen_starts, known_syncs
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.offsets import (
@@ -23,7 +24,7 @@ from kafka_dr.offsets import (
 )
 from kafka_dr.replication import ConnectorNotFound
 
-_BADNESS: tuple[Kind, ...] = ("exact", "bounded", "unknown")
+_BADNESS: tuple[Kind, ...] = ("exact", "bounded", "declared", "unknown")
 #: How long records that were just written may be on their way before they count as not yet copied.
 _ARRIVAL_SECONDS = 2.0
 _PAUSE_SECONDS = 0.05
@@ -53,6 +54,7 @@ def offset_map(run: Run) -> OffsetMap:
         run.world.cluster(run.target, "audit"),
         seeds=known,
         store=FilePairStore(run.world.evidence_root, run.group.name),
+        syncs=known_syncs(run),
     )
 
 
@@ -125,8 +127,11 @@ def matched(verified: Mapping[TopicPartition, Verified], ends: Mapping[TopicPart
 
 
 def translate(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
-    """Translate what groups have committed on the source; by policy an unknown position becomes the earliest."""
-    translated = translate_groups(offset_map(run), committed)
+    """Translate what groups have committed on the source; by policy an unknown position becomes the earliest.
+
+    Groups whose owners chose another start than the exact place get that.
+    """
+    translated = chosen_starts(run, translate_groups(offset_map(run), committed))
     if run.group.groups_policy.unknown_offsets == "refuse":
         return list(translated)
     starts = run.operator(run.target).topics.log_starts({t.partition for t in translated if t.target_offset is None})
@@ -208,6 +213,7 @@ def placed_to_json(position: TranslatedOffset) -> dict[str, Any]:
         "class": position.kind,
         "redelivered_at_most": position.redelivered_at_most,
         "reason": position.reason,
+        "skipped_at_most": position.skipped_at_most,
     }
 
 
@@ -222,6 +228,7 @@ def placed_from_json(rows: Sequence[Mapping[str, Any]]) -> list[TranslatedOffset
             kind=row["class"],
             redelivered_at_most=row["redelivered_at_most"],
             reason=row["reason"],
+            skipped_at_most=row.get("skipped_at_most", 0),
         )
         for row in rows
     ]

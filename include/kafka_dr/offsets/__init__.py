@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed
 from kafka_dr.offsets.cut_over import CutOverProblem, decreased, not_read_back, past_end
+from kafka_dr.offsets.known_syncs import KnownSyncs
 from kafka_dr.offsets.plain_frontier import PlainFrontier
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.syncs import Checkpoint, OffsetSync, Undecodable, decode_checkpoint, decode_sync, sync_topic
@@ -19,6 +20,7 @@ __all__ = [
     "Translation",
     "TranslatedOffset",
     "Kind",
+    "KnownSyncs",
     "translate_groups",
     "CutOverProblem",
     "not_read_back",

@@ -1,0 +1,103 @@
+"""What is known about the positions of a run's groups before a record is read for them, and the starts they chose."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters.times import Times
+from kafka_dr.failover.run import Run
+from kafka_dr.offsets import KnownSyncs, TranslatedOffset, Translation
+from kafka_dr.offsets.facts import Gathered, gather
+from kafka_dr.offsets.map_files import MapFiles
+from kafka_dr.offsets.moments import moments
+from kafka_dr.offsets.placing import beside
+from kafka_dr.offsets.preview import Place
+from kafka_dr.offsets.strategies import start
+
+
+def known_syncs(run: Run) -> KnownSyncs:
+    """Return what offset syncs say between this run's clusters, from the archive and the newest of both topics."""
+    topology = run.world.topology
+    return KnownSyncs(
+        run.world.cluster(run.source, "audit"),
+        run.world.cluster(run.target, "audit"),
+        root=run.world.evidence_root,
+        cluster_ids=(topology.cluster(run.source).cluster_id, topology.cluster(run.target).cluster_id),
+    )
+
+
+def facts_of(run: Run, partitions: Collection[TopicPartition]) -> Gathered:
+    """Gather what is known about partitions of the group, without reading a record of them."""
+    return gather(
+        run.world.cluster(run.source, "audit"),
+        run.world.cluster(run.target, "audit"),
+        partitions,
+        syncs=known_syncs(run),
+        maps=MapFiles(run.world.evidence_root, run.group.name),
+    )
+
+
+def by_time(
+    run: Run, gathered: Gathered, positions: Mapping[TopicPartition, Collection[int]]
+) -> tuple[dict[Place, int], dict[Place, int]]:
+    """Return when the first unread record of each position was made, and where the target is as young, less the margin.
+
+    Who has read everything begins at the target's end.
+    """
+    sides = gathered.partitions
+    held = {p: span for p in positions if (span := sides[p].source) is not None}
+    unread = moments(run.world.cluster(run.source, "audit"), positions, held)
+    margin = int(run.group.groups_policy.timestamp_margin_seconds * 1000)
+    young: dict[Place, int] = {}
+    times = Times.of(run.world.cluster(run.target, "audit"))
+    pending = {p: sorted(offsets) for p, offsets in positions.items() if sides[p].target is not None}
+    while pending:
+        layer = {p: offsets[0] for p, offsets in pending.items()}
+        asked = {p: unread[p, offset] - margin for p, offset in layer.items() if (p, offset) in unread}
+        answers = times.offsets_at_each(asked)
+        for p, offset in layer.items():
+            end = sides[p].target.end  # type: ignore[union-attr]
+            if p in answers:
+                answer = answers[p]
+                young[p, offset] = end if answer is None else answer
+            elif p in held and offset >= held[p].end:
+                young[p, offset] = end
+        pending = {p: offsets[1:] for p, offsets in pending.items() if len(offsets) > 1}
+    return unread, young
+
+
+def chosen_starts(run: Run, translated: Collection[TranslatedOffset]) -> tuple[TranslatedOffset, ...]:
+    """Move the groups whose owners chose another start than the exact one; the others stay as they are."""
+    policy = run.group.groups_policy
+    choosing = [each for each in translated if policy.start_for(each.group) != "exact"]
+    if not choosing:
+        return tuple(translated)
+    gathered = facts_of(run, {each.partition for each in choosing})
+    timed: dict[TopicPartition, set[int]] = {}
+    for each in choosing:
+        if policy.start_for(each.group) == "timestamp":
+            timed.setdefault(each.partition, set()).add(each.source_offset)
+    young = by_time(run, gathered, timed)[1] if timed else {}
+    moved = {id(each): _moved(run, each, gathered, young) for each in choosing}
+    return tuple(moved.get(id(each), each) for each in translated)
+
+
+def _moved(run: Run, each: TranslatedOffset, gathered: Gathered, young: Mapping[Place, int]) -> TranslatedOffset:
+    facts = gathered.partitions[each.partition]
+    exact = Translation(each.source_offset, each.target_offset, each.kind, each.redelivered_at_most, each.reason)
+    found = start(
+        run.group.groups_policy.start_for(each.group),
+        beside(each.source_offset, facts, exact),
+        facts,
+        by_time=young.get((each.partition, each.source_offset)),
+    )
+    return replace(
+        each,
+        target_offset=found.target_offset,
+        kind=found.kind,
+        redelivered_at_most=found.redelivered_at_most,
+        skipped_at_most=found.skipped_at_most,
+        reason=found.reason,
+    )
