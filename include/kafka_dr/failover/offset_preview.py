@@ -138,7 +138,9 @@ def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
         except KafkaDrError as error:
             return error
 
-    names = run.consumer_groups(run.source)
+    # The audit may see groups that the operator may not: those would be left behind without a word.
+    seen = run.world.cluster(run.source, "audit").groups.names()
+    names = sorted({*run.consumer_groups(run.source), *(name for name in seen if run.group.owns_group(name))})
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         for group, answer in zip(names, pool.map(read, names), strict=True):
             if isinstance(answer, KafkaDrError):

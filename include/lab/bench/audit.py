@@ -80,7 +80,7 @@ class _Bench:
         self._equal = [shape.topic for shape in self._shapes if not shape.faults]
         self._faulty = [shape.topic for shape in self._shapes if shape.faults]
         self._out = lab.home.root / "spark" / "bench"
-        self._environ = os.environ | lab.spark_environ() | {"KAFKA_DR_SECRETS_FILE": str(self._secrets())}
+        self._environ = os.environ | lab.spark_environ() | {"KAFKA_DR_SECRETS_FILE": str(_secrets(lab))}
 
     def measure(self) -> dict[str, Any]:
         """Write the logs, measure, and return the report."""
@@ -181,14 +181,29 @@ class _Bench:
         self._console.print(f"{what}: {seconds:.1f} s")
         return seconds
 
-    def _secrets(self) -> Path:
-        entries: dict[str, Mapping[str, str]] = {}
-        for cluster in CLUSTERS:
-            entries[f"kafka_{cluster.name}_audit"] = self._lab.client_settings(cluster.name, AUDIT)
-            entries[f"connect_{cluster.name}"] = {"url": cluster.connect_url(self._lab.settings)}
-        path = self._lab.home.root / "spark" / "connections.json"
-        credentials.write_private(path, json.dumps(entries))
-        return path
+
+def spark_audit(lab: Lab, flow: str, *, topics: Sequence[str]) -> None:
+    """Let the checksum audit match topics, as somebody would by hand.
+
+    :param flow: as ``group.source-to-target``
+    """
+    argv = [
+        *(str(_spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
+        *("--topology", lab.environ["KAFKA_DR_TOPOLOGY"], "--flow", flow),
+        *("--out", str(lab.home.root / "spark" / "by-hand"), "--topics", *topics),
+    ]
+    environ = os.environ | lab.spark_environ() | {"KAFKA_DR_SECRETS_FILE": str(_secrets(lab))}
+    _done(argv, environ, expected=(0,))
+
+
+def _secrets(lab: Lab) -> Path:
+    entries: dict[str, Mapping[str, str]] = {}
+    for cluster in CLUSTERS:
+        entries[f"kafka_{cluster.name}_audit"] = lab.client_settings(cluster.name, AUDIT)
+        entries[f"connect_{cluster.name}"] = {"url": cluster.connect_url(lab.settings)}
+    path = lab.home.root / "spark" / "connections.json"
+    credentials.write_private(path, json.dumps(entries))
+    return path
 
 
 class _Memory:
