@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.times import Times
+from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 from kafka_dr.offsets import KnownSyncs, TranslatedOffset, Translation
 from kafka_dr.offsets.facts import Gathered, gather
@@ -14,6 +15,7 @@ from kafka_dr.offsets.map_files import MapFiles
 from kafka_dr.offsets.moments import moments
 from kafka_dr.offsets.placing import beside
 from kafka_dr.offsets.preview import Place
+from kafka_dr.offsets.proof import Claim, prove
 from kafka_dr.offsets.strategies import start
 
 
@@ -101,3 +103,22 @@ def _moved(run: Run, each: TranslatedOffset, gathered: Gathered, young: Mapping[
         skipped_at_most=found.skipped_at_most,
         reason=found.reason,
     )
+
+
+def places_proven(run: Run, claims: Collection[Claim]) -> Check:
+    """Compare the records before and after each place on both sides.
+
+    A place that is late fails; one that nothing near it speaks for is unknown; how many are early is counted.
+    """
+    found = prove(run.world.cluster(run.source, "audit"), run.world.cluster(run.target, "audit"), claims)
+    by_verdict: dict[str, list[str]] = {}
+    for claim, proven in found.items():
+        said = f"{claim.partition} {claim.source_offset}→{claim.target_offset}: {proven.detail}"
+        by_verdict.setdefault(proven.verdict, []).append(said)
+    counted = {verdict: len(sentences) for verdict, sentences in sorted(by_verdict.items())}
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counted.items()) or "no place to prove"
+    for verdict, outcome in (("late", "failed"), ("unknown", "unknown")):
+        if sentences := by_verdict.get(verdict):
+            detail = f"{summary}: {'; '.join(sentences[:5])}"
+            return Check("places_proven", outcome, detail, counted)  # type: ignore[arg-type]
+    return Check("places_proven", "ok", summary, counted)

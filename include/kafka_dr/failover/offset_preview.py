@@ -15,7 +15,7 @@ from typing import Any
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import content
-from kafka_dr.failover.offset_facts import by_time, facts_of
+from kafka_dr.failover.offset_facts import by_time, facts_of, places_proven
 from kafka_dr.failover.other_groups import not_moved
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import RunRequest
@@ -37,6 +37,7 @@ from kafka_dr.offsets.preview import (
     position_rows,
     total,
 )
+from kafka_dr.offsets.proof import Claim
 from kafka_dr.offsets.strategies import Strategy
 
 #: Places of which the time is looked up; beyond that only counts are given, as each costs a read.
@@ -111,8 +112,11 @@ def look(run: Run) -> Look:
     left, others = _never_committed(run, committed, gathered), not_moved(run)
     report = _report(run, rows, strategies, problems=(*gathered.problems, *unread))
     report |= {"never_committed": left, "not_moved": [each.to_json() for each in others]}
+    proof = _proof(run, placed)
+    report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
     refused = [each.sentence for each in others if each.refused]
-    return Look(report, _watched(run, report, (*unread, *refused)), gathered, rows)
+    late = (proof.detail,) if proof.outcome == "failed" else ()
+    return Look(report, _watched(run, report, (*unread, *refused, *late)), gathered, rows)
 
 
 def offsets_check(run: Run) -> Check:
@@ -162,6 +166,17 @@ def _times(run: Run, gathered: Gathered, placed: Mapping[Place, Placed]) -> Time
     unread, young = by_time(run, gathered, positions)
     held = {p: span for p in begins if (span := gathered.partitions[p].target) is not None}
     return Times(unread, young, moments(run.world.cluster(run.target, "audit"), begins, held))
+
+
+def _proof(run: Run, placed: Mapping[Place, Placed]) -> Check:
+    """Prove every exact place by the records around it, as far as that costs no more than it is worth."""
+    exact = {place: found.translation for place, found in placed.items() if found.translation.kind == "exact"}
+    claims = {
+        Claim(place[0], place[1], found.target_offset)
+        for place, found in sorted(exact.items())[:_MOST_MOMENTS]
+        if found.target_offset is not None
+    }
+    return places_proven(run, claims)
 
 
 def _placed(run: Run, committed: Committed, gathered: Gathered) -> dict[Place, Placed]:
