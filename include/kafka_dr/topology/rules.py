@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from kafka_dr.topology.choices import choice_mistakes
 from kafka_dr.topology.document import Document, Path, render
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.model import AuditsSpec, Objectives, Thresholds, Timing
@@ -30,6 +31,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from _principals(document, here)
         yield from _approvers(document, here)
         yield from _possible(document, here)
+        yield from choice_mistakes(document, here)
     yield from ownership_mistakes(document)
 
 
