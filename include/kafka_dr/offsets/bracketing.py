@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from kafka_dr.audit import Entry
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.offsets.alignment import Anchor
+from kafka_dr.offsets.archiving import read_syncs
 from kafka_dr.offsets.known_syncs import KnownSyncs
 from kafka_dr.offsets.reading import both, entries_of, held_by
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.search import Bounds, Search, Window, consistent
-from kafka_dr.offsets.syncs import OffsetSync, Undecodable, decode_sync, sync_topic
+from kafka_dr.offsets.syncs import OffsetSync, sync_topic
 from kafka_dr.offsets.translation import Translation
 
 #: Stretches of one partition that lie closer together than this are read as one.
@@ -233,13 +234,4 @@ def _syncs(cluster: KafkaCluster, topic: str) -> list[OffsetSync]:
         held = held_by(cluster, [partition])
     except NotFound:
         return []
-    found = []
-    for record in cluster.log.read(held):
-        try:
-            sync = decode_sync(record.key, record.value)
-        except Undecodable:
-            # One record that is none of MirrorMaker's must not hide all others; content decides anyway.
-            continue
-        if sync is not None:
-            found.append(sync)
-    return found
+    return [sync for _, sync in read_syncs(cluster, topic, held[partition])]
