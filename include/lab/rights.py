@@ -86,6 +86,8 @@ _NAME = "kafka-cluster"
 RIGHTS: tuple[Right, ...] = (
     Right(OPERATOR, _C, _NAME, (DESCRIBE, DESCRIBE_CONFIGS), "read brokers, ACLs and the authorizer's settings"),
     Right(OPERATOR, _C, _NAME, (ALTER,), "add and lift the DENYs that are the fences"),
+    Right(OPERATOR, _C, _NAME, (ALTER_CONFIGS,), "give the standby the active cluster's client quotas"),
+    Right(OPERATOR, _T, "orders.*", (CREATE, ALTER, ALTER_CONFIGS), "keep the standby's topics like the active ones"),
     Right(OPERATOR, _T, "*", (DESCRIBE, DESCRIBE_CONFIGS), "see the whole world that a prefix can reach"),
     Right(OPERATOR, _T, "orders.*", (READ,), "match content to the head; commit offsets for groups"),
     Right(OPERATOR, _T, "mm2-offset-syncs.*", (READ,), "bracket offsets before content decides"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from kafka_dr.audit.corruption import Payload, PayloadOf
 from kafka_dr.audit.difference import Loose, Suspects
@@ -12,6 +13,8 @@ from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, TopicPart
 
 #: Records nearer together than this are read in one go: what lies between costs less than another request.
 _NEAR = 64
+#: Readers of one side, and how many rounds each is worth.
+_MOST_READERS, _ROUNDS_EACH = 4, 8
 #: Of more records than this in a topic the rest is judged by time alone.
 _MOST = 200_000
 
@@ -41,19 +44,24 @@ def _read(
     cluster: KafkaCluster, topic: str, records: Iterable[Loose], restamped: bool
 ) -> dict[tuple[int, int], Payload]:
     wanted = {(record.partition, record.offset) for record in list(records)[:_MOST]}
-    rounds = _rounds(topic, wanted)
-    found: dict[tuple[int, int], Payload] = {}
-    for ranges in rounds:
-        try:
-            for record in cluster.log.read(ranges):
-                if (record.partition, record.offset) in wanted:
-                    found[record.partition, record.offset] = Payload(
-                        record.key, record.value, record.headers, None if restamped else record.timestamp_ms
-                    )
-        except ClusterError:
-            # Deleted since it was scanned: what is gone is judged by time alone, and the finding says so.
-            continue
-    return found
+    rounds = list(_rounds(topic, wanted))
+    # Most of a round is waiting for the brokers; a reader of its own costs as much as some of them.
+    readers = min(_MOST_READERS, len(rounds) // _ROUNDS_EACH + 1)
+
+    def read(number: int) -> dict[tuple[int, int], Payload]:
+        found: dict[tuple[int, int], Payload] = {}
+        for ranges in rounds[number::readers]:
+            # What was deleted since it was scanned is judged by time alone, and the finding says so.
+            with suppress(ClusterError):
+                for record in cluster.log.read(ranges):
+                    if (record.partition, record.offset) in wanted:
+                        found[record.partition, record.offset] = Payload(
+                            record.key, record.value, record.headers, None if restamped else record.timestamp_ms
+                        )
+        return found
+
+    with ThreadPoolExecutor(readers) as pool:
+        return {place: payload for found in pool.map(read, range(readers)) for place, payload in found.items()}
 
 
 def _rounds(topic: str, wanted: Iterable[tuple[int, int]]) -> Iterable[dict[TopicPartition, OffsetRange]]:

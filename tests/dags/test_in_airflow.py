@@ -164,7 +164,7 @@ def test_the_canary_crosses(alice: AirflowSession) -> None:
     assert alice.ended("dr_canary", run) == "success"
 
 
-@pytest.mark.parametrize("audit", ["lag", "checksum"])
+@pytest.mark.parametrize("audit", ["checksum", pytest.param("lag", marks=pytest.mark.long)])
 def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, audit: str) -> None:
     dag, task = f"dr_{audit}_audit", f"{audit}_audit"
     run = alice.trigger(dag)
@@ -174,6 +174,37 @@ def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, a
     assert f"{audit.capitalize()} audit of orders, east-to-west" in page.text
     assert f"orders.east-to-west: {left['verdict']}: " in alice.log(dag, run, task, map_index=0)
     assert alice.asset_events(dag, run) == [f"kafka-dr://orders/east-to-west/{audit}"]
+
+
+def test_the_config_sync_makes_what_is_safe_and_asks_about_the_rest(airflow: QuickLab, alice: AirflowSession) -> None:
+    from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+    from support.configured import RawAdmin, reached_as_admin
+
+    topic, dag = "orders.invoices", "dr_config_sync"
+    extra = Acl(
+        ResourceType.TOPIC,
+        "orders.",
+        PatternType.PREFIXED,
+        "User:orders-app",
+        AclOperation.ALTER,
+        AclPermission.ALLOW,
+    )
+    RawAdmin(dict(airflow.client_settings("east", "admin"))).configure(topic, max_message_bytes="2000000")
+    with reached_as_admin(airflow, "west") as west:
+        west.acls.add([extra])
+        run = alice.trigger(dag)
+        question = alice.question(dag, run)
+        assert "ALLOW ALTER on topic orders." in question["body"]
+        assert "max.message.bytes" in alice.log(dag, run, "plan", map_index=0)
+        assert west.topics.configs([topic])[topic]["max.message.bytes"] == "2000000"
+        assert extra in west.acls.list()
+        fields = {name: field["value"] for name, field in question["params"].items()}
+        assert alice.answer(dag, run, "Approve", fields, mapped=0).status_code == 200
+        assert alice.ended(dag, run) == "success", alice.tasks(dag, run)
+        assert extra not in west.acls.list()
+    page = alice.http.get(f"/kafka-dr/evidence/{GROUP}/{run}").text
+    assert "What differs" in page
+    assert "approved" in page
 
 
 def test_evidence_is_shown_to_nobody_who_is_not_logged_in(airflow: QuickLab) -> None:

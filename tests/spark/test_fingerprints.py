@@ -88,7 +88,7 @@ def test_a_fingerprint_takes_at_most_sixteen_bytes(spark: SparkSession, tmp_path
 
     count = 200_000
     records = spark.range(0, count, 1, 1).selectExpr(
-        "cast(cast(rand(1) * 1e9 as long) as binary) as key",
+        "cast(cast(cast(rand(1) * 1e9 as long) as string) as binary) as key",
         "cast(cast(id as string) as binary) as value",
         "'orders.payments' as topic",
         "3 as partition",

@@ -26,7 +26,7 @@ _ENDED = {"success", "failed"}
 class QuickLab(Lab):
     """A lab whose approvals expire soon enough to wait for it."""
 
-    expiry_seconds = 30
+    expiry_seconds = 25
 
     @property
     def environ(self) -> dict[str, str]:
@@ -105,9 +105,14 @@ class AirflowSession:
     def _heartbeat(self) -> str:
         return str(self._json("GET", "/api/v2/monitor/health")["scheduler"]["latest_scheduler_heartbeat"])
 
-    def answer(self, dag: str, run: str, option: str, fields: Mapping[str, object]) -> httpx.Response:
-        """Answer, and return what Airflow says to it."""
-        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/approval/-1/hitlDetails"
+    def answer(
+        self, dag: str, run: str, option: str, fields: Mapping[str, object], *, mapped: int = -1
+    ) -> httpx.Response:
+        """Answer, and return what Airflow says to it.
+
+        :param mapped: which of the mapped tasks asks
+        """
+        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/approval/{mapped}/hitlDetails"
         return self.http.patch(path, json={"chosen_options": [option], "params_input": dict(fields)})
 
     def clear(self, dag: str, run: str, tasks: Collection[str]) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 
 from kafka_dr.clusters.acls import Acls
+from kafka_dr.clusters.configs import Configs
 from kafka_dr.clusters.groups import Groups
 from kafka_dr.clusters.log import Log
 from kafka_dr.clusters.metadata import Topics
+from kafka_dr.clusters.quotas import Quotas
+from kafka_dr.clusters.scram import ScramUsers
 from kafka_dr.clusters.session import REQUEST_SECONDS, ClusterSession
 from kafka_dr.clusters.settings import ClientSettings
 from kafka_dr.clusters.transactions import Transactions
@@ -39,6 +43,9 @@ class KafkaCluster:
         self._session = ClusterSession(name, settings, request_seconds=request_seconds)
         self.topics = topics or Topics(self._session)
         self.acls = Acls(self._session)
+        self.configs = Configs(self._session)
+        self.quotas = Quotas(self._session)
+        self.scram = ScramUsers(self._session)
         self.groups = Groups(self._session)
         self.transactions = Transactions(self._session)
         self.log = Log(self._session)
@@ -47,6 +54,10 @@ class KafkaCluster:
     def connect_ahead(self) -> None:
         """Begin to connect, for somebody who is going to ask for offsets, read committed records and write at once."""
         self._session.connect_ahead("read_committed")
+
+    def observe(self, observer: Callable[[str], None]) -> None:
+        """Have somebody told of each request that is waited for, before it is."""
+        self._session.observer = observer
 
     def close(self) -> None:
         """Let go of every connection."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from kafka.admin import KafkaAdminClient
 
 from kafka_dr.clusters.errors import StaleMetadata, translated
 from kafka_dr.clusters.settings import ClientSettings
-from kafka_dr.errors import TryAgain
+from kafka_dr.errors import KafkaDrError, TryAgain
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -57,6 +57,15 @@ class ClusterSession:
         self._appender: Producer | None = None
         self._idle_readers: dict[str, list[_Reader]] = {}
         self._lock = Lock()
+        #: Told what is being done once for each request that is waited for; for whoever counts round trips.
+        self.observer: Callable[[str], None] | None = None
+
+    @contextmanager
+    def observed(self, doing: str) -> Iterator[None]:
+        """Tell the observer, if there is one, that a request is waited for inside the block."""
+        if self.observer is not None:
+            self.observer(doing)
+        yield
 
     @property
     def admin(self) -> AdminClient:
@@ -175,11 +184,26 @@ class ClusterSession:
         :param doing: what is being done, as it continues "could not …"
         """
         try:
-            with translated(self.label, doing):
+            with self.observed(doing), translated(self.label, doing):
                 return {key: future.result(self.request_seconds + 1) for key, future in futures.items()}
         except StaleMetadata:
             self.replace_admin()
             raise
+
+    def each(self, futures: Mapping[K, Future[V]], doing: str, *, seconds: float) -> dict[K, KafkaDrError]:
+        """Wait for every future, and return the errors of those that failed; the others are done.
+
+        :param seconds: the deadline of the one request that all of them stand for
+        """
+        errors: dict[K, KafkaDrError] = {}
+        with self.observed(doing):
+            for key, future in futures.items():
+                try:
+                    with translated(self.label, f"{doing} ({key})"):
+                        future.result(seconds + 1)
+                except KafkaDrError as error:
+                    errors[key] = error
+        return errors
 
     def wait(self, futures: Iterable[Future[V]], doing: str) -> list[V]:
         """Wait for futures that have no keys."""

@@ -15,6 +15,9 @@ from typing import Any
 from kafka_dr.evidence.figures import Figure, figures
 from kafka_dr.evidence.tone import Tone, tone_of
 
+_DIFFERENCE = "difference"
+#: Steps that may be the last one, and what a run is then.
+_ENDS = {"report": "Completed", "plan": "Planned", "apply": "Applied"}
 _FILE = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
 
 
@@ -59,7 +62,14 @@ class Attempt:
     @property
     def facts_text(self) -> str:
         """The facts as they were written, for who wants to see everything."""
-        return _pretty(self.facts)
+        return _pretty({key: value for key, value in self.facts.items() if key != _DIFFERENCE})
+
+    @property
+    def difference(self) -> tuple[Mapping[str, Any], ...]:
+        """What differs between two sides, a row each, where the step compared any."""
+        found = self.facts.get(_DIFFERENCE)
+        rows = found.get("rows") if isinstance(found, dict) else None
+        return tuple(row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
 
     @property
     def title(self) -> str:
@@ -215,8 +225,8 @@ def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[st
             return f"Unknown at {step.title.lower()}: {step.outcome}", "unknown"
     if not forward:
         return "Nothing was recorded but a roll back", "unknown"
-    if forward[-1].step == "report":
-        return "Completed", "good"
+    if forward[-1].step in _ENDS:
+        return _ENDS[forward[-1].step], "good"
     return f"Not finished: the last step recorded is {forward[-1].title.lower()}", "warn"
 
 

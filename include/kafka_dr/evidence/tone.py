@@ -7,9 +7,9 @@ from typing import Literal
 Tone = Literal["good", "warn", "bad", "unknown"]
 
 _TONES: dict[str, Tone] = {
-    **dict.fromkeys(("ok", "done", "passed", "approved", "exact", "equal", "green", "running"), "good"),
-    **dict.fromkeys(("would_do", "bounded", "declared", "warn"), "warn"),
-    **dict.fromkeys(("failed", "refused", "rejected", "findings", "red", "stall", "stop", "rewind"), "bad"),
+    **dict.fromkeys(("ok", "done", "passed", "approved", "exact", "equal", "green", "running", "safe", "note"), "good"),
+    **dict.fromkeys(("would_do", "bounded", "declared", "warn", "needs approval"), "warn"),
+    **dict.fromkeys(("failed", "refused", "rejected", "findings", "red", "stall", "stop", "rewind", "never"), "bad"),
 }
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from kafka_dr.failover.request import StepName
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.transitions import way_out
 
 #: ``here``: it is this step's turn. ``passed``: the run is further already. ``refused``: the run may not.
 Verdict = Literal["here", "passed", "refused"]
@@ -68,7 +69,7 @@ def _before_claim(step: StepName, run: str, state: RegisterState) -> Position:
         return Position("here", f"the group is stable on {state.active} (epoch {state.epoch})")
     return Position(
         "refused",
-        f"the group belongs to {_standing(state)}: wait until that run ends, or finish or abandon it with dr_resume",
+        f"the group belongs to {_standing(state)}: {way_out(state)}",
     )
 
 

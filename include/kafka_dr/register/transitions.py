@@ -16,6 +16,13 @@ from kafka_dr.errors import Refused
 from kafka_dr.register.state import Phase, RegisterState, Verb
 
 
+def way_out(state: RegisterState) -> str:
+    """Say what has to happen before another run may take a group that is not stable."""
+    if state.phase in (Phase.UNFENCED, Phase.DIVERGED):
+        return "the side that was left has to be brought back by a failback first"
+    return "wait until that run ends, or finish or abandon it with dr_resume"
+
+
 def adopted(group: str, *, active: str, standby: str, run: str, at: datetime) -> RegisterState:
     """Return the first record of a group: epoch 1."""
     return RegisterState(group, 1, 0, Phase.STABLE, active, standby, "adopt", run, at)
@@ -39,10 +46,7 @@ def claimed(
     :raises Refused: the group is not stable, or stands otherwise than the run believes
     """
     if state.phase is not Phase.STABLE:
-        raise Refused(
-            f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): wait until it ends, "
-            "or finish or abandon it with dr_resume"
-        )
+        raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
     if state.active != source:
         raise Refused(f"{state.group} is active on {state.active}, not on {source}: trigger the run from there")
     if source == target:

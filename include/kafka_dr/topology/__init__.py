@@ -7,6 +7,7 @@ from kafka_dr.topology.mistakes import Mistake, TopologyError
 from kafka_dr.topology.model import (
     AuditsSpec,
     ClusterSpec,
+    ConfigSyncSpec,
     ConnectionIds,
     EvidenceSpec,
     FlowSpec,
@@ -39,6 +40,7 @@ __all__ = [
     "Timing",
     "AuditsSpec",
     "GroupsPolicy",
+    "ConfigSyncSpec",
     "EvidenceSpec",
     "is_internal_topic",
 ]

@@ -24,6 +24,7 @@ ResourceName = Annotated[str, Field(pattern=r"^[^\s*](.*[^\s])?$")]
 Principal = Annotated[str, Field(pattern=r"^User:[^\s*](.*[^\s])?$")]
 BootstrapServers = Annotated[str, Field(pattern=r"^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$")]
 StartStrategy = Literal["exact", "mm2_checkpoint", "timestamp", "earliest", "latest"]
+ConfigKey = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]*$")]
 AbsolutePath = Annotated[str, Field(pattern=r"^/.*[^/]$")]
 
 
@@ -213,6 +214,36 @@ class GroupsPolicy(Section):
         return self.start_of.get(group, self.start)
 
 
+class ConfigSyncSpec(Section):
+    """How the standby's configuration is kept like the active cluster's. A key stands in at most one of the lists."""
+
+    apply_safe: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="whether safe changes are made without asking: true or false"
+    )
+    must_match: tuple[ConfigKey, ...] = Field(
+        default=(), description="topic configurations, besides the usual ones, whose difference stops a switch"
+    )
+    at_least: tuple[ConfigKey, ...] = Field(
+        default=(), description="topic configurations of which the standby may have more, but not less"
+    )
+    may_differ: tuple[ConfigKey, ...] = Field(
+        default=(), description="topic configurations that the standby may set to something else"
+    )
+    site_specific: tuple[ConfigKey, ...] = Field(
+        default=(), description="topic configurations that are a matter of each cluster alone and are not compared"
+    )
+    keyed_topics: tuple[TopicName, ...] = Field(
+        default=(), description="topics whose partitions are chosen by key, so that adding some needs an approval"
+    )
+    keyed_topic_prefixes: tuple[TopicName, ...] = Field(
+        default=(), description="such topics by the beginning of their name"
+    )
+
+    def is_keyed(self, topic: str) -> bool:
+        """Return whether the topology says that a topic's partitions are chosen by key."""
+        return covers(topic, literals=self.keyed_topics, prefixes=self.keyed_topic_prefixes)
+
+
 class ProtectionGroup(Section):
     """What moves together: topics, groups, transactional ids, principals and the route. Nothing is in two groups."""
 
@@ -252,6 +283,9 @@ class ProtectionGroup(Section):
     audits: AuditsSpec = Field(default_factory=AuditsSpec, description="how the copy is audited")
     groups_policy: GroupsPolicy = Field(
         default_factory=GroupsPolicy, description="what to do with groups that cannot simply be moved"
+    )
+    config_sync: ConfigSyncSpec = Field(
+        default_factory=ConfigSyncSpec, description="how the standby's configuration is kept like the active one's"
     )
 
     @property

@@ -18,6 +18,7 @@ from kafka_dr.topology.model import AuditsSpec, Objectives, Thresholds, Timing
 from kafka_dr.topology.ownership import ownership_mistakes
 
 _ROLES = ("operator", "probe", "audit", "replicator")
+_KEY_CLASSES = ("must_match", "at_least", "may_differ", "site_specific")
 _PRINCIPAL_KEYS = ("operator_principal", "probe_principal", "replicator_principal")
 
 
@@ -30,6 +31,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from _clusters(document, here)
         yield from _principals(document, here)
         yield from _approvers(document, here)
+        yield from _config_classes(document, here)
         yield from _possible(document, here)
         yield from choice_mistakes(document, here)
     yield from ownership_mistakes(document)
@@ -112,6 +114,16 @@ def _approvers(document: Document, here: Path) -> Iterator[Mistake]:
         if (earlier := first.setdefault(name, path)) != path:
             seen = f"{name!r} already stands in line {document.line(earlier)}"
             yield document.mistake(path, seen, "name each approver once")
+
+
+def _config_classes(document: Document, here: Path) -> Iterator[Mistake]:
+    """Find configuration keys that stand in two classes, or in one twice."""
+    first: dict[str, Path] = {}
+    for section in _KEY_CLASSES:
+        for key, path in document.texts(*here, "config_sync", section):
+            if (earlier := first.setdefault(key, path)) != path:
+                seen = f"{key!r} already stands at {render(earlier)} (line {document.line(earlier)})"
+                yield document.mistake(path, seen, "leave it in the one list that says what is wanted")
 
 
 @dataclass(frozen=True, slots=True)

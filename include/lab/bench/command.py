@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.bench import audit, offsets
+from lab.bench import audit, config, offsets
 
 
 def configure(parser: argparse.ArgumentParser, *, place: Sequence[argparse.ArgumentParser]) -> None:
@@ -31,3 +31,4 @@ def configure(parser: argparse.ArgumentParser, *, place: Sequence[argparse.Argum
     of_offsets.add_argument("--records", type=int, default=200_000, metavar="N", help="in all partitions together")
     of_offsets.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
     of_offsets.set_defaults(run=offsets.run)
+    config.configure(benches, place=place)

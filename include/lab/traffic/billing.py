@@ -43,7 +43,8 @@ class Billing:
                     "isolation.level": "read_committed",
                     "enable.auto.commit": False,
                     "auto.offset.reset": "earliest",
-                    "fetch.wait.max.ms": 50,
+                    "fetch.wait.max.ms": 50,  # batches, as it settles in batches anyway
+                    "fetch.min.bytes": 65536,
                 }
             )
         )

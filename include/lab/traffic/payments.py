@@ -75,7 +75,7 @@ class Payments:
                 **{
                     "enable.idempotence": True,
                     "acks": "all",
-                    "linger.ms": 5,
+                    "linger.ms": 20,
                     "message.timeout.ms": 10_000,
                     "partitioner": "murmur2_random",
                 }

@@ -55,7 +55,8 @@ class Reader:
                     "isolation.level": "read_committed",
                     "enable.auto.commit": False,
                     "auto.offset.reset": "earliest",
-                    "fetch.wait.max.ms": 100,
+                    "fetch.wait.max.ms": 100,  # in batches: no application fetches each record by itself
+                    "fetch.min.bytes": 65536,
                     "queued.max.messages.kbytes": 4096 if habit.per_second is None else 64,
                 }
             )

@@ -17,7 +17,7 @@ from kafka_dr_airflow.operators.failover_step import URGENT, numbered
 from kafka_dr_airflow.operators.record import Receipt, perform, plain_errors, run_request
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import Answer, ApprovalQuestion
+    from kafka_dr.failover import Answer, ApprovalQuestion, RunRequest
     from kafka_dr.register import Verb
 
 DIGEST = "digest"
@@ -47,6 +47,8 @@ class ManualApprovalSensor(ApprovalOperator):
     """
 
     ui_color = "#f4dbe4"
+    #: What a yes does, as the question says it.
+    consequence = "starts the switch"
     operator_extra_links = (EvidenceLink(),)
 
     def __init__(self, *, number: int, verb: Verb = "planned_failover", **kwargs: Any) -> None:
@@ -61,20 +63,30 @@ class ManualApprovalSensor(ApprovalOperator):
 
     def execute(self, context: Any) -> None:
         """Write the question to evidence, put it to the approvers, and park until one of them answers."""
+        question = self.question(context)
+        if question is None:
+            return
+        self._prepare(question)
+        self._ask_once(context)
+        super().execute(context)
+
+    def request(self, context: Any) -> RunRequest:
+        """Return what the approval is about."""
+        return run_request(context, self.verb)
+
+    def question(self, context: Any) -> ApprovalQuestion | None:
+        """Make the question, and keep it in evidence; ``None`` where nobody is to be asked."""
         from kafka_dr.failover import ask_approval
         from kafka_dr_airflow.world import open_world
 
-        request = run_request(context, self.verb)
+        request = self.request(context)
         if request.dry_run:
             with plain_errors():
                 group = read_topology(os.environ).group(request.protection_group)
             self.log.info("Dry run: nobody is asked. May answer: %s.", ", ".join(group.approvers))
-            return
+            return None
         with plain_errors(), open_world() as world:
-            question = ask_approval(request, world)
-        self._prepare(question)
-        self._ask_once(context)
-        super().execute(context)
+            return ask_approval(request, world)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Receipt:
         """Keep the answer in evidence, whoever gave it, and skip what follows unless it is a good yes."""
@@ -82,7 +94,7 @@ class ManualApprovalSensor(ApprovalOperator):
 
         if "error" in event:
             self._not_answered(context, event)
-        request = run_request(context, self.verb)
+        request = self.request(context)
         answer = given_answer(event, approve=self.APPROVE)
         try:
             receipt = perform(self.log, lambda world: record_answer(request, world, answer))
@@ -98,10 +110,16 @@ class ManualApprovalSensor(ApprovalOperator):
         if not question.approvers:
             raise AirflowFailException("the protection group has no approvers: name at least one in the topology")
         self.subject = question.subject
-        self.body = f"{question.body.rstrip()}\n\n{_instructions(question)}"
+        self.body = f"{question.body.rstrip()}\n\n{self._instructions(question)}"
         self.response_timeout = timedelta(seconds=question.expires_after_seconds)
         self.assigned_users = [{"id": name, "name": name} for name in question.approvers]
         self.params = ParamsDict(_form(question.digest))
+
+    def _instructions(self, question: ApprovalQuestion) -> str:
+        return (
+            f"Only {', '.join(question.approvers)} may answer, once. *Approve* {self.consequence}. "
+            "*Reject*, or no answer in time, ends the run, and nothing is changed."
+        )
 
     def _ask_once(self, context: Any) -> None:
         """Store the question, and end the run if Airflow already holds another one for this task.
@@ -129,7 +147,7 @@ class ManualApprovalSensor(ApprovalOperator):
         from kafka_dr.failover import record_expiry
 
         if event.get("error_type") == "timeout":
-            request = run_request(context, self.verb)
+            request = self.request(context)
             perform(self.log, lambda world: record_expiry(request, world))
             self._end(context, "Nobody answered before the approval expired")
         raise AirflowFailException(f"Airflow could not wait for the answer ({event['error']}); nothing was changed")
@@ -176,10 +194,3 @@ def _form(digest: str) -> dict[str, Param]:
             source="task",
         ),
     }
-
-
-def _instructions(question: ApprovalQuestion) -> str:
-    return (
-        f"Only {', '.join(question.approvers)} may answer, once. *Approve* starts the switch. *Reject*, or no answer "
-        "in time, ends the run, and nothing is changed."
-    )

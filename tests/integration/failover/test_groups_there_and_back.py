@@ -1,4 +1,4 @@
-"""Consumer groups keep their places, east to west to east to west, also one that never catches up."""
+"""Consumer groups keep their places, east to west and back again, also one that never catches up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from support.switching import Switching
 pytestmark = pytest.mark.kafka
 
 
-def test_every_group_reads_on_at_the_same_record_each_time(protection: Protection) -> None:
+@pytest.mark.parametrize("switches", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_every_group_reads_on_at_the_same_record_each_time(protection: Protection, switches: int) -> None:
     group = Switching.adopt(protection, records=0)
     name = group.name
     first, second = (TopicPartition(protection.topic, number) for number in (0, 1))
@@ -27,7 +28,7 @@ def test_every_group_reads_on_at_the_same_record_each_time(protection: Protectio
     protection.commit("west", f"{name}-gaps", {first: 150})
     protection.commit("west", f"{name}-slow", {first: 199, second: 199})
 
-    for switch in range(3):
+    for switch in range(switches):
         source, target = group.active, group.standby
         protection.produce(source, 60 + switch)
         _follow_to_the_end(group, f"{name}-head")
@@ -59,7 +60,7 @@ def test_every_group_reads_on_at_the_same_record_each_time(protection: Protectio
     east, west = (onlooker.contents(protection, cluster) for cluster in ("east", "west"))
     assert east == west
     values = [value for p in (first, second) for _, _, value, _ in east[p]]
-    assert len(values) == len(set(values)) == 400 + 60 + 61 + 62 + 3 * 20
+    assert len(values) == len(set(values)) == 400 + sum(60 + switch + 20 for switch in range(switches))
 
 
 def _follow_to_the_end(group: Switching, consumer_group: str) -> None:

@@ -161,7 +161,8 @@ def test_the_users_of_airflow_sign_in_and_see_the_connections_without_their_secr
     kinds = {each["connection_id"]: each["conn_type"] for each in reply.json()["connections"]}
     assert kinds["kafka_east_operator"] == "kafka"
     assert kinds["connect_west"] == "http"
-    assert len(kinds) == 10
+    assert kinds["kafka_dr_spark"] == "spark"
+    assert len(kinds) == 11
     secrets = json.loads(whole.home.credentials.read_text()).values()
     assert [secret for secret in secrets if secret in reply.text] == []
 

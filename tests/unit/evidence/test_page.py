@@ -269,3 +269,30 @@ def test_the_sealed_page_lists_every_file_with_its_digest(tmp_path: Path) -> Non
 
     text = read((tmp_path / bundle.path / bundle.page).read_text(encoding="utf-8"))
     assert all(ref.sha256 in text for ref in refs)
+
+
+def test_what_differs_between_two_sides_is_a_table() -> None:
+    rows = [
+        {
+            "verdict": "safe",
+            "blocks": True,
+            "what": "topic orders.a",
+            "active": "3 <b>",
+            "standby": None,
+            "reason": "no",
+        },
+        {"verdict": "note", "blocks": False, "what": "config x", "active": "1", "standby": "2", "reason": "may"},
+    ]
+    stored = {"01-plan.1.json": json.dumps(step(facts={"verb": "config_sync", "difference": {"rows": rows}})).encode()}
+    html = render_page(tell("orders", "r1", stored), files=(), sealed_at=None)
+    said = read(html)
+    assert "safe stops a switch topic orders.a 3 <b> no" in said
+    assert "note config x 2 1 may" in said
+    assert "Planned" in said
+    assert "3 &lt;b&gt;" in html
+
+
+@pytest.mark.parametrize("difference", [None, 5, {}, {"rows": 5}, {"rows": [5]}])
+def test_a_difference_that_is_none_is_not_shown(difference: object) -> None:
+    stored = {"01-plan.1.json": json.dumps(step(facts={"difference": difference})).encode()}
+    assert "What differs" not in read(render_page(tell("orders", "r1", stored), files=(), sealed_at=None))

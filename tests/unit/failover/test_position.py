@@ -66,3 +66,17 @@ def test_a_group_without_a_record_has_to_be_adopted_first(step: StepName) -> Non
     assert (found.verdict, found.detail) == (
         "refused", "no register has a record of this group: adopt it with dr_adopt first",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("step", BEFORE_CLAIM)
+@pytest.mark.parametrize(
+    ("phase", "advice"),
+    [
+        (Phase.SWITCHING, "finish or abandon it with dr_resume"),
+        (Phase.HANDED_OVER, "finish or abandon it with dr_resume"),
+        (Phase.UNFENCED, "brought back by a failback first"),
+        (Phase.DIVERGED, "brought back by a failback first"),
+    ],
+)
+def test_whoever_may_not_take_a_group_is_told_the_way_out(step: StepName, phase: Phase, advice: str) -> None:
+    assert position(step, "run-1", a_state(phase=phase, run="run-2", verb="planned_failover")).detail.endswith(advice)

@@ -48,7 +48,9 @@ def test_each_move_starts_from_one_phase_of_its_own_run_and_raises_the_order(mov
         assert (new.group, new.run, new.at) == ("orders", "run-1", LATER)
         assert {new.active, new.standby} == {"east", "west"}
     else:
-        with pytest.raises(Refused, match=rf"orders is {phase} by run {run} \(epoch 4\).*(wait|may not change it)"):
+        with pytest.raises(
+            Refused, match=rf"orders is {phase} by run {run} \(epoch 4\).*(wait|failback first|may not change it)"
+        ):
             make(state)
 
 

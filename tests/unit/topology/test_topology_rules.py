@@ -244,3 +244,20 @@ def test_a_canary_is_missed_also_where_a_group_has_only_prefixes(
     (only,) = mistakes_in(edited(more=second.replace("[carts.]", "[carts.v1.]")))
 
     assert "the group's canary topic 'carts.dr-canary' is not among its topics" in only
+
+
+def test_a_configuration_key_is_in_one_class_only(edited: Edit, mistakes_in: Complain) -> None:
+    classes = "    config_sync: {must_match: [retention.ms], at_least: [retention.ms, retention.bytes]}\n"
+    (only,) = mistakes_in(edited(("    approvers: [alice]\n", "    approvers: [alice]\n" + classes)))
+
+    assert "'retention.ms' already stands at protection_groups.orders.config_sync.must_match[0]" in only
+
+
+def test_a_topic_is_keyed_by_name_or_by_prefix(edited: Edit, load_text: Load) -> None:
+    keyed = "    config_sync: {keyed_topics: [payments], keyed_topic_prefixes: [orders.by-]}\n"
+    spec = (
+        load_text(edited(("    approvers: [alice]\n", "    approvers: [alice]\n" + keyed))).group("orders").config_sync
+    )
+
+    assert [spec.is_keyed(name) for name in ("payments", "orders.by-customer", "orders.log")] == [True, True, False]
+    assert spec.apply_safe is False

@@ -1,0 +1,33 @@
+"""The config sync. What is compared and changed, and what to do when it is red, stands in the runbook of that name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow.sdk import DAG, Param
+
+from kafka_dr_airflow.config_sync_flow import config_sync_flow
+from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
+
+# Runs may overlap: one that waits for a person does not keep the next one from planning. What keeps two of them from
+# changing a standby at the same time is a lock in the DR register.
+with DAG(
+    dag_id="dr_config_sync",
+    dag_display_name="DR: config sync",
+    description="Keeps the standby's topics, ACLs, quotas and users like the active cluster's, with a plan.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule="*/10 * * * *",
+    catchup=False,
+    max_active_runs=16,
+    tags=["kafka-dr", "watches"],
+    params={
+        "accept_cluster_ids": Param(
+            False,
+            type="boolean",
+            title="Accept new cluster ids",
+            description="A cluster was replaced on purpose: from now on the ids that the topology names are right.",
+        ),
+    },
+) as dag:
+    groups = DeclaredGroupsOperator()
+    config_sync_flow.expand(protection_group=groups.output)

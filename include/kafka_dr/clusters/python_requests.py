@@ -1,0 +1,39 @@
+"""One request of kafka-python's own making, for the parts of the protocol that librdkafka's admin client lacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confluent_kafka import KafkaError
+
+from kafka_dr.clusters.errors import ClusterUnreachable, error_class, translated
+from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.errors import KafkaDrError
+
+
+def ask(session: ClusterSession, request: Any, doing: str) -> Any:
+    """Send a request to any broker and return its response; brokers forward what is the controller's.
+
+    :param request: one of kafka-python's generated request objects
+    :param doing: what is being done, as it continues "could not …"
+    :raises ClusterUnreachable: no answer before the deadline
+    """
+    # kafka-python's admin client has no public call for these requests; its own calls go this way.
+    manager = session.python_admin._manager
+
+    async def sent() -> Any:
+        return await manager.send(request)
+
+    with session.observed(doing), translated(session.label, doing):
+        try:
+            return manager.run(sent)
+        except (OSError, TimeoutError) as error:
+            raise ClusterUnreachable(f"{session.label}: could not {doing}: {error}") from error
+
+
+def error_of(session: ClusterSession, code: int, message: str | None, doing: str) -> KafkaDrError | None:
+    """Return our error for an error code inside a response, ``None`` where there was none."""
+    if code == 0:
+        return None
+    name = KafkaError(code).name()
+    return error_class(code)(f"{session.label}: could not {doing}: {name}" + (f" ({message})" if message else ""))

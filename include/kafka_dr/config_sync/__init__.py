@@ -1,0 +1,27 @@
+"""The standby is configured to take over: what differs, what that means, and what mends it."""
+
+from __future__ import annotations
+
+from kafka_dr.config_sync.gate import GateAnswer
+from kafka_dr.config_sync.items import Item, Kind, Verdict
+from kafka_dr.config_sync.plan import Plan, make_plan
+from kafka_dr.config_sync.policy import KeyClass, Policy
+from kafka_dr.config_sync.reading import Side, read_sides
+from kafka_dr.config_sync.simulation import Access
+from kafka_dr.config_sync.snapshot import Snapshot, TopicConfig
+
+__all__ = [
+    "Access",
+    "GateAnswer",
+    "Item",
+    "Kind",
+    "KeyClass",
+    "Plan",
+    "Policy",
+    "Side",
+    "Snapshot",
+    "TopicConfig",
+    "Verdict",
+    "make_plan",
+    "read_sides",
+]

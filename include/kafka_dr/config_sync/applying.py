@@ -1,0 +1,159 @@
+"""Applying a plan's changes to the standby, in an order in which nothing is ever open that should be shut.
+
+1. DENYs are added, and the standby's fence is seen to be whole;
+2. topics are created, partitions added, configurations and quotas set;
+3. ALLOWs are added: whatever they permit, a DENY that was there before them refuses;
+4. ALLOWs are removed, and last DENYs.
+
+Before each batch the caller's guard is asked again. One change that fails does not keep the others from being made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import Acl, AclPermission, KafkaCluster
+from kafka_dr.clusters.configuration import QuotaEntity
+from kafka_dr.config_sync.items import AddAcl, AddPartitions, CreateTopic, Item, RemoveAcl, SetConfig, SetQuota
+from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+
+#: A change must follow the register read that permits it within this time.
+_FRESH_SECONDS = 1.0
+_TRIES = 5
+
+#: Looks at the register, the clusters' ids and the lock, and raises unless changes may still be made.
+Guard = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A change that was not made, or of which nobody knows."""
+
+    item: Item
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Changes that are sent together."""
+
+    name: str
+    items: tuple[Item, ...]
+    send: Callable[[Collection[Item]], list[Failure]]
+
+
+class Applying:
+    """Makes changes on a standby.
+
+    :param standby: reached as the operator
+    :param ensure_fence: puts the missing DENYs of the standby's fence in place, and keeps them in the register
+    """
+
+    def __init__(self, standby: KafkaCluster, *, guard: Guard, ensure_fence: Callable[[], None], clock: Clock) -> None:
+        self._standby = standby
+        self._guard = guard
+        self._ensure_fence = ensure_fence
+        self._clock = clock
+
+    def make(self, items: Collection[Item]) -> tuple[Failure, ...]:
+        """Make the changes of these rows, and return those that failed.
+
+        :raises Refused: the guard said no; what was not changed yet is left as it is
+        """
+        failures: list[Failure] = []
+        for batch in self._batches(items):
+            if batch.items:
+                self._permitted()
+                failures += batch.send(batch.items)
+        return tuple(failures)
+
+    def _batches(self, items: Collection[Item]) -> Iterator[Batch]:
+        def of(*kinds: type) -> tuple[Item, ...]:
+            return tuple(item for item in items if isinstance(item.change, kinds))
+
+        def acls(kind: type, permission: AclPermission) -> tuple[Item, ...]:
+            return tuple(item for item in of(kind) if _permission(item) is permission)
+
+        yield Batch("add DENYs", acls(AddAcl, AclPermission.DENY), self._add_acls)
+        yield Batch("create topics", of(CreateTopic), self._create)
+        yield Batch("add partitions", of(AddPartitions), self._add_partitions)
+        yield Batch("set configurations", of(SetConfig), self._set_configs)
+        yield Batch("set quotas", of(SetQuota), self._set_quotas)
+        yield Batch("add ALLOWs", acls(AddAcl, AclPermission.ALLOW), self._add_allows)
+        yield Batch("remove ALLOWs", acls(RemoveAcl, AclPermission.ALLOW), self._remove_acls)
+        yield Batch("remove DENYs", acls(RemoveAcl, AclPermission.DENY), self._remove_acls)
+
+    def _permitted(self) -> None:
+        for _ in range(_TRIES):
+            asked = self._clock.monotonic()
+            self._guard()
+            if self._clock.monotonic() - asked <= _FRESH_SECONDS:
+                return
+        raise TryAgain(
+            f"{self._standby.name}: the register could not be read within {_FRESH_SECONDS:g} s before a change: "
+            "nothing more was changed, plan again"
+        )
+
+    def _create(self, items: Collection[Item]) -> list[Failure]:
+        wanted = [item.change.topic for item in items if isinstance(item.change, CreateTopic)]
+        return _failed(items, self._standby.configs.create(wanted))
+
+    def _add_partitions(self, items: Collection[Item]) -> list[Failure]:
+        totals = {item.change.topic: item.change.total for item in items if isinstance(item.change, AddPartitions)}
+        return _failed(items, self._standby.configs.add_partitions(totals))
+
+    def _set_configs(self, items: Collection[Item]) -> list[Failure]:
+        values: dict[str, dict[str, str]] = {}
+        for item in items:
+            if isinstance(item.change, SetConfig):
+                values.setdefault(item.change.topic, {})[item.change.key] = item.change.value
+        return _failed(items, self._standby.configs.set(values))
+
+    def _set_quotas(self, items: Collection[Item]) -> list[Failure]:
+        wanted = [item.change for item in items if isinstance(item.change, SetQuota)]
+        limits: dict[tuple[QuotaEntity, str], float | None] = {(c.entity, c.key): c.limit for c in wanted}
+        try:
+            errors = self._standby.quotas.change(limits)
+        except KafkaDrError as error:
+            return [Failure(item, str(error)) for item in items]
+        return _failed(items, {str(entity): error for entity, error in errors.items()})
+
+    def _add_allows(self, items: Collection[Item]) -> list[Failure]:
+        """Add ALLOWs behind the fence: without it, they would open the standby."""
+        try:
+            self._ensure_fence()
+        except Refused:
+            raise
+        except KafkaDrError as error:
+            return [
+                Failure(item, f"the standby's fence is not whole, so nothing is allowed: {error}") for item in items
+            ]
+        self._permitted()
+        return self._add_acls(items)
+
+    def _add_acls(self, items: Collection[Item]) -> list[Failure]:
+        return _together(items, self._standby.acls.add, [i.change.acl for i in items if isinstance(i.change, AddAcl)])
+
+    def _remove_acls(self, items: Collection[Item]) -> list[Failure]:
+        wanted = [item.change.acl for item in items if isinstance(item.change, RemoveAcl)]
+        return _together(items, self._standby.acls.remove, wanted)
+
+
+def _permission(item: Item) -> AclPermission | None:
+    return item.change.acl.permission if isinstance(item.change, (AddAcl, RemoveAcl)) else None
+
+
+def _together(items: Collection[Item], send: Callable[[Collection[Acl]], None], acls: Collection[Acl]) -> list[Failure]:
+    """Send what the cluster answers as one; where it fails, reading back tells which of them were taken."""
+    try:
+        send(acls)
+    except KafkaDrError as error:
+        return [Failure(item, str(error)) for item in items]
+    return []
+
+
+def _failed(items: Collection[Item], errors: dict[str, KafkaDrError]) -> list[Failure]:
+    """Return the rows whose subject could not be changed."""
+    return [Failure(item, str(errors[item.subject])) for item in items if item.subject in errors]

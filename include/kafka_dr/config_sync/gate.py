@@ -1,0 +1,57 @@
+"""The answer for whoever is about to switch: what must match and does not stops the switch, and is named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kafka_dr.config_sync.items import Item, Verdict
+from kafka_dr.config_sync.plan import Plan
+from kafka_dr.config_sync.simulation import Access
+
+_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class GateAnswer:
+    """Whether the standby is configured to take over.
+
+    :param outcome: ``failed`` where something that must match differs, ``unknown`` where something could not be read
+    :param sentence: what stops the switch, by name, or how many topics were found alike
+    :param differing: the rows that must match and do not
+    :param unknown: the rows that could not be read
+    :param lost: what applications can do now and could not after a switch
+    """
+
+    outcome: Literal["ok", "failed", "unknown"]
+    sentence: str
+    differing: tuple[Item, ...] = ()
+    unknown: tuple[Item, ...] = ()
+    lost: tuple[Access, ...] = ()
+
+
+def ask(plan: Plan) -> GateAnswer:
+    """Judge a plan that was just made."""
+    differing = tuple(item for item in plan.items if item.blocks and item.verdict is not Verdict.UNKNOWN)
+    unknown = plan.of(Verdict.UNKNOWN)
+    lost = tuple(access for access in plan.access if access.lost and access.declared)
+    named = [_named(item, plan) for item in differing] + [str(access) for access in lost]
+    if named:
+        return GateAnswer("failed", _shown(named), differing, unknown, lost)
+    if unknown:
+        return GateAnswer("unknown", _shown([f"{item.subject}: {item.reason}" for item in unknown]), (), unknown)
+    left = f", {len(plan.changes)} differences that stop no switch" if plan.changes else ""
+    return GateAnswer("ok", f"{plan.standby} is configured as {plan.active} is{left}")
+
+
+def _named(item: Item, plan: Plan) -> str:
+    if item.active is None or item.standby is None:
+        missing, there = (plan.standby, plan.active) if item.standby is None else (plan.active, plan.standby)
+        return f"{item.kind} {item.subject} {item.key}".rstrip() + f" is on {there} and missing on {missing}"
+    what = f"{item.subject} {item.key or item.kind}"
+    return f"{what} is {item.active} on {plan.active} and {item.standby} on {plan.standby}"
+
+
+def _shown(sentences: list[str]) -> str:
+    more = f"; and {len(sentences) - _SHOWN} more" if len(sentences) > _SHOWN else ""
+    return "; ".join(sentences[:_SHOWN]) + more

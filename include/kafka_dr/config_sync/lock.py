@@ -1,0 +1,89 @@
+"""One apply at a time for each protection group, held in the active cluster's register topic.
+
+A compare-and-set like the register's own: whoever wants the lock takes over the transactional id
+``kafka-dr-config-<group>``, which fences off whoever had it, reads who holds the lock, and writes itself down in a
+transaction. It is written anew before each batch of changes: a holder that was held up beyond its time, and was
+replaced, is refused there by the broker and changes nothing more. A holder that died is waited for until its time ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import KafkaCluster, TopicPartition, WriterFenced
+from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
+from kafka_dr.errors import KafkaDrError, Refused
+from kafka_dr.register import REGISTER_TOPIC, Register
+from kafka_dr.register.records import fact_records
+
+#: Under which run the register keeps what is about the config sync of a group as a whole.
+FACTS = "config-sync"
+_LOCK = "lock"
+_PARTITION = TopicPartition(REGISTER_TOPIC, 0)
+
+
+class HeldLock:
+    """The lock, as long as it is held."""
+
+    def __init__(self, group: str, owner: str, writer: TransactionalWriter, *, clock: Clock, seconds: float) -> None:
+        self._group = group
+        self._owner = owner
+        self._writer = writer
+        self._clock = clock
+        self._seconds = seconds
+
+    def renew(self) -> None:
+        """Hold it for the whole time again.
+
+        :raises Refused: somebody else holds it by now
+        """
+        self._write(self._seconds)
+
+    def release(self) -> None:
+        """Let the next one in at once, or, where that fails, when the time is over."""
+        try:
+            self._write(0.0)
+        except KafkaDrError:
+            return
+
+    def _write(self, seconds: float) -> None:
+        until = self._clock.now() + timedelta(seconds=seconds)
+        payload = {"owner": self._owner, "until": until.isoformat()}
+        kept = fact_records(self._group, FACTS, _LOCK, payload)
+        try:
+            self._writer.write([NewRecord(_PARTITION, key, value) for key, value in kept])
+        except WriterFenced as error:
+            raise Refused(
+                f"another apply took over the configuration of {self._group}: nothing more was changed by this one"
+            ) from error
+
+
+@contextmanager
+def held(
+    group: str, owner: str, *, cluster: KafkaCluster, register: Register, clock: Clock, seconds: float
+) -> Iterator[HeldLock]:
+    """Hold the lock of a group's configuration inside the block.
+
+    :param owner: the run that applies; the same run may come back after it died
+    :param cluster: the active one, reached as the operator
+    :param register: of that same cluster
+    :param seconds: after which a holder that says nothing more has died
+    :raises Refused: another run holds it
+    """
+    with cluster.writing.transactions(f"kafka-dr-config-{group}") as writer:
+        holder: dict[str, Any] = register.facts(group, FACTS).get(_LOCK, {})
+        if holder and holder["owner"] != owner and datetime.fromisoformat(holder["until"]) > clock.now():
+            raise Refused(
+                f"run {holder['owner']} is applying configuration to {group} until {holder['until']} at the latest: "
+                "wait for it, then plan again"
+            )
+        lock = HeldLock(group, owner, writer, clock=clock, seconds=seconds)
+        lock.renew()
+        try:
+            yield lock
+        finally:
+            lock.release()

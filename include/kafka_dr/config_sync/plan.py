@@ -1,0 +1,145 @@
+"""The plan: everything that differs between the active cluster and a standby, and what would mend it.
+
+Pure: two snapshots in, rows out. A plan is known by its digest, which covers all that it shows; whoever applies one
+makes it anew from what the clusters say then, and applies nothing unless the digest is the one that was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from kafka_dr.clusters.model import Acl, ResourceType
+from kafka_dr.config_sync.items import AddAcl, Item, Kind, RemoveAcl, Verdict
+from kafka_dr.config_sync.policy import Policy
+from kafka_dr.config_sync.rights import compare_acls, compare_quotas, compare_users
+from kafka_dr.config_sync.scope import Scope
+from kafka_dr.config_sync.simulation import Access, compare_access
+from kafka_dr.config_sync.snapshot import ACLS, GROUPS, TOPICS, Snapshot
+from kafka_dr.config_sync.topics import TopicRules, compare_topics
+from kafka_dr.evidence import digest
+from kafka_dr.fencing import plan as fences
+from kafka_dr.fencing.authorizer import Authorizer
+from kafka_dr.topology import ProtectionGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What differs, and what would mend it.
+
+    :param epoch: the register's, when the direction was read from it
+    :param cluster_ids: of the active cluster and the standby
+    :param access: what applications could do otherwise after a switch, as the ACLs are now
+    :param access_after: the same once every change of the plan is made
+    """
+
+    group: str
+    active: str
+    standby: str
+    epoch: int
+    cluster_ids: tuple[str, str]
+    items: tuple[Item, ...]
+    access: tuple[Access, ...] = ()
+    access_after: tuple[Access, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all that the plan shows, the same for the same differences."""
+        return digest(self)
+
+    @property
+    def changes(self) -> tuple[Item, ...]:
+        """The rows that can be mended, with or without an approval."""
+        return tuple(item for item in self.items if item.change is not None)
+
+    def of(self, *verdicts: Verdict) -> tuple[Item, ...]:
+        """Return the rows with one of these verdicts."""
+        return tuple(item for item in self.items if item.verdict in verdicts)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to change. Notes and what no program does may be left."""
+        return not self.changes
+
+    @property
+    def summary(self) -> str:
+        """The plan in one line."""
+        counts = [(len(self.of(verdict)), verdict.value) for verdict in Verdict]
+        said = ", ".join(f"{count} {word}" for count, word in counts if count)
+        return f"{self.group}, {self.active} → {self.standby}: {said or 'no difference'}"
+
+
+def make_plan(
+    active: Snapshot,
+    standby: Snapshot,
+    group: ProtectionGroup,
+    *,
+    epoch: int,
+    others: Collection[ProtectionGroup] = (),
+) -> Plan:
+    """Compare two sides.
+
+    :param epoch: the register's, when the direction was read from it
+    :param others: the other protection groups of the topology, whose things are left alone
+    """
+    scope = Scope(group, others)
+    fence = fences.standby(group)
+    rules = TopicRules(
+        policy=Policy.of(group.config_sync),
+        replication_factor=group.flow.replication_factor,
+        keyed=group.config_sync.is_keyed,
+        written=_Writers(standby, group),
+    )
+    items: tuple[Item, ...] = (
+        *_sections(active, standby),
+        *compare_topics(active, standby, rules),
+        *compare_acls(active, standby, scope, fence),
+        *compare_quotas(active, standby, scope),
+        *compare_users(active, standby, scope),
+    )
+    return Plan(
+        group=group.name,
+        active=active.cluster,
+        standby=standby.cluster,
+        epoch=epoch,
+        cluster_ids=(active.cluster_id, standby.cluster_id),
+        items=items,
+        access=_access(active, standby, standby.acls, group),
+        access_after=_access(active, standby, _changed(standby.acls, items), group),
+    )
+
+
+def _sections(active: Snapshot, standby: Snapshot) -> Iterator[Item]:
+    """Yield a row for each side of which something could not be read as a whole, and stands in no other row."""
+    for side in (active, standby):
+        for section in {TOPICS, GROUPS} & side.unknown.keys():
+            name, reason = f"{section} on {side.cluster}", side.unknown[section]
+            yield Item(Kind.TOPIC, name, "", None, None, Verdict.UNKNOWN, reason, blocks=True)
+
+
+class _Writers:
+    """Whether anybody but replication may write to a topic of the standby, with its fence as it stands."""
+
+    def __init__(self, standby: Snapshot, group: ProtectionGroup) -> None:
+        self._known = ACLS not in standby.unknown
+        self._acls = [acl for acl in standby.acls | standby.fence if acl.resource is ResourceType.TOPIC]
+        self._aside = {group.replicator_principal, *group.super_users}
+
+    def __call__(self, topic: str) -> bool:
+        """Return whether somebody may, or whether that is not known."""
+        about = frozenset(acl for acl in self._acls if acl.name == "*" or topic.startswith(acl.name))
+        return not self._known or bool(Authorizer(about).writers([topic]) - self._aside)
+
+
+def _access(
+    active: Snapshot, standby: Snapshot, standby_acls: frozenset[Acl], group: ProtectionGroup
+) -> tuple[Access, ...]:
+    if ACLS in active.unknown or ACLS in standby.unknown:
+        return ()
+    return compare_access(active.acls, standby_acls, group, topics=active.topics.keys(), groups=active.groups)
+
+
+def _changed(acls: frozenset[Acl], items: Collection[Item]) -> frozenset[Acl]:
+    added = {item.change.acl for item in items if isinstance(item.change, AddAcl)}
+    removed = {item.change.acl for item in items if isinstance(item.change, RemoveAcl)}
+    return (acls | added) - removed

@@ -1,0 +1,123 @@
+"""How ACLs, quotas and users differ, and what may be done about it.
+
+The standby holds the applications' rights *and* the fence's DENYs on top of them: what the fence does not stop must
+never be allowed there, and nothing that is part of a fence is ever added or removed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from kafka_dr.clusters.configuration import QuotaEntity
+from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, ResourceType
+from kafka_dr.config_sync.items import AddAcl, Item, Kind, RemoveAcl, SetQuota, Verdict
+from kafka_dr.config_sync.scope import Belongs, Scope
+from kafka_dr.config_sync.snapshot import ACLS, QUOTAS, USERS, Snapshot
+from kafka_dr.fencing.authorizer import EVERYONE
+
+#: What looks without changing anything, and tells no record's content.
+_LOOKS = frozenset({AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS})
+_CHANGES = frozenset(AclOperation) - _LOOKS - {AclOperation.READ}
+_WRITTEN = (ResourceType.TOPIC, ResourceType.TRANSACTIONAL_ID)
+
+
+def compare_acls(active: Snapshot, standby: Snapshot, scope: Scope, fence: Collection[Acl]) -> Iterator[Item]:
+    """Yield each ACL that one side has and the other has not.
+
+    :param fence: every DENY that makes the standby's fence, whether or not it is known who added it
+    """
+    if (unknown := _unknown(Kind.ACL, ACLS, active, standby)) is not None:
+        yield unknown
+        return
+    for acl in sorted(active.acls - standby.acls):
+        if (belongs := scope.acl(acl)) is not Belongs.OTHERS:
+            verdict, reason = _adding(acl, belongs, scope, fence)
+            change = None if verdict is Verdict.NEVER else AddAcl(acl)
+            yield Item(Kind.ACL, str(acl), acl_host(acl), "there", None, verdict, reason, change=change)
+    for acl in sorted(standby.acls - active.acls):
+        if (belongs := scope.acl(acl)) is not Belongs.OTHERS:
+            verdict, reason = _removing(acl, belongs, fence)
+            removal = None if verdict is Verdict.NEVER else RemoveAcl(acl)
+            yield Item(Kind.ACL, str(acl), acl_host(acl), None, "there", verdict, reason, change=removal)
+
+
+def acl_host(acl: Acl) -> str:
+    """Return what an ACL says about addresses, where it says anything."""
+    return "" if acl.host == "*" else f"from {acl.host}"
+
+
+def _adding(acl: Acl, belongs: Belongs, scope: Scope, fence: Collection[Acl]) -> tuple[Verdict, str]:
+    if acl in fence:
+        return Verdict.NEVER, "it is what the standby's fence is made of: added here, it would never be lifted"
+    if belongs is Belongs.REACHES_FURTHER:
+        return Verdict.NEVER, "it reaches beyond this protection group: add it by hand if the standby is to have it"
+    if acl.permission is AclPermission.DENY:
+        if acl.principal == EVERYONE:
+            return Verdict.NEVER, "it denies everybody, replication among them: name the principals that are meant"
+        return Verdict.SAFE, "what the active cluster refuses, the standby refuses too"
+    if scope.is_application(acl.principal):
+        return Verdict.SAFE, "needed after a switch; until then the standby's fence lies on top"
+    if acl.operation in _LOOKS:
+        return Verdict.SAFE, "it only looks"
+    if acl.operation in _CHANGES and acl.resource in _WRITTEN:
+        return Verdict.NEVER, f"no fence stops {acl.principal}: declare it among the group's principals first"
+    return Verdict.APPROVAL, f"{acl.principal} is not declared, so it could do this on the standby at once"
+
+
+def _removing(acl: Acl, belongs: Belongs, fence: Collection[Acl]) -> tuple[Verdict, str]:
+    if acl in fence:
+        return Verdict.NEVER, "it is part of the standby's fence, though the register does not know who added it"
+    if belongs is Belongs.REACHES_FURTHER:
+        return Verdict.NEVER, "it reaches beyond this protection group: remove it by hand if nobody needs it"
+    if acl.permission is AclPermission.DENY:
+        return Verdict.APPROVAL, "removing a DENY loosens the standby"
+    return Verdict.APPROVAL, "the active cluster does not allow this; removing a right may stop somebody"
+
+
+def compare_quotas(active: Snapshot, standby: Snapshot, scope: Scope) -> Iterator[Item]:
+    """Yield each client quota that differs."""
+    if (unknown := _unknown(Kind.QUOTA, QUOTAS, active, standby)) is not None:
+        yield unknown
+        return
+    limited = active.quotas.keys() | standby.quotas.keys()
+    for entity, key in sorted(limited, key=lambda limit: (str(limit[0]), limit[1])):
+        wanted, found = active.quotas.get((entity, key)), standby.quotas.get((entity, key))
+        belongs = scope.quota(entity)
+        if wanted == found or belongs is Belongs.OTHERS:
+            continue
+        verdict, reason = _limiting(entity, belongs, wanted, found)
+        change = SetQuota(entity, key, wanted)
+        shown = (_number(wanted), _number(found))
+        yield Item(Kind.QUOTA, str(entity), key, *shown, verdict, reason, change=change)
+
+
+def _limiting(entity: QuotaEntity, belongs: Belongs, wanted: float | None, found: float | None) -> tuple[Verdict, str]:
+    if belongs is Belongs.REACHES_FURTHER:
+        return Verdict.APPROVAL, f"it counts for everybody's clients ({entity}), replication's among them"
+    if wanted is None:
+        return Verdict.APPROVAL, "removing a limit loosens the standby"
+    if found is not None and wanted > found:
+        return Verdict.APPROVAL, "raising a limit loosens the standby"
+    return Verdict.SAFE, "the application would meet the same limit after a switch"
+
+
+def compare_users(active: Snapshot, standby: Snapshot, scope: Scope) -> Iterator[Item]:
+    """Yield each application that could not log in on the standby as it does on the active cluster."""
+    if (unknown := _unknown(Kind.USER, USERS, active, standby)) is not None:
+        yield unknown
+        return
+    for user in sorted(active.users - standby.users):
+        if scope.user(user.name):
+            reason = "secrets cannot be copied: create it on the standby with kafka-configs"
+            yield Item(Kind.USER, user.name, user.mechanism, "there", None, Verdict.NEVER, reason, blocks=True)
+
+
+def _unknown(kind: Kind, section: str, active: Snapshot, standby: Snapshot) -> Item | None:
+    reasons = [side.unknown[section] for side in (active, standby) if section in side.unknown]
+    if not reasons:
+        return None
+    return Item(kind, section, "", None, None, Verdict.UNKNOWN, "; ".join(reasons), blocks=True)
+
+
+def _number(limit: float | None) -> str | None:
+    return None if limit is None else f"{limit:.15g}"

@@ -1,0 +1,142 @@
+"""Who could produce, consume and commit on the standby after a switch, beside who can on the active cluster.
+
+The brokers' rule is :class:`~kafka_dr.fencing.authorizer.Authorizer`. It is asked for each principal and name with the
+few ACLs that cover that name, and once for each distinct set of them: thousands of topics share a handful of sets.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
+from kafka_dr.topology import ProtectionGroup
+
+Deed = Literal["produce to", "consume", "commit for", "write transactions as"]
+
+_DEEDS: tuple[tuple[Deed, ResourceType, AclOperation], ...] = (
+    ("produce to", ResourceType.TOPIC, AclOperation.WRITE),
+    ("consume", ResourceType.TOPIC, AclOperation.READ),
+    ("commit for", ResourceType.GROUP, AclOperation.READ),
+    ("write transactions as", ResourceType.TRANSACTIONAL_ID, AclOperation.WRITE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A principal that may do something on one side and may not on the other, after a switch.
+
+    :param names: the topics, groups or transactional ids
+    :param lost: whether the active cluster allows it and the standby would not; else the other way round
+    :param declared: whether the principal is one of the group's applications
+    """
+
+    principal: str
+    deed: Deed
+    names: tuple[str, ...]
+    lost: bool
+    declared: bool
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.names[:4]) + (f" and {len(self.names) - 4} more" if len(self.names) > 4 else "")
+        said = "could no longer" if self.lost else "could, unlike now,"
+        return f"{self.principal} {said} {self.deed} {shown}"
+
+
+class _Rights:
+    """One side's ACLs, arranged so that those that cover a name are found at once."""
+
+    def __init__(self, acls: Iterable[Acl]) -> None:
+        self._literal: dict[tuple[ResourceType, str], list[Acl]] = defaultdict(list)
+        self._prefixed: dict[ResourceType, list[Acl]] = defaultdict(list)
+        for acl in acls:
+            if acl.pattern is PatternType.PREFIXED:
+                self._prefixed[acl.resource].append(acl)
+            else:
+                self._literal[acl.resource, acl.name].append(acl)
+        self._asked: dict[tuple[str, AclOperation, frozenset[Acl]], bool] = {}
+        self.candidates = _candidates(self._literal, self._prefixed)
+
+    def covering(self, resource: ResourceType, name: str) -> frozenset[Acl]:
+        """Return the ACLs that cover a name."""
+        prefixed = (acl for acl in self._prefixed[resource] if name.startswith(acl.name))
+        exact = self._literal.get((resource, name), ())
+        return frozenset((*exact, *self._literal.get((resource, "*"), ()), *prefixed))
+
+    def allows(self, principal: str, operation: AclOperation, resource: ResourceType, covering: frozenset[Acl]) -> bool:
+        """Decide as the broker would, by the ACLs that cover a name."""
+        mine = frozenset(acl for acl in covering if acl.principal in (principal, EVERYONE))
+        key = (principal, operation, mine)
+        if key not in self._asked:
+            # All of them cover the name; one that is named "*" covers whatever name is asked for.
+            everywhere = frozenset(_anywhere(acl) for acl in mine)
+            self._asked[key] = Authorizer(everywhere).allows(principal, operation, resource, "any")
+        return self._asked[key]
+
+
+def _anywhere(acl: Acl) -> Acl:
+    return Acl(acl.resource, "*", PatternType.LITERAL, acl.principal, acl.operation, acl.permission, acl.host)
+
+
+def _candidates(
+    literal: dict[tuple[ResourceType, str], list[Acl]], prefixed: dict[ResourceType, list[Acl]]
+) -> frozenset[str]:
+    listed = [acl for acls in (*literal.values(), *prefixed.values()) for acl in acls]
+    return frozenset(acl.principal for acl in listed if acl.permission is AclPermission.ALLOW)
+
+
+def compare_access(
+    active: Collection[Acl],
+    standby: Collection[Acl],
+    group: ProtectionGroup,
+    *,
+    topics: Collection[str],
+    groups: Collection[str],
+) -> tuple[Access, ...]:
+    """Return what would be otherwise after a switch, by principal and deed.
+
+    :param active: the active cluster's ACLs, without a fence of ours
+    :param standby: the standby's ACLs, without its fence: as they are once it is lifted
+    :param topics: the group's topics
+    :param groups: the group's consumer groups that exist; declared ones are asked about anyway
+    """
+    now, then = _Rights(active), _Rights(standby)
+    aside = {group.operator_principal, group.probe_principal, group.replicator_principal, *group.super_users}
+    principals = sorted((now.candidates | then.candidates | set(group.principals)) - aside)
+    names = {
+        ResourceType.TOPIC: sorted(topics),
+        ResourceType.GROUP: sorted({*groups, *group.consumer_groups, *group.consumer_group_prefixes}),
+        ResourceType.TRANSACTIONAL_ID: sorted({*group.transactional_ids, *group.transactional_id_prefixes}),
+    }
+    found: dict[tuple[str, Deed, bool], list[str]] = defaultdict(list)
+    for resource, listed in names.items():
+        for name in listed:
+            here, there = now.covering(resource, name), then.covering(resource, name)
+            for principal, deed, operation in _questions(principals, resource, here, there):
+                may, would = (
+                    side.allows(principal, operation, resource, covering)
+                    for side, covering in ((now, here), (then, there))
+                )
+                if may != would:
+                    found[principal, deed, may].append(name)
+    return tuple(
+        Access(principal, deed, tuple(listed), lost, declared=principal in group.principals)
+        for (principal, deed, lost), listed in sorted(found.items())
+    )
+
+
+def _questions(
+    principals: Iterable[str], resource: ResourceType, here: frozenset[Acl], there: frozenset[Acl]
+) -> Iterator[tuple[str, Deed, AclOperation]]:
+    """Yield what has to be asked about a name: nothing where both sides hold the same ACLs about it."""
+    if here == there:
+        return
+    differing = {acl.principal for acl in here ^ there}
+    for principal in principals:
+        if principal in differing or EVERYONE in differing:
+            for deed, about, operation in _DEEDS:
+                if about is resource:
+                    yield principal, deed, operation

@@ -1,0 +1,68 @@
+"""What one cluster's configuration looks like to a protection group, as plain values. No client is imported here.
+
+Whatever could not be read stands under :attr:`Snapshot.unknown` with the reason: it is never taken for absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafka_dr.clusters.configuration import ConfigValue, QuotaEntity, ScramUser, TopicLayout
+from kafka_dr.clusters.model import Acl
+
+#: What can be unknown beside single topics.
+TOPICS, ACLS, QUOTAS, USERS, GROUPS = "topics", "ACLs", "client quotas", "SCRAM users", "consumer groups"
+
+#: How a topic stands in :attr:`Snapshot.unknown`.
+TOPIC_PREFIX = "topic "
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """A topic: its layout, and every configuration by its effective value and where that comes from."""
+
+    layout: TopicLayout
+    configs: Mapping[str, ConfigValue]
+
+    @property
+    def name(self) -> str:
+        """The topic's name."""
+        return self.layout.name
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One side of a comparison.
+
+    :param cluster: the name in the topology
+    :param cluster_id: the id that the cluster itself reported
+    :param brokers: how many brokers there are
+    :param topics: the protection group's topics by name
+    :param inherited: what a topic gets that sets nothing itself, by key; empty where that could not be learned
+    :param acls: every ACL of the cluster, other than those that this project added
+    :param fence: the ACLs that this project added, by the register
+    :param quotas: limit by entity and key
+    :param groups: the protection group's consumer groups that exist
+    :param unknown: what could not be read, and why: a section, or ``topic <name>``
+    """
+
+    cluster: str
+    cluster_id: str
+    brokers: int
+    topics: Mapping[str, TopicConfig] = field(default_factory=dict)
+    inherited: Mapping[str, ConfigValue] = field(default_factory=dict)
+    acls: frozenset[Acl] = frozenset()
+    fence: frozenset[Acl] = frozenset()
+    quotas: Mapping[tuple[QuotaEntity, str], float] = field(default_factory=dict)
+    users: frozenset[ScramUser] = frozenset()
+    groups: frozenset[str] = frozenset()
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+    def unreadable_topics(self) -> dict[str, str]:
+        """Return the topics that could not be read, with the reason."""
+        return {
+            name.removeprefix(TOPIC_PREFIX): reason
+            for name, reason in self.unknown.items()
+            if name.startswith(TOPIC_PREFIX)
+        }

@@ -1,0 +1,93 @@
+"""A plan as a person reads it: in a terminal or a task's log, in colour, and as rows for the evidence page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kafka_dr.config_sync.items import Item, Verdict
+from kafka_dr.config_sync.plan import Plan
+
+#: More rows of one kind would hide what matters; the evidence holds all of them.
+_MOST_ROWS = 100
+_RED, _GREEN, _YELLOW, _BLUE, _DIM, _BOLD, _END = (f"\033[{code}m" for code in (31, 32, 33, 36, 2, 1, 0))
+_HEADINGS = {
+    Verdict.UNKNOWN: ("Unknown: could not be read", _RED),
+    Verdict.APPROVAL: ("Needs an approval", _YELLOW),
+    Verdict.SAFE: ("Safe to change", _GREEN),
+    Verdict.NEVER: ("Never changed by a program", _RED),
+    Verdict.NOTE: ("Differs, and may", _DIM),
+}
+
+
+def lines(plan: Plan, *, colour: bool = True) -> Iterator[str]:
+    """Yield a plan line by line.
+
+    :param colour: whether to paint with ANSI codes, which Airflow's log page understands
+    """
+    paint = _painted if colour else _plain
+    yield paint(plan.summary, _BOLD)
+    for verdict, (heading, tint) in _HEADINGS.items():
+        items = plan.of(verdict)
+        if items:
+            yield paint(f"{heading} ({len(items)})", tint)
+            yield from (_row(item, colour=colour) for item in items[:_MOST_ROWS])
+        if len(items) > _MOST_ROWS:
+            yield f"  … and {len(items) - _MOST_ROWS} more, all of them in the evidence"
+    if plan.access:
+        yield paint("After a switch, with the ACLs as they are now", _BOLD)
+        yield from (f"  {paint(str(access), _RED if access.lost else _YELLOW)}" for access in plan.access[:_MOST_ROWS])
+        left = [str(access) for access in plan.access_after]
+        yield "  " + (
+            "once this plan is applied: " + "; ".join(left[:4]) if left else "nothing of it is left by this plan"
+        )
+    yield paint(f"digest {plan.digest}", _DIM)
+
+
+def _painted(text: str, tint: str) -> str:
+    return f"{tint}{text}{_END}"
+
+
+def _plain(text: str, _tint: str) -> str:
+    return text
+
+
+def _row(item: Item, *, colour: bool) -> str:
+    paint = _painted if colour else _plain
+    mark, tint = ("+", _GREEN) if item.standby is None else ("-", _RED) if item.active is None else ("~", _YELLOW)
+    if item.verdict is Verdict.UNKNOWN:
+        mark, tint = "?", _RED
+    name = f"{item.kind} {item.subject} {item.key}".rstrip()
+    values = ""
+    if item.standby is not None and item.active is not None:
+        values = f": {paint(item.standby, _RED)} → {paint(item.active, _GREEN)}"
+    elif item.active not in (None, "there"):
+        values = f": {paint(item.active or '', _GREEN)}"
+    blocks = paint(" [stops a switch]", _RED) if item.blocks else ""
+    return f"  {paint(mark, tint)} {name}{values}{blocks} {paint(item.reason, _DIM)}"
+
+
+def table(plan: Plan) -> dict[str, Any]:
+    """Return a plan as the evidence page shows it."""
+    return {
+        "active": plan.active,
+        "standby": plan.standby,
+        "rows": [_cells(item) for item in _ordered(plan.items)],
+        "access": [{"lost": access.lost, "sentence": str(access)} for access in plan.access],
+    }
+
+
+def _ordered(items: Iterable[Item]) -> list[Item]:
+    order = {verdict: place for place, verdict in enumerate(_HEADINGS)}
+    return sorted(items, key=lambda item: (not item.blocks, order[item.verdict]))
+
+
+def _cells(item: Item) -> dict[str, Any]:
+    return {
+        "verdict": item.verdict.value,
+        "blocks": item.blocks,
+        "what": f"{item.kind} {item.subject} {item.key}".rstrip(),
+        "active": item.active,
+        "standby": item.standby,
+        "reason": item.reason,
+    }

@@ -1,0 +1,202 @@
+"""How the standby's topics differ from the active cluster's, and what may be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kafka_dr.clusters.configuration import ConfigValue, NewTopic, Origin
+from kafka_dr.config_sync.items import AddPartitions, Change, CreateTopic, Item, Kind, SetConfig, Verdict
+from kafka_dr.config_sync.policy import KEEPS_DATA, REPLICATION_FACTOR, KeyClass, Policy, rank
+from kafka_dr.config_sync.snapshot import TOPICS, Snapshot, TopicConfig
+
+_MIN_ISR = "min.insync.replicas"
+_CLEANUP = "cleanup.policy"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRules:
+    """What the comparison needs to know besides the two sides.
+
+    :param replication_factor: of topics that are created on the standby, at most
+    :param keyed: whether the topology says that a topic's partitions are chosen by key
+    :param written: whether anybody but replication may write to a topic on the standby now
+    """
+
+    policy: Policy
+    replication_factor: int
+    keyed: Callable[[str], bool]
+    written: Callable[[str], bool]
+
+
+def compare_topics(active: Snapshot, standby: Snapshot, rules: TopicRules) -> Iterator[Item]:
+    """Yield each difference between the topics of two sides, by topic and key."""
+    if TOPICS in active.unknown or TOPICS in standby.unknown:
+        return  # nothing is missing where nothing could be seen
+    unreadable = {**active.unreadable_topics(), **standby.unreadable_topics()}
+    for name, reason in sorted(unreadable.items()):
+        yield Item(Kind.TOPIC, name, "", None, None, Verdict.UNKNOWN, f"could not be read: {reason}", blocks=True)
+    unclassed: dict[str, str] = {}
+    for name in sorted((active.topics.keys() | standby.topics.keys()) - unreadable.keys()):
+        here, there = active.topics.get(name), standby.topics.get(name)
+        if here is None:
+            reason = "exists on the standby only: it is never deleted; see whether it was forgotten"
+            yield Item(Kind.TOPIC, name, "", None, "exists", Verdict.NEVER, reason)
+        elif there is None:
+            yield _missing(here, standby, rules)
+        else:
+            yield from _compared(here, there, standby, rules)
+        for side in (here, there):
+            unclassed |= dict.fromkeys(_unclassed(side, rules.policy), name)
+    yield from _findings(unclassed)
+
+
+def _unclassed(side: TopicConfig | None, policy: Policy) -> list[str]:
+    return [key for key in side.configs if policy.class_of(key) is KeyClass.UNKNOWN] if side else []
+
+
+def _findings(unclassed: dict[str, str]) -> Iterator[Item]:
+    for key, topic in sorted(unclassed.items()):
+        reason = "this key is in no class: put it into a list of config_sync in the topology"
+        yield Item(Kind.CONFIG, "every topic", key, f"known, as {topic} shows", None, Verdict.NEVER, reason)
+
+
+def _missing(here: TopicConfig, standby: Snapshot, rules: TopicRules) -> Item:
+    copies = max(1, min(rules.replication_factor, standby.brokers))
+    wanted = NewTopic(here.name, here.layout.partitions, copies, tuple(_pinned(here, standby, copies, rules.policy)))
+    fewer = f", with {copies} copies for the active cluster's {here.layout.replication_factor}"
+    reason = "the standby has no such topic" + (fewer if copies < here.layout.replication_factor else "")
+    shown = f"{here.layout.partitions} partitions"
+    return Item(Kind.TOPIC, here.name, "", shown, None, Verdict.SAFE, reason, blocks=True, change=CreateTopic(wanted))
+
+
+def _pinned(here: TopicConfig, standby: Snapshot, copies: int, policy: Policy) -> Iterator[tuple[str, str]]:
+    """Yield what a new topic has to set, so that it differs in nothing from the active one when it is there."""
+    for key, value in sorted(here.configs.items()):
+        inherited = standby.inherited.get(key)
+        kind = policy.class_of(key)
+        if value.value is None or kind in (KeyClass.SITE_SPECIFIC, KeyClass.UNKNOWN):
+            continue
+        if standby.inherited and inherited is None:
+            continue  # the standby's brokers do not know this key
+        wanted = _capped(key, value.value, copies)
+        alike = inherited is not None and inherited.value == wanted
+        follows = kind is not KeyClass.MAY_DIFFER and inherited is not None
+        if value.origin.explicit or (follows and not alike):
+            yield key, wanted
+
+
+def _compared(here: TopicConfig, there: TopicConfig, standby: Snapshot, rules: TopicRules) -> Iterator[Item]:
+    yield from _partitions(here, there, rules)
+    yield from _copies(here, there, standby, rules.policy)
+    if here.configs is there.configs:
+        return
+    for key in sorted(here.configs.keys() | there.configs.keys()):
+        mine, other = here.configs.get(key), there.configs.get(key)
+        if (mine and mine.value) != (other and other.value):
+            item = _config(there, key, mine, other, rules.policy)
+            if item is not None:
+                yield item
+
+
+def _partitions(here: TopicConfig, there: TopicConfig, rules: TopicRules) -> Iterator[Item]:
+    wanted, found = here.layout.partitions, there.layout.partitions
+    if wanted == found:
+        return
+    change: Change | None = AddPartitions(here.name, wanted)
+    verdict, reason = _adding(here, rules)
+    if found > wanted:
+        verdict, change = Verdict.NEVER, None
+        reason = "partitions are never taken away: add them on the active cluster, or make the copy again"
+    yield Item(Kind.PARTITIONS, here.name, "", str(wanted), str(found), verdict, reason, blocks=True, change=change)
+
+
+def _adding(here: TopicConfig, rules: TopicRules) -> tuple[Verdict, str]:
+    cleanup = here.configs.get(_CLEANUP)
+    if rules.keyed(here.name):
+        return Verdict.APPROVAL, "the topology says that its partitions are chosen by key, and keys would move"
+    if cleanup is not None and "compact" in (cleanup.value or ""):
+        return Verdict.APPROVAL, "it is compacted, so its partitions are chosen by key, and keys would move"
+    if rules.written(here.name):
+        return Verdict.APPROVAL, "somebody else than replication may write to it on the standby, and keys would move"
+    return Verdict.SAFE, "only replication writes to it on the standby, and names the partition of each record"
+
+
+def _copies(here: TopicConfig, there: TopicConfig, standby: Snapshot, policy: Policy) -> Iterator[Item]:
+    wanted, found = here.layout.replication_factor, there.layout.replication_factor
+    kind = policy.class_of(REPLICATION_FACTOR)
+    if wanted == found or kind is KeyClass.SITE_SPECIFIC:
+        return
+    strict = kind is KeyClass.MUST_MATCH
+    reason = f"the standby has {standby.brokers} brokers; this is legal, and moving copies is done by hand"
+    if strict:
+        reason = "the topology wants the same number of copies: reassign its partitions on the standby"
+    elif found > wanted:
+        reason = "the standby keeps more copies"
+    verdict = Verdict.NEVER if strict else Verdict.NOTE
+    yield Item(Kind.CONFIG, here.name, REPLICATION_FACTOR, str(wanted), str(found), verdict, reason, blocks=strict)
+
+
+def _config(
+    there: TopicConfig, key: str, mine: ConfigValue | None, other: ConfigValue | None, policy: Policy
+) -> Item | None:
+    kind = policy.class_of(key)
+    if kind is KeyClass.SITE_SPECIFIC:
+        return None
+    strict = kind in (KeyClass.MUST_MATCH, KeyClass.UNKNOWN)
+    shown = (None if mine is None else str(mine), None if other is None else str(other))
+    if mine is None or other is None or mine.value is None or other.value is None:
+        side = "active cluster" if mine is None or mine.value is None else "standby"
+        counts = strict and mine is not None and mine.origin.explicit
+        verdict = Verdict.NEVER if counts else Verdict.NOTE
+        return Item(
+            Kind.CONFIG, there.name, key, *shown, verdict, f"the {side}'s brokers do not tell this key", blocks=counts
+        )
+    if kind is KeyClass.UNKNOWN:
+        reason = "this key is in no class: put it into a list of config_sync in the topology"
+        return Item(Kind.CONFIG, there.name, key, *shown, Verdict.NEVER, reason, blocks=True)
+    verdict, reason, value = _judged(there, key, mine, other, kind)
+    change = None if verdict is Verdict.NOTE else SetConfig(there.name, key, value)
+    return Item(Kind.CONFIG, there.name, key, *shown, verdict, reason, blocks=strict, change=change)
+
+
+def _judged(
+    there: TopicConfig, key: str, mine: ConfigValue, other: ConfigValue, kind: KeyClass
+) -> tuple[Verdict, str, str]:
+    """Return what may be done about a value that differs, why, and to which value it would be set."""
+    wanted = mine.value or ""
+    because = _because(mine, other, kind)
+    if kind is KeyClass.MAY_DIFFER:
+        follows = mine.origin.explicit and not other.origin.explicit
+        said = "the active cluster sets it, the standby does not" if follows else "the standby may differ here"
+        return (Verdict.SAFE if follows else Verdict.NOTE), said + because, wanted
+    have, want = rank(key, other.value), rank(key, wanted)
+    less = have is not None and want is not None and want < have
+    if kind is KeyClass.AT_LEAST:
+        wanted = _capped(key, wanted, there.layout.replication_factor)
+        if wanted == other.value:
+            return Verdict.NOTE, f"as many as the standby's copies allow{because}", wanted
+        if less:
+            return Verdict.NOTE, f"the standby has more, which is allowed{because}", wanted
+        return Verdict.SAFE, f"the standby must have at least as much{because}", wanted
+    if key == _CLEANUP:
+        return Verdict.APPROVAL, f"must match; a changed clean-up may delete records{because}", wanted
+    if less and key in KEEPS_DATA:
+        return Verdict.APPROVAL, f"must match; this keeps data for less long than now{because}", wanted
+    return Verdict.SAFE, f"must match{because}", wanted
+
+
+def _capped(key: str, value: str, copies: int) -> str:
+    """Return a minimum of in-sync copies that a topic with so many copies can have: more would refuse every write."""
+    return str(min(int(value), copies)) if key == _MIN_ISR and value.isdigit() else value
+
+
+def _because(mine: ConfigValue, other: ConfigValue, kind: KeyClass) -> str:
+    """Say where inherited values come from: nobody changed the topic, and yet it differs."""
+    if mine.origin is Origin.DEFAULT and other.origin is Origin.DEFAULT:
+        return "; nobody set it: Kafka's own default differs, so the brokers are of different versions"
+    if not mine.origin.explicit and not other.origin.explicit:
+        return "; the topic sets it on neither side: the brokers' settings differ"
+    if not mine.origin.explicit and kind is not KeyClass.MAY_DIFFER:
+        return "; the active topic inherits it, the standby's sets it"
+    return ""

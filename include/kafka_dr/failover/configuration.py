@@ -1,0 +1,304 @@
+"""The config sync of a group: only while the register says that it stands still, and in the direction that it says.
+
+A plan is made anew, from what both clusters say at that moment, each time it is needed; what was shown, and approved,
+is known by its digest. Right before each batch of changes the register, the clusters' ids and the lock are asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_dr.config_sync import Item, Plan, Side, Verdict, gate, make_plan, read_sides
+from kafka_dr.config_sync.applying import Applying, Failure
+from kafka_dr.config_sync.lock import FACTS, HeldLock, held
+from kafka_dr.config_sync.text import lines, table
+from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
+from kafka_dr.failover.approval import judge, newest_answer
+from kafka_dr.failover.attempt import Attempt
+from kafka_dr.failover.record import Check, StepRecord, worst
+from kafka_dr.failover.request import RunRequest
+from kafka_dr.failover.run import PROOF_SECONDS, Run
+from kafka_dr.failover.watched import Watched, at_rest
+from kafka_dr.failover.world import World
+from kafka_dr.fencing import plan as fences
+from kafka_dr.register import RegisterState
+from kafka_dr.replication import Flow
+
+#: The steps, and their numbers in the evidence.
+PLAN, APPROVAL, APPLY_SAFE, APPLY = "plan", "approval", "apply_safe", "apply"
+NUMBERS = {PLAN: 1, APPLY_SAFE: 1, APPROVAL: 2, APPLY: 3}
+#: The ids that the clusters had at first, among the facts of the active cluster's register.
+_CLUSTERS = "clusters"
+_LOOK_SECONDS = 0.2
+#: What MirrorMaker would change by itself.
+_MIRRORMAKER = ("sync.topic.configs.enabled", "sync.topic.acls.enabled")
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan that was made, and kept.
+
+    :param lines: the plan in colour, for a log
+    :param record: its evidence; ``None`` where nothing differs
+    """
+
+    plan: Plan
+    lines: tuple[str, ...]
+    record: StepRecord | None
+
+
+def plan_config(group: str, world: World, run_id: str, *, accept_cluster_ids: bool = False) -> Planned | Watched:
+    """Compare the active cluster with its standby, and keep the plan in the evidence where anything differs.
+
+    :param accept_cluster_ids: a cluster was replaced on purpose: pin the ids that the topology names now
+    :returns: why nothing was looked at, where the group does not stand still
+    """
+    run = Run(RunRequest(group, run_id), world)
+    state = at_rest(group, run.read_standing())
+    if isinstance(state, Watched):
+        return state
+    attempt = start_plan(run)
+    plan = current_plan(run, state)
+    _pin(run, state, anew=accept_cluster_ids)
+    return keep_plan(run, attempt, plan)
+
+
+def start_plan(run: Run) -> Attempt:
+    """Begin the evidence of a plan."""
+    return Attempt.start(run.request, run.world, PLAN, NUMBERS[PLAN])
+
+
+def current_plan(run: Run, state: RegisterState) -> Plan:
+    """Make the plan of this moment, in the direction of the register.
+
+    :param state: the record of a group that stands still
+    :raises Refused: a cluster is not the one that the topology names
+    """
+    return plan_between(run, state.active, state.standby, epoch=state.epoch)
+
+
+def plan_between(run: Run, active: str, standby: str, *, epoch: int) -> Plan:
+    """Make the plan of this moment between two clusters.
+
+    :param epoch: the register's, when the direction was read from it
+    :raises Refused: a cluster is not the one that the topology names
+    """
+    first, second = (
+        Side(run.operator(name), run.world.register(name).added_acls(run.group.name, name))
+        for name in (active, standby)
+    )
+    here, there = read_sides(first, second, run.group)
+    for side in (here, there):
+        _right_cluster(run, side.cluster, side.cluster_id)
+    others = [other for name, other in run.world.topology.protection_groups.items() if name != run.group.name]
+    return make_plan(here, there, run.group, epoch=epoch, others=others)
+
+
+def standby_configured(run: Run) -> Check:
+    """Answer, for a run that is about to switch, whether its target is configured to take over."""
+    epoch = run.standing.epoch if run.standing else 0
+    answer = gate.ask(plan_between(run, run.source, run.target, epoch=epoch))
+    return Check("standby_configured", answer.outcome, answer.sentence)
+
+
+def watch_config(group: str, world: World) -> Watched:
+    """Say whether the standby is configured to take over; red where what must match does not, or is unknown."""
+    run = Run(RunRequest(group, "config"), world)
+    state = at_rest(group, run.read_standing())
+    if isinstance(state, Watched):
+        return state
+    answer = gate.ask(current_plan(run, state))
+    return Watched(group, answer.outcome, (answer.sentence,))
+
+
+def apply_config(group: str, world: World, run_id: str, *, approved: bool) -> StepRecord:
+    """Apply what the newest plan of this run shows, if it still is the plan.
+
+    :param approved: whether to apply what needs an approval as well, by the answer in this run's evidence; else only
+        what is safe
+    :raises StepFailed: it was refused, failed, or nobody knows; the record says which changes were not made
+    """
+    run = Run(RunRequest(group, run_id), world)
+    step = APPLY if approved else APPLY_SAFE
+    attempt = Attempt.start(run.request, world, step, NUMBERS[step])
+    try:
+        left, failures = _apply(run, attempt, approved=approved)
+    except (OutcomeUnknown, NeedsPerson) as error:
+        return attempt.end(world, "unknown", str(error))
+    except Refused as error:
+        return attempt.end(world, "refused", str(error))
+    except KafkaDrError as error:
+        return attempt.end(world, "failed", str(error))
+    if failures or worst(attempt.proofs) != "ok":
+        reasons = "; ".join(f"{failure.item.subject}: {failure.reason}" for failure in failures[:5])
+        return attempt.end(world, "failed", f"{len(failures)} changes were not made: {reasons}")
+    made = len(attempt.intent)
+    return attempt.end(world, "done", f"{made} changes made, {len(left.changes)} left: {left.summary}")
+
+
+def _apply(run: Run, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[Failure, ...]]:
+    shown = _shown(run)
+    if approved:
+        attempt.checks = _approved(run, shown)
+        if worst(attempt.checks) != "ok":
+            raise Refused(" ".join(check.detail for check in attempt.checks if check.outcome != "ok"))
+    elif not run.group.config_sync.apply_safe:
+        raise Refused("config_sync.apply_safe is not set in the topology, so nothing is changed without an approval")
+    state = at_rest(run.group.name, run.read_standing())
+    if isinstance(state, Watched):
+        raise Refused(state.summary)
+    _mirrormaker_is_quiet(run, state)
+    _pin(run, state)
+    with _lock(run, state) as lock:
+        plan = current_plan(run, state)
+        if plan.digest != shown:
+            raise Refused(
+                f"what differs now is not what was shown (digest {plan.digest[:12]}, shown {shown[:12]}): "
+                "nothing was changed; plan again"
+            )
+        verdicts = (Verdict.SAFE, Verdict.APPROVAL) if approved else (Verdict.SAFE,)
+        wanted = [item for item in plan.changes if item.verdict in verdicts]
+        attempt.intent = tuple(str(item) for item in wanted)
+        failures = _applying(run, state, _guard(run, state, plan, lock)).make(wanted)
+        left = _read_back(run, state, wanted, failures)
+    keep_plan(run, start_plan(run), left)
+    unmade, failed = {item.about for item in left.changes}, {failure.item.about for failure in failures}
+    missing = [failure for failure in failures if failure.item.about in unmade]
+    silent = [item for item in wanted if item.about in unmade - failed]
+    attempt.facts = {"verb": "config_sync", "digest": shown, "failures": [[f.item.subject, f.reason] for f in missing]}
+    said = f"{len(wanted) - len(missing) - len(silent)} of {len(wanted)} changes were read back"
+    attempt.proofs = (Check.that("read_back", not missing and not silent, said),)
+    return left, (*missing, *(Failure(item, "was sent, and is not there") for item in silent))
+
+
+def _applying(run: Run, state: RegisterState, guard: Callable[[], None]) -> Applying:
+    def ensure_fence() -> None:
+        probe = fences.probe_fence(run.group) | fences.probe_freeze(run.group)
+        run.acl_changes(state.standby, guard).add(fences.application_denies(run.group), probe)
+
+    return Applying(run.operator(state.standby), guard=guard, ensure_fence=ensure_fence, clock=run.clock)
+
+
+def _lock(run: Run, state: RegisterState) -> AbstractContextManager[HeldLock]:
+    return held(
+        run.group.name,
+        run.request.run,
+        cluster=run.operator(state.active),
+        register=run.world.register(state.active),
+        clock=run.clock,
+        seconds=run.group.timing.step_deadline_seconds,
+    )
+
+
+def _guard(run: Run, state: RegisterState, plan: Plan, lock: HeldLock) -> Callable[[], None]:
+    """Return what is asked right before each batch; the register last, since a change must follow it at once."""
+
+    def still() -> None:
+        lock.renew()
+        names = (plan.active, plan.standby)
+        for name, found in zip(names, run.at_once(*(run.operator(n).topics.identity for n in names)), strict=True):
+            _right_cluster(run, name, found.cluster_id)
+        if run.read_standing() != state:
+            raise Refused(f"{run.group.name} began to move: what was not changed yet is left as it is")
+
+    return still
+
+
+def _read_back(run: Run, state: RegisterState, wanted: Collection[Item], failures: Collection[Failure]) -> Plan:
+    """Plan again until what was made shows, as far as it was not refused; brokers may lag a moment behind."""
+    refused = {failure.item.about for failure in failures}
+    deadline = run.clock.monotonic() + PROOF_SECONDS
+    while True:
+        left = current_plan(run, state)
+        missing = {item.about for item in left.changes} & ({item.about for item in wanted} - refused)
+        if not missing or run.clock.monotonic() > deadline:
+            return left
+        run.clock.sleep(_LOOK_SECONDS)
+
+
+def keep_plan(run: Run, attempt: Attempt, plan: Plan) -> Planned:
+    """Keep a plan in the evidence, unless there is nothing to keep and nothing was kept before."""
+    answer = gate.ask(plan)
+    said = tuple(lines(plan))
+    if not plan.items and not plan.access and run.world.evidence.newest(plan.group, run.request.run, PLAN) is None:
+        return Planned(plan, said, None)
+    attempt.checks = (Check("standby_configured", answer.outcome, answer.sentence),)
+    attempt.facts = {
+        "verb": "config_sync",
+        "source": plan.active,
+        "target": plan.standby,
+        "epoch": plan.epoch,
+        "cluster_ids": list(plan.cluster_ids),
+        "digest": plan.digest,
+        "needs_approval": len(plan.of(Verdict.APPROVAL)),
+        "safe": len(plan.of(Verdict.SAFE)),
+        "difference": table(plan),
+    }
+    return Planned(plan, said, attempt.end(run.world, "done", plan.summary))
+
+
+def newest_plan(run: Run) -> Mapping[str, Any] | None:
+    """Return the facts of the newest plan that this run has kept, ``None`` where it kept none."""
+    kept = run.world.evidence.newest(run.group.name, run.request.run, PLAN)
+    return None if kept is None else kept["facts"]
+
+
+def _shown(run: Run) -> str:
+    kept = newest_plan(run)
+    if kept is None:
+        raise Refused(f"run {run.request.run} has shown no plan: there is nothing to apply")
+    return str(kept["digest"])
+
+
+def has_safe_changes(group: str, world: World, run_id: str) -> bool:
+    """Return whether this run's newest plan holds changes that may be made without asking."""
+    run = Run(RunRequest(group, run_id), world)
+    kept = newest_plan(run)
+    return kept is not None and kept["safe"] > 0 and run.group.config_sync.apply_safe
+
+
+def _approved(run: Run, digest: str) -> tuple[Check, ...]:
+    answer = newest_answer(run)
+    if answer is None:
+        return (Check.that("approved", False, f"nobody has approved the plan of run {run.request.run}"),)
+    same = f"approved were the facts {answer.digest[:12]}, the newest plan is {digest[:12]}"
+    return (*judge(run, answer), Check.that("same_plan", answer.digest == digest, same))
+
+
+def _right_cluster(run: Run, name: str, found: str) -> None:
+    declared = run.world.topology.cluster(name).cluster_id
+    if found != declared:
+        raise Refused(
+            f"{name} answers with cluster id {found}, the topology says {declared}: nothing is compared or changed "
+            "there; mend the address, or the topology"
+        )
+
+
+def _pin(run: Run, state: RegisterState, *, anew: bool = False) -> None:
+    """Hold the topology's cluster ids against those of the first time, and keep them if this is it.
+
+    :raises Refused: the topology names another cluster than then
+    """
+    declared = {name: run.world.topology.cluster(name).cluster_id for name in (state.active, state.standby)}
+    register = run.world.register(state.active)
+    pinned = {} if anew else register.facts(run.group.name, FACTS).get(_CLUSTERS, {})
+    changed = [name for name, found in declared.items() if pinned.get(name, found) != found]
+    if changed:
+        raise Refused(
+            f"{', '.join(changed)} had another cluster id when this group's configuration was first compared: if it "
+            "was replaced on purpose, trigger dr_config_sync with accept_cluster_ids, else mend the topology"
+        )
+    if pinned != declared:
+        register.write_fact(run.group.name, FACTS, _CLUSTERS, {**pinned, **declared})
+
+
+def _mirrormaker_is_quiet(run: Run, state: RegisterState) -> None:
+    connector = Flow(run.group.name, state.active, state.standby).connector
+    config = run.world.connect(state.standby).config(connector) or {}
+    # MirrorMaker's own default is to do both.
+    busy = [key for key in _MIRRORMAKER if config and config.get(key, "true") != "false"]
+    if busy:
+        raise Refused(f"the connector {connector} does not say {busy[0]}=false, so two would change it: run dr_flows")

@@ -1,0 +1,259 @@
+"""The config sync on many topics and ACLs: how long, how many requests, how much memory.
+
+Everything goes the way that ``dr_config_sync`` goes: register, lock, guards, evidence, reading back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from kafka_dr.clock import SystemClock
+from kafka_dr.clusters import (
+    Acl,
+    AclOperation,
+    AclPermission,
+    ClientSettings,
+    KafkaCluster,
+    PatternType,
+    ResourceType,
+)
+from kafka_dr.clusters.configuration import NewTopic
+from kafka_dr.config_sync import Plan
+from kafka_dr.failover import World, adopt
+from kafka_dr.failover.configuration import Planned, apply_config, plan_config
+from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.topology import ConfigSyncSpec, Topology, load
+from lab import credentials, rights
+from lab.api import Lab
+from lab.clusters import CLUSTERS, cluster_named
+from lab.errors import LabError
+
+_GROUP = "bench"
+_APPLICATION = "User:bench-app"
+_PARTITIONS = 3
+_ROUND_TRIP_SECONDS = 0.05
+_ROLES = {
+    "operator": rights.OPERATOR,
+    "probe": rights.PROBE,
+    "audit": rights.AUDIT,
+    "replicator": rights.REPLICATOR,
+}
+_LIMITS = {"plan_seconds": 10.0, "apply_seconds": 30.0, "peak_mb": 300.0, "round_trips_more_than_small": 0}
+
+
+def configure(benches: Any, *, place: Sequence[argparse.ArgumentParser]) -> None:
+    """Add this benchmark to the others.
+
+    :param place: the options that say where a lab lies
+    """
+    parser = benches.add_parser("config", parents=list(place), help="the config sync on many topics and ACLs")
+    parser.add_argument("--topics", type=int, default=2_000, metavar="N", help="of 3 partitions, on the active cluster")
+    parser.add_argument("--new", type=int, default=500, metavar="N", help="of them missing on the standby")
+    parser.add_argument("--acls", type=int, default=5_000, metavar="N", help="on each cluster")
+    parser.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Bring a lab up, measure, write the report, and take the lab down unless it was up before.
+
+    :returns: 0 if every figure is within its limit, else 1
+    """
+    if not 0 < options.new < options.topics:
+        raise LabError(f"--new is {options.new}: write less than --topics, which is {options.topics}")
+    lab = Lab(options.home, port_base=options.port_base)
+    was_up = lab.status().running
+    lab.up(airflow=False)
+    try:
+        report = _Bench(lab, options, console).measure()
+    finally:
+        if not was_up:
+            lab.down(delete=True)
+    options.report.parent.mkdir(parents=True, exist_ok=True)
+    options.report.write_text(json.dumps(report, indent=1) + "\n")
+    missed = [name for name, limit in _LIMITS.items() if report[name] > limit]
+    for name, limit in _LIMITS.items():
+        console.print(f"{'[red]✗[/]' if name in missed else '[green]✓[/]'} {name} {report[name]} (at most {limit:g})")
+    return 1 if missed else 0
+
+
+@dataclass(slots=True)
+class _Requests:
+    """Counts requests, and makes each take as long as one across a continent."""
+
+    seconds: float = 0.0
+    count: int = 0
+    kinds: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, doing: str) -> None:
+        self.count += 1
+        self.kinds[doing] = self.kinds.get(doing, 0) + 1
+        time.sleep(self.seconds)
+
+
+class _Bench:
+    """One run in one lab."""
+
+    def __init__(self, lab: Lab, options: argparse.Namespace, console: Console) -> None:
+        self._lab = lab
+        self._options = options
+        self._console = console
+        self._topology = _topology(lab)
+        self._names = [f"{_GROUP}.t{number:05}" for number in range(options.topics)]
+
+    def measure(self) -> dict[str, Any]:
+        """Fill the clusters, plan and apply, and return the report."""
+        self._prepare()
+        small = self._plan("few topics")[1].count
+        self._fill()
+        plan_seconds, counted, plan = self._plan("all topics")
+        far_seconds, _, _ = self._plan("all topics, 50 ms away", away=_ROUND_TRIP_SECONDS)
+        self._console.print(plan.summary)
+        apply_seconds, applied = self._apply("new topics")
+        left = self._plan("what is left")[2]
+        if left.changes:
+            raise LabError(f"{len(left.changes)} changes are left after the apply: {left.changes[0]}")
+        return {
+            "plan_seconds": round(plan_seconds, 2),
+            "apply_seconds": round(apply_seconds, 2),
+            "round_trips": counted.count,
+            "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+            "round_trips_more_than_small": counted.count - small,
+            "plan_seconds_50ms_away": round(far_seconds, 2),
+            "apply_round_trips": applied.count,
+            "requests_of_a_plan": counted.kinds,
+            "topics": self._options.topics,
+            "new_topics": self._options.new,
+            "acls": self._options.acls,
+        }
+
+    def _prepare(self) -> None:
+        """Give the project's principals their rights, and adopt the group while it has no topics."""
+        for cluster in CLUSTERS:
+            with self._admin(cluster.name) as admin:
+                admin.acls.add(_rights(cluster.name))
+                admin.configs.create([NewTopic(f"{_GROUP}.dr-canary", 1, 1)])
+        with self._world() as world:
+            adopt(_GROUP, world, "adoption")
+
+    def _fill(self) -> None:
+        missing = self._options.topics - self._options.new
+        shares = {"east": self._names, "west": self._names[:missing]}
+
+        def fill(cluster: str) -> None:
+            with self._admin(cluster) as admin:
+                topics = [NewTopic(name, _PARTITIONS, 1, (("retention.ms", "86400000"),)) for name in shares[cluster]]
+                for start in range(0, len(topics), 500):
+                    errors = admin.configs.create(topics[start : start + 500])
+                    if errors:
+                        raise LabError(f"{cluster} did not take the topics: {next(iter(errors.values()))}")
+                there = len(admin.acls.list())
+                acls = [_acl(self._names[n % len(self._names)], n) for n in range(self._options.acls - there)]
+                for start in range(0, len(acls), 1_000):
+                    admin.acls.add(acls[start : start + 1_000])
+                _wait(lambda: set(shares[cluster]) <= admin.topics.names())
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(fill, shares))
+
+    def _plan(self, what: str, *, away: float = 0.0) -> tuple[float, _Requests, Plan]:
+        with self._world() as world, self._counted(world, what, seconds=away) as requests:
+            began = time.monotonic()
+            planned = plan_config(_GROUP, world, f"bench-{time.monotonic_ns()}")
+            seconds = time.monotonic() - began
+        if not isinstance(planned, Planned):
+            raise LabError(planned.summary)
+        return seconds, requests, planned.plan
+
+    def _apply(self, what: str) -> tuple[float, _Requests]:
+        run_id = f"bench-{time.monotonic_ns()}"
+        with self._world() as world:
+            plan_config(_GROUP, world, run_id)
+            with self._counted(world, f"apply {what}") as requests:
+                began = time.monotonic()
+                apply_config(_GROUP, world, run_id, approved=False)
+                return time.monotonic() - began, requests
+
+    @contextmanager
+    def _counted(self, world: World, what: str, *, seconds: float = 0.0) -> Iterator[_Requests]:
+        requests = _Requests(seconds)
+        for cluster in CLUSTERS:
+            world.cluster(cluster.name, "operator").observe(requests)
+        began = time.monotonic()
+        yield requests
+        self._console.print(f"{what} [dim]{time.monotonic() - began:.2f} s, {requests.count} requests[/]")
+
+    def _admin(self, cluster: str) -> KafkaCluster:
+        settings = ClientSettings.from_librdkafka(self._lab.client_settings(cluster, credentials.ADMIN))
+        return KafkaCluster(cluster, settings)
+
+    def _world(self) -> World:
+        root = self._lab.home.root / "bench" / "evidence"
+        root.mkdir(parents=True, exist_ok=True)
+        return World(
+            self._topology,
+            settings_of=self._settings,
+            connect_of=lambda connection: ConnectEndpoint(
+                cluster_named(connection.removeprefix("connect_")).connect_url(self._lab.settings)
+            ),
+            evidence_root=root,
+            clock=SystemClock(),
+        )
+
+    def _settings(self, connection: str) -> ClientSettings:
+        _, cluster, role = connection.split("_")
+        return ClientSettings.from_librdkafka(self._lab.client_settings(cluster, _ROLES[role]))
+
+
+def _topology(lab: Lab) -> Topology:
+    """Return the lab's topology with one group that holds the benchmark's topics."""
+    declared = load(Path(lab.environ["KAFKA_DR_TOPOLOGY"]), lab.environ)
+    base = declared.protection_groups["orders"]
+    group = base.model_copy(
+        update={
+            "name": _GROUP,
+            "topic_prefixes": (f"{_GROUP}.",),
+            "consumer_group_prefixes": (f"{_GROUP}-",),
+            "transactional_id_prefixes": (f"{_GROUP}-",),
+            "principals": (_APPLICATION,),
+            "route": base.route.model_copy(update={"path": str(lab.home.root / "bench" / "route.json")}),
+            "config_sync": ConfigSyncSpec(apply_safe=True),
+        }
+    )
+    return declared.model_copy(update={"protection_groups": {_GROUP: group}})
+
+
+def _rights(cluster: str) -> Iterator[Acl]:
+    """Yield what the lab's table gives the project's own principals, on the benchmark's names."""
+    for allowed in rights.allowed_on(cluster_named(cluster)):
+        if allowed.name == "orders." and allowed.principal not in rights.APPLICATIONS:
+            operation = AclOperation(allowed.operation.value)
+            kind = ResourceType[allowed.resource.name]
+            principal = f"User:{allowed.principal}"
+            yield Acl(kind, f"{_GROUP}.", PatternType.PREFIXED, principal, operation, AclPermission.ALLOW)
+
+
+def _acl(topic: str, number: int) -> Acl:
+    """Return one of many rights: a topic's by name, of the application or of one of forty readers."""
+    principal = _APPLICATION if number % 2 else f"User:reader-{number % 40}"
+    operation = (AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)[number // 2_000 % 3]
+    return Acl(ResourceType.TOPIC, topic, PatternType.LITERAL, principal, operation, AclPermission.ALLOW)
+
+
+def _wait(until: Callable[[], bool], *, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not until():
+        if time.monotonic() > deadline:
+            raise LabError(f"the cluster did not show its topics within {seconds:g} s: see its brokers' logs")
+        time.sleep(0.2)

@@ -1,0 +1,40 @@
+"""One adopted group in each direction, shared by the tests of this folder: each leaves its plan without changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from kafka_dr.failover import World
+    from lab.api import Lab
+    from support.configured import Configured
+
+
+@pytest.fixture(scope="package")
+def _made(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Configured]:
+    from support.configured import Configured
+
+    return {
+        active: Configured.adopted(lab, tmp_path_factory.mktemp(active), active=active) for active in ("east", "west")
+    }
+
+
+@pytest.fixture(params=["east", "west"])
+def each(request: pytest.FixtureRequest, _made: dict[str, Configured]) -> Configured:
+    """A group that is active on the east, and one that is active on the west."""
+    return _made[request.param]
+
+
+@pytest.fixture
+def configured(_made: dict[str, Configured]) -> Configured:
+    """The group that is active on the east."""
+    return _made["east"]
+
+
+@pytest.fixture
+def world(configured: Configured) -> Iterator[World]:
+    with configured.world() as world:
+        yield world

@@ -1,0 +1,267 @@
+"""What must not happen: a stale plan, two applies, a moving group, another cluster, an open standby."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_dr.clusters import AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.config_sync import Verdict
+from kafka_dr.config_sync.lock import FACTS, held
+from kafka_dr.errors import Refused
+from kafka_dr.failover import StepFailed
+from kafka_dr.failover.config_approval import ask_config
+from kafka_dr.failover.configuration import apply_config, plan_config, standby_configured, watch_config
+from kafka_dr.failover.run import Run
+from kafka_dr.fencing import plan as fences
+from kafka_dr.register import Phase
+from support.switching import Killed
+
+if TYPE_CHECKING:
+    from kafka_dr.failover import World
+    from support.configured import Configured
+
+pytestmark = pytest.mark.kafka
+
+
+def test_what_changes_after_the_plan_was_shown_makes_it_stale(configured: Configured, world: World) -> None:
+    east, west = configured.admin("east"), configured.admin("west")
+    east.configure(configured.topic, max_message_bytes="5000")
+    configured.plan(world, "stale")
+    west.configure(configured.topic, segment_ms="86400000")
+    with pytest.raises(StepFailed, match="what differs now is not what was shown") as refused:
+        apply_config(configured.name, world, "stale", approved=False)
+    assert refused.value.record.outcome == "refused"
+    assert west.effective([configured.topic])[configured.topic]["max.message.bytes"] == "1048588"
+    configured.apply_everything(world, "fresh")
+    assert configured.plan(world, "none left").changes == ()
+
+
+def test_nothing_is_applied_that_was_not_shown_or_not_approved(configured: Configured, world: World) -> None:
+    with pytest.raises(StepFailed, match="has shown no plan"):
+        apply_config(configured.name, world, "unseen", approved=False)
+    configured.admin("east").configure(configured.topic, cleanup_policy="compact")
+    configured.plan(world, "silent")
+    with pytest.raises(StepFailed, match="nobody has approved"):
+        apply_config(configured.name, world, "silent", approved=True)
+    assert configured.answer(world, "silent", approved=False)
+    with pytest.raises(StepFailed, match="it was rejected"):
+        apply_config(configured.name, world, "silent", approved=True)
+    configured.plan(world, "again")
+    said = ask_config(configured.name, world, "again")
+    assert said == "alice has said no to this plan in run silent: it is not asked again"
+    configured.admin("east").configure(configured.topic, cleanup_policy="delete")
+
+
+def test_the_same_plan_is_asked_about_once_at_a_time(configured: Configured, world: World) -> None:
+    configured.admin("east").configure(configured.topic, cleanup_policy="compact,delete")
+    for run in ("one", "two"):
+        configured.plan(world, run)
+    assert not isinstance(ask_config(configured.name, world, "one"), str)
+    assert "run one has asked about this plan until" in str(ask_config(configured.name, world, "two"))
+    configured.admin("east").configure(configured.topic, cleanup_policy="delete")
+
+
+def test_two_do_not_apply_at_the_same_time(configured: Configured, world: World) -> None:
+    configured.admin("east").configure(configured.topic, max_message_bytes="6000")
+    configured.plan(world, "second")
+    operator, register = world.cluster("east", "operator"), world.register("east")
+    lock = {"cluster": operator, "register": register, "clock": world.clock, "seconds": 60.0}
+    with held(configured.name, "first", **lock) as first:  # type: ignore[arg-type]
+        with pytest.raises(StepFailed, match="run first is applying configuration"):
+            apply_config(configured.name, world, "second", approved=False)
+        with pytest.raises(Refused, match="another apply took over"):
+            first.renew()
+    past = {"owner": "dead", "until": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
+    register.write_fact(configured.name, FACTS, "lock", past)
+    assert apply_config(configured.name, world, "second", approved=False).outcome == "done"
+
+
+def test_a_group_that_moves_is_left_alone(configured: Configured, world: World) -> None:
+    configured.admin("east").configure(configured.topic, max_message_bytes="7000")
+    configured.plan(world, "early")
+    state = world.register("east").read(configured.name)
+    assert state is not None
+    moving = replace(state, epoch=state.epoch + 1, phase=Phase.SWITCHING, run="a failover")
+    at_rest = replace(moving, epoch=moving.epoch + 1, phase=Phase.STABLE)
+    world.register("east").copy(moving)
+    with pytest.raises(StepFailed, match="it is switching by run a failover"):
+        apply_config(configured.name, world, "early", approved=False)
+    watched = plan_config(configured.name, world, "late")
+    assert getattr(watched, "outcome", "") == "left_alone"
+    for cluster in ("east", "west"):
+        world.register(cluster).copy(at_rest)
+    with pytest.raises(StepFailed, match="not what was shown"):
+        apply_config(configured.name, world, "early", approved=False)
+    configured.apply_everything(world, "settled")
+
+
+def test_a_change_is_not_sent_once_the_group_begins_to_move(configured: Configured, world: World) -> None:
+    configured.admin("east").configure(configured.topic, max_message_bytes="8000")
+    configured.plan(world, "overtaken")
+    state = world.register("east").read(configured.name)
+    assert state is not None
+    moving = replace(state, epoch=state.epoch + 1, phase=Phase.SWITCHING, run="a failover")
+
+    def overtake(doing: str) -> None:
+        if doing == "describe the cluster":  # the guard is asking, right before a batch
+            world.register("east").copy(moving)
+
+    world.cluster("west", "operator").observe(overtake)
+    with pytest.raises(StepFailed, match="began to move"):
+        apply_config(configured.name, world, "overtaken", approved=False)
+    world.cluster("west", "operator").observe(lambda doing: None)
+    assert configured.admin("west").effective([configured.topic])[configured.topic]["max.message.bytes"] != "8000"
+    for cluster in ("east", "west"):
+        world.register(cluster).copy(replace(moving, epoch=moving.epoch + 1, phase=Phase.STABLE))
+    configured.apply_everything(world, "settled again")
+
+
+def test_a_cluster_with_another_id_is_neither_compared_nor_changed(configured: Configured, world: World) -> None:
+    spec = world.topology.clusters["west"].model_copy(update={"cluster_id": "somebodyElses"})
+    clusters = {**world.topology.clusters, "west": spec}
+    world.topology = world.topology.model_copy(update={"clusters": clusters})
+    for accept in (False, True):
+        with pytest.raises(Refused, match="west answers with cluster id"):
+            plan_config(configured.name, world, "wrong", accept_cluster_ids=accept)
+    with pytest.raises(Refused, match="west answers with cluster id"):
+        watch_config(configured.name, world)
+
+
+def test_a_cluster_that_was_replaced_is_accepted_only_on_purpose(configured: Configured, world: World) -> None:
+    configured.plan(world, "first use")
+    register = world.register("east")
+    pinned = register.facts(configured.name, FACTS)["clusters"]
+    assert pinned == {name: spec.cluster_id for name, spec in world.topology.clusters.items()}
+    register.write_fact(configured.name, FACTS, "clusters", {**pinned, "west": "theOneBefore"})
+    with pytest.raises(Refused, match=r"west had another cluster id .* trigger dr_config_sync with accept_cluster_ids"):
+        plan_config(configured.name, world, "replaced")
+    plan_config(configured.name, world, "accepted", accept_cluster_ids=True)
+    plan_config(configured.name, world, "as before")
+
+
+def test_a_run_killed_half_way_leaves_the_rest_to_the_next_plan(configured: Configured, world: World) -> None:
+    east = configured.admin("east")
+    east.create(f"{configured.name}.before-the-kill")
+    east.configure(configured.topic, max_message_bytes="9000")
+    before = configured.plan(world, "killed")
+    assert len(before.changes) == 2
+
+    def kill(doing: str) -> None:
+        if doing == "set configurations":
+            raise Killed
+
+    world.cluster("west", "operator").observe(kill)
+    with pytest.raises(Killed):
+        apply_config(configured.name, world, "killed", approved=False)
+    with configured.world() as fresh:
+        rest = configured.plan(fresh, "the rest")
+        assert [item.key for item in rest.changes] == ["max.message.bytes"]
+        assert apply_config(configured.name, fresh, "the rest", approved=False).outcome == "done"
+        assert configured.plan(fresh, "nothing").changes == ()
+
+
+@pytest.fixture
+def deny(configured: Configured) -> Callable[[str, str, AclOperation], None]:
+    """Return what takes a right from the operator on one topic of a cluster."""
+
+    def denied(cluster: str, topic: str, operation: AclOperation) -> None:
+        with closing(configured.reached(cluster)) as admin:
+            admin.acls.add([configured.acl(operation, topic, **_OPERATOR)])
+
+    return denied
+
+
+_OPERATOR = {
+    "principal": "User:dr-operator",
+    "pattern": PatternType.LITERAL,
+    "permission": AclPermission.DENY,
+}
+
+
+def test_a_topic_without_rights_is_unknown_and_red_while_the_others_go_on(
+    configured: Configured, world: World, deny: Callable[[str, str, AclOperation], None]
+) -> None:
+    hidden, shut = f"{configured.name}.hidden", f"{configured.name}.shut"
+    for cluster in ("east", "west"):
+        for topic in (hidden, shut):
+            configured.admin(cluster).create(topic)
+    for topic in (hidden, shut, configured.topic):
+        configured.admin("east").configure(topic, max_message_bytes="10000")
+    deny("west", hidden, AclOperation.DESCRIBE_CONFIGS)
+    deny("west", shut, AclOperation.ALTER_CONFIGS)
+    plan = configured.plan(world, "no rights")
+    (unknown,) = plan.of(Verdict.UNKNOWN)
+    assert (unknown.subject, unknown.change) == (hidden, None)
+    with pytest.raises(StepFailed, match=f"1 changes were not made: {shut}: .*TOPIC_AUTHORIZATION_FAILED") as failed:
+        apply_config(configured.name, world, "no rights", approved=False)
+    assert failed.value.record.outcome == "failed"
+    effective = configured.admin("west").effective([configured.topic, shut])
+    assert {topic: found["max.message.bytes"] for topic, found in effective.items()} == {
+        configured.topic: "10000",
+        shut: "1048588",
+    }
+    watched = watch_config(configured.name, world)
+    assert watched.outcome == "failed"
+    configured.admin("west").configure(shut, max_message_bytes="10000")
+    assert watch_config(configured.name, world).outcome == "unknown"
+    with closing(configured.reached("west")) as admin:
+        admin.acls.remove(
+            [
+                configured.acl(operation, topic, **_OPERATOR)
+                for topic, operation in ((hidden, AclOperation.DESCRIBE_CONFIGS), (shut, AclOperation.ALTER_CONFIGS))
+            ]
+        )
+    configured.apply_everything(world, "all rights")
+
+
+def test_a_section_without_rights_is_unknown_and_the_others_go_on(configured: Configured, world: World) -> None:
+    blind = configured.acl(
+        AclOperation.DESCRIBE_CONFIGS, "kafka-cluster", **{**_OPERATOR, "resource": ResourceType.CLUSTER}
+    )
+    with closing(configured.reached("west")) as admin:
+        admin.acls.add([blind])
+        plan = configured.plan(world, "blind")
+        admin.acls.remove([blind])
+    assert [item.subject for item in plan.of(Verdict.UNKNOWN)] == ["client quotas"]
+    assert plan.changes == ()
+
+
+def test_the_standbys_fence_is_whole_before_anything_is_allowed_there(configured: Configured, world: World) -> None:
+    wanted = configured.acl(AclOperation.READ, f"{configured.name}-", resource=ResourceType.GROUP)
+    fence = fences.standby(configured.group)
+    with closing(configured.reached("west")) as west, closing(configured.reached("east")) as east:
+        east.acls.add([wanted])
+        west.acls.remove([wanted])
+        west.acls.remove(fence)
+        configured.plan(world, "open")
+        seen: list[bool] = []
+
+        def look(doing: str) -> None:
+            if doing == "add ACLs":
+                seen.append(fence <= west.acls.list())
+
+        world.cluster("west", "operator").observe(look)
+        assert apply_config(configured.name, world, "open", approved=False).outcome == "done"
+        assert (fence | {wanted}) <= west.acls.list()
+    assert configured.refuses_writes("west")
+
+
+def test_a_run_that_is_about_to_switch_learns_what_must_match(configured: Configured, world: World) -> None:
+    configured.admin("east").configure(configured.topic, max_message_bytes="11000")
+    check = standby_configured(Run(configured.request("about to switch"), world))
+    assert check.outcome == "failed"
+    assert f"{configured.topic} max.message.bytes is 11000 on east and " in check.detail
+    configured.apply_everything(world, "as it must be")
+    assert standby_configured(Run(configured.request("again"), world)).outcome == "ok"
+
+
+def test_the_fence_is_part_of_no_difference(configured: Configured, world: World) -> None:
+    plan = configured.plan(world, "fenced")
+    assert [item for item in plan.items if "DENY" in item.subject] == []
+    assert world.register("west").added_acls(configured.name, "west") == fences.standby(configured.group)

@@ -1,0 +1,28 @@
+"""The approval of a plan of the config sync, as far as it shows without an Airflow around it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kafka_dr.failover import ApprovalQuestion, RunRequest
+from kafka_dr_airflow.sensors.config_approval import ConfigApprovalSensor
+from kafka_dr_airflow.sensors.manual_approval import DIGEST
+
+
+@pytest.fixture
+def approval() -> Any:
+    return ConfigApprovalSensor(protection_group="orders")
+
+
+def test_it_is_about_the_group_that_the_task_is_mapped_to(approval: Any) -> None:
+    assert approval.request({"run_id": "r1", "params": {}}) == RunRequest("orders", "r1")
+
+
+def test_the_question_says_what_a_yes_does_and_carries_the_plans_digest(approval: Any) -> None:
+    at = datetime(2026, 11, 20, 3, 5, tzinfo=UTC)
+    approval._prepare(ApprovalQuestion("Change?", "rows", "4f2a", ("alice",), at, 900.0, "evidence"))
+    assert "*Approve* makes exactly these changes, if both clusters still are as shown." in approval.body
+    assert approval.serialized_params[DIGEST]["value"] == "4f2a"

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kafka_dr.config_sync import Verdict, gate
+from kafka_dr.config_sync.text import lines, table
+from kafka_dr.evidence import canonical
+from support.config_sides import acl, side, topic
+
+
+def test_the_same_differences_have_the_same_digest_and_others_another(planned: Any) -> None:
+    def digest(value: str) -> str:
+        return str(planned(side("east", topic(max_message_bytes=value)), side("west", topic())).digest)
+
+    assert digest("5") == digest("5")
+    assert digest("5") != digest("6")
+
+
+def test_a_plan_of_another_epoch_or_of_other_clusters_is_another_plan(planned: Any) -> None:
+    plan = planned(side("east", topic(max_message_bytes="5")), side("west", topic()))
+    digests = {plan.digest, replace(plan, epoch=2).digest, replace(plan, cluster_ids=("east-id", "new")).digest}
+    assert len(digests) == 3
+
+
+def test_the_gate_names_what_must_match_and_does_not(planned: Any) -> None:
+    answer = gate.ask(planned(side("east", topic(max_message_bytes="5")), side("west", topic())))
+    assert answer.outcome == "failed"
+    assert answer.sentence == (
+        "orders.payments max.message.bytes is 5 on east and 1048588 (inherited: Kafka's default) on west"
+    )
+
+
+def test_the_gate_names_a_missing_topic(planned: Any) -> None:
+    answer = gate.ask(planned(side("east", topic()), side("west")))
+    assert answer.sentence == "topic orders.payments is on east and missing on west"
+
+
+def test_the_gate_names_what_an_application_could_no_longer_do(planned: Any) -> None:
+    answer = gate.ask(planned(side("east", topic(), acls=frozenset({acl()})), side("west", topic())))
+    assert (answer.outcome, answer.sentence) == (
+        "failed",
+        "User:orders-app could no longer produce to orders.payments",
+    )
+
+
+def test_what_is_unknown_is_never_good_and_does_not_hide_what_failed(planned: Any) -> None:
+    unknown = {"client quotas": "west: no right"}
+    blind = side("west", topic(), unknown=unknown)
+    assert gate.ask(planned(side("east", topic()), blind)).outcome == "unknown"
+    assert gate.ask(planned(side("east", topic(max_message_bytes="5")), blind)).outcome == "failed"
+
+
+def test_the_gate_lets_pass_what_may_differ(planned: Any) -> None:
+    answer = gate.ask(planned(side("east", topic(retention_ms="-1")), side("west", topic())))
+    assert answer.outcome == "ok"
+    assert "1 differences that stop no switch" in answer.sentence
+
+
+def test_a_plan_reads_as_text_with_what_is_and_what_would_be(planned: Any) -> None:
+    plan = planned(side("east", topic(max_message_bytes="5"), acls=frozenset({acl()})), side("west", topic()))
+    said = "\n".join(lines(plan, colour=False))
+    assert (
+        "~ config orders.payments max.message.bytes: 1048588 (inherited: Kafka's default) → 5 [stops a switch]" in said
+    )
+    assert "+ ACL ALLOW WRITE on topic orders. (prefixed) to User:orders-app" in said
+    assert "once this plan is applied" not in said
+    assert "nothing of it is left by this plan" in said
+    assert plan.digest in said
+    assert "\033[31m1048588" in "\n".join(lines(plan))
+
+
+def test_many_rows_are_counted_instead_of_shown(planned: Any) -> None:
+    plan = planned(side("east", *(topic(f"orders.t{number}") for number in range(150))), side("west"))
+    said = list(lines(plan, colour=False))
+    assert len(said) < 110
+    assert any("and 50 more" in line for line in said)
+    assert len(table(plan)["rows"]) == 150
+
+
+def test_evidence_can_keep_a_plan_and_shows_first_what_stops_a_switch(planned: Any) -> None:
+    plan = planned(side("east", topic(max_message_bytes="5", retention_ms="-1")), side("west", topic()))
+    assert canonical(plan)
+    assert [row["blocks"] for row in table(plan)["rows"]] == [True, False]
+    assert {row["verdict"] for row in table(plan)["rows"]} == {Verdict.SAFE.value}

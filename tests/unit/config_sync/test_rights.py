@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.clusters.configuration import QuotaEntity, ScramUser
+from kafka_dr.config_sync import Kind, Verdict, make_plan
+from kafka_dr.config_sync.items import AddAcl, RemoveAcl, SetQuota
+from kafka_dr.fencing import plan as fences
+from kafka_dr.topology import ProtectionGroup
+from support.config_sides import APP, STRANGER, acl, side, topic
+
+DENY, LITERAL = AclPermission.DENY, PatternType.LITERAL
+RATE = "producer_byte_rate"
+
+
+def rows(planned: Any, here: list[Acl], there: list[Acl]) -> list[Any]:
+    plan = planned(side("east", topic(), acls=frozenset(here)), side("west", topic(), acls=frozenset(there)))
+    return [row for row in plan.items if row.kind is Kind.ACL]
+
+
+@pytest.mark.parametrize(
+    "needed",
+    [
+        acl(),
+        acl(name="orders.payments", pattern=LITERAL),
+        acl(name="*", pattern=LITERAL),
+        acl(name="orders-", resource=ResourceType.GROUP, operation=AclOperation.READ),
+        acl(name="billing-", resource=ResourceType.TRANSACTIONAL_ID),
+        acl(name="kafka-cluster", resource=ResourceType.CLUSTER, pattern=LITERAL, operation=AclOperation.CREATE),
+        acl(STRANGER, AclOperation.DESCRIBE),
+        acl(permission=DENY, operation=AclOperation.DELETE),
+    ],
+    ids=str,
+)
+def test_an_acl_that_is_needed_after_a_switch_is_added(planned: Any, needed: Acl) -> None:
+    (row,) = rows(planned, [needed], [])
+    assert (row.verdict, row.change) == (Verdict.SAFE, AddAcl(needed))
+
+
+@pytest.mark.parametrize(
+    ("acl_there", "why"),
+    [
+        (acl(STRANGER), "no fence stops User:analyst"),
+        (acl("User:*"), r"no fence stops User:\*"),
+        (acl(STRANGER, AclOperation.ALL), "declare it"),
+        (acl("User:*", permission=DENY), "denies everybody, replication among them"),
+        (acl(STRANGER, name="*", pattern=LITERAL), "reaches beyond"),
+        (acl(STRANGER, name="ord"), "reaches beyond"),
+        (acl(name="somebody-elses."), "reaches beyond"),
+        (acl(permission=DENY), "what the standby's fence is made of"),
+    ],
+    ids=str,
+)
+def test_an_acl_that_would_open_or_spoil_the_standby_is_never_added(planned: Any, acl_there: Acl, why: str) -> None:
+    (row,) = rows(planned, [acl_there], [])
+    assert (row.verdict, row.change) == (Verdict.NEVER, None)
+    assert re.search(why, row.reason)
+
+
+def test_a_stranger_that_would_read_on_the_standby_needs_an_approval(planned: Any) -> None:
+    (row,) = rows(planned, [acl(STRANGER, AclOperation.READ)], [])
+    assert row.verdict is Verdict.APPROVAL
+
+
+@pytest.mark.parametrize("extra", [acl(), acl(permission=DENY, operation=AclOperation.DELETE)], ids=str)
+def test_removing_an_acl_needs_an_approval(planned: Any, extra: Acl) -> None:
+    (row,) = rows(planned, [], [extra])
+    assert (row.verdict, row.change) == (Verdict.APPROVAL, RemoveAcl(extra))
+
+
+def test_a_deny_of_the_fence_is_never_removed_even_where_the_register_does_not_know_it(
+    planned: Any, group: ProtectionGroup
+) -> None:
+    found = rows(planned, [], sorted(fences.standby(group)))
+    assert {row.verdict for row in found} == {Verdict.NEVER}
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        acl("User:replicator"),
+        acl("User:dr-operator"),
+        acl("User:admin"),
+        acl(STRANGER, name="carts."),
+        acl(name="_kafka_dr.", operation=AclOperation.READ),
+    ],
+    ids=str,
+)
+def test_what_is_no_business_of_the_group_is_no_difference(planned: Any, foreign: Acl) -> None:
+    assert rows(planned, [foreign], []) == []
+    assert rows(planned, [], [foreign]) == []
+
+
+def test_what_belongs_to_another_group_is_left_to_it(group: ProtectionGroup) -> None:
+    other = group.model_copy(update={"name": "carts", "topic_prefixes": ("carts.",), "principals": ("User:carts",)})
+    theirs = frozenset({acl(APP, name="carts."), acl("User:carts", name="*", pattern=LITERAL)})
+    plan = make_plan(side("east", acls=theirs), side("west"), group, epoch=1, others=[other])
+    assert plan.items == ()
+
+
+def test_acls_that_could_not_be_read_are_unknown(planned: Any) -> None:
+    plan = planned(side("east", topic(), acls=frozenset({acl()})), side("west", topic(), unknown={"ACLs": "no right"}))
+    assert [(row.kind, row.verdict, row.blocks) for row in plan.items] == [(Kind.ACL, Verdict.UNKNOWN, True)]
+
+
+APP_QUOTA = QuotaEntity(user="orders-app")
+
+
+@pytest.mark.parametrize(
+    ("entity", "wanted", "found", "verdict"),
+    [
+        (APP_QUOTA, 5.0, None, Verdict.SAFE),
+        (APP_QUOTA, 5.0, 9.0, Verdict.SAFE),
+        (APP_QUOTA, 9.0, 5.0, Verdict.APPROVAL),
+        (APP_QUOTA, None, 5.0, Verdict.APPROVAL),
+        (QuotaEntity(user="orders-app", client_id="batch"), 5.0, None, Verdict.SAFE),
+        (QuotaEntity(client_id="batch"), 5.0, None, Verdict.APPROVAL),
+        (QuotaEntity(user=""), 5.0, None, Verdict.APPROVAL),
+        (QuotaEntity(ip=""), 5.0, None, Verdict.APPROVAL),
+        (QuotaEntity(user="", client_id="batch"), 5.0, None, Verdict.APPROVAL),
+    ],
+    ids=str,
+)
+def test_a_quota_is_tightened_freely_and_loosened_or_spread_by_approval(
+    planned: Any, entity: QuotaEntity, wanted: float | None, found: float | None, verdict: Verdict
+) -> None:
+    limits = [{} if limit is None else {(entity, RATE): limit} for limit in (wanted, found)]
+    (row,) = planned(side("east", quotas=limits[0]), side("west", quotas=limits[1])).items
+    assert (row.verdict, row.change) == (verdict, SetQuota(entity, RATE, wanted))
+
+
+def test_quotas_of_every_kind_stand_in_one_plan_in_a_fixed_order(planned: Any) -> None:
+    kinds = [APP_QUOTA, QuotaEntity(client_id="batch"), QuotaEntity(ip=""), QuotaEntity(user="", client_id="batch")]
+    rows_of = planned(side("east", quotas={(entity, RATE): 5.0 for entity in kinds}), side("west")).items
+    assert [row.subject for row in rows_of] == sorted(map(str, kinds))
+
+
+def test_a_quota_of_somebody_else_is_no_difference(planned: Any) -> None:
+    assert planned(side("east", quotas={(QuotaEntity(user="analyst"), RATE): 5.0}), side("west")).items == ()
+
+
+def test_a_user_that_is_missing_is_named_and_stops_a_switch(planned: Any) -> None:
+    users = frozenset({ScramUser("orders-app", "SCRAM-SHA-512"), ScramUser("orders-app", "SCRAM-SHA-256")})
+    (row,) = planned(side("east", users=users), side("west")).items
+    assert (row.subject, row.key, row.verdict, row.blocks) == ("orders-app", "SCRAM-SHA-256", Verdict.NEVER, True)
+
+
+def test_users_of_others_and_more_users_are_no_difference(planned: Any) -> None:
+    more = frozenset({ScramUser("orders-app", "SCRAM-SHA-512"), ScramUser("analyst", "SCRAM-SHA-512")})
+    assert planned(side("east", users=more), side("west")).items == ()
+    assert planned(side("east", users=frozenset()), side("west", users=more)).items == ()

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_dr.clusters.configuration import ConfigValue, NewTopic, Origin
+from kafka_dr.config_sync import Kind, Plan, Policy, Verdict, make_plan
+from kafka_dr.config_sync.items import AddPartitions, CreateTopic, SetConfig
+from kafka_dr.config_sync.policy import KeyClass
+from kafka_dr.config_sync.snapshot import TOPICS
+from kafka_dr.topology import ProtectionGroup
+from support.config_sides import APP, DEFAULTS, acl, side, topic
+
+INHERITED = ConfigValue("5", Origin.STATIC)
+DAY, WEEK = "86400000", "604800000"
+
+
+def test_sides_that_are_alike_need_no_plan(planned: Callable[..., Plan]) -> None:
+    plan = planned(side("east", topic()), side("west", topic()))
+    assert plan.items == ()
+    assert plan.is_empty
+
+
+def test_a_missing_topic_is_created_with_what_it_sets_and_stops_a_switch(one: Any) -> None:
+    row = one(topic(retention_ms=DAY), None)
+    assert (row.kind, row.verdict, row.blocks) == (Kind.TOPIC, Verdict.SAFE, True)
+    assert row.change == CreateTopic(NewTopic("orders.payments", 6, 3, (("retention.ms", DAY),)))
+
+
+def test_a_topic_is_created_with_what_the_standby_would_otherwise_inherit_differently(one: Any) -> None:
+    inherited = {k: ConfigValue(v, Origin.DEFAULT) for k, v in DEFAULTS.items()}
+    standby = {"inherited": {**inherited, "max.message.bytes": ConfigValue("500", Origin.STATIC)}}
+    assert one(topic(), None, standby).change.topic.configs == (("max.message.bytes", "1048588"),)
+
+
+def test_what_is_site_specific_is_not_copied_to_a_new_topic(one: Any) -> None:
+    row = one(topic(follower_replication_throttled_replicas="*"), None)
+    assert row.change.topic.configs == ()
+
+
+def test_a_standby_with_fewer_brokers_gets_fewer_copies_and_it_is_said(one: Any) -> None:
+    row = one(topic(min_insync_replicas="2"), None, {"brokers": 1})
+    assert row.change.topic == NewTopic("orders.payments", 6, 1, (("min.insync.replicas", "1"),))
+    assert "with 1 copies for the active cluster's 3" in row.reason
+
+
+def test_a_topic_on_the_standby_alone_is_reported_and_never_deleted(one: Any) -> None:
+    row = one(None, topic())
+    assert (row.verdict, row.change, row.blocks) == (Verdict.NEVER, None, False)
+
+
+def test_partitions_of_a_topic_that_only_replication_writes_to_are_added(one: Any) -> None:
+    row = one(topic(partitions=8), topic())
+    assert (row.verdict, row.change, row.blocks) == (Verdict.SAFE, AddPartitions("orders.payments", 8), True)
+
+
+@pytest.mark.parametrize(
+    ("here", "standby", "settings"),
+    [
+        pytest.param(topic(partitions=8), {}, {"keyed_topics": ("orders.payments",)}, id="the topology calls it keyed"),
+        pytest.param(topic(partitions=8), {}, {"keyed_topic_prefixes": ("orders.",)}, id="by its beginning"),
+        pytest.param(topic(partitions=8), {"unknown": {"ACLs": "no right"}}, {}, id="nobody knows who may write"),
+    ],
+)
+def test_partitions_of_a_topic_that_may_be_keyed_need_an_approval(
+    planned: Callable[..., Plan], here: Any, standby: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    rows = planned(side("east", here), side("west", topic(), **standby), **settings).items
+    (row,) = [each for each in rows if each.kind is Kind.PARTITIONS]
+    assert (row.verdict, row.change) == (Verdict.APPROVAL, AddPartitions("orders.payments", 8))
+
+
+def test_partitions_of_a_compacted_topic_need_an_approval(one: Any) -> None:
+    compacted: dict[str, Any] = {"cleanup_policy": "compact"}
+    assert one(topic(partitions=8, **compacted), topic(**compacted)).verdict is Verdict.APPROVAL
+
+
+def test_partitions_of_a_topic_that_an_application_could_write_to_need_an_approval(planned: Any) -> None:
+    open_to_app = frozenset({acl(APP)})
+    plan = planned(side("east", topic(partitions=8), acls=open_to_app), side("west", topic(), acls=open_to_app))
+    assert [row.verdict for row in plan.items] == [Verdict.APPROVAL]
+
+
+def test_partitions_are_never_taken_away(one: Any) -> None:
+    row = one(topic(partitions=4), topic())
+    assert (row.verdict, row.change, row.blocks) == (Verdict.NEVER, None, True)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "verdict", "blocks", "value"),
+    [
+        ({"max_message_bytes": "5"}, {}, Verdict.SAFE, True, "5"),
+        ({}, {"max_message_bytes": "5"}, Verdict.SAFE, True, "1048588"),
+        ({"cleanup_policy": "compact"}, {}, Verdict.APPROVAL, True, "compact"),
+        ({"retention_ms": "-1"}, {}, Verdict.SAFE, False, "-1"),
+        ({"retention_ms": DAY}, {}, Verdict.NOTE, False, None),
+        ({}, {"retention_ms": "-1"}, Verdict.NOTE, False, None),
+        ({}, {"retention_ms": DAY}, Verdict.SAFE, False, WEEK),
+        ({"segment_ms": "5"}, {}, Verdict.SAFE, False, "5"),
+        ({}, {"segment_ms": "5"}, Verdict.NOTE, False, None),
+        ({"segment_ms": "6"}, {"segment_ms": "5"}, Verdict.NOTE, False, None),
+        ({"min_insync_replicas": "2"}, {}, Verdict.SAFE, False, "2"),
+        ({"min_insync_replicas": "5"}, {"min_insync_replicas": "3"}, Verdict.NOTE, False, None),
+    ],
+)
+def test_each_class_of_key_is_judged_by_its_class(
+    one: Any, here: dict[str, Any], there: dict[str, Any], verdict: Verdict, blocks: bool, value: str | None
+) -> None:
+    row = one(topic(**here), topic(**there))
+    assert (row.verdict, row.blocks) == (verdict, blocks)
+    assert row.change == (None if value is None else SetConfig("orders.payments", row.key, value))
+
+
+def test_what_keeps_data_for_less_long_needs_an_approval_where_it_must_match(one: Any) -> None:
+    row = one(topic(retention_ms=DAY), topic(), must_match=("retention.ms",))
+    assert (row.verdict, row.blocks) == (Verdict.APPROVAL, True)
+    assert "keeps data for less long" in row.reason
+
+
+def test_what_is_site_specific_is_no_difference(planned: Any) -> None:
+    throttled = topic(follower_replication_throttled_replicas="*")
+    assert planned(side("east", topic()), side("west", throttled)).items == ()
+
+
+def test_the_topology_moves_a_key_to_another_class(planned: Any) -> None:
+    sides = side("east", topic(max_message_bytes="5")), side("west", topic())
+    assert planned(*sides, site_specific=("max.message.bytes",)).items == ()
+
+
+def test_fewer_copies_are_legal_and_said(one: Any) -> None:
+    row = one(topic(copies=3), topic(copies=1))
+    assert (row.verdict, row.blocks, row.key) == (Verdict.NOTE, False, "replication.factor")
+    assert "legal" in row.reason
+
+
+def test_copies_that_must_match_stop_a_switch(one: Any) -> None:
+    row = one(topic(copies=3), topic(copies=1), must_match=("replication.factor",))
+    assert (row.verdict, row.blocks) == (Verdict.NEVER, True)
+
+
+def test_an_unknown_key_is_a_finding_even_where_both_sides_say_the_same(one: Any) -> None:
+    row = one(topic(brand_new_key="1"), topic(brand_new_key="1"))
+    assert (row.subject, row.key, row.verdict, row.blocks) == ("every topic", "brand.new.key", Verdict.NEVER, False)
+
+
+def test_an_unknown_key_that_differs_stops_a_switch(planned: Any) -> None:
+    plan = planned(side("east", topic(brand_new_key="1")), side("west", topic(brand_new_key="2")))
+    assert [row.blocks for row in plan.items] == [True, False]
+
+
+def test_a_changed_default_of_kafka_is_shown_as_such(one: Any) -> None:
+    newer = topic(max_message_bytes=ConfigValue("9", Origin.DEFAULT))
+    row = one(topic(), newer)
+    assert "Kafka's own default differs" in row.reason
+    assert row.standby == "9 (inherited: Kafka's default)"
+
+
+def test_a_broker_setting_is_told_from_an_explicit_value(one: Any) -> None:
+    row = one(topic(max_message_bytes=INHERITED), topic())
+    assert "the brokers' settings differ" in row.reason
+    assert row.active == "5 (inherited: static broker setting)"
+    assert one(topic(max_message_bytes="5"), topic()).active == "5"
+
+
+def test_a_key_that_the_standbys_brokers_do_not_know_cannot_be_set(one: Any) -> None:
+    there = topic()
+    older = {key: value for key, value in there.configs.items() if key != "max.message.bytes"}
+    row = one(topic(max_message_bytes="5"), type(there)(there.layout, older))
+    assert (row.verdict, row.change, row.blocks) == (Verdict.NEVER, None, True)
+
+
+def test_a_topic_that_could_not_be_read_is_unknown_and_never_missing(planned: Any) -> None:
+    plan = planned(side("east", topic()), side("west", unknown={"topic orders.payments": "no right"}))
+    assert [(row.verdict, row.blocks, row.change) for row in plan.items] == [(Verdict.UNKNOWN, True, None)]
+
+
+def test_where_no_topic_could_be_read_none_is_missing(planned: Any) -> None:
+    plan = planned(side("east", topic()), side("west", unknown={TOPICS: "no right"}))
+    assert [(row.verdict, row.subject) for row in plan.items] == [(Verdict.UNKNOWN, "topics on west")]
+
+
+def test_every_key_of_a_kafka_broker_has_a_class() -> None:
+    known = {key for key, kind in Policy().classes.items() if kind is not KeyClass.UNKNOWN}
+    assert set(DEFAULTS) <= known
+
+
+VALUES = st.dictionaries(
+    st.sampled_from(["max.message.bytes", "retention.ms", "segment.ms", "cleanup.policy", "min.insync.replicas"]),
+    st.sampled_from(["1", "2", "3"]),
+)
+TOPICS_OF_A_SIDE = st.dictionaries(
+    st.sampled_from(["orders.a", "orders.b", "orders.c"]), st.tuples(st.integers(1, 4), st.integers(1, 3), VALUES)
+)
+
+
+@given(TOPICS_OF_A_SIDE, TOPICS_OF_A_SIDE)
+def test_once_its_changes_are_made_the_next_plan_has_none(
+    group: ProtectionGroup, here: dict[str, Any], there: dict[str, Any]
+) -> None:
+    active, standby = (
+        {name: topic(name, parts, copies, **values) for name, (parts, copies, values) in each.items()}
+        for each in (here, there)
+    )
+    first = make_plan(side("east", *active.values()), side("west", *standby.values()), group, epoch=1)
+    for row in first.changes:
+        apply(row.change, standby)
+    second = make_plan(side("east", *active.values()), side("west", *standby.values()), group, epoch=1)
+    assert second.changes == ()
+
+
+def apply(change: Any, topics: dict[str, Any]) -> None:
+    """Make a change in memory."""
+    match change:
+        case CreateTopic(new):
+            topics[new.name] = topic(new.name, new.partitions, new.replication_factor, **dict(new.configs))
+        case AddPartitions(name, total):
+            old = topics[name]
+            topics[name] = type(old)(type(old.layout)(name, total, old.layout.replication_factor), old.configs)
+        case SetConfig(name, key, value):
+            old = topics[name]
+            topics[name] = type(old)(old.layout, {**old.configs, key: ConfigValue(value, Origin.TOPIC)})
