@@ -3,8 +3,11 @@
 ::
 
     (none) ── adopted ──▶ stable ── claimed ──▶ switching ── handed_over ──▶ handed_over ── settled ──▶ stable
-                            ▲                       │
-                            └───── rolled_back ─────┘
+                            ▲   claimed_unplanned   │                            │                        ▲
+                            └───── rolled_back ─────┘                    left_behind                failed_back
+                                                                                 ▼                        │
+                                                               unfenced ── fenced_on_return ──▶ diverged ─┘
+                                                                                      failback_begun ↺
 """
 
 from __future__ import annotations
@@ -14,6 +17,9 @@ from datetime import datetime
 
 from kafka_dr.errors import Refused
 from kafka_dr.register.state import Phase, RegisterState, Verb
+
+#: Unplanned runs count by this, planned ones by one.
+UNPLANNED_EPOCHS = 1000
 
 
 def way_out(state: RegisterState) -> str:
@@ -66,6 +72,45 @@ def claimed(
     )
 
 
+def claimed_unplanned(
+    state: RegisterState,
+    *,
+    run: str,
+    source: str,
+    target: str,
+    highest_epoch: int,
+    evidence_sha256: str,
+    approved_by: str,
+    at: datetime,
+) -> RegisterState:
+    """Return the record by which an unplanned failover takes a group, also from a run that died while switching.
+
+    The epoch is the next multiple of :data:`UNPLANNED_EPOCHS`, so that a planned run that is cut off with the source
+    and counts on by ones can never reach it.
+
+    :param highest_epoch: the highest epoch that any register that answers holds for the group
+    :raises Refused: the group is past a hand-over that is not settled, or stands otherwise than the run believes
+    """
+    if state.phase not in (Phase.STABLE, Phase.SWITCHING):
+        raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
+    if state.active != source:
+        raise Refused(f"{state.group} is active on {state.active}, not on {source}: trigger the run from there")
+    if source == target:
+        raise Refused(f"{state.group} is active on {target} already: name another target")
+    return replace(
+        state,
+        epoch=(max(state.epoch, highest_epoch) // UNPLANNED_EPOCHS + 1) * UNPLANNED_EPOCHS,
+        revision=0,
+        phase=Phase.SWITCHING,
+        standby=target,
+        verb="unplanned_failover",
+        run=run,
+        evidence_sha256=evidence_sha256,
+        approved_by=approved_by,
+        at=at,
+    )
+
+
 def handed_over(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     """Return the record that is the point of no return: the standby is the active cluster from here on."""
     _owned(state, run, Phase.SWITCHING)
@@ -83,6 +128,62 @@ def settled(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     """Return the record that ends a run that went through."""
     _owned(state, run, Phase.HANDED_OVER)
     return replace(state, revision=state.revision + 1, phase=Phase.STABLE, at=at)
+
+
+def left_behind(state: RegisterState, *, run: str, fenced: bool, at: datetime) -> RegisterState:
+    """Return the record that ends a run that could not bring everything across.
+
+    :param fenced: whether the side that was left is proven to refuse writes
+    """
+    _owned(state, run, Phase.HANDED_OVER)
+    phase = Phase.DIVERGED if fenced else Phase.UNFENCED
+    return replace(state, revision=state.revision + 1, phase=phase, at=at)
+
+
+def fenced_on_return(state: RegisterState, *, at: datetime) -> RegisterState:
+    """Return the record that says that the side that was left is back and proven to refuse writes.
+
+    :raises Refused: the group is not unfenced
+    """
+    if state.phase is not Phase.UNFENCED:
+        raise Refused(f"{state.group} is {state.phase} (epoch {state.epoch}), not unfenced: nothing returned")
+    return replace(state, revision=state.revision + 1, phase=Phase.DIVERGED, at=at)
+
+
+def failback_begun(
+    state: RegisterState, *, run: str, evidence_sha256: str, approved_by: str, at: datetime
+) -> RegisterState:
+    """Return the record by which a failback takes a diverged group for itself.
+
+    :raises Refused: the group is not diverged, or another failback has it
+    """
+    if state.phase is not Phase.DIVERGED:
+        raise Refused(
+            f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}), not diverged: "
+            "a failback begins when the side that was left is back and fenced"
+        )
+    if state.verb == "failback" and state.run != run:
+        raise Refused(f"failback {state.run} has {state.group}: finish that one")
+    return replace(
+        state,
+        revision=state.revision + 1,
+        verb="failback",
+        run=run,
+        evidence_sha256=evidence_sha256,
+        approved_by=approved_by,
+        at=at,
+    )
+
+
+def failed_back(state: RegisterState, *, run: str, quarantine: tuple[str, ...], at: datetime) -> RegisterState:
+    """Return the record that ends a failback: the standby is a copy again, apart from what stays aside.
+
+    :param quarantine: the ranges of the standby's log that stay aside
+    """
+    if state.verb != "failback":
+        raise Refused(f"{state.group} is {state.phase} by {state.verb} {state.run}: no failback has it")
+    _owned(state, run, Phase.DIVERGED)
+    return replace(state, revision=state.revision + 1, phase=Phase.STABLE, quarantine=quarantine, at=at)
 
 
 def rolled_back(state: RegisterState, *, run: str, at: datetime) -> RegisterState:

@@ -12,6 +12,7 @@ import pytest
 
 from kafka_dr.clusters import AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.config_sync import Verdict
+from kafka_dr.config_sync.applying import Applying
 from kafka_dr.config_sync.lock import FACTS, held
 from kafka_dr.errors import Refused
 from kafka_dr.failover import StepFailed
@@ -39,7 +40,7 @@ def test_what_changes_after_the_plan_was_shown_makes_it_stale(configured: Config
     assert refused.value.record.outcome == "refused"
     assert west.effective([configured.topic])[configured.topic]["max.message.bytes"] == "1048588"
     configured.apply_everything(world, "fresh")
-    assert configured.plan(world, "none left").changes == ()
+    assert configured.plan(world, "none-left").changes == ()
 
 
 def test_nothing_is_applied_that_was_not_shown_or_not_approved(configured: Configured, world: World) -> None:
@@ -119,7 +120,7 @@ def test_a_change_is_not_sent_once_the_group_begins_to_move(configured: Configur
     assert configured.admin("west").effective([configured.topic])[configured.topic]["max.message.bytes"] != "8000"
     for cluster in ("east", "west"):
         world.register(cluster).copy(replace(moving, epoch=moving.epoch + 1, phase=Phase.STABLE))
-    configured.apply_everything(world, "settled again")
+    configured.apply_everything(world, "settled-again")
 
 
 def test_a_cluster_with_another_id_is_neither_compared_nor_changed(configured: Configured, world: World) -> None:
@@ -134,7 +135,7 @@ def test_a_cluster_with_another_id_is_neither_compared_nor_changed(configured: C
 
 
 def test_a_cluster_that_was_replaced_is_accepted_only_on_purpose(configured: Configured, world: World) -> None:
-    configured.plan(world, "first use")
+    configured.plan(world, "first-use")
     register = world.register("east")
     pinned = register.facts(configured.name, FACTS)["clusters"]
     assert pinned == {name: spec.cluster_id for name, spec in world.topology.clusters.items()}
@@ -142,27 +143,29 @@ def test_a_cluster_that_was_replaced_is_accepted_only_on_purpose(configured: Con
     with pytest.raises(Refused, match=r"west had another cluster id .* trigger dr_config_sync with accept_cluster_ids"):
         plan_config(configured.name, world, "replaced")
     plan_config(configured.name, world, "accepted", accept_cluster_ids=True)
-    plan_config(configured.name, world, "as before")
+    plan_config(configured.name, world, "as-before")
 
 
-def test_a_run_killed_half_way_leaves_the_rest_to_the_next_plan(configured: Configured, world: World) -> None:
+def test_a_run_killed_half_way_leaves_the_rest_to_the_next_plan(
+    configured: Configured, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     east = configured.admin("east")
     east.create(f"{configured.name}.before-the-kill")
     east.configure(configured.topic, max_message_bytes="9000")
     before = configured.plan(world, "killed")
     assert len(before.changes) == 2
 
-    def kill(doing: str) -> None:
-        if doing == "set configurations":
-            raise Killed
+    def kill(*_arguments: object) -> None:
+        raise Killed
 
-    world.cluster("west", "operator").observe(kill)
-    with pytest.raises(Killed):
-        apply_config(configured.name, world, "killed", approved=False)
+    with monkeypatch.context() as dying:
+        dying.setattr(Applying, "_set_configs", kill)
+        with pytest.raises(Killed):
+            apply_config(configured.name, world, "killed", approved=False)
     with configured.world() as fresh:
-        rest = configured.plan(fresh, "the rest")
+        rest = configured.plan(fresh, "the-rest")
         assert [item.key for item in rest.changes] == ["max.message.bytes"]
-        assert apply_config(configured.name, fresh, "the rest", approved=False).outcome == "done"
+        assert apply_config(configured.name, fresh, "the-rest", approved=False).outcome == "done"
         assert configured.plan(fresh, "nothing").changes == ()
 
 
@@ -195,11 +198,11 @@ def test_a_topic_without_rights_is_unknown_and_red_while_the_others_go_on(
         configured.admin("east").configure(topic, max_message_bytes="10000")
     deny("west", hidden, AclOperation.DESCRIBE_CONFIGS)
     deny("west", shut, AclOperation.ALTER_CONFIGS)
-    plan = configured.plan(world, "no rights")
+    plan = configured.plan(world, "no-rights")
     (unknown,) = plan.of(Verdict.UNKNOWN)
     assert (unknown.subject, unknown.change) == (hidden, None)
     with pytest.raises(StepFailed, match=f"1 changes were not made: {shut}: .*TOPIC_AUTHORIZATION_FAILED") as failed:
-        apply_config(configured.name, world, "no rights", approved=False)
+        apply_config(configured.name, world, "no-rights", approved=False)
     assert failed.value.record.outcome == "failed"
     effective = configured.admin("west").effective([configured.topic, shut])
     assert {topic: found["max.message.bytes"] for topic, found in effective.items()} == {
@@ -217,7 +220,7 @@ def test_a_topic_without_rights_is_unknown_and_red_while_the_others_go_on(
                 for topic, operation in ((hidden, AclOperation.DESCRIBE_CONFIGS), (shut, AclOperation.ALTER_CONFIGS))
             ]
         )
-    configured.apply_everything(world, "all rights")
+    configured.apply_everything(world, "all-rights")
 
 
 def test_a_section_without_rights_is_unknown_and_the_others_go_on(configured: Configured, world: World) -> None:
@@ -257,7 +260,7 @@ def test_a_run_that_is_about_to_switch_learns_what_must_match(configured: Config
     check = standby_configured(Run(configured.request("about to switch"), world))
     assert check.outcome == "failed"
     assert f"{configured.topic} max.message.bytes is 11000 on east and " in check.detail
-    configured.apply_everything(world, "as it must be")
+    configured.apply_everything(world, "as-it-must-be")
     assert standby_configured(Run(configured.request("again"), world)).outcome == "ok"
 
 
