@@ -50,7 +50,9 @@ class Topics:
         )
         described = self._session.results(futures, f"describe {_listed(wanted)}")
         return {
-            name: Topic(name, str(found.topic_id), tuple(p.leader.id if p.leader else -1 for p in found.partitions))
+            name: Topic(
+                name, topic_id(found.topic_id), tuple(p.leader.id if p.leader else -1 for p in found.partitions)
+            )
             for name, found in described.items()
         }
 
@@ -146,6 +148,14 @@ class Topics:
             self._session.replace_admin()
             raise StaleMetadata(f"{self._session.label}: could not {doing}: no leader answered for {silent[0]}")
         return offsets
+
+
+def topic_id(found: object) -> str:
+    """Return a topic's id as Kafka's own tools write it: it may become part of a path.
+
+    librdkafka writes the other Base64 alphabet, with slashes.
+    """
+    return str(found).replace("+", "-").replace("/", "_")
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ _FIGURES = (
     ("reordered", "Reordered", ""),
     ("redelivered", "Delivered again", ""),
     ("redelivered_at_most", "Delivered again, at most", ""),
+    ("mm2_redelivered_at_most", "By MirrorMaker's checkpoints", ""),
 )
 
 

@@ -10,6 +10,7 @@ from kafka_dr.audit import AuditKind, GateAnswer, Verified, gate
 from kafka_dr.clusters import AclOperation, KafkaCluster, ResourceType, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import content
+from kafka_dr.failover.offset_preview import offsets_check
 from kafka_dr.failover.other_groups import only_offsets_to_move
 from kafka_dr.failover.record import Check, Outcome, worst
 from kafka_dr.failover.run import Run
@@ -28,16 +29,19 @@ _STUCK_SECONDS = 5.0
 _LOOK_SECONDS = 0.2
 
 
-def preflight_checks(run: Run) -> tuple[Check, ...]:
+def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
     """Ask every question; one that cannot be answered is unknown and does not keep the others from being asked.
 
     What is asked of the wrong cluster, or about the wrong direction, would only mislead: then nothing else is asked.
+
+    :param closely: prove the groups' places record by record, which takes reads of its own; else only say what they are
     """
     first = tuple(check for names, ask in _FIRST for check in _asked(run, names, ask))
     if worst(first) != "ok":
         return first
-    with ThreadPoolExecutor(max_workers=len(_QUESTIONS)) as pool:
-        answers = pool.map(lambda question: _asked(run, *question), _QUESTIONS)
+    questions = (*_QUESTIONS, ("offsets_preview", lambda run: offsets_check(run, closely=closely)))
+    with ThreadPoolExecutor(max_workers=len(questions)) as pool:
+        answers = pool.map(lambda question: _asked(run, *question), questions)
         return first + tuple(check for checks in answers for check in checks)
 
 

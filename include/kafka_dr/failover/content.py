@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_dr.audit import FileFrontierStore, FindingKind, Frontier, Start, Verified
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.failover.offset_facts import chosen_starts, known_syncs
+from kafka_dr.failover.offset_facts import chosen_starts, facts_of, from_the_time_of_the_unread, known_syncs
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.offsets import (
@@ -22,11 +22,15 @@ from kafka_dr.offsets import (
     TranslatedOffset,
     translate_groups,
 )
+from kafka_dr.offsets.layered import LayeredOffsetMap
+from kafka_dr.offsets.placing import FactsMap
 from kafka_dr.replication import ConnectorNotFound
 
 _BADNESS: tuple[Kind, ...] = ("exact", "bounded", "declared", "unknown")
 #: How long records that were just written may be on their way before they count as not yet copied.
 _ARRIVAL_SECONDS = 2.0
+#: Positions that are compared by content at once, without asking first what audits know of them.
+_FEW_PLACES = 1_000
 _PAUSE_SECONDS = 0.05
 
 
@@ -127,15 +131,35 @@ def matched(verified: Mapping[TopicPartition, Verified], ends: Mapping[TopicPart
 
 
 def translate(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
-    """Translate what groups have committed on the source; by policy an unknown position becomes the earliest.
+    """Translate what groups have committed on the source; by policy an unknown position becomes another start.
 
     Groups whose owners chose another start than the exact place get that.
     """
-    translated = chosen_starts(run, translate_groups(offset_map(run), committed))
-    if run.group.groups_policy.unknown_offsets == "refuse":
+    translated = chosen_starts(run, translate_groups(_map_for(run, committed), committed))
+    policy = run.group.groups_policy.unknown_offsets
+    if policy == "timestamp":
+        return list(from_the_time_of_the_unread(run, translated))
+    if policy == "refuse":
         return list(translated)
     starts = run.operator(run.target).topics.log_starts({t.partition for t in translated if t.target_offset is None})
     return [t if t.target_offset is not None else _moved(t, starts[t.partition]) for t in translated]
+
+
+def never_read(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
+    """Return the partitions without any record to which groups of their topic never committed: their start.
+
+    Every start is the same there, and a position of its own keeps a group that starts at the latest record from
+    passing by the first one. A partition that holds records is left to the group's own reset, as it is on the source.
+    """
+    here, there = (positions_from_json(run.fact(name)["ends"]) for name in ("source_ends", "target_ends"))
+    empty = [p for p, end in here.items() if end == 0 == there.get(p)]
+    reason = "never committed, and there is no record: from the start"
+    return [
+        TranslatedOffset(group, partition, 0, 0, "exact", 0, reason, proof="right")
+        for group, offsets in sorted(committed.items())
+        for partition in sorted(empty)
+        if partition not in offsets and partition.topic in {p.topic for p in offsets}
+    ]
 
 
 def stale_positions(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
@@ -182,6 +206,7 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
         return offset >= max(begins, log_starts[partition]) and found is not None and found.finding is None
 
     classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(committed.items()) if offsets}
+    policy = run.group.groups_policy
     for group, offsets in committed.items():
         if any(offset > ends[p] for p, offset in offsets.items()):
             classes[group] = "unknown"
@@ -189,7 +214,32 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
     if any(before.values()):
         for found in translate_groups(offset_map(run), before):
             classes[found.group] = max(classes[found.group], found.kind, key=_BADNESS.index)
+    for group in classes:
+        if (chosen := policy.start_for(group)) != "exact":
+            # What it costs depends on the moment; that its owners chose it is what is approved.
+            classes[group] = "bounded" if chosen == "earliest" else "declared"
     return classes
+
+
+def _map_for(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> OffsetMap:
+    """Return what translates so many positions soonest: a few are read; of many, audits have settled most before."""
+    places = {place for offsets in committed.values() for place in offsets.items()}
+    if len(places) <= _FEW_PLACES:
+        return offset_map(run)
+    known = facts_of(run, {partition for partition, _ in places})
+    return LayeredOffsetMap(FactsMap(known.partitions), offset_map(run))
+
+
+def proofs_said(placed: Collection[TranslatedOffset]) -> str:
+    """Say what the records around each position show, as counts."""
+    counted = Counter(position.proof for position in placed)
+    words = {
+        "right": "go on at the first unread record",
+        "early": "before it, so that records come again",
+        "unknown": "cannot be told by the records around them",
+    }
+    said = [f"{counted[verdict]} {words}" for verdict, words in words.items() if counted[verdict]]  # type: ignore[index]
+    return "no position lies past an unread record: " + (", ".join(said) or "none was moved")
 
 
 def classes(placed: Collection[TranslatedOffset]) -> dict[str, int]:
@@ -214,6 +264,7 @@ def placed_to_json(position: TranslatedOffset) -> dict[str, Any]:
         "redelivered_at_most": position.redelivered_at_most,
         "reason": position.reason,
         "skipped_at_most": position.skipped_at_most,
+        "proof": position.proof,
     }
 
 
@@ -229,6 +280,7 @@ def placed_from_json(rows: Sequence[Mapping[str, Any]]) -> list[TranslatedOffset
             redelivered_at_most=row["redelivered_at_most"],
             reason=row["reason"],
             skipped_at_most=row.get("skipped_at_most", 0),
+            proof=row.get("proof", "unknown"),
         )
         for row in rows
     ]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.times import Times
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 from kafka_dr.offsets import KnownSyncs, TranslatedOffset, Translation
@@ -46,7 +48,7 @@ def by_time(
 ) -> tuple[dict[Place, int], dict[Place, int]]:
     """Return when the first unread record of each position was made, and where the target is as young, less the margin.
 
-    Who has read everything begins at the target's end.
+    Who has read everything begins at the target's end; a position past the source's end has no time.
     """
     sides = gathered.partitions
     held = {p: span for p in positions if (span := sides[p].source) is not None}
@@ -64,7 +66,7 @@ def by_time(
             if p in answers:
                 answer = answers[p]
                 young[p, offset] = end if answer is None else answer
-            elif p in held and offset >= held[p].end:
+            elif p in held and offset == held[p].end:
                 young[p, offset] = end
         pending = {p: offsets[1:] for p, offsets in pending.items() if len(offsets) > 1}
     return unread, young
@@ -86,12 +88,37 @@ def chosen_starts(run: Run, translated: Collection[TranslatedOffset]) -> tuple[T
     return tuple(moved.get(id(each), each) for each in translated)
 
 
+def from_the_time_of_the_unread(run: Run, translated: Collection[TranslatedOffset]) -> tuple[TranslatedOffset, ...]:
+    """Let positions that have no place begin where the target is as young as their first unread record, less a margin.
+
+    A position whose first unread record tells no time stays unknown.
+    """
+    unknown = [each for each in translated if each.target_offset is None]
+    if not unknown:
+        return tuple(translated)
+    positions: dict[TopicPartition, set[int]] = {}
+    for each in unknown:
+        positions.setdefault(each.partition, set()).add(each.source_offset)
+    young = by_time(run, facts_of(run, positions), positions)[1]
+    return tuple(
+        replace(
+            each,
+            target_offset=young[each.partition, each.source_offset],
+            kind="declared",
+            skipped_at_most=None,
+            reason=f"{each.reason}; by policy from the time of the first unread record on",
+        )
+        if each.target_offset is None and (each.partition, each.source_offset) in young
+        else each
+        for each in translated
+    )
+
+
 def _moved(run: Run, each: TranslatedOffset, gathered: Gathered, young: Mapping[Place, int]) -> TranslatedOffset:
     facts = gathered.partitions[each.partition]
-    exact = Translation(each.source_offset, each.target_offset, each.kind, each.redelivered_at_most, each.reason)
     found = start(
         run.group.groups_policy.start_for(each.group),
-        beside(each.source_offset, facts, exact),
+        beside(each.source_offset, facts, _as_placed(each)),
         facts,
         by_time=young.get((each.partition, each.source_offset)),
     )
@@ -102,7 +129,30 @@ def _moved(run: Run, each: TranslatedOffset, gathered: Gathered, young: Mapping[
         redelivered_at_most=found.redelivered_at_most,
         skipped_at_most=found.skipped_at_most,
         reason=found.reason,
+        proof=each.proof if found.target_offset == each.target_offset else "unknown",
     )
+
+
+def beside_mirrormaker(run: Run, placed: Collection[TranslatedOffset]) -> dict[str, Any]:
+    """Return what MirrorMaker's own checkpoints would have done to positions that were moved, as JSON.
+
+    Nothing rests on it, so what cannot be looked up is said and keeps nobody from anything.
+    """
+    moved = [each for each in placed if each.target_offset is not None and each.kind == "exact"]
+    try:
+        known = facts_of(run, {each.partition for each in moved}).partitions
+    except KafkaDrError as error:
+        return {"mm2_redelivered_at_most": None, "mm2_not_known": str(error)}
+    theirs = [beside(each.source_offset, known[each.partition], _as_placed(each)) for each in moved]
+    again = [found.mirrormaker_again for found in theirs if found.mirrormaker is not None]
+    return {
+        "mm2_redelivered_at_most": None if None in again else sum(count for count in again if count is not None),
+        "mm2_without_checkpoint": sum(found.mirrormaker is None for found in theirs),
+    }
+
+
+def _as_placed(each: TranslatedOffset) -> Translation:
+    return Translation(each.source_offset, each.target_offset, each.kind, each.redelivered_at_most, each.reason)
 
 
 def places_proven(run: Run, claims: Collection[Claim]) -> Check:

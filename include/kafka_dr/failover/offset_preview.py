@@ -20,7 +20,7 @@ from kafka_dr.failover.other_groups import not_moved
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import Run
-from kafka_dr.failover.watched import Watched, WatchOutcome, at_rest
+from kafka_dr.failover.watched import Watched, at_rest
 from kafka_dr.failover.world import World
 from kafka_dr.offsets.facts import Gathered
 from kafka_dr.offsets.layered import LayeredOffsetMap
@@ -81,22 +81,30 @@ def preview_offsets(group: str, world: World, *, folder: str) -> Preview | Watch
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What :func:`look` found: the report, and what it rests on."""
+    """What :func:`look` found: the report, and what it rests on.
+
+    :param blocking: why groups that are no more than their offsets cannot be moved, a sentence each
+    """
 
     report: dict[str, Any]
+    blocking: tuple[str, ...]
     watched: Watched
     gathered: Gathered
     rows: tuple[PositionRow, ...]
 
 
-def look(run: Run) -> Look:
-    """Look at every consumer group of a run's protection group, as they stand now on its source."""
+def look(run: Run, *, closely: bool = True) -> Look:
+    """Look at every consumer group of a run's protection group, as they stand now on its source.
+
+    :param closely: look up times, too, and prove each exact place by the records around it: reads of their own
+    """
     committed, unread = read_positions(run)
     partitions = _partitions(run, committed)
     gathered = facts_of(run, partitions)
     placed = _placed(run, committed, gathered)
     strategies = {group: run.group.groups_policy.start_for(group) for group in committed}
-    times = _times(run, gathered, placed)
+    times = _times(run, gathered, placed, most=_MOST_MOMENTS if closely else 0)
+    unknown = run.group.groups_policy.unknown_offsets
     rows = tuple(
         position_row(
             group,
@@ -105,6 +113,7 @@ def look(run: Run) -> Look:
             gathered.partitions[p],
             strategy=strategies[group],
             times=times,
+            otherwise=None if unknown == "refuse" else unknown,
         )
         for group in sorted(committed)
         for p, offset in sorted(committed[group].items())
@@ -112,19 +121,21 @@ def look(run: Run) -> Look:
     left, others = _never_committed(run, committed, gathered), not_moved(run)
     report = _report(run, rows, strategies, problems=(*gathered.problems, *unread))
     report |= {"never_committed": left, "not_moved": [each.to_json() for each in others]}
-    proof = _proof(run, placed)
-    report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
     refused = [each.sentence for each in others if each.refused]
-    late = (proof.detail,) if proof.outcome == "failed" else ()
-    return Look(report, _watched(run, report, (*unread, *refused, *late)), gathered, rows)
+    blocking = (*_without_place(report), *unread)
+    if closely:
+        proof = _proof(run, placed)
+        report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
+        blocking = (*blocking, proof.detail) if proof.outcome == "failed" else blocking
+    return Look(report, blocking, _watched(run, report, (*blocking, *refused)), gathered, rows)
 
 
-def offsets_check(run: Run) -> Check:
-    """Answer for a preflight: is every group's place known, and is no group passed over?"""
-    found = look(run)
-    outcome = {"ok": "ok", "unknown": "unknown"}.get(found.watched.outcome, "failed")
-    figures = {name: found.report[name] for name in ("redelivered", "mm2_redelivered", "classes")}
-    return Check("offsets_preview", outcome, "; ".join(found.watched.sentences), figures)  # type: ignore[arg-type]
+def offsets_check(run: Run, *, closely: bool) -> Check:
+    """Answer for a preflight: is every group's place known, and is none passed over in silence?"""
+    found = look(run, closely=closely)
+    figures = {name: found.report[name] for name in ("redelivered", "mm2_redelivered", "groups", "never_committed")}
+    said = "; ".join(found.blocking) or str(found.report["sentence"])
+    return Check.that("offsets_preview", not found.blocking, said, **figures)
 
 
 def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
@@ -154,9 +165,9 @@ def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
     return found, tuple(problems)
 
 
-def _times(run: Run, gathered: Gathered, placed: Mapping[Place, Placed]) -> Times:
-    if len(placed) > _MOST_MOMENTS:
-        return Times()
+def _times(run: Run, gathered: Gathered, placed: Mapping[Place, Placed], *, most: int) -> Times:
+    if len(placed) > most:
+        placed = _by_time_alone(run, placed)
     positions: dict[TopicPartition, set[int]] = {}
     begins: dict[TopicPartition, set[int]] = {}
     for (p, offset), found in placed.items():
@@ -166,6 +177,18 @@ def _times(run: Run, gathered: Gathered, placed: Mapping[Place, Placed]) -> Time
     unread, young = by_time(run, gathered, positions)
     held = {p: span for p in begins if (span := gathered.partitions[p].target) is not None}
     return Times(unread, young, moments(run.world.cluster(run.target, "audit"), begins, held))
+
+
+def _by_time_alone(run: Run, placed: Mapping[Place, Placed]) -> dict[Place, Placed]:
+    """Return the positions whose place may hang on a time: of the others it would only be good to know."""
+    policy = run.group.groups_policy
+    choosing = "timestamp" in (policy.start, *policy.start_of.values())
+    unknown = policy.unknown_offsets == "timestamp"
+    return {
+        place: found
+        for place, found in placed.items()
+        if choosing or (unknown and found.translation.target_offset is None)
+    }
 
 
 def _proof(run: Run, placed: Mapping[Place, Placed]) -> Check:
@@ -233,18 +256,13 @@ def _report(
     }
 
 
-def _watched(run: Run, report: Mapping[str, Any], problems: tuple[str, ...]) -> Watched:
-    refuses = run.group.groups_policy.unknown_offsets == "refuse"
+def _without_place(report: Mapping[str, Any]) -> tuple[str, ...]:
     unknown = [row["group"] for row in report["groups"] if row["verdict"] == "unknown"]
-    outcome: WatchOutcome = "ok"
-    sentences = [str(report["sentence"])]
-    if unknown and refuses:
-        outcome = "failed"
-        sentences.append(f"positions of {', '.join(unknown)} have no place: see groups_policy.unknown_offsets")
-    if problems:
-        outcome = "failed"
-        sentences.extend(problems)
-    return Watched(run.group.name, outcome, tuple(sentences))
+    return (f"positions of {', '.join(unknown)} have no place: see groups_policy.unknown_offsets",) if unknown else ()
+
+
+def _watched(run: Run, report: Mapping[str, Any], problems: tuple[str, ...]) -> Watched:
+    return Watched(run.group.name, "failed" if problems else "ok", (str(report["sentence"]), *problems))
 
 
 def _records(count: int | None) -> str:

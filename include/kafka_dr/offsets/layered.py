@@ -13,7 +13,7 @@ class LayeredOffsetMap:
     """Takes what the facts say exactly, and asks another map about the rest.
 
     :param facts: answers at once
-    :param reading: compares content on both sides; its answer counts, exact or not
+    :param reading: compares content on both sides; where it has an answer that counts, exact or not
     """
 
     def __init__(self, facts: FactsMap, reading: OffsetMap) -> None:
@@ -26,5 +26,7 @@ class LayeredOffsetMap:
         """Translate positions: next to read on the source, by partition."""
         found = dict(self._facts.translate(positions))
         left = {p: [o for o in wanted if found[p, o].kind != "exact"] for p, wanted in positions.items()}
-        left = {p: offsets for p, offsets in left.items() if offsets}
-        return found | dict(self._reading.translate(left)) if left else found
+        left = {p: offsets for p, offsets in left.items() if offsets and self._facts.on_both_sides(p)}
+        read = self._reading.translate(left) if left else {}
+        # It looks at stable records alone: who reads uncommitted ones stands past them, and has a place all the same.
+        return found | {key: answer for key, answer in read.items() if answer.target_offset is not None}

@@ -70,6 +70,11 @@ class FactsMap:
     def __init__(self, facts: Mapping[TopicPartition, PartitionFacts]) -> None:
         self._facts = facts
 
+    def on_both_sides(self, partition: TopicPartition) -> bool:
+        """Return whether both clusters hold the partition, so that records can be compared."""
+        facts = self._facts.get(partition)
+        return facts is not None and facts.source is not None and facts.target is not None
+
     def translate(
         self, positions: Mapping[TopicPartition, Collection[int]]
     ) -> Mapping[tuple[TopicPartition, int], Translation]:

@@ -58,10 +58,16 @@ def position_row(
     *,
     strategy: Strategy,
     times: Times,
+    otherwise: Strategy | None = None,
 ) -> PositionRow:
-    """Return what becomes of one position."""
+    """Return what becomes of one position.
+
+    :param otherwise: the policy for a position to which the group's own choice gives no place; ``None`` refuses it
+    """
     starts = tuple(start(each, placed, facts, by_time=times.by_time.get(place)) for each in STRATEGIES)
     chosen = starts[STRATEGIES.index(strategy)]
+    if chosen.target_offset is None and otherwise is not None:
+        chosen = starts[STRATEGIES.index(otherwise)]
     return PositionRow(
         group,
         *place,

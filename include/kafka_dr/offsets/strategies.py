@@ -71,7 +71,9 @@ def _chosen(strategy: Strategy, placed: Placed, target: OffsetRange, by_time: in
 def _cost(chosen: int, exact: int | None, facts: PartitionFacts) -> tuple[int | None, int | None]:
     """Return how many records come again, and how many are skipped, beside the exact place."""
     if exact is None:
-        return None, None
+        # Who begins at the earliest record skips none, wherever the exact place is.
+        begin = facts.target.start if facts.target else 0
+        return None, None if chosen > begin else 0
     return _between(chosen, exact, facts), _between(exact, chosen, facts)
 
 

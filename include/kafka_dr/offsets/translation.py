@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.offsets.neighbours import Verdict
 
 #: ``exact``: nothing is skipped and nothing delivered again. ``bounded``: nothing is skipped, and what may be delivered
 #: again is counted. ``declared``: its owners chose a start that may skip records, and how many is counted. ``unknown``:
@@ -19,6 +20,7 @@ class Translation:
     """One position on the source, and what it is on the target. Both are next to read.
 
     :param redelivered_at_most: records below the source position that may be delivered again; ``None`` if unknown
+    :param proof: what the records around the place say, whatever led to it
     """
 
     source_offset: int
@@ -26,6 +28,7 @@ class Translation:
     kind: Kind
     redelivered_at_most: int | None
     reason: str
+    proof: Verdict = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class TranslatedOffset:
     redelivered_at_most: int | None
     reason: str
     skipped_at_most: int | None = 0
+    proof: Verdict = "unknown"
 
 
 class OffsetMap(Protocol):
@@ -87,6 +91,7 @@ def _of_group(group: str, partition: TopicPartition, found: Translation) -> Tran
         kind=found.kind,
         redelivered_at_most=found.redelivered_at_most,
         reason=found.reason,
+        proof=found.proof,
     )
 
 

@@ -189,8 +189,10 @@ class GroupsPolicy(Section):
     live_members: Literal["refuse", "wait"] = Field(
         default="refuse", description="when a group already has live members on the target: refuse or wait"
     )
-    unknown_offsets: Literal["refuse", "earliest"] = Field(
-        default="refuse", description="when a position cannot be translated: refuse, or earliest to read all again"
+    unknown_offsets: Literal["refuse", "earliest", "timestamp"] = Field(
+        default="refuse",
+        description="when a position cannot be translated: refuse, earliest to read all again, or timestamp to begin "
+        "at the time of the first unread record, less timestamp_margin_seconds",
     )
     start: StartStrategy = Field(
         default="exact",

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.failover import content, measurements
+from kafka_dr.failover.offset_facts import beside_mirrormaker
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 
@@ -37,6 +38,7 @@ def act(run: Run) -> Mapping[str, Any]:
     return {
         **measured,
         "redelivered_at_most": None if None in again else sum(filter(None, again)),
+        **beside_mirrormaker(run, placed),
         "objectives": [_judged(run, name, value) for name, value in measured.items()],
         "approved_at": claim["approved_at"],
         "verified_at": verified_at,
