@@ -20,6 +20,7 @@ from kafka_dr.offsets import (
     PlainFrontier,
     Seed,
     TranslatedOffset,
+    starts_of_empty,
     translate_groups,
 )
 from kafka_dr.offsets.layered import LayeredOffsetMap
@@ -146,20 +147,9 @@ def translate(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -
 
 
 def never_read(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
-    """Return the partitions without any record to which groups of their topic never committed: their start.
-
-    Every start is the same there, and a position of its own keeps a group that starts at the latest record from
-    passing by the first one. A partition that holds records is left to the group's own reset, as it is on the source.
-    """
+    """Return the start of each partition without any record to which a group of its topic never committed."""
     here, there = (positions_from_json(run.fact(name)["ends"]) for name in ("source_ends", "target_ends"))
-    empty = [p for p, end in here.items() if end == 0 == there.get(p)]
-    reason = "never committed, and there is no record: from the start"
-    return [
-        TranslatedOffset(group, partition, 0, 0, "exact", 0, reason, proof="right")
-        for group, offsets in sorted(committed.items())
-        for partition in sorted(empty)
-        if partition not in offsets and partition.topic in {p.topic for p in offsets}
-    ]
+    return list(starts_of_empty(committed, {p for p, end in here.items() if end == 0 == there.get(p)}))
 
 
 def stale_positions(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:

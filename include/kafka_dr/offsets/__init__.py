@@ -8,7 +8,14 @@ from kafka_dr.offsets.known_syncs import KnownSyncs
 from kafka_dr.offsets.plain_frontier import PlainFrontier
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.syncs import Checkpoint, OffsetSync, Undecodable, decode_checkpoint, decode_sync, sync_topic
-from kafka_dr.offsets.translation import Kind, OffsetMap, TranslatedOffset, Translation, translate_groups
+from kafka_dr.offsets.translation import (
+    Kind,
+    OffsetMap,
+    TranslatedOffset,
+    Translation,
+    starts_of_empty,
+    translate_groups,
+)
 
 __all__ = [
     "OffsetMap",
@@ -22,6 +29,7 @@ __all__ = [
     "Kind",
     "KnownSyncs",
     "translate_groups",
+    "starts_of_empty",
     "CutOverProblem",
     "not_read_back",
     "past_end",

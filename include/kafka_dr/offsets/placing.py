@@ -123,8 +123,8 @@ def never_committed(facts: PartitionFacts) -> Translation:
     ``auto.offset.reset`` can pass by what is written there first. Elsewhere the group's own reset decides, as it does
     on the source: anything else would give it records that it never asked for, or take some away.
     """
-    if facts.target is not None and len(facts.target) == 0 and (facts.source is None or len(facts.source) == 0):
-        return Translation(0, facts.target.start, "exact", 0, "never committed, and there is no record: from the start")
+    if facts.target is not None and facts.target.end == 0 and (facts.source is None or facts.source.end == 0):
+        return Translation(0, 0, "exact", 0, "never committed, and there is no record: from the start")
     return _unknown(0, "never committed: its auto.offset.reset decides, as it does on the source")
 
 

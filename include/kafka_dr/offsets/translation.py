@@ -82,6 +82,25 @@ def translate_groups(
     )
 
 
+def starts_of_empty(
+    committed: Mapping[str, Mapping[TopicPartition, int]], empty: Collection[TopicPartition]
+) -> tuple[TranslatedOffset, ...]:
+    """Give groups a position in partitions of their topics that they never committed to and that hold no record.
+
+    Every start is the same there, and a position of its own keeps a group that starts at the latest record from
+    passing by the first one. A partition that holds records is left to the group's own reset, as it is on the source.
+
+    :param empty: partitions that never held a record, on either side
+    """
+    reason = "never committed, and there is no record: from the start"
+    return tuple(
+        TranslatedOffset(group, partition, 0, 0, "exact", 0, reason, proof="right")
+        for group, offsets in sorted(committed.items())
+        for partition in _sorted(empty)
+        if partition not in offsets and partition.topic in {p.topic for p in offsets}
+    )
+
+
 def _of_group(group: str, partition: TopicPartition, found: Translation) -> TranslatedOffset:
     return TranslatedOffset(
         group=group,

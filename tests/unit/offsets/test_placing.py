@@ -14,6 +14,7 @@ from kafka_dr.clusters.model import OffsetRange, TopicPartition
 from kafka_dr.offsets.archive import ArchivedSync, composed, history
 from kafka_dr.offsets.mirrormaker import CheckpointRule
 from kafka_dr.offsets.placing import FactsMap, PartitionFacts, beside, never_committed, place
+from kafka_dr.offsets.translation import starts_of_empty
 from kafka_dr.offsets.verified_runs import VerifiedRuns, composed_runs, inverse
 
 
@@ -288,6 +289,13 @@ def test_a_partition_added_later_without_a_record_begins_at_its_start() -> None:
     empty = OffsetRange(0, 0)
     found = never_committed(PartitionFacts(empty, empty))
     assert (found.kind, found.target_offset) == ("exact", 0)
+
+
+def test_a_partition_without_a_record_becomes_a_position_of_the_groups_that_read_its_topic() -> None:
+    read, added, other = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+    committed = {"a": {read: 7}, "b": {read: 3, added: 0}, "c": {}}
+    found = starts_of_empty(committed, {added, other})
+    assert [(each.group, each.partition, each.target_offset, each.kind) for each in found] == [("a", added, 0, "exact")]
 
 
 def test_a_partition_with_records_that_was_never_committed_is_left_to_its_reset() -> None:
