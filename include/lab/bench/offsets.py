@@ -19,8 +19,9 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.failover import World
 from kafka_dr.failover.sync_archive import archive_syncs
-from kafka_dr.offsets import KnownSyncs, not_read_back
+from kafka_dr.offsets import BracketingOffsetMap, KnownSyncs, OffsetMap, not_read_back
 from kafka_dr.offsets.facts import Gathered, gather
+from kafka_dr.offsets.layered import LayeredOffsetMap
 from kafka_dr.offsets.map_files import MapFiles
 from kafka_dr.offsets.placing import FactsMap, Placed, beside
 from kafka_dr.replication import ConnectEndpoint, Flow
@@ -92,7 +93,7 @@ class _Bench:
         began = time.monotonic()
         committed = self._timed("read from the source", lambda: source.groups.offsets(self._groups))
         gathered = self._timed("facts gathered", self._gather)
-        placed = self._timed("translated", lambda: _place(committed, gathered))
+        placed = self._timed("translated", lambda: _place(committed, gathered, self._reading()))
         wanted = {
             group: {p: offset for p, found in row.items() if (offset := found.translation.target_offset) is not None}
             for group, row in placed.items()
@@ -139,12 +140,21 @@ class _Bench:
         spark_audit(self._lab, f"{GROUP}.{SOURCE}-to-{TARGET}", topics=[TOPIC])
 
     def _gather(self) -> Gathered:
-        source, target = (self._world.cluster(name, "audit") for name in (SOURCE, TARGET))
+        source, target = self._audited()
+        maps = MapFiles(self._world.evidence_root, GROUP)
+        return gather(source, target, self._partitions, syncs=self._syncs(), maps=maps)
+
+    def _reading(self) -> OffsetMap:
+        """Return what compares content where no audit has: a cut-over asks it, too."""
+        return BracketingOffsetMap(*self._audited(), syncs=self._syncs())
+
+    def _audited(self) -> tuple[KafkaCluster, KafkaCluster]:
+        return self._world.cluster(SOURCE, "audit"), self._world.cluster(TARGET, "audit")
+
+    def _syncs(self) -> KnownSyncs:
         declared = self._world.topology
         ids = (declared.cluster(SOURCE).cluster_id, declared.cluster(TARGET).cluster_id)
-        root = self._world.evidence_root
-        syncs = KnownSyncs(source, target, root=root, cluster_ids=ids)
-        return gather(source, target, self._partitions, syncs=syncs, maps=MapFiles(root, GROUP))
+        return KnownSyncs(*self._audited(), root=self._world.evidence_root, cluster_ids=ids)
 
     def _log(self, name: str) -> dict[TopicPartition, list[tuple[int, bytes]]]:
         with KafkaCluster(name, self._settings(name, credentials.ADMIN)) as reader:
@@ -171,12 +181,12 @@ def _positions(groups: list[str], log: Mapping[TopicPartition, list[tuple[int, b
     return {group: {p: chance.choice(offsets) for p, offsets in places.items()} for group in groups}
 
 
-def _place(committed: Committed, gathered: Gathered) -> dict[str, dict[TopicPartition, Placed]]:
+def _place(committed: Committed, gathered: Gathered, reading: OffsetMap) -> dict[str, dict[TopicPartition, Placed]]:
     positions: dict[TopicPartition, set[int]] = {}
     for offsets in committed.values():
         for p, offset in offsets.items():
             positions.setdefault(p, set()).add(offset)
-    found = FactsMap(gathered.partitions).translate(positions)
+    found = LayeredOffsetMap(FactsMap(gathered.partitions), reading).translate(positions)
     placed = {key: beside(key[1], gathered.partitions[key[0]], answer) for key, answer in found.items()}
     return {group: {p: placed[p, offset] for p, offset in row.items()} for group, row in committed.items()}
 

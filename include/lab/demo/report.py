@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.demo.failover_run import FailoverRun
+from lab.demo.run_evidence import RunEvidence
 from lab.judge.model import Switch, Verdict
 
 
@@ -43,6 +44,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         "lost": figures.lost,
         "reordered": figures.reordered,
         "redelivered": figures.redelivered,
+        "mm2_redelivered": mirrormaker([run.evidence for run in outcome.runs]),
         "uncommitted_at_freeze": figures.uncommitted_at_freeze,
         "rpo_seconds": round(figures.rpo_seconds, 3),
         "rto_seconds": longest([switch.restored_seconds for switch in outcome.verdict.switches]),
@@ -72,6 +74,17 @@ def longest(seconds: Sequence[float | None]) -> float | None:
     """The longest of some times; unknown as soon as one is unknown, or there is none."""
     known = [each for each in seconds if each is not None]
     return round(max(known), 3) if known and len(known) == len(seconds) else None
+
+
+def mirrormaker(runs: Sequence[RunEvidence]) -> int | None:
+    """What MirrorMaker's own checkpoints would have delivered again in all runs, as each measured it for itself.
+
+    :returns: ``None`` as soon as one run did not get so far, or could not tell
+    """
+    steps = [run.step("report") for run in runs]
+    counted = [step.facts.get("mm2_redelivered_at_most") if step else None for step in steps]
+    known = [int(each) for each in counted if each is not None]
+    return sum(known) if len(known) == len(counted) else None
 
 
 def _steps(run: FailoverRun) -> list[dict[str, Any]]:

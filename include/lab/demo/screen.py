@@ -92,6 +92,7 @@ def _figures(outcome: Outcome) -> Table:
         "lost",
         "reordered",
         "redelivered",
+        "mm2_redelivered",
         "uncommitted_at_freeze",
     ):
         value = report[name]

@@ -18,6 +18,7 @@ from kafka_dr.topology.model import GroupsPolicy
 from lab import rights
 from support import onlooker
 from support.protection import Protection
+from support.share_group import join_share_group
 from support.switching import Switching
 
 pytestmark = pytest.mark.kafka
@@ -122,6 +123,21 @@ def test_a_group_that_may_not_be_read_is_named(group: Switching) -> None:
             admin.acls.remove([deny])
     assert found.watched.outcome == "failed"
     assert any(hidden in sentence and "cannot be read" in sentence for sentence in found.watched.sentences)
+    assert hidden in " ".join(found.blocking), "a preflight has to stop for it"
+
+
+def test_a_share_group_is_refused_by_name_and_never_passed_over(group: Switching) -> None:
+    protection = group.protection
+    shared = f"{group.name}-shared"
+    join_share_group(protection.lab, "east", shared, topic=protection.topic, folder=protection.folder)
+    with protection.world() as world:
+        found = look(Run(protection.request("look"), world))
+    assert found.watched.outcome == "failed"
+    assert any(f"{shared} is a share group" in sentence for sentence in found.watched.sentences)
+    assert [(row["group"], row["state"]) for row in found.report["not_moved"]] == [(shared, "refused")]
+    # It has no offset to move, and nothing is known against the others.
+    assert shared not in {row["group"] for row in found.report["groups"]}
+    assert found.blocking == ()
 
 
 def test_a_streams_application_is_refused_until_somebody_takes_care_of_it(group: Switching) -> None:
