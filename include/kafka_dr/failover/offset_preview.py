@@ -73,10 +73,20 @@ def preview_offsets(group: str, world: World, *, folder: str) -> Preview | Watch
     place.mkdir(parents=True, exist_ok=True)
     report = found.report
     if run.group.groups_policy.external_offsets:
-        runs = {p: facts.runs for p, facts in found.gathered.partitions.items()}
-        report = {**report, "exported": ", ".join(export(place, runs))}
+        report = {**report, **_exported(place, found.gathered)}
     write_report(place, report)
     return Preview(report, found.watched)
+
+
+def _exported(place: Any, gathered: Gathered) -> dict[str, Any]:
+    """Write the map for consumers that keep their positions elsewhere; what it lacks is named."""
+    sides = gathered.partitions
+    runs = {p: facts.runs for p, facts in sides.items() if facts.runs.stretches and not facts.caution}
+    missing = [
+        {"topic": p.topic, "partition": p.partition, "reason": sides[p].caution or "no audit has matched it yet"}
+        for p in sorted(sides.keys() - runs.keys())
+    ]
+    return {"exported": ", ".join(export(place, runs)), "not_exported": missing}
 
 
 @dataclass(frozen=True, slots=True)

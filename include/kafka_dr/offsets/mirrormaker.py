@@ -1,8 +1,8 @@
 """What MirrorMaker 2 itself would make of a group's position, so that its answer can stand beside ours.
 
 Its checkpoint task keeps at most 64 syncs of a partition in memory, the farther from the newest the fewer, and goes one
-behind the nearest one below the position. This is that rule, fed with the archive instead of the topic. A checkpoint
-that a running MirrorMaker wrote counts more than what the rule says.
+behind the nearest one below the position. This is that rule, fed with the archive instead of the topic: what a task
+knows that never restarted. One that did may know less, as the topic is compacted: MirrorMaker does this well at best.
 """
 
 from __future__ import annotations

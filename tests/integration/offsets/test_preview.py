@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.failover import StepName
 from kafka_dr.failover.offset_facts import known_syncs
@@ -101,6 +105,53 @@ def test_each_group_starts_where_its_owners_chose(protection: Protection) -> Non
         assert 0 <= after[f"{name}-timestamp"][partition] <= offset
     assert sum(exact.values()) > sum(after[f"{name}-mm2_checkpoint"].values())
     group.roll_back(request)
+
+
+def test_the_map_is_exported_for_who_keeps_positions_elsewhere_and_what_it_lacks_is_named(
+    protection: Protection,
+) -> None:
+    protection.changes["groups_policy"] = GroupsPolicy(external_offsets=(f"{protection.name}-lake",))
+    group = Switching.adopt(protection, records=0)
+    protection.produce("east", 60)
+    group.wait_equal()
+    first, second = group.at(0, 0)
+    folder = protection.folder / "evidence" / "audits" / group.name
+    matched(folder / "checksum" / "east-to-west", protection, {first: OffsetRun(0, 0, 20)})
+    with protection.world() as world:
+        found = preview_offsets(group.name, world, folder=f"audits/{group.name}/offsets/east-to-west/one")
+    assert isinstance(found, Preview)
+    report = json.loads((folder / "offsets" / "east-to-west" / "one" / "report.json").read_text())
+    assert report["external_offsets"] == [{"consumer": f"{group.name}-lake"}]
+    lacking = {(row["topic"], row["partition"]): row["reason"] for row in report["not_exported"]}
+    assert lacking[second.topic, second.partition] == "no audit has matched it yet"
+    assert (first.topic, first.partition) not in lacking
+    place = folder / "offsets" / "east-to-west" / "one"
+    assert (place / "offset_map.csv").read_text().splitlines()[1:] == [f"{first.topic},0,0,0,20"]
+    assert pq.read_table(place / "offset_map.parquet").num_rows == 1
+
+
+def matched(folder: Path, protection: Protection, runs: Mapping[TopicPartition, OffsetRun]) -> None:
+    """Leave what a checksum audit leaves that matched these records."""
+    ids = {}
+    for cluster in ("east", "west"):
+        with protection.cluster(cluster, "admin") as admin:
+            ids[cluster] = admin.topics.describe([protection.topic])[protection.topic].topic_id
+    rows = [
+        {
+            "epoch": 1,
+            "source_topic_id": ids["east"],
+            "target_topic_id": ids["west"],
+            "topic": p.topic,
+            "partition": p.partition,
+            "source_start": run.source,
+            "target_start": run.target,
+            "length": run.length,
+        }
+        for p, run in runs.items()
+    ]
+    (folder / "map").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows), folder / "map" / "one.parquet")
+    (folder / "state.json").write_text(json.dumps({"identity": ["e", "w", 1], "maps": ["one"], "partitions": []}))
 
 
 def test_a_group_that_may_not_be_read_is_named(group: Switching) -> None:

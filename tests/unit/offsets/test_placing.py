@@ -1,4 +1,4 @@
-"""Places from facts alone, over random logs whose truth the generator knows, and each rule by itself."""
+"""I3 for places from facts alone, over random logs whose truth the generator knows; and each rule by itself."""
 
 from __future__ import annotations
 

@@ -51,6 +51,24 @@ def test_every_choice_has_its_price() -> None:
     assert found["timestamp_again"] is None
 
 
+def test_by_policy_a_position_without_a_place_begins_elsewhere_and_its_price_is_unknown() -> None:
+    past = TopicPartition("orders.payments", 2)
+    placed = beside(21, MATCHED, place(21, MATCHED))
+    times = Times(by_time={(past, 21): 6})
+    found = {
+        policy: position_row("g", (past, 21), placed, MATCHED, strategy="exact", times=times, otherwise=policy).chosen
+        for policy in (None, "earliest", "timestamp")
+    }
+    assert (found[None].kind, found[None].target_offset) == ("unknown", None)
+    assert (found["earliest"].kind, found["earliest"].target_offset, found["earliest"].skipped_at_most) == (
+        "bounded",
+        0,
+        0,
+    )
+    assert (found["timestamp"].kind, found["timestamp"].target_offset) == ("declared", 6)
+    assert found["timestamp"].skipped_at_most is None
+
+
 def test_an_unknown_place_is_not_a_sum() -> None:
     rows = [row("orders-a", ONE, MATCHED), row("orders-a", TWO, MATCHED, at=21)]
     [found] = group_rows(rows, strategy_of={"orders-a": "exact"})

@@ -1,4 +1,4 @@
-"""Random logs whose truth the generator knows: whatever they hold, no group is ever placed past an unread record."""
+"""I3 over random logs whose truth the generator knows: whatever they hold, no group is placed past an unread record."""
 
 from __future__ import annotations
 
