@@ -178,6 +178,13 @@ class SyncArchive:
         return Archived(known, syncs, tuple(problems), reached, hole, bases.get(current, base))
 
     def _generation(self, sync_topic_id: str, topics: Collection[str]) -> _Generation:
+        """Read the files of one topic of syncs; those that were joined meanwhile are looked for anew, once."""
+        try:
+            return self._files_read(sync_topic_id, topics, patient=False)
+        except FileNotFoundError:
+            return self._files_read(sync_topic_id, topics, patient=True)
+
+    def _files_read(self, sync_topic_id: str, topics: Collection[str], *, patient: bool) -> _Generation:
         found = _Generation()
         reached = 0
         for first, end, name in self._files(sync_topic_id):
@@ -189,6 +196,8 @@ class SyncArchive:
             try:
                 found.tables.append(self._table(sync_topic_id, name, topics))
             except (OSError, ValueError, pa.ArrowException) as error:
+                if isinstance(error, FileNotFoundError) and not patient:
+                    raise
                 said = str(error).splitlines()[0] if str(error) else type(error).__name__
                 found.problems.append(f"{self._folder.name}: {name} is damaged ({said})")
                 continue

@@ -74,6 +74,21 @@ def test_files_that_were_joined_and_not_removed_yet_count_once(tmp_path: Path) -
     assert len(read(tmp_path).of(ONE).pairs) == 4
 
 
+def test_files_that_are_joined_while_somebody_reads_are_no_hole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = filled(tmp_path, 2, 4, 8)
+    real, stale = SyncArchive._files, SyncArchive._files(kept, "topic-id")
+    kept.extend("topic-id", rows(0, 8), first=0, end=8)
+    for path in files(tmp_path):
+        if not path.name.startswith(f"{0:019d}-{8:019d}"):
+            path.unlink()
+    answers = iter([stale])
+    monkeypatch.setattr(SyncArchive, "_files", lambda *asked: next(answers, None) or real(*asked))
+    found = read(tmp_path)
+    assert (len(found.of(ONE).pairs), found.problems) == (4, ())
+
+
 def test_a_file_that_was_cut_off_leaves_only_what_was_written_after_it(tmp_path: Path) -> None:
     filled(tmp_path, 4, 8, 12)
     middle = files(tmp_path)[1]
