@@ -34,7 +34,8 @@ def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
 
     What is asked of the wrong cluster, or about the wrong direction, would only mislead: then nothing else is asked.
 
-    :param closely: prove the groups' places record by record, which takes reads of its own; else only say what they are
+    :param closely: say of each group what a switch would cost it, which takes reads of its own; the claim leaves that
+        out, as somebody waits for it
     """
     first = tuple(check for names, ask in _FIRST for check in _asked(run, names, ask))
     if worst(first) != "ok":

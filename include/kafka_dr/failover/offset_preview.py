@@ -103,17 +103,14 @@ class Look:
     rows: tuple[PositionRow, ...]
 
 
-def look(run: Run, *, closely: bool = True) -> Look:
-    """Look at every consumer group of a run's protection group, as they stand now on its source.
-
-    :param closely: look up times, too, and prove each exact place by the records around it: reads of their own
-    """
+def look(run: Run) -> Look:
+    """Look at every consumer group of a run's protection group, as they stand now on its source."""
     committed, unread = read_positions(run)
     partitions = _partitions(run, committed)
     gathered = facts_of(run, partitions)
     placed = _placed(run, committed, gathered)
     strategies = {group: run.group.groups_policy.start_for(group) for group in committed}
-    times = _times(run, gathered, placed, most=_MOST_MOMENTS if closely else 0)
+    times = _times(run, gathered, placed)
     unknown = run.group.groups_policy.unknown_offsets
     rows = tuple(
         position_row(
@@ -132,17 +129,22 @@ def look(run: Run, *, closely: bool = True) -> Look:
     report = _report(run, rows, strategies, problems=(*gathered.problems, *unread))
     report |= {"never_committed": left, "not_moved": [each.to_json() for each in others]}
     refused = [each.sentence for each in others if each.refused]
-    blocking = (*_without_place(report), *unread)
-    if closely:
-        proof = _proof(run, placed)
-        report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
-        blocking = (*blocking, proof.detail) if proof.outcome == "failed" else blocking
+    proof = _proof(run, placed)
+    report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
+    late = (proof.detail,) if proof.outcome == "failed" else ()
+    blocking = (*_without_place(report), *unread, *late)
     return Look(report, blocking, _watched(run, report, (*blocking, *refused)), gathered, rows)
 
 
 def offsets_check(run: Run, *, closely: bool) -> Check:
-    """Answer for a preflight: is every group's place known, and is none passed over in silence?"""
-    found = look(run, closely=closely)
+    """Answer for a preflight: is every group's place known, and is none passed over in silence?
+
+    :param closely: look at all of it; else only whether every group can be read, which costs no read of a log
+    """
+    if not closely:
+        unread = read_positions(run)[1]
+        return Check.that("offsets_preview", not unread, "; ".join(unread) or "every group's positions can be read")
+    found = look(run)
     figures = {name: found.report[name] for name in ("redelivered", "mm2_redelivered", "groups", "never_committed")}
     said = "; ".join(found.blocking) or str(found.report["sentence"])
     return Check.that("offsets_preview", not found.blocking, said, **figures)
@@ -175,8 +177,8 @@ def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
     return found, tuple(problems)
 
 
-def _times(run: Run, gathered: Gathered, placed: Mapping[Place, Placed], *, most: int) -> Times:
-    if len(placed) > most:
+def _times(run: Run, gathered: Gathered, placed: Mapping[Place, Placed]) -> Times:
+    if len(placed) > _MOST_MOMENTS:
         placed = _by_time_alone(run, placed)
     positions: dict[TopicPartition, set[int]] = {}
     begins: dict[TopicPartition, set[int]] = {}
