@@ -120,6 +120,16 @@ def first(made: Troubled) -> Iterator[Troubled]:
     made.remove("west", fence)
     protection.produce("east", 30)
     protection.commit("east", f"{name}-lost", dict.fromkeys(Switching(protection).at(0), 10000))
+    protection.commit("east", f"{name}-hidden", dict.fromkeys(Switching(protection).at(0), 10))
+    hidden = Acl(
+        ResourceType.GROUP,
+        f"{name}-hidden",
+        PatternType.LITERAL,
+        "User:dr-operator",
+        AclOperation.ALL,
+        AclPermission.DENY,
+    )
+    made.add("east", hidden)
     route = made.route.read_text()
     made.route.write_text(route.replace('"east"', '"west"'))
     group = protection.group
@@ -138,7 +148,7 @@ def first(made: Troubled) -> Iterator[Troubled]:
     protection.changes = {}
     made.route.write_text(route)
     made.add("west", fence)
-    made.remove("east", _write("User:probe", f"{name}.", permission=AclPermission.DENY))
+    made.remove("east", hidden, _write("User:probe", f"{name}.", permission=AclPermission.DENY))
 
 
 @pytest.mark.parametrize(
@@ -156,6 +166,8 @@ def first(made: Troubled) -> Iterator[Troubled]:
         ("checksum_audit", r"is red: 3 records are lost"),
         ("content_verified", r"30 records are left to verify, 5 are allowed"),
         ("positions_translate", r"positions of \{name\}-lost cannot be translated"),
+        ("offsets_preview", r"positions of \{name\}-lost have no place"),
+        ("offsets_preview", r"\{name\}-hidden: its positions cannot be read, nothing is known of it"),
         ("no_live_members_on_target", r"live members on west \(\{name\}-head: early-bird.*stop them"),
         ("route_follows", r"the route names west, the register east: run dr_adopt, or mend the route"),
     ],
