@@ -345,6 +345,12 @@ def test_the_newest_epochs_map_counts_where_two_reach() -> None:
     assert [runs.translate(at) for at in (3, 4, 9)] == [3, 6, 11]
 
 
+def test_an_older_epochs_map_says_nothing_about_what_a_newer_one_contradicts() -> None:
+    runs = composed_runs({1: [OffsetRun(0, 0, 10)], 2: [OffsetRun(4, 2, 6)]})
+    # By the older map 3 would lie at 3, past the record 4, which lies at 2.
+    assert [runs.translate(at) for at in (2, 3, 4)] == [2, None, 2]
+
+
 def test_an_exact_hit_of_a_sync_without_content_is_bounded_by_nothing() -> None:
     found = place(5, facts([(0, 0), (5, 6)]))
     assert (found.kind, found.target_offset, found.redelivered_at_most) == ("bounded", 6, 0)
