@@ -14,9 +14,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets.verified_runs import NOTHING, VerifiedRuns, composed_runs, inverse
@@ -25,15 +22,7 @@ _COLUMNS = (
     *("epoch", "source_topic_id", "target_topic_id", "topic", "partition"),
     *("source_start", "target_start", "length"),
 )
-_EXPORT = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("source_start", pa.int64()),
-        ("target_start", pa.int64()),
-        ("length", pa.int64()),
-    ]
-)
+_EXPORTED = ("topic", "partition", "source_start", "target_start", "length")
 #: By partition and epoch.
 _Runs = dict[TopicPartition, dict[int, list[OffsetRun]]]
 
@@ -102,6 +91,9 @@ class MapFiles:
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
             found.problems.append(f"the state of the audits of {direction} cannot be read ({error}): no map is used")
             return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         for place in folder.joinpath("map").iterdir():
             # Parts of the present epoch count only if the state names them: an audit that died left the others.
             if not place.name.endswith(".parquet"):
@@ -121,19 +113,24 @@ def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[st
     :param folder: of the preview's report
     :returns: the names of both files
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     rows = [
         (p.topic, p.partition, run.source, run.target, run.length)
         for p, found in sorted(runs.items())
         for stretch in found.stretches
         for run in stretch
     ]
-    columns = list(zip(*rows, strict=True)) or [() for _ in _EXPORT.names]
-    table = pa.table({n: list(c) for n, c in zip(_EXPORT.names, columns, strict=True)}, schema=_EXPORT)
+    types = (pa.string(), pa.int32(), pa.int64(), pa.int64(), pa.int64())
+    columns = list(zip(*rows, strict=True)) or [() for _ in _EXPORTED]
+    arrays = [pa.array(list(column), kind) for column, kind in zip(columns, types, strict=True)]
+    table = pa.table(arrays, names=list(_EXPORTED))
     parquet = io.BytesIO()
     pq.write_table(table, parquet, compression="zstd")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_EXPORT.names)
+    writer.writerow(_EXPORTED)
     writer.writerows(rows)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in (("offset_map.parquet", parquet.getvalue()), ("offset_map.csv", text.getvalue().encode())):
@@ -144,7 +141,7 @@ def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[st
     return "offset_map.parquet", "offset_map.csv"
 
 
-def _add(table: pa.Table, topic_ids: Mapping[str, tuple[str, str]], unnamed_in: int | None, runs: _Runs) -> None:
+def _add(table: Any, topic_ids: Mapping[str, tuple[str, str]], unnamed_in: int | None, runs: _Runs) -> None:
     columns = (table[name].to_pylist() for name in _COLUMNS)
     for epoch, here, there, topic, number, *run in zip(*columns, strict=True):
         now = topic_ids.get(topic)

@@ -13,37 +13,18 @@ say the same.
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets.archive import NOTHING, ArchivedSync, History, history, since
 
-_SCHEMA = pa.schema(
-    [
-        ("at", pa.int64()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("source_offset", pa.int64()),
-        ("target_offset", pa.int64()),
-        ("synced_ms", pa.int64()),
-        ("source_topic_id", pa.string()),
-        ("target_topic_id", pa.string()),
-    ]
-)
-_RISING = ("at", "source_offset", "target_offset", "synced_ms")
 _NAME = re.compile(r"(\d{19})-(\d{19})\.([0-9a-f]{16})\.parquet")
 #: Small files of one topic of syncs; when there are more, they are joined.
 _MOST_FILES = 48
-_CLUSTERS = b"kafka_dr.clusters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +83,7 @@ class Archived:
 class _Generation:
     """The files of one topic of syncs, read."""
 
-    tables: list[pa.Table] = field(default_factory=list)
+    tables: list[Any] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     reached: int | None = None
     behind_hole: int = 0
@@ -140,7 +121,7 @@ class SyncArchive:
         """
         if end <= first:
             return
-        self._write(sync_topic_id, first, end, _table(rows))
+        self._write(sync_topic_id, first, end, _tables().from_rows(rows))
         files = self._files(sync_topic_id)
         if len(files) > _MOST_FILES:
             self._join(sync_topic_id, files)
@@ -159,7 +140,7 @@ class SyncArchive:
         :param sync_topic_id: the topic of syncs that counts now
         """
         read = {name: self._generation(name, topics) for name in self._generations()}
-        ordered = sorted(read.items(), key=lambda item: _earliest(item[1].tables))
+        ordered = sorted(read.items(), key=lambda item: _tables().earliest(item[1].tables))
         syncs: dict[TopicPartition, list[ArchivedSync]] = {}
         strangers: dict[str, int] = {}
         bases: dict[str, int] = {}
@@ -195,7 +176,7 @@ class SyncArchive:
                 found.behind_hole = first
             try:
                 found.tables.append(self._table(sync_topic_id, name, topics))
-            except (OSError, ValueError, pa.ArrowException) as error:
+            except (OSError, ValueError) as error:
                 if isinstance(error, FileNotFoundError) and not patient:
                     raise
                 said = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -204,60 +185,45 @@ class SyncArchive:
             found.reached = reached = end
         return found
 
-    def _table(self, sync_topic_id: str, name: str, topics: Collection[str] | None) -> pa.Table:
+    def _table(self, sync_topic_id: str, name: str, topics: Collection[str] | None) -> Any:
         content = self._folder.joinpath(sync_topic_id, name).read_bytes()
         if _digest(content) not in name:
             raise ValueError("it is not what was written")
-        file = pq.ParquetFile(io.BytesIO(content))
-        of = (file.schema_arrow.metadata or {}).get(_CLUSTERS)
-        if of != self._clusters:
-            raise ValueError(f"it is of the clusters {(of or b'').decode()}, expected {self._clusters.decode()}")
-        table = file.read().select(_SCHEMA.names).cast(_SCHEMA)
-        if topics is None:
-            return table
-        wanted = pa.array(sorted(topics), pa.string())
-        return table.filter(pc.is_in(table["topic"], value_set=wanted))
+        return _tables().decoded(content, clusters=self._clusters, topics=topics)
 
     def _is_whole(self, sync_topic_id: str, name: str) -> bool:
         try:
             self._table(sync_topic_id, name, ())
-        except (OSError, ValueError, pa.ArrowException):
+        except (OSError, ValueError):
             return False
         return True
 
     def _join(self, sync_topic_id: str, files: Sequence[tuple[int, int, str]]) -> None:
         """Join files that lie one behind the other and can be read; damaged ones stay, to be looked at."""
         together: list[tuple[int, int, str]] = []
-        tables: list[pa.Table] = []
+        tables: list[Any] = []
         for first, end, name in files:
             if together and first != together[-1][1]:
                 break
             try:
                 tables.append(self._table(sync_topic_id, name, None))
-            except (OSError, ValueError, pa.ArrowException):
+            except (OSError, ValueError):
                 break
             together.append((first, end, name))
         if len(together) < 2:
             return
-        self._write(sync_topic_id, together[0][0], together[-1][1], pa.concat_tables(tables))
+        self._write(sync_topic_id, together[0][0], together[-1][1], _tables().together(tables))
         for _, _, name in together:
             self._folder.joinpath(sync_topic_id, name).unlink()
 
-    def _write(self, sync_topic_id: str, first: int, end: int, table: pa.Table) -> None:
+    def _write(self, sync_topic_id: str, first: int, end: int, table: Any) -> None:
         folder = self._folder.joinpath(sync_topic_id)
         folder.mkdir(parents=True, exist_ok=True)
-        buffer = io.BytesIO()
-        pq.write_table(
-            table.replace_schema_metadata({_CLUSTERS: self._clusters}),
-            buffer,
-            compression="zstd",
-            use_dictionary=[name for name in _SCHEMA.names if name not in _RISING],
-            column_encoding=dict.fromkeys(_RISING, "DELTA_BINARY_PACKED"),
-        )
+        content = _tables().encoded(table, clusters=self._clusters)
         draft = folder.joinpath(f".{first}.{secrets.token_hex(4)}")
         with draft.open("wb") as file:
-            file.write(buffer.getvalue())
-        draft.rename(folder.joinpath(f"{first:019d}-{end:019d}.{_digest(buffer.getvalue())}.parquet"))
+            file.write(content)
+        draft.rename(folder.joinpath(f"{first:019d}-{end:019d}.{_digest(content)}.parquet"))
 
     def _generations(self) -> list[str]:
         return [name for name in _names(self._folder) if not name.startswith(".")]
@@ -269,29 +235,21 @@ class SyncArchive:
         return sorted(found, key=lambda file: (file[0], -file[1]))
 
 
-def _table(rows: Sequence[SyncRow]) -> pa.Table:
-    columns = (
-        [row.sync.at for row in rows],
-        [row.partition.topic for row in rows],
-        [row.partition.partition for row in rows],
-        [row.sync.source for row in rows],
-        [row.sync.target for row in rows],
-        [row.sync.synced_ms for row in rows],
-        [row.topic_ids[0] for row in rows],
-        [row.topic_ids[1] for row in rows],
-    )
-    return pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), schema=_SCHEMA)
+def _tables() -> Any:
+    """Load Arrow when there is something to read or to write: a step of a failover waits for what it imports."""
+    from kafka_dr.offsets import sync_tables
+
+    return sync_tables
 
 
 def _collect(
-    table: pa.Table,
+    table: Any,
     topic_ids: Mapping[str, tuple[str, str]],
     base: int,
     syncs: dict[TopicPartition, list[ArchivedSync]],
     strangers: dict[str, int],
 ) -> None:
-    columns = (table[name].to_pylist() for name in _SCHEMA.names)
-    for at, topic, number, source, target, synced_ms, here, there in zip(*columns, strict=True):
+    for at, topic, number, source, target, synced_ms, here, there in _tables().rows_of(table):
         now = topic_ids.get(topic, ("", ""))
         if any(a and b and a != b for a, b in zip((here, there), now, strict=True)):
             strangers[topic] = strangers.get(topic, 0) + 1
@@ -299,11 +257,6 @@ def _collect(
         found = syncs.setdefault(TopicPartition(topic, number), [])
         if not found or base + at > found[-1].at:
             found.append(ArchivedSync(base + at, source, target, synced_ms))
-
-
-def _earliest(tables: Sequence[pa.Table]) -> int:
-    found = [pc.min(table["synced_ms"]).as_py() for table in tables if len(table)]
-    return min((each for each in found if each is not None), default=0)
 
 
 def _digest(content: bytes) -> str:
