@@ -9,7 +9,13 @@ from typing import Any
 
 from kafka_dr.audit import FileFrontierStore, FindingKind, Frontier, Start, Verified
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.failover.offset_facts import chosen_starts, facts_of, from_the_time_of_the_unread, known_syncs
+from kafka_dr.failover.offset_facts import (
+    chosen_starts,
+    facts_of,
+    from_the_time_of_the_unread,
+    known_syncs,
+    read_positions,
+)
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.offsets import (
@@ -180,11 +186,8 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
     exactly one place on the target; one behind the frontier is matched by the drain before it matters. What lies
     before, in the time of an earlier direction, is translated.
     """
-    groups = run.operator(run.source).groups.offsets(run.consumer_groups(run.source), require_stable=False)
-    committed = {
-        group: {p: offset for p, offset in offsets.items() if run.group.owns_topic(p.topic)}
-        for group, offsets in groups.items()
-    }
+    # A group that cannot be read is named by the look at all of them; it keeps nobody from judging the others.
+    committed, _ = read_positions(run)
     partitions = {p for offsets in committed.values() for p in offsets}
     # Asked after the positions: a group that just read on is not taken for one that lies past the end.
     topics = run.operator(run.source).topics

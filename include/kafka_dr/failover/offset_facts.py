@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,36 @@ from kafka_dr.offsets.placing import beside
 from kafka_dr.offsets.preview import Place
 from kafka_dr.offsets.proof import Claim, prove
 from kafka_dr.offsets.strategies import start
+
+_AT_ONCE = 16
+Committed = dict[str, dict[TopicPartition, int]]
+
+
+def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
+    """Read what the group's consumer groups have committed on the source.
+
+    :returns: by group, and a sentence for each group that could not be read: it is named, never left out in silence
+    """
+    source = run.operator(run.source)
+    found: Committed = {}
+    problems: list[str] = []
+
+    def read(group: str) -> dict[TopicPartition, int] | KafkaDrError:
+        try:
+            return source.groups.offsets([group], require_stable=False)[group]
+        except KafkaDrError as error:
+            return error
+
+    # The audit may see groups that the operator may not: those would be left behind without a word.
+    seen = run.world.cluster(run.source, "audit").groups.names()
+    names = sorted({*run.consumer_groups(run.source), *(name for name in seen if run.group.owns_group(name))})
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        for group, answer in zip(names, pool.map(read, names), strict=True):
+            if isinstance(answer, KafkaDrError):
+                problems.append(f"{group}: its positions cannot be read, nothing is known of it: {answer}")
+            else:
+                found[group] = {p: offset for p, offset in answer.items() if run.group.owns_topic(p.topic)}
+    return found, tuple(problems)
 
 
 def known_syncs(run: Run) -> KnownSyncs:

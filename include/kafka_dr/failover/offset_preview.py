@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import content
-from kafka_dr.failover.offset_facts import by_time, facts_of, places_proven
+from kafka_dr.failover.offset_facts import Committed, by_time, facts_of, places_proven, read_positions
 from kafka_dr.failover.other_groups import not_moved
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import RunRequest
@@ -42,8 +40,6 @@ from kafka_dr.offsets.strategies import Strategy
 
 #: Places of which the time is looked up; beyond that only counts are given, as each costs a read.
 _MOST_MOMENTS = 2_000
-_AT_ONCE = 16
-Committed = dict[str, dict[TopicPartition, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,33 +144,6 @@ def offsets_check(run: Run, *, closely: bool) -> Check:
     figures = {name: found.report[name] for name in ("redelivered", "mm2_redelivered", "groups", "never_committed")}
     said = "; ".join(found.blocking) or str(found.report["sentence"])
     return Check.that("offsets_preview", not found.blocking, said, **figures)
-
-
-def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
-    """Read what the group's consumer groups have committed on the source.
-
-    :returns: by group, and a sentence for each group that could not be read: it is named, never left out in silence
-    """
-    source = run.operator(run.source)
-    found: Committed = {}
-    problems: list[str] = []
-
-    def read(group: str) -> dict[TopicPartition, int] | KafkaDrError:
-        try:
-            return source.groups.offsets([group], require_stable=False)[group]
-        except KafkaDrError as error:
-            return error
-
-    # The audit may see groups that the operator may not: those would be left behind without a word.
-    seen = run.world.cluster(run.source, "audit").groups.names()
-    names = sorted({*run.consumer_groups(run.source), *(name for name in seen if run.group.owns_group(name))})
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        for group, answer in zip(names, pool.map(read, names), strict=True):
-            if isinstance(answer, KafkaDrError):
-                problems.append(f"{group}: its positions cannot be read, nothing is known of it: {answer}")
-            else:
-                found[group] = {p: offset for p, offset in answer.items() if run.group.owns_topic(p.topic)}
-    return found, tuple(problems)
 
 
 def _times(run: Run, gathered: Gathered, placed: Mapping[Place, Placed]) -> Times:
