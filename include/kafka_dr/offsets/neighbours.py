@@ -69,8 +69,8 @@ def _right(here: _Side, there: _Side) -> Proven | None:
         return None
     if not there.before and not there.after:
         return Proven("right", 0, "there is no record near it")
-    matched = [*here.before[len(here.before) - backward :], *here.after[:forward]]
-    if _tells(matched, here, there):
+    # Only the next ones: farther off, a lost record and one that looks like it may make up for each other.
+    if _tells([*here.before[-1:][:backward], *here.after[:1][:forward]], here, there):
         return Proven("right", 0, "the records before and after it are the same on both sides")
     return Proven("unknown", 0, "the records around it look like others near them")
 
