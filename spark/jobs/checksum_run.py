@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from jobs import checksum_plan, self_test
-from jobs.checksum_memory import Memory
+from jobs.checksum_memory import Found, Memory, scan_name
 from jobs.checksum_outcome import blocked_too_long, failure_of, next_state, reported
 from jobs.checksum_plan import PartitionPlan, Plan
 from jobs.checksum_ranges import Resolved, resolve
@@ -97,7 +97,7 @@ class ChecksumRun:
 
     def audit(self, wishes: Wishes) -> Report:
         """Audit the flow, and keep what was found out unless the audit was bounded."""
-        scan = f"{self.clock.now():%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        scan = scan_name(self.clock.now(), secrets.token_hex(3))
         kept = None if wishes.bounded else self.memory.read()
         with ThreadPoolExecutor(1) as pool:
             testing = pool.submit(self._write_self_test)
@@ -125,7 +125,8 @@ class ChecksumRun:
             self.memory.log.remove(scan)
         elif not report.failure:
             keep_for = timedelta(seconds=self.group.audits.keep_fingerprints_seconds)
-            self.memory.keep(state, report, scan=scan, now=resolved.at, keep_for=keep_for)
+            begun_anew = frozenset(p for p, each in plan.partitions.items() if each.events)
+            self.memory.keep(state, report, Found(scan, resolved.at, begun_anew, keep_for))
             self.memory.advance_frontier(state, report)
         return report
 

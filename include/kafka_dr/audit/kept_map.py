@@ -1,0 +1,96 @@
+"""The offset map as audits keep it: parts that each add runs, and the state that says which parts count.
+
+Beside the Parquet of each part, which is for whoever analyses it, lie the same runs as lines of JSON: a failover reads
+them with nothing but Python at hand. Each line is a partition of one pair of topics in one epoch; a topic that was
+deleted and created again has another id, and what is known about the old one says nothing about it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kafka_dr.audit.offset_runs import OffsetRun, joined
+from kafka_dr.audit.result import AuditKind
+
+_LOG = logging.getLogger(__name__)
+
+
+class MapKey(NamedTuple):
+    """What a stretch of the map is about.
+
+    :param epoch: of the flow's seed; ``None`` for a flow that was never seeded
+    """
+
+    epoch: int | None
+    source_topic_id: str
+    target_topic_id: str
+    topic: str
+    partition: int
+
+
+#: Runs by what they are about, rising on both sides.
+Runs = Mapping[MapKey, Sequence[OffsetRun]]
+
+
+def merged(parts: Iterable[Runs]) -> dict[MapKey, list[OffsetRun]]:
+    """Return parts of a map as one, without what is in several, and with runs joined that go on."""
+    found: dict[MapKey, set[OffsetRun]] = {}
+    for part in parts:
+        for key, runs in part.items():
+            found.setdefault(key, set()).update(runs)
+    return {key: joined(sorted(runs)) for key, runs in sorted(found.items(), key=lambda each: each[0][1:])}
+
+
+def to_lines(runs: Runs) -> bytes:
+    """Return a part of the map as lines of JSON."""
+    return b"".join(json.dumps([*key, runs[key]], separators=(",", ":")).encode() + b"\n" for key in runs)
+
+
+def from_lines(content: bytes) -> dict[MapKey, list[OffsetRun]]:
+    """Read what :func:`to_lines` wrote.
+
+    :raises ValueError: it is something else, or was cut off
+    """
+    found: dict[MapKey, list[OffsetRun]] = {}
+    for line in content.splitlines():
+        *key, runs = json.loads(line)
+        epoch, source_id, target_id, topic, partition = key
+        place = MapKey(
+            None if epoch is None else int(epoch), str(source_id), str(target_id), str(topic), int(partition)
+        )
+        found[place] = [OffsetRun(int(source), int(target), int(length)) for source, target, length in runs]
+    return found
+
+
+class KeptMap:
+    """The offset map of one flow.
+
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    :param direction: ``SOURCE-to-TARGET``
+    """
+
+    def __init__(self, root: Any, *, group: str, direction: str) -> None:
+        self._folder = root.joinpath("audits", group, str(AuditKind.CHECKSUM), direction)
+
+    def read(self, identity: tuple[str, str, int]) -> dict[MapKey, list[OffsetRun]]:
+        """Return all that is known; nothing where no audit of these clusters and this epoch has kept anything.
+
+        :param identity: cluster ids of source and target, and the epoch
+        """
+        try:
+            state = json.loads(self._folder.joinpath("state.json").read_bytes())
+            if tuple(state["identity"]) != identity:
+                return {}
+            return merged(self.part(name) for name in state["maps"])
+        except FileNotFoundError:
+            return {}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            _LOG.warning("The offset map below %s cannot be read (%s): it is left aside.", self._folder, error)
+            return {}
+
+    def part(self, name: str) -> dict[MapKey, list[OffsetRun]]:
+        """Return one part."""
+        return from_lines(self._folder.joinpath("map", f"{name}.jsonl").read_bytes())
