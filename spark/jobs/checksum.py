@@ -11,7 +11,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from jobs.checksum_memory import Memory
-from jobs.checksum_run import ChecksumRun, Watch, Wishes
+from jobs.checksum_run import ChecksumRun, Watch
+from jobs.checksum_stretch import OffsetStretch, Wishes
 from jobs.connections import Connections
 from jobs.flows import declared_flow, reached
 from jobs.places import place
@@ -47,7 +48,25 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     when = "; ISO 8601, UTC unless it says otherwise; nothing but the report is kept then"
     parser.add_argument("--since", type=_moment, metavar="TIME", help=f"only records made then or later{when}")
     parser.add_argument("--until", type=_moment, metavar="TIME", help=f"only records made before{when}")
-    return parser.parse_args(arguments)
+    parser.add_argument(
+        "--offsets",
+        nargs="+",
+        default=[],
+        type=_stretch,
+        metavar="TOPIC-PARTITION:START-END",
+        help="only these offsets of the source, END excluded, both may be left out; nothing but the report is kept",
+    )
+    options = parser.parse_args(arguments)
+    if options.offsets and (options.topics or options.since or options.until):
+        parser.error("--offsets says what is audited: leave out --topics, --since and --until")
+    return options
+
+
+def _stretch(text: str) -> OffsetStretch:
+    try:
+        return OffsetStretch.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _moment(text: str) -> datetime:
@@ -60,7 +79,7 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
     topology = load(options.topology, environ)
     flow = declared_flow(topology, options.flow)
     connections = Connections.read(environ)
-    wishes = Wishes(options.full, tuple(options.topics), options.since, options.until)
+    wishes = Wishes(options.full, tuple(options.topics), options.since, options.until, tuple(options.offsets))
     with sessions(f"checksum audit of {options.flow}") as session:
         watch.lap("session")
         out = place(options.out, session)

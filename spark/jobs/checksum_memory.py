@@ -82,6 +82,13 @@ class Memory:
         """Return what the audit before has left."""
         return StateStore(self.folder).read()
 
+    def known_runs(self, identity: tuple[str, str, int]) -> Runs:
+        """Return the offset map.
+
+        :param identity: cluster ids of source and target, and the epoch
+        """
+        return self._map.read(identity)
+
     def keep(self, state: AuditState, report: Report, found: Found) -> None:
         """Keep what an audit found out; what is not needed any more is removed when that is done."""
         before = self.read()
@@ -114,9 +121,13 @@ class Memory:
         write_file(folder, f"{found.scan}.jsonl", to_lines(runs))
         return (*maps, found.scan)
 
+    @property
+    def _map(self) -> KeptMap:
+        return KeptMap(self.root, group=self.flow.group, direction=_direction(self.flow))
+
     def _part(self, name: str) -> Runs | None:
         try:
-            return KeptMap(self.root, group=self.flow.group, direction=_direction(self.flow)).part(name)
+            return self._map.part(name)
         except (FileNotFoundError, ValueError, TypeError):
             return None
 

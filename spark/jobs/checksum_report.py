@@ -186,7 +186,7 @@ class Report:
     def offset_map(self) -> dict[MapKey, list[OffsetRun]]:
         """Return the runs that this audit adds to the offset map."""
         return {
-            MapKey(self.epoch, *self.topic_ids[p.partition.topic], p.partition.topic, p.partition.partition): list(
+            MapKey(self.epoch or 0, *self.topic_ids[p.partition.topic], p.partition.topic, p.partition.partition): list(
                 p.runs
             )
             for p in self.partitions

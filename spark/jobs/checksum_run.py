@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from jobs.checksum_plan import PartitionPlan, Plan
 from jobs.checksum_ranges import Resolved, resolve
 from jobs.checksum_report import PartitionReport, Report
 from jobs.checksum_state import AuditState, Both, Scan
+from jobs.checksum_stretch import Wishes, within_offsets, within_time
 from jobs.fingerprint_log import Side
 from jobs.payloads import payloads_of
 from kafka_dr.audit.difference import Ancestor, Loose
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
-from kafka_dr.clusters.times import Times
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.topology import ProtectionGroup
 from kafka_dr_spark.fingerprints import Special
@@ -33,27 +33,6 @@ from kafka_dr_spark.topic_audit import Outside, PartitionLogs, Stretch, audit_to
 _NEVER_YOUNG = 2**62
 _SIDES: tuple[Side, Side] = ("source", "target")
 _NOTHING = Log.joined([])
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What an audit is about.
-
-    :param full: begin anew instead of where the last audit ended
-    :param topics: only these; all of the group's where empty
-    :param since: only records made then or later, aware; with ``until`` nothing is kept but the report
-    :param until: only records made before, aware
-    """
-
-    full: bool = False
-    topics: tuple[str, ...] = ()
-    since: datetime | None = None
-    until: datetime | None = None
-
-    @property
-    def bounded(self) -> bool:
-        """Whether only a stretch of time is audited."""
-        return self.since is not None or self.until is not None
 
 
 @dataclass(slots=True)
@@ -107,11 +86,13 @@ class ChecksumRun:
                 target=self.target,
                 replicator=self.replicator,
                 clock=self.clock,
-                only=wishes.topics,
+                only=wishes.of_topics,
             )
             plan = checksum_plan.make(kept, resolved, full=wishes.full or wishes.bounded)
-            if wishes.bounded:
-                plan = self._bounded(plan, wishes)
+            if wishes.offsets:
+                plan = within_offsets(plan, wishes.offsets, self.memory.known_runs(plan.state.identity))
+            elif wishes.bounded:
+                plan = within_time(plan, wishes, self.source, self.target)
             batch = testing.result()
         self.watch.lap("resolve")
         self._scan(scan, plan, batch, resolved)
@@ -135,20 +116,6 @@ class ChecksumRun:
         return self_test.write(
             self.source, self.target, now_ms=now_ms, replication_factor=self.group.flow.replication_factor
         )
-
-    def _bounded(self, plan: Plan, wishes: Wishes) -> Plan:
-        """Cut a plan to a stretch of time. Both sides hold the same records with the same times in the same order, so
-        the first record of that time or later is the same one on either.
-        """
-        partitions = dict(plan.partitions)
-        for side, cluster in zip(_SIDES, (self.source, self.target), strict=True):
-            for bound, moment in (("start", wishes.since), ("end", wishes.until)):
-                if moment is not None:
-                    held = [p for p, each in partitions.items() if len(getattr(each, side))]
-                    found = Times.of(cluster).offsets_at(held, int(moment.timestamp() * 1000))
-                    for partition, offset in found.items():
-                        partitions[partition] = _cut(partitions[partition], side, bound, offset)
-        return replace(plan, partitions=partitions)
 
     def _scan(self, scan: str, plan: Plan, batch: self_test.Batch, resolved: Resolved) -> None:
         ranges: dict[Side, dict[TopicPartition, OffsetRange]] = {
@@ -290,20 +257,6 @@ class ChecksumRun:
         )
         outcomes = audit_topic(logs, compacted=False, young_from=_NEVER_YOUNG, outside=outside)
         return batch.missed([d for outcome in outcomes for d in (*outcome.settled, *outcome.waiting)])
-
-
-def _cut(plan: PartitionPlan, side: Side, bound: str, offset: int | None) -> PartitionPlan:
-    """Cut what is read of one side; beyond the last record there is nothing."""
-    held: OffsetRange = getattr(plan, side)
-    place = held.end if offset is None else min(max(offset, held.start), held.end)
-    start, end = (place, held.end) if bound == "start" else (held.start, max(held.start, place))
-    resume, number = plan.known.resume, _SIDES.index(side)
-    begun: Both = (start, resume[1]) if number == 0 else (resume[0], start)
-    cut = OffsetRange(start, max(start, end))
-    known = replace(plan.known, resume=begun, first_kept=(0, 0))
-    if side == "source":
-        return replace(plan, known=known, source=cut)
-    return replace(plan, known=known, target=cut)
 
 
 def _since(plan: PartitionPlan, side: int, old: Log, new: Log) -> Log:

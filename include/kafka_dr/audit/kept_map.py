@@ -21,10 +21,10 @@ _LOG = logging.getLogger(__name__)
 class MapKey(NamedTuple):
     """What a stretch of the map is about.
 
-    :param epoch: of the flow's seed; ``None`` for a flow that was never seeded
+    :param epoch: of the flow's seed; 0 for a flow that was never seeded
     """
 
-    epoch: int | None
+    epoch: int
     source_topic_id: str
     target_topic_id: str
     topic: str
@@ -41,7 +41,7 @@ def merged(parts: Iterable[Runs]) -> dict[MapKey, list[OffsetRun]]:
     for part in parts:
         for key, runs in part.items():
             found.setdefault(key, set()).update(runs)
-    return {key: joined(sorted(runs)) for key, runs in sorted(found.items(), key=lambda each: each[0][1:])}
+    return {key: joined(sorted(runs)) for key, runs in sorted(found.items())}
 
 
 def to_lines(runs: Runs) -> bytes:
@@ -58,9 +58,7 @@ def from_lines(content: bytes) -> dict[MapKey, list[OffsetRun]]:
     for line in content.splitlines():
         *key, runs = json.loads(line)
         epoch, source_id, target_id, topic, partition = key
-        place = MapKey(
-            None if epoch is None else int(epoch), str(source_id), str(target_id), str(topic), int(partition)
-        )
+        place = MapKey(int(epoch), str(source_id), str(target_id), str(topic), int(partition))
         found[place] = [OffsetRun(int(source), int(target), int(length)) for source, target, length in runs]
     return found
 
