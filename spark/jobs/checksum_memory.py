@@ -82,12 +82,12 @@ class Memory:
         """Return what the audit before has left."""
         return StateStore(self.folder).read()
 
-    def known_runs(self, identity: tuple[str, str, int]) -> Runs:
+    def known_runs(self, clusters: tuple[str, str]) -> Runs:
         """Return the offset map.
 
-        :param identity: cluster ids of source and target, and the epoch
+        :param clusters: the ids of source and target
         """
-        return self._map.read(identity)
+        return self._map.read(clusters)
 
     def keep(self, state: AuditState, report: Report, found: Found) -> None:
         """Keep what an audit found out; what is not needed any more is removed when that is done."""

@@ -90,7 +90,7 @@ class ChecksumRun:
             )
             plan = checksum_plan.make(kept, resolved, full=wishes.full or wishes.bounded)
             if wishes.offsets:
-                plan = within_offsets(plan, wishes.offsets, self.memory.known_runs(plan.state.identity))
+                plan = within_offsets(plan, wishes.offsets, self.memory.known_runs(plan.state.identity[:2]))
             elif wishes.bounded:
                 plan = within_time(plan, wishes, self.source, self.target)
             batch = testing.result()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafka_dr.audit.offset_runs import OffsetRun, joined
@@ -73,22 +73,31 @@ class KeptMap:
     def __init__(self, root: Any, *, group: str, direction: str) -> None:
         self._folder = root.joinpath("audits", group, str(AuditKind.CHECKSUM), direction)
 
-    def read(self, identity: tuple[str, str, int]) -> dict[MapKey, list[OffsetRun]]:
-        """Return all that is known; nothing where no audit of these clusters and this epoch has kept anything.
+    def read(self, clusters: tuple[str, str]) -> dict[MapKey, list[OffsetRun]]:
+        """Return all that is known.
 
-        :param identity: cluster ids of source and target, and the epoch
+        :param clusters: the ids of source and target; what was found out about others is none of theirs
         """
-        try:
-            state = json.loads(self._folder.joinpath("state.json").read_bytes())
-            if tuple(state["identity"]) != identity:
-                return {}
-            return merged(self.part(name) for name in state["maps"])
-        except FileNotFoundError:
-            return {}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            _LOG.warning("The offset map below %s cannot be read (%s): it is left aside.", self._folder, error)
-            return {}
+        return merged(self.newest_first(clusters))
+
+    def newest_first(self, clusters: tuple[str, str]) -> Iterator[dict[MapKey, list[OffsetRun]]]:
+        """Yield the parts that count, the one that was added last first; one that cannot be read is left out."""
+        for name in reversed(self._names(clusters)):
+            try:
+                yield self.part(name)
+            except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
+                _LOG.warning("Part %s of the offset map in %s cannot be read (%s).", name, self._folder, error)
 
     def part(self, name: str) -> dict[MapKey, list[OffsetRun]]:
         """Return one part."""
         return from_lines(self._folder.joinpath("map", f"{name}.jsonl").read_bytes())
+
+    def _names(self, clusters: tuple[str, str]) -> list[str]:
+        try:
+            state = json.loads(self._folder.joinpath("state.json").read_bytes())
+            return [str(name) for name in state["maps"]] if tuple(state["identity"][:2]) == clusters else []
+        except FileNotFoundError:
+            return []
+        except (ValueError, KeyError, TypeError) as error:
+            _LOG.warning("The state of the audits in %s cannot be read (%s): no map.", self._folder, error)
+            return []

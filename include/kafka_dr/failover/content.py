@@ -12,6 +12,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.offsets import (
+    AuditedPairs,
     BracketingOffsetMap,
     FilePairStore,
     Kind,
@@ -53,6 +54,12 @@ def offset_map(run: Run) -> OffsetMap:
         run.world.cluster(run.target, "audit"),
         seeds=known,
         store=FilePairStore(run.world.evidence_root, run.group.name),
+        audited=AuditedPairs(
+            run.world.evidence_root,
+            run.group.name,
+            source=(run.source, run.world.topology.cluster(run.source).cluster_id),
+            target=(run.target, run.world.topology.cluster(run.target).cluster_id),
+        ),
     )
 
 

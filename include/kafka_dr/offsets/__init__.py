@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka_dr.offsets.audited import AuditedPairs
 from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed
 from kafka_dr.offsets.cut_over import CutOverProblem, decreased, not_read_back, past_end
 from kafka_dr.offsets.plain_frontier import PlainFrontier
@@ -12,6 +13,7 @@ from kafka_dr.offsets.translation import Kind, OffsetMap, TranslatedOffset, Tran
 __all__ = [
     "OffsetMap",
     "BracketingOffsetMap",
+    "AuditedPairs",
     "Seed",
     "FilePairStore",
     "Pairs",

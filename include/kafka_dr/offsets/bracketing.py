@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from kafka_dr.audit import Entry
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.offsets.alignment import Anchor
+from kafka_dr.offsets.audited import AuditedPairs
 from kafka_dr.offsets.reading import both, entries_of, held_by
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.search import Bounds, Search, Window, consistent
@@ -51,6 +52,7 @@ class BracketingOffsetMap:
     :param target: the cluster that they are wanted for, reached as audit
     :param seeds: places that are known: journaled by earlier switches, or the end of what was verified
     :param store: remembers what was learned between two translations
+    :param audited: what audits matched
     """
 
     def __init__(
@@ -60,10 +62,12 @@ class BracketingOffsetMap:
         *,
         seeds: Mapping[TopicPartition, Collection[Seed]] | None = None,
         store: FilePairStore | None = None,
+        audited: AuditedPairs | None = None,
     ) -> None:
         self._source = source
         self._target = target
         self._store = store
+        self._audited = audited
         self._direction = f"{source.name}-to-{target.name}"
         self._known: dict[TopicPartition, list[Anchor]] = {
             partition: [Anchor(seed.source_offset, seed.target_offset, "position") for seed in found]
@@ -80,7 +84,7 @@ class BracketingOffsetMap:
             return {}
         source, target = both(lambda: held_by(self._source, wanted), lambda: held_by(self._target, wanted))
         bounds = {p: Bounds(source[p], target[p]) for p in wanted}
-        topic_ids = self._recall({p.topic for p in wanted})
+        topic_ids = self._recall(wanted)
         done = self._search(wanted, bounds)
         unsure = {p: [s.position for s in found if not _is_exact(s)] for p, found in done.items()}
         if any(unsure.values()) and not self._syncs_are_known:
@@ -131,15 +135,19 @@ class BracketingOffsetMap:
             self._known.setdefault(sync.topic_partition, []).append(anchor)
         self._syncs_are_known = True
 
-    def _recall(self, topics: Collection[str]) -> dict[str, tuple[str, str]]:
+    def _recall(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> dict[str, tuple[str, str]]:
         """Take in what was learned before, and return the topics' ids, which say what that is about."""
-        if self._store is None:
+        if self._store is None and self._audited is None:
             return {}
+        topics = {partition.topic for partition in wanted}
         here, there = both(lambda: self._source.topics.describe(topics), lambda: self._target.topics.describe(topics))
         topic_ids = {name: (here[name].topic_id, there[name].topic_id) for name in topics}
-        for (topic, number), pairs in self._store.read(self._direction).of(topic_ids).offsets.items():
+        remembered = self._store.read(self._direction).of(topic_ids).offsets if self._store else {}
+        for (topic, number), pairs in remembered.items():
             anchors = [Anchor(source, target, "record") for source, target in pairs]
             self._known.setdefault(TopicPartition(topic, number), []).extend(anchors)
+        for partition, found in (self._audited.anchors(wanted, topic_ids) if self._audited else {}).items():
+            self._known.setdefault(partition, []).extend(found)
         return topic_ids
 
     def _remember(

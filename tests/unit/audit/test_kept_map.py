@@ -15,7 +15,7 @@ from kafka_dr.audit.offset_runs import OffsetRun
 
 KEY = MapKey(3, "a", "b", "orders", 0)
 RUNS = {KEY: [OffsetRun(0, 0, 5), OffsetRun(5, 8, 4)]}
-IDENTITY = ("E", "W", 3)
+CLUSTERS = ("E", "W")
 
 
 def keep(root: Path, *, maps: list[str], **parts: dict[MapKey, list[OffsetRun]]) -> KeptMap:
@@ -23,7 +23,7 @@ def keep(root: Path, *, maps: list[str], **parts: dict[MapKey, list[OffsetRun]])
     (folder / "map").mkdir(parents=True)
     for name, runs in parts.items():
         (folder / "map" / f"{name}.jsonl").write_bytes(to_lines(runs))
-    (folder / "state.json").write_text(json.dumps({"identity": IDENTITY, "maps": maps}))
+    (folder / "state.json").write_text(json.dumps({"identity": [*CLUSTERS, 3], "maps": maps}))
     return KeptMap(root, group="orders", direction="east-to-west")
 
 
@@ -44,17 +44,28 @@ def test_what_is_written_is_read_back(runs: dict[MapKey, list[OffsetRun]]) -> No
 
 def test_only_the_parts_that_the_state_names_count(tmp_path: Path) -> None:
     kept = keep(tmp_path, maps=["one"], one=RUNS, died={KEY: [OffsetRun(9, 9, 1)]})
-    assert kept.read(IDENTITY) == RUNS
+    assert kept.read(CLUSTERS) == RUNS
 
 
-def test_a_map_of_other_clusters_or_another_epoch_says_nothing(tmp_path: Path) -> None:
+def test_a_map_of_other_clusters_says_nothing(tmp_path: Path) -> None:
+    assert keep(tmp_path, maps=["one"], one=RUNS).read(("X", "W")) == {}
+
+
+def test_parts_come_newest_first_and_one_that_is_gone_hides_no_other(tmp_path: Path) -> None:
+    later = {KEY: [OffsetRun(9, 12, 3)]}
+    kept = keep(tmp_path, maps=["one", "gone", "two"], one=RUNS, two=later)
+    assert list(kept.newest_first(CLUSTERS)) == [later, RUNS]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}"])
+def test_a_damaged_state_means_no_map(tmp_path: Path, content: str) -> None:
     kept = keep(tmp_path, maps=["one"], one=RUNS)
-    assert kept.read(("E", "W", 4)) == {}
-    assert kept.read(("X", "W", 3)) == {}
+    next(tmp_path.rglob("state.json")).write_text(content)
+    assert kept.read(CLUSTERS) == {}
 
 
 def test_without_an_audit_there_is_no_map(tmp_path: Path) -> None:
-    assert KeptMap(tmp_path, group="orders", direction="east-to-west").read(IDENTITY) == {}
+    assert KeptMap(tmp_path, group="orders", direction="east-to-west").read(CLUSTERS) == {}
 
 
 @pytest.mark.parametrize("content", [b"{", b"[1]\n", b'[3,"a","b","orders",0,[[1,2]]]\n', b"[]"])
@@ -64,5 +75,5 @@ def test_a_damaged_map_is_left_aside_and_said_so(
     kept = keep(tmp_path, maps=["one"], one=RUNS)
     next(tmp_path.rglob("one.jsonl")).write_bytes(content)
     with caplog.at_level(logging.WARNING):
-        assert kept.read(IDENTITY) == {}
+        assert kept.read(CLUSTERS) == {}
     assert "cannot be read" in caplog.text
