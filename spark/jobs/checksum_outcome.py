@@ -60,6 +60,7 @@ def reported(
             if partition in held.hidden
         },
         runs=outcome.runs,
+        digests=outcome.digests,
     )
 
 

@@ -57,6 +57,12 @@ class Log:
         keys = None if self.keys is None else self.keys[start:]
         return Log(self.offsets[start:], self.timestamps[start:], self.hashes[start:], keys)
 
+    def below(self, offset: int) -> Log:
+        """Return the records before an offset."""
+        end = int(np.searchsorted(self.offsets, offset))
+        keys = None if self.keys is None else self.keys[:end]
+        return Log(self.offsets[:end], self.timestamps[:end], self.hashes[:end], keys)
+
 
 class ArrayPair:
     """The hashes of both sides of a partition."""

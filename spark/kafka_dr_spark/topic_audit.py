@@ -18,6 +18,7 @@ from kafka_dr.audit.difference import Ancestor, Difference, Fault, Loose, Suspec
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr_spark.compaction import Superseded, superseded
 from kafka_dr_spark.comparing import Comparison, compare, find_ancestors
+from kafka_dr_spark.digests import Digests, digests
 from kafka_dr_spark.logs import Log, Longs
 
 #: Records at the end of the source that are looked at one by one although they may still come: one of the strange
@@ -73,6 +74,7 @@ class PartitionOutcome:
     :param waiting_coverage: from there to the end
     :param frontier: next to verify on the source and on the target: below, every record was matched in order
     :param resume: where the next audit goes on, on the source and on the target
+    :param digests: of what is settled; ``None`` where compaction takes from one side what the other has
     """
 
     partition: int
@@ -85,6 +87,7 @@ class PartitionOutcome:
     resume: tuple[int, int]
     runs: tuple[OffsetRun, ...] = field(repr=False)
     unverified_since: int | None = None
+    digests: Digests | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,7 @@ class _PartitionAudit:
             resume=(resume, self.logs.target_stretch.end),
             runs=tuple(self.comparison.runs()),
             unverified_since=self._unverified_since(frontier[0]),
+            digests=None if self.compacted else digests(log.below(resume), self.comparison.target),
         )
 
     def _never_copied(self) -> list[Difference]:

@@ -234,7 +234,9 @@ def test_a_stretch_of_offsets_is_audited_where_the_map_says_it_is(flowing: Flowi
     }
 
 
-def translated_by_the_map_alone(flowing: Flowing, partition: TopicPartition) -> Mapping[object, Translation]:
+def translated_by_the_map_alone(
+    flowing: Flowing, partition: TopicPartition
+) -> Mapping[tuple[TopicPartition, int], Translation]:
     """Translate positions near the end, far from the beginning of the log, with nothing but what audits matched."""
     clusters = {name: (name, flowing.audit(name).topics.identity().cluster_id) for name in ("east", "west")}
     root = flowing.protection.folder / "evidence"
