@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from jobs.checksum_memory import Memory
-from jobs.checksum_run import ChecksumRun, Watch
+from jobs.checksum_run import ChecksumRun, Watch, ask
 from jobs.checksum_stretch import OffsetStretch, Wishes
 from jobs.connections import Connections
 from jobs.flows import declared_flow, reached
 from jobs.places import place
-from jobs.session import UNKNOWN, exit_code, spark_session
+from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.topology import load
 
 FINDINGS = 1
-
-#: Lends a Spark session of that name.
-Sessions = Callable[[str], AbstractContextManager[SparkSession]]
 
 
 def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Sessions = spark_session) -> int:
@@ -80,16 +74,18 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
     flow = declared_flow(topology, options.flow)
     connections = Connections.read(environ)
     wishes = Wishes(options.full, tuple(options.topics), options.since, options.until, tuple(options.offsets))
-    with sessions(f"checksum audit of {options.flow}") as session:
-        watch.lap("session")
-        out = place(options.out, session)
-        out.mkdir(parents=True, exist_ok=True)
-        memory = Memory.of(topology.evidence.root, session, flow)
-        with reached(topology, flow, connections, clock) as (source, target, replicator):
-            run = ChecksumRun(topology.group(flow.group), source, target, replicator, memory, clock, watch)
-            report = run.audit(wishes)
-        report.write(out)
-        if not wishes.bounded and not wishes.topics:
-            memory.publish(report, report_place=f"{out}/report.json")
+    with reached(topology, flow, connections, clock) as (source, target, replicator):
+        group = topology.group(flow.group)
+        asked = ask(group, source=source, target=target, replicator=replicator, clock=clock, wishes=wishes)
+        watch.lap("resolve")
+        with sessions(f"checksum audit of {options.flow}") as session:
+            watch.lap("session")
+            out = place(options.out, session)
+            out.mkdir(parents=True, exist_ok=True)
+            memory = Memory.of(topology.evidence.root, session, flow)
+            report = ChecksumRun(group, source, target, memory, watch).audit(wishes, asked)
+            report.write(out)
+            if not wishes.bounded and not wishes.topics:
+                memory.publish(report, report_place=f"{out}/report.json")
     print(f"{report.verdict}: {report.sentence}")
     return {"equal": 0, "findings": FINDINGS}.get(report.verdict, UNKNOWN)

@@ -23,6 +23,7 @@ from jobs.payloads import payloads_of
 from kafka_dr.audit.difference import Ancestor, Loose
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.errors import TryAgain
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.topology import ProtectionGroup
 from kafka_dr_spark.fingerprints import Special
@@ -58,6 +59,36 @@ class Watch:
         return {**self.laps, "total": round(self.clock.monotonic() - self._began, 3)}
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an audit knows before it reads anything.
+
+    :param batch: known faults that were written, which it has to find
+    """
+
+    resolved: Resolved
+    batch: self_test.Batch
+
+
+def ask(
+    group: ProtectionGroup,
+    *,
+    source: KafkaCluster,
+    target: KafkaCluster,
+    replicator: Mm2Replicator,
+    clock: Clock,
+    wishes: Wishes,
+) -> Asked:
+    """Ask both clusters and Connect what there is to be read, and write the self test meanwhile."""
+    now_ms, copies = int(clock.now().timestamp() * 1000), group.flow.replication_factor
+    with ThreadPoolExecutor(1) as pool:
+        testing = pool.submit(self_test.write, source, target, now_ms=now_ms, replication_factor=copies)
+        resolved = resolve(
+            group, source=source, target=target, replicator=replicator, clock=clock, only=wishes.of_topics
+        )
+        return Asked(resolved, testing.result())
+
+
 @dataclass(slots=True)
 class ChecksumRun:
     """One audit.
@@ -69,32 +100,22 @@ class ChecksumRun:
     group: ProtectionGroup
     source: KafkaCluster
     target: KafkaCluster
-    replicator: Mm2Replicator
     memory: Memory
-    clock: Clock
     watch: Watch
 
-    def audit(self, wishes: Wishes) -> Report:
+    def audit(self, wishes: Wishes, asked: Asked) -> Report:
         """Audit the flow, and keep what was found out unless the audit was bounded."""
-        scan = scan_name(self.clock.now(), secrets.token_hex(3))
+        resolved, batch = asked.resolved, asked.batch
+        scan = scan_name(resolved.at, secrets.token_hex(3))
         kept = None if wishes.bounded else self.memory.read()
-        with ThreadPoolExecutor(1) as pool:
-            testing = pool.submit(self._write_self_test)
-            resolved = resolve(
-                self.group,
-                source=self.source,
-                target=self.target,
-                replicator=self.replicator,
-                clock=self.clock,
-                only=wishes.of_topics,
-            )
-            plan = checksum_plan.make(kept, resolved, full=wishes.full or wishes.bounded)
-            if wishes.offsets:
-                plan = within_offsets(plan, wishes.offsets, self.memory.known_runs(plan.state.identity[:2]))
-            elif wishes.bounded:
-                plan = within_time(plan, wishes, self.source, self.target)
-            batch = testing.result()
-        self.watch.lap("resolve")
+        if kept is not None and any(each.at >= resolved.at for each in kept.scans):
+            # Beside it these ends would look like those of logs that were cut off.
+            raise TryAgain("another audit of this flow has ended since this one began: run it again")
+        plan = checksum_plan.make(kept, resolved, full=wishes.full or wishes.bounded)
+        if wishes.offsets:
+            plan = within_offsets(plan, wishes.offsets, self.memory.known_runs(plan.state.identity[:2]))
+        elif wishes.bounded:
+            plan = within_time(plan, wishes, self.source, self.target)
         self._scan(scan, plan, batch, resolved)
         gone = self._log_starts(plan)
         self.watch.lap("scan")
@@ -110,12 +131,6 @@ class ChecksumRun:
             self.memory.keep(state, report, Found(scan, resolved.at, begun_anew, keep_for))
             self.memory.advance_frontier(state, report)
         return report
-
-    def _write_self_test(self) -> self_test.Batch:
-        now_ms = int(self.clock.now().timestamp() * 1000)
-        return self_test.write(
-            self.source, self.target, now_ms=now_ms, replication_factor=self.group.flow.replication_factor
-        )
 
     def _scan(self, scan: str, plan: Plan, batch: self_test.Batch, resolved: Resolved) -> None:
         ranges: dict[Side, dict[TopicPartition, OffsetRange]] = {

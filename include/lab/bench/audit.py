@@ -253,9 +253,17 @@ def _done(
             raise LabError(f"{Path(argv[1]).name} did not end within {_SECONDS} s") from error
         raise
     if process.returncode not in expected:
-        # Spark lets what a job complains of come out with what it says.
-        lines = [line for line in (complained.strip() or said).splitlines() if line.strip()]
-        raise LabError(f"{Path(argv[1]).name} ended with {process.returncode}: {lines[-1] if lines else 'no message'}")
+        raise LabError(f"{Path(argv[1]).name} ended with {process.returncode}: {_complaint(said, complained)}")
+
+
+def _complaint(said: str, complained: str) -> str:
+    """Return the line that says best why a process failed.
+
+    Spark lets what a job complains of come out with what it says, and Java follows it with where it was.
+    """
+    lines = [line for line in (*said.splitlines(), *complained.splitlines()) if line.strip()]
+    telling = [line for line in lines if re.match(r"unknown: |[\w.]*(Error|Exception)\b", line)]
+    return (telling or lines or ["no message"])[-1].strip()
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -246,6 +246,18 @@ def test_what_cannot_be_audited_is_unknown_in_one_sentence(
     assert not (protection.folder / "evidence" / "audits").exists()
 
 
+def test_an_audit_that_another_one_overtook_says_so(
+    flowing: Flowing, audit: Auditor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert audit().code == 0
+    state = next((flowing.protection.folder / "evidence").rglob("state.json"))
+    content = json.loads(state.read_text())
+    content["scans"][0]["at"] = "2100-01-01T00:00:00+00:00"
+    state.write_text(json.dumps(content))
+    assert audit().code == 2
+    assert "another audit of this flow has ended since" in capsys.readouterr().err
+
+
 def test_a_damaged_state_and_a_folder_that_cannot_be_written_change_nothing(
     flowing: Flowing, audit: Auditor, capsys: pytest.CaptureFixture[str]
 ) -> None:

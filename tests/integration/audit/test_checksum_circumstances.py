@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 
 import pyspark
 import pytest
+import yaml
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
 from kafka_dr.audit.difference import Fault
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
@@ -25,7 +27,7 @@ from kafka_dr.offsets import AuditedPairs, BracketingOffsetMap, Translation
 from lab import rights
 from lab.layout import PROJECT
 from support.auditing import job_environ, topology_file
-from support.checksum import Auditor, write_copy
+from support.checksum import Audited, Auditor, write_copy
 from support.faulty_copy import FaultyCopy, Known
 from support.flowing import Flowing
 from support.protection import Protection
@@ -56,6 +58,10 @@ def kept(protection: Protection) -> dict[str, bytes]:
 def scans(protection: Protection) -> set[str]:
     folder = protection.folder / "evidence" / "fingerprints" / protection.name / "east-to-west"
     return {each.name for each in folder.iterdir()}
+
+
+def map_parts(protection: Protection) -> set[str]:
+    return {name.partition(".")[0] for name in kept(protection) if "/map/" in name}
 
 
 def test_a_driver_that_is_killed_half_way_leaves_everything_as_it_was(flowing: Flowing, audit: Auditor) -> None:
@@ -164,9 +170,11 @@ def test_partitions_that_are_added_and_transactions_that_hang_between_audits(flo
     assert waiting.topic(topic)["coverage"]["verified"] == 30
     open_transaction = begun_transaction(protection, topic)
     add_a_partition(protection, topic, "west", start)
+    before = map_parts(protection)
     held = audit("--full").topic(topic)
     assert (held["verdict"], held["coverage"]["verified"]) == ("equal", 35)
     assert held["partitions"][0]["held_back"] == {"source": {"from_offset": 30, "offsets": 2}}
+    assert (len(map_parts(protection)), map_parts(protection) & before) == (1, set()), "the old map is gone"
     time.sleep(1.1)
     hangs = audit()
     assert hangs.found(topic) == [Known(Fault.UNVERIFIABLE, 0, 30, None, 2)]
@@ -243,3 +251,38 @@ def translated_by_the_map_alone(
     pairs = AuditedPairs(root, flowing.protection.name, source=clusters["east"], target=clusters["west"])
     offsets = BracketingOffsetMap(flowing.audit("east"), flowing.audit("west"), audited=pairs)
     return offsets.translate({partition: [391, 398]})
+
+
+def test_evidence_may_lie_where_only_spark_reaches(
+    flowing: Flowing, audit: Auditor, spark: SparkSession, tmp_path: Path
+) -> None:
+    protection, far = flowing.protection, tmp_path / "far"
+    far.mkdir()
+    # Hadoop's own way to mount one file system in another: what it takes is what an object store would get.
+    spark.conf.set(f"fs.viewfs.mounttable.{protection.name}.link./kept", f"file://{far}")
+    declared = yaml.safe_load(topology_file(protection).read_text())
+    declared["evidence"]["root"] = f"viewfs://{protection.name}/kept"
+    there = tmp_path / "there.yaml"
+    there.write_text(yaml.safe_dump(declared))
+    topic = f"{protection.name}.far"
+    copy = FaultyCopy.make(
+        partitions=2, records=120, faults=[Fault.LOST, Fault.REPLAY], seed=9, start=now_ms() - _OLD_MS
+    )
+    write_copy(protection, topic, copy)
+
+    def audited(*more: str) -> Audited:
+        code = audit("--topology", str(there), "--out", f"viewfs://{protection.name}/kept/out", *more).code
+        return Audited(code, far / "out")
+
+    assert (audited().code, audited("--full").found(topic)) == (1, copy.truth)
+    flowing.write(10)
+    last = audited()
+    assert (last.report["counts"], last.report["coverage"]["in_flight"]) == (
+        {"LOST": 1, "REPLAY": sum(k.count for k in copy.truth if k.fault is Fault.REPLAY)},
+        12,
+    )
+    (part,) = {file.stem for file in far.rglob("map/*")}
+    assert json.loads(next(far.rglob("state.json")).read_text())["maps"] == [part]
+    newest = ResultStore(far).newest(AuditKind.CHECKSUM, group=protection.name, source="east", target="west")
+    assert newest is not None
+    assert newest.verdict is AuditVerdict.RED
