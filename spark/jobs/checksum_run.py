@@ -177,9 +177,9 @@ class ChecksumRun:
             outcomes = audit_topic(logs, compacted=topic in resolved.compacted, young_from=young_from, outside=outside)
             for outcome in outcomes:
                 partition = TopicPartition(topic, outcome.partition)
-                blocked = blocked_too_long(partition, plan, resolved, age)
+                blocked = blocked_too_long(partition, plan.partitions[partition].known, resolved, age)
                 reports.append(reported(partition, plan.partitions[partition], outcome, resolved, blocked))
-                states[partition] = next_state(plan.partitions[partition], outcome)
+                states[partition] = next_state(partition, plan.partitions[partition], outcome, resolved)
             self.watch.lap("compare")
         done = Scan(scan, resolved.at, {p: _ranges(each) for p, each in plan.partitions.items()})
         # What is compared from the beginning makes the whole map again.
