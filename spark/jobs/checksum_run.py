@@ -236,6 +236,7 @@ class ChecksumRun:
                     first=each.first,
                     position=None if resolved.positions is None else resolved.positions.get(partition, 0),
                     held_back=partition in resolved.target.hidden,
+                    left_over=each.left_over,
                 )
             )
         return found

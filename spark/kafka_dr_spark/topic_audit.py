@@ -52,6 +52,7 @@ class PartitionLogs:
     :param first: whether nothing of it was compared before
     :param position: next to be read by the flow; ``None`` where nobody could tell
     :param held_back: whether an open transaction hides the end of the target's log
+    :param left_over: below this offset the target has copies of what the source had before its log was cut off
     """
 
     partition: int
@@ -62,6 +63,7 @@ class PartitionLogs:
     first: bool = True
     position: int | None = None
     held_back: bool = False
+    left_over: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,7 @@ class _PartitionAudit:
         self.gone = gone
         source = np.setdiff1d(source, np.concatenate((gone.source, self.in_flight)))
         self.missing = self.comparison.source_records(source)
+        target = target[self.comparison.target.offsets[target] >= logs.left_over]
         self.strange = self.comparison.target_records(np.setdiff1d(target, gone.target))
 
     def _in_flight(self, source: Longs, target: Longs) -> Longs:

@@ -23,6 +23,7 @@ from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
 from kafka_dr.audit.difference import Fault
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.offsets import AuditedPairs, BracketingOffsetMap, Translation
 from lab import rights
 from lab.layout import PROJECT
@@ -201,6 +202,40 @@ def begun_transaction(protection: Protection, topic: str) -> Producer:
         producer.produce(topic, partition=0, value=str(number))
     producer.flush(_SECONDS)
     return producer
+
+
+@pytest.mark.long
+def test_a_source_whose_log_was_cut_off_is_told_from_a_copy_that_has_too_much(flowing: Flowing, audit: Auditor) -> None:
+    protection = flowing.protection
+    topic = f"{protection.name}.cut"
+    copy = FaultyCopy.make(partitions=1, records=200, faults=[], seed=1, start=now_ms() - _OLD_MS)
+    write_copy(protection, topic, copy)
+    with protection.cluster("east", "admin") as admin:  # so that the log has batches that can be cut off
+        admin.writing.append([NewRecord(TopicPartition(topic, 0), b"k", b"the last one", (), now_ms() - _OLD_MS)])
+    with protection.cluster("west", "admin") as admin:
+        admin.writing.append([NewRecord(TopicPartition(topic, 0), b"k", b"the last one", (), now_ms() - _OLD_MS)])
+    assert audit("--topics", topic).report["verdict"] == "equal"
+    protection.lab.kill("east-broker-1")
+    (log,) = protection.lab.home.root.glob(f"**/east*/**/{topic}-0/*.log")
+    os.truncate(log, log.stat().st_size - 1)
+    protection.lab.restart("east-broker-1")
+    wait_for(protection, "east", topic)
+    found = audit("--topics", topic)
+    assert found.code == 1
+    assert found.found(topic) == [Known(Fault.UNVERIFIABLE, 0, 201, None, 201)]
+    assert found.topic(topic)["coverage"]["verified"] == found.topic(topic)["coverage"]["produced"] == 200
+
+
+def wait_for(protection: Protection, cluster: str, topic: str) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while True:
+        try:
+            with protection.cluster(cluster, "admin") as admin:
+                admin.topics.last_stable_offsets([TopicPartition(topic, 0)])
+                return
+        except KafkaDrError:
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
 
 
 def test_records_of_ten_megabytes_are_compared_and_told_apart(flowing: Flowing, audit: Auditor) -> None:

@@ -161,6 +161,16 @@ def test_a_record_that_a_later_one_overtook_is_lost_however_young_it_is() -> Non
     assert [(d.fault, d.source_offset, d.count) for d in outcome.settled] == [(Fault.LOST, 30, 1)]
 
 
+def test_copies_of_what_a_cut_off_source_no_longer_has_are_no_strangers() -> None:
+    copy = FaultyCopy.make(partitions=1, records=100, faults=[], seed=1)
+    source, target = copy.source[0][:60], copy.target[0][:90]
+    stretches = Stretch(0, 60), Stretch(0, 90)
+    logs = PartitionLogs(0, log_of(source), log_of(target), *stretches, left_over=80)
+    (outcome,) = audit_topic([logs], compacted=False, young_from=_OLD, outside=outside(copy))
+    assert [(d.fault, d.target_offset, d.count) for d in outcome.settled] == [(Fault.FOREIGN, 80, 10)]
+    assert outcome.settled_coverage.verified == 60
+
+
 def test_a_whole_partition_whose_headers_were_rewritten_is_one_finding() -> None:
     copy = FaultyCopy.make(partitions=1, records=400, faults=[], seed=1)
     for record in copy.target[0]:
