@@ -97,7 +97,7 @@ class Memory:
         old = [s for s in slim.scans if found.at - s.at > found.keep_for and not s.ranges]
         slim = replace(slim, scans=tuple(s for s in slim.scans if s not in old), maps=maps)
         StateStore(self.folder).write(slim)
-        self._sweep(before, slim, found.at)
+        self._sweep(before, slim, found)
 
     def _extend_map(self, maps: tuple[str, ...], report: Report, found: Found) -> tuple[str, ...]:
         """Add an audit's runs to the map, and return the parts that make it up.
@@ -131,18 +131,19 @@ class Memory:
         except (FileNotFoundError, ValueError, TypeError):
             return None
 
-    def _sweep(self, before: AuditState | None, now: AuditState, at: datetime) -> None:
-        """Remove what only the state before named, and what audits that died have left."""
+    def _sweep(self, before: AuditState | None, now: AuditState, found: Found) -> None:
+        """Remove parts of the map that were replaced, what the log has kept long enough, and what audits that died have
+        left.
+        """
         named = {each.name for each in now.scans}
-        dropped = {each.name for each in before.scans} - named if before else set()
         for name in self.log.names():
-            if name in dropped or (name not in named and _is_long_ago(name, at)):
+            if name not in named and _is_older(name, found.at, max(found.keep_for, _LONG)):
                 self.log.remove(name)
-        dropped = set(before.maps if before else ()) - set(now.maps)
+        replaced = set(before.maps if before else ()) - set(now.maps)
         folder = f"{self.folder}/map"
         for file in self.log.names_in(folder):
             name = file.partition(".")[0]
-            if name in dropped or (name not in now.maps and _is_long_ago(name, at)):
+            if name in replaced or (name not in now.maps and _is_older(name, found.at, _LONG)):
                 self.log.remove_file(f"{folder}/{file}")
 
     def publish(self, report: Report, *, report_place: str) -> None:
@@ -193,7 +194,7 @@ def scan_name(at: datetime, chance: str) -> str:
     return f"{at.astimezone(UTC):%Y%m%dT%H%M%SZ}-{chance}"
 
 
-def _is_long_ago(scan: str, at: datetime) -> bool:
-    """Whether a scan of this name began long ago; what has another name is not ours."""
+def _is_older(scan: str, at: datetime, age: timedelta) -> bool:
+    """Whether a scan of this name began longer ago than that; what has another name is not ours."""
     found = _SCAN.fullmatch(scan)
-    return found is not None and at - datetime.strptime(found[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC) > _LONG
+    return found is not None and at - datetime.strptime(found[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC) > age

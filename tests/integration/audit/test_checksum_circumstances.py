@@ -80,7 +80,7 @@ def test_a_driver_that_is_killed_half_way_leaves_everything_as_it_was(flowing: F
     assert (again.found(topic), again.report["counts"]) == ([], {"LOST": 3})
     assert again.report["coverage"]["in_flight"] == 22
     left = scans(protection) - begun
-    assert len(left) == 2, "what the killed one had read stays until it is a day old"
+    assert len(left) == 2, "what the killed one had read stays for as long as the log is kept"
     state = json.loads(kept(protection)["checksum/east-to-west/state.json"])
     assert {each["name"] for each in state["scans"]} < begun | left
 
