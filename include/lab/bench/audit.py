@@ -91,8 +91,10 @@ class _Bench:
         peaks: list[float] = []
         cold = [self._timed("audit, cold", lambda: peaks.append(self._audit("--full"))) for _ in range(_COLD_ROUNDS)]
         incremental = self._timed("audit of a quiet flow, cold", self._audit)
+        laps = {"quiet, cold": self._laps("cold")}
         found = self._faults_found()
         warmed = self._warm()
+        laps |= {f"{which}, warm": self._laps(f"warm/{which}") for which in ("equal", "faulty")}
         best = {name: statistics.median(seconds) for name, seconds in warmed.items()}
         return {
             "audit_over_count": round(best["audit"] / best["count"], 2),
@@ -106,6 +108,7 @@ class _Bench:
             "faults_made": logs.FAULTS,
             "faults_found": found,
             "seconds": {"warm": warmed, "consumers": consumers, "audit_cold": cold},
+            "laps": laps,
             "machine": {"processors": os.cpu_count(), "python": sys.version.split()[0]},
         }
 
@@ -155,6 +158,11 @@ class _Bench:
         ]
         self._timed("audit of the faulty topics, cold", lambda: _done(argv, self._environ, expected=(1,)))
         return len((self._out / "faults" / "findings.jsonl").read_text().splitlines())
+
+    def _laps(self, out: str) -> dict[str, float]:
+        """Return what an audit spent its time on, after its process had started."""
+        laps: dict[str, float] = json.loads((self._out / out / "report.json").read_text())["seconds"]
+        return laps
 
     def _bytes_per_fingerprint(self) -> float:
         report = json.loads((self._out / "faults" / "report.json").read_text())
