@@ -210,10 +210,10 @@ def test_a_source_whose_log_was_cut_off_is_told_from_a_copy_that_has_too_much(fl
     topic = f"{protection.name}.cut"
     copy = FaultyCopy.make(partitions=1, records=200, faults=[], seed=1, start=now_ms() - _OLD_MS)
     write_copy(protection, topic, copy)
-    with protection.cluster("east", "admin") as admin:  # so that the log has batches that can be cut off
-        admin.writing.append([NewRecord(TopicPartition(topic, 0), b"k", b"the last one", (), now_ms() - _OLD_MS)])
-    with protection.cluster("west", "admin") as admin:
-        admin.writing.append([NewRecord(TopicPartition(topic, 0), b"k", b"the last one", (), now_ms() - _OLD_MS)])
+    last = NewRecord(TopicPartition(topic, 0), b"k", b"the last one", (), now_ms() - _OLD_MS)
+    for cluster in ("east", "west"):  # a batch of its own, which can be cut off
+        with protection.cluster(cluster, "admin") as admin:
+            admin.writing.append([last])
     assert audit("--topics", topic).report["verdict"] == "equal"
     protection.lab.kill("east-broker-1")
     (log,) = protection.lab.home.root.glob(f"**/east*/**/{topic}-0/*.log")
