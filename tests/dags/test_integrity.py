@@ -19,6 +19,7 @@ CATALOGUE = {
     "dr_checksum_audit": "*/15 * * * *",
     "dr_config_sync": "*/10 * * * *",
     "dr_flows": "*/5 * * * *",
+    "dr_health": "* * * * *",
     "dr_lag_audit": "*/5 * * * *",
     "dr_planned_failover": None,
     "dr_resume": None,
