@@ -46,7 +46,7 @@ def _look(run: Run, flow: Flow, state: RegisterState, as_long_as: AsLongAs) -> C
 
 def _stop(run: Run, flow: Flow, status: FlowStatus, still: Callable[[], None]) -> Check:
     replicator = run.world.replicator(flow)
-    found = f"{flow.connector} was {status.state} against the register, which nobody may start"
+    found = f"{flow.connector} was {status.state}, and the register forbids this direction"
     still()
     replicator.stop()
     try:
