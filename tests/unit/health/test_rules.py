@@ -1,17 +1,14 @@
-"""Rules of a look at health: who is waited for, what counts as dead, what a returned cluster holds."""
+"""Rules of a look at health: what counts as dead, what a returned cluster holds."""
 
 from __future__ import annotations
 
-import threading
-import time
 from datetime import timedelta
 
 import pytest
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import KafkaDrError, NeedsPerson, TryAgain
+from kafka_dr.errors import NeedsPerson
 from kafka_dr.failover.health.accepted import _frontier, count_accepted
-from kafka_dr.failover.health.asking import NoAnswer, side_by_side
 from kafka_dr.failover.health.dead_runs import check_progress
 from kafka_dr.failover.health.following import judge_route
 from kafka_dr.register import Phase
@@ -20,35 +17,6 @@ from support.register_states import AT, a_state
 
 ALLOWED = timedelta(minutes=3)
 ONE, TWO = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)
-
-
-def test_who_hangs_is_not_waited_for_and_holds_up_nobody() -> None:
-    hanging = threading.Event()
-    began = time.monotonic()
-    try:
-        answers = side_by_side({"dead": lambda: hanging.wait(30), "alive": lambda: True}, seconds=0.2)
-    finally:
-        hanging.set()
-    assert time.monotonic() - began < 5
-    assert isinstance(answers["dead"], NoAnswer)
-    assert answers["alive"] is True
-
-
-def test_an_error_stands_in_the_place_of_an_answer() -> None:
-    def refuse() -> bool:
-        raise TryAgain("not now")
-
-    answers = side_by_side({"one": refuse, "other": lambda: True}, seconds=5)
-    assert isinstance(answers["one"], KafkaDrError)
-    assert answers["other"] is True
-
-
-def test_a_mistake_of_the_program_is_no_answer() -> None:
-    def wrong() -> bool:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        side_by_side({"one": wrong}, seconds=5)
 
 
 @pytest.mark.parametrize("phase", [Phase.SWITCHING, Phase.HANDED_OVER])

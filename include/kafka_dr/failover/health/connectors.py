@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import permutations
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.health.asking import side_by_side
+from kafka_dr.failover import beside
 from kafka_dr.failover.health.roles import may_run, must_run
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
@@ -25,12 +25,12 @@ AsLongAs = Callable[[Callable[[RegisterState], bool]], Callable[[], None]]
 
 def check_connectors(run: Run, state: RegisterState, as_long_as: AsLongAs) -> tuple[Check, ...]:
     """Look at the connectors of both directions, stop those that must not run, and name each that is wrong."""
-    flows = {Flow(run.group.name, *ends): ends for ends in permutations(run.group.clusters, 2)}
+    flows = [Flow(run.group.name, *ends) for ends in permutations(run.group.clusters, 2)]
 
     def looking(flow: Flow) -> Callable[[], Check]:
         return lambda: _look(run, flow, state, as_long_as)
 
-    answers = side_by_side({flow: looking(flow) for flow in flows}, seconds=CONNECT_SECONDS)
+    answers = beside.ask_all({flow: looking(flow) for flow in flows}, seconds=dict.fromkeys(flows, CONNECT_SECONDS))
     return tuple(_named(flow, answer) for flow, answer in answers.items())
 
 

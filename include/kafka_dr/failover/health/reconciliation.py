@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.health.asking import side_by_side
+from kafka_dr.failover import beside
 from kafka_dr.failover.health.registers import Registers, as_long_as
 from kafka_dr.failover.health.roles import stragglers
 from kafka_dr.failover.record import Check
@@ -22,7 +22,7 @@ def bring_up_stragglers(run: Run, state: RegisterState, registers: Registers) ->
         return lambda: _copied(run, cluster, state, registers)
 
     behind = stragglers(state, registers.states)
-    answers = side_by_side({name: copying(name) for name in behind}, seconds=_SECONDS)
+    answers = beside.ask_all({name: copying(name) for name in behind}, seconds=dict.fromkeys(behind, _SECONDS))
     return [_named(name, answer) for name, answer in answers.items()]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kafka_dr.errors import KafkaDrError, Refused
-from kafka_dr.failover.health.asking import side_by_side
+from kafka_dr.failover import beside
 from kafka_dr.failover.run import Run
 from kafka_dr.register import RegisterState, highest
 
@@ -57,7 +57,11 @@ def read_registers(run: Run) -> Registers:
 
         return ask
 
-    answers = side_by_side({name: asked(name) for name in run.group.clusters}, seconds=REGISTER_SECONDS)
+    for name in run.group.clusters:
+        # What hangs is not waited for, but a process does not end before its last request has.
+        run.world.hurry(name, REGISTER_SECONDS)
+    questions = {name: asked(name) for name in run.group.clusters}
+    answers = beside.ask_all(questions, seconds=dict.fromkeys(questions, REGISTER_SECONDS))
     declared = {name: run.world.topology.cluster(name).cluster_id for name in run.group.clusters}
     found = {name: answer for name, answer in answers.items() if isinstance(answer, Reading)}
     return Registers(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.failover import beside
 from kafka_dr.failover.health import following
-from kafka_dr.failover.health.asking import side_by_side
 from kafka_dr.failover.health.connectors import check_connectors
 from kafka_dr.failover.health.dead_runs import check_run
 from kafka_dr.failover.health.fence import Fenced, close_standby, close_to_replication
@@ -86,7 +86,9 @@ def _fences(run: Run, state: RegisterState, registers: Registers) -> list[Check]
     def closing(cluster: str) -> Callable[[], list[Check]]:
         return lambda: _closed(run, cluster, state, registers)
 
-    answers = side_by_side({name: closing(name) for name in registers.states}, seconds=FENCE_SECONDS)
+    answers = beside.ask_all(
+        {name: closing(name) for name in registers.states}, seconds=dict.fromkeys(registers.states, FENCE_SECONDS)
+    )
     checks: list[Check] = []
     for cluster, answer in answers.items():
         failed = [Check("fence", "unknown", f"the fence of {cluster} could not be proven: {answer}")]
@@ -136,7 +138,7 @@ def _followers(run: Run, state: RegisterState, registers: Registers) -> list[Che
     if state.standby in registers.states:
         questions[state.standby] = lambda: (following.check_standby(run, state),)
     checks: list[Check] = []
-    for what, answer in side_by_side(questions, seconds=QUESTION_SECONDS).items():
+    for what, answer in beside.ask_all(questions, seconds=dict.fromkeys(questions, QUESTION_SECONDS)).items():
         asked = Check("followers", "unknown", f"{what} could not be looked at: {answer}")
         checks += (asked,) if isinstance(answer, KafkaDrError) else answer
     return checks
