@@ -17,11 +17,10 @@ from lab.traffic.records import fingerprint, identify
 Range = tuple[int, int]
 
 
-def stranded(folder: Path, *, topics: Sequence[str]) -> list[Stranded]:
+def stranded(folder: Path) -> list[Stranded]:
     """Read the list of stranded records.
 
     :param folder: where the list of one run lies
-    :param topics: those of the applications; records of others are not judged
     :raises LabError: there is no list, or it cannot be read
     """
     import pyarrow.parquet as parquet
@@ -32,7 +31,7 @@ def stranded(folder: Path, *, topics: Sequence[str]) -> list[Stranded]:
         rows = [row for file in files for row in parquet.read_table(file).to_pylist()]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LabError(f"the list of stranded records in {folder} cannot be read: {error!r}") from error
-    return [_stranded(row) for row in rows if row["topic"] in topics]
+    return [_stranded(row) for row in rows]
 
 
 def without(logs: Logs, quarantine: Mapping[Partition, Sequence[Range]]) -> Logs:

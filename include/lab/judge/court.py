@@ -65,7 +65,7 @@ def observe(
         attempts=said.attempts,
         void=frozenset(said.void),
         undecided=[each.records for each in said.undecided],
-        stranded=stranded(aside, topics=topics()) if aside is not None else (),
+        stranded=stranded(aside) if aside is not None else (),
         earlier=earlier,
     )
 
