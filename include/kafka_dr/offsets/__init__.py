@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed
+from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed, offset_syncs
 from kafka_dr.offsets.cut_over import CutOverProblem, decreased, not_read_back, past_end
+from kafka_dr.offsets.last_look import FileLookStore, LastLook
 from kafka_dr.offsets.plain_frontier import PlainFrontier
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.syncs import Checkpoint, OffsetSync, Undecodable, decode_checkpoint, decode_sync, sync_topic
@@ -16,6 +17,8 @@ __all__ = [
     "FilePairStore",
     "Pairs",
     "PlainFrontier",
+    "FileLookStore",
+    "LastLook",
     "Translation",
     "TranslatedOffset",
     "Kind",
@@ -30,4 +33,5 @@ __all__ = [
     "decode_sync",
     "decode_checkpoint",
     "sync_topic",
+    "offset_syncs",
 ]
