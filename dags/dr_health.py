@@ -7,6 +7,7 @@ from pathlib import Path
 from airflow.sdk import DAG
 
 from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
+from kafka_dr_airflow.operators.proposal import ProposalOperator
 from kafka_dr_airflow.operators.watch import PER_GROUP, SOON, HealthOperator
 
 with DAG(
@@ -21,3 +22,6 @@ with DAG(
 ) as dag:
     groups = DeclaredGroupsOperator(**SOON)
     HealthOperator.partial(task_id="health", **PER_GROUP, **SOON).expand(protection_group=groups.output)
+    ProposalOperator.partial(
+        task_id="propose", trigger_dag_id="dr_unplanned_failover", logical_date=None, **PER_GROUP, **SOON
+    ).expand(protection_group=groups.output)

@@ -61,6 +61,12 @@ def test_what_was_never_known_stays_unknown() -> None:
     assert found.sentence.count("unknown") == 2
 
 
+def test_crossing_is_known_by_content_or_by_what_was_committed_with_the_copies() -> None:
+    rows = [["orders.payments", 0, 7], ["orders.payments", 1, 9]]
+    assert _frontier({"frontier": rows, "crossed": [["orders.payments", 0, 12]]}) == {ONE: 12, TWO: 9}
+    assert _frontier({"frontier": [], "crossed": []}) is None
+
+
 def test_a_journal_that_cannot_be_read_is_not_taken_for_nothing() -> None:
     with pytest.raises(NeedsPerson):
         _frontier({"rows": []})

@@ -76,12 +76,17 @@ def look_at_returned(run: Run, cluster: str, journal: Mapping[str, Any]) -> Acce
 
 
 def _frontier(fact: Any) -> Offsets | None:
+    """Return up to where crossing is known: by content, or by the positions that were committed with the copies."""
     if fact is None:
         return None
     try:
-        return positions_from_json(fact["frontier"])
+        known = [positions_from_json(fact[name]) for name in ("frontier", "crossed")]
     except (KeyError, TypeError, ValueError) as error:
-        raise NeedsPerson(f"the journal's frontier of what had crossed cannot be read: {error!r}") from error
+        raise NeedsPerson(f"the journal does not say what had crossed in known words: {error!r}") from error
+    frontier: dict[TopicPartition, int] = {}
+    for partition, offset in (row for positions in known for row in positions.items()):
+        frontier[partition] = max(offset, frontier.get(partition, 0))
+    return frontier or None
 
 
 def _moment(fact: Any) -> datetime | None:
