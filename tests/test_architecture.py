@@ -41,6 +41,8 @@ SPARK_MAY = {
     "spark/jobs": {
         *("kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication"),
         *("kafka_dr.lag", "kafka_dr.errors", "kafka_dr.clock"),
+        # Read only: what is stranded, or stays aside, is decided by what was journaled.
+        "kafka_dr.register",
     },
 }
 PILES = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc", "tools"}
