@@ -25,6 +25,7 @@ OWNERS = {
     "pydantic_core": {"topology"},
     "yaml": {"topology"},
     "jinja2": {"evidence"},
+    "pyarrow": {"rescue"},
 }
 #: What no file under a folder may import, by the first part of the name or by a dotted beginning.
 FORBIDDEN = {

@@ -1,8 +1,8 @@
 """Stretches of a log that stay aside: records that never crossed, left in place by a failback that deletes nothing.
 
-They are journaled by the failback as ``quarantine``, with the cluster and the ids of the topics: a topic that is created
-again has none. The register's record names those of the newest failback as strings, for people and programs that ask
-how a group stands.
+They are journaled by the failback as ``quarantine``, with the cluster and the ids of the topics: a topic that is
+created again has none. The register's record names those of the newest failback as strings, for people and programs
+that ask how a group stands.
 """
 
 from __future__ import annotations

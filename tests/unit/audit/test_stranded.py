@@ -44,7 +44,7 @@ def test_what_is_no_list_is_not_taken_for_an_empty_one(tmp_path: Path, content: 
     store = StrandedStore(tmp_path, "orders", "disaster")
     store.folder.mkdir(parents=True)
     store.folder.joinpath("summary.json").write_bytes(content)
-    with pytest.raises(StrandedUnreadable, match="summary.json cannot be read"):
+    with pytest.raises(StrandedUnreadable, match=r"summary\.json cannot be read"):
         store.read()
 
 
