@@ -9,7 +9,7 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown
 from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.position import position
 from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord, worst
-from kafka_dr.failover.request import PLANNED_FAILOVER, RunRequest, StepName
+from kafka_dr.failover.request import RunRequest, StepName, definition
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps import (
     claim,
@@ -25,6 +25,7 @@ from kafka_dr.failover.steps import (
     verify,
 )
 from kafka_dr.failover.world import World
+from kafka_dr.register import Verb
 
 
 class Step(Protocol):
@@ -66,15 +67,18 @@ STEPS: dict[StepName, Step] = {
 }
 
 
+#: The modules of each verb's steps.
+MODULES: Mapping[Verb, Mapping[StepName, Step]] = {"planned_failover": STEPS}
+
+
 def run_step(step: StepName, request: RunRequest, world: World) -> StepRecord:
-    """Run one step of the planned failover.
+    """Run one step of the verb that is asked for.
 
     :raises StepFailed: it was refused, failed, or its outcome is unknown; the record says which, and why
     """
-    number = next(found.number for found in PLANNED_FAILOVER if found.name is step)
-    attempt = Attempt.start(request, world, step, number)
+    attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
     try:
-        outcome, detail = _go(STEPS[step], step, Run(request, world), attempt)
+        outcome, detail = _go(MODULES[request.verb][step], step, Run(request, world), attempt)
     except (OutcomeUnknown, NeedsPerson) as error:
         return attempt.end(world, "unknown", str(error))
     except KafkaDrError as error:
@@ -91,7 +95,7 @@ def run_step(step: StepName, request: RunRequest, world: World) -> StepRecord:
 
 
 def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
-    where = position(step, run.request.run, run.standing)
+    where = position(step, run.request.run, run.standing, run.request.verb)
     dry = run.request.dry_run
     if where.verdict == "passed":
         return "passed", where.detail
@@ -112,7 +116,7 @@ def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepO
 
 def _at_rest(run: Run) -> bool:
     """Whether a later step is refused only because a dry run claims nothing."""
-    return position(StepName.CLAIM, run.request.run, run.standing).verdict == "here"
+    return position(StepName.CLAIM, run.request.run, run.standing, run.request.verb).verdict == "here"
 
 
 def _reasons(checks: Sequence[Check]) -> str:
