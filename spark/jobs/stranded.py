@@ -20,6 +20,7 @@ from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.register import KafkaRegister
+from kafka_dr.register.abandonment import set_aside_since
 from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
 from kafka_dr.topology import Topology, load
 
@@ -62,8 +63,9 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
         watch.lap("resolve")
         store = StrandedStore(root, group.name, left.abandonment.run)
         kept = _kept(store)
-        if kept is not None and knows_less(planned.as_list(), kept):
-            print(f"{kept.verdict}: {kept.sentence} (kept before; {kept.old} no longer holds all of it)")
+        begun = set_aside_since(left.history, left.abandonment.run)
+        if kept is not None and (begun or knows_less(planned.as_list(), kept)):
+            print(f"{kept.verdict}: {kept.sentence} (kept before; {kept.old} has changed since)")
             return FINDINGS if kept.records else 0
         found = find(session, planned, old, new, uri=_uri(topology, store), watch=watch)
         store.write(found)

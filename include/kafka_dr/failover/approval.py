@@ -112,7 +112,12 @@ def record_expiry(request: RunRequest, world: World) -> StepRecord:
 
 def newest_answer(run: Run) -> Answer | None:
     """Return the newest answer of this run that is in the evidence, ``None`` where nobody answered."""
-    kept = run.world.evidence.newest(run.group.name, run.request.run, _STEP)
+    return answer_of(run, StepName.APPROVAL)
+
+
+def answer_of(run: Run, step: StepName) -> Answer | None:
+    """Return the newest answer to one of this run's approvals, ``None`` where nobody answered."""
+    kept = run.world.evidence.newest(run.group.name, run.request.run, step.value)
     found: dict[str, Any] | None = (kept or {}).get("facts", {}).get("answer")
     if found is None:
         return None

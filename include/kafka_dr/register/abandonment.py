@@ -59,6 +59,20 @@ def abandonment(history: History, state: RegisterState) -> Abandonment:
     )
 
 
+def set_aside_since(history: History, run: str, *, by_others_than: str = "") -> bool:
+    """Return whether a failback has begun to change the side that an unplanned run left.
+
+    From then on its logs tell nothing any more about what is stranded there: the list that was made before counts.
+
+    :param run: the unplanned run
+    :param by_others_than: a failback that does not count
+    """
+    return any(
+        name != by_others_than and "set_aside" in facts and facts.get("claim", {}).get("left_by") == run
+        for name, facts in history.items()
+    )
+
+
 def _is_of(seed: Mapping[str, Any] | None, state: RegisterState) -> bool:
     """Whether a seed is that of a flow that an unplanned run left unstarted, towards the side that it left."""
     return (
