@@ -63,7 +63,15 @@ def _before_claim(step: StepName, run: str, state: RegisterState, verb: Verb) ->
         return Position("passed", held)
     if state.phase in TAKES[verb] and not (verb == state.verb == "failback"):
         return Position("here", _free(state))
-    return Position("refused", f"the group belongs to {_standing(state)}: {way_out(state)}")
+    return Position("refused", f"the group belongs to {_standing(state)}: {_hint(state, verb)}")
+
+
+def _hint(state: RegisterState, verb: Verb) -> str:
+    if verb != "failback":
+        return way_out(state)
+    if state.phase is Phase.DIVERGED:
+        return "finish or abandon that run with dr_resume"
+    return "a failback begins when a side was left, is back and is fenced, which dr_health sees to"
 
 
 def _free(state: RegisterState) -> str:

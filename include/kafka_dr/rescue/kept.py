@@ -55,8 +55,8 @@ def read_partition(
 
     :raises NeedsPerson: a file cannot be read
     """
-    for _, path in sorted(_files_of(found, folder, topic, partition)):
-        try:
+    try:
+        for _, path in sorted(_files_of(found, folder, topic, partition)):
             with folder.joinpath(*path.split("/")).open("rb") as file:
                 for batch in pq.ParquetFile(file).iter_batches(_BATCH):
                     yield from (
@@ -64,21 +64,21 @@ def read_partition(
                         for row in batch.to_pylist()
                         if (row["topic"], row["partition"]) == (topic, partition) and row["offset"] >= from_offset
                     )
-        except (OSError, ValueError) as error:
-            raise NeedsPerson(f"{path} of the list of stranded records cannot be read ({error}): restore it") from error
+    except (OSError, ValueError) as error:
+        raise NeedsPerson(f"the records kept in {folder} cannot be read ({error}): restore them") from error
 
 
 def _files_of(found: StrandedList, folder: Any, topic: str, partition: int) -> Iterator[tuple[int, str]]:
-    """Yield the files that hold records of a partition, with the first offset of it: each is written by one reader."""
+    """Yield the files that may hold records of a partition, by the first offset in each: one reader wrote each file."""
     for each in found.files:
         with folder.joinpath(*each.path.split("/")).open("rb") as file:
-            for batch in pq.ParquetFile(file).iter_batches(_BATCH, columns=["topic", "partition", "offset"]):
-                offsets = [
-                    row["offset"] for row in batch.to_pylist() if (row["topic"], row["partition"]) == (topic, partition)
-                ]
-                if offsets:
-                    yield min(offsets), each.path
-                    break
+            metadata = pq.ParquetFile(file).metadata
+            if not metadata.num_rows:
+                continue
+            first = metadata.row_group(0)
+            topics, partitions, offsets = (first.column(number).statistics for number in range(3))
+            if topics.min == topics.max == topic and partitions.min == partitions.max == partition:
+                yield offsets.min, each.path
 
 
 def _record(row: dict[str, Any]) -> KeptRecord:
