@@ -77,7 +77,7 @@ def _files_of(found: StrandedList, folder: Any, topic: str, partition: int) -> I
                 continue
             first = metadata.row_group(0)
             topics, partitions, offsets = (first.column(number).statistics for number in range(3))
-            if topics.min == topics.max == topic and partitions.min == partitions.max == partition:
+            if topics.min <= topic <= topics.max and partitions.min <= partition <= partitions.max:
                 yield offsets.min, each.path
 
 
