@@ -94,9 +94,9 @@ class StrandedList:
         return sum(each.missing for each in self.partitions)
 
     @property
-    def verdict(self) -> Literal["none", "stranded"]:
+    def verdict(self) -> Literal["nothing", "stranded"]:
         """Whether anything is stranded."""
-        return "stranded" if self.records else "none"
+        return "stranded" if self.records else "nothing"
 
     @property
     def sentence(self) -> str:

@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_dr_airflow.declared import TOPOLOGY, read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
+from kafka_dr_airflow.links import StrandedLink
 from kafka_dr_airflow.operators.record import plain_errors
 from kafka_dr_airflow.operators.spark_audit import JOBS, SPARK_CONNECTION, SparkAuditOperator
 
@@ -51,6 +52,7 @@ class StrandedRecordsOperator(SparkSubmitOperator):
     """
 
     ui_color = "#e6e0f0"
+    operator_extra_links = (StrandedLink(),)
 
     def __init__(self, **kwargs: Any) -> None:
         defaults = {
@@ -64,6 +66,8 @@ class StrandedRecordsOperator(SparkSubmitOperator):
         }
         super().__init__(**{**defaults, **kwargs})
         self._secrets: Any = None
+        #: Where this task's list is, below the evidence root; known when it runs.
+        self.report_place = ""
 
     def execute(self, context: Any) -> dict[str, Any]:
         """List the records, and say where they are."""
@@ -73,11 +77,12 @@ class StrandedRecordsOperator(SparkSubmitOperator):
         self.application_args = ["--topology", os.environ[TOPOLOGY], "--group", group]
         with self._reachable(group):
             problem = self._submit(context)
+        self.report_place = f"stranded/{group}/{run}"
         found = _list_of(group, run)
         if problem is not None or found is None:
             raise AirflowFailException(f"{group}: unknown: {problem or 'the job ended without a list'}")
         self.log.info("%s", found.sentence)
-        return {"verdict": found.verdict, "records": found.records, "list": f"stranded/{group}/{run}"}
+        return {"verdict": found.verdict, "records": found.records, "list": self.report_place}
 
     def on_kill(self) -> None:
         """Leave neither the file nor the application behind."""

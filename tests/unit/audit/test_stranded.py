@@ -51,7 +51,7 @@ def test_what_is_no_list_is_not_taken_for_an_empty_one(tmp_path: Path, content: 
 def test_the_sentence_says_how_much_is_stranded_and_where() -> None:
     assert LIST.sentence == "20 records of east never crossed to west: orders.payments-0 (20)"
     none = replace(LIST, partitions=(replace(PARTITION, records=0, missing=4),), gone=("orders.old",))
-    assert none.verdict == "none"
+    assert none.verdict == "nothing"
     assert none.sentence == (
         "nothing on east is stranded: all it holds is on west; 4 records that had crossed are gone there; it no longer "
         "has orders.old"

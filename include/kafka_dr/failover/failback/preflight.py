@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_dr.evidence import render_audit, tell_stranded
 from kafka_dr.failover.failback import decision
 from kafka_dr.failover.failback.checks import failback_checks
 from kafka_dr.failover.failback.way import Way
@@ -25,8 +26,15 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Put facts and measurements together; nothing on any cluster is changed."""
     way = Way(run)
+    _write_page(way)
     decided = decision.facts(way, run.checks)
     return {"decision": decided, "digest": decision.digest_of(decided), "measurements": decision.measured(way)}
+
+
+def _write_page(way: Way) -> None:
+    """Put a page beside the list, for whoever opens the folder years later."""
+    with way.store.folder.joinpath("stranded.html").open("wb") as file:
+        file.write(render_audit(tell_stranded(way.stranded.to_json())).encode())
 
 
 def prove(run: Run) -> Sequence[Check]:
