@@ -91,6 +91,7 @@ RIGHTS: tuple[Right, ...] = (
     Right(OPERATOR, _T, "*", (DESCRIBE, DESCRIBE_CONFIGS), "see the whole world that a prefix can reach"),
     Right(OPERATOR, _T, "orders.*", (READ,), "match content to the head; commit offsets for groups"),
     Right(OPERATOR, _T, "mm2-offset-syncs.*", (READ,), "bracket offsets before content decides"),
+    Right(OPERATOR, _T, "connect-{here}-offsets", (READ,), "know what a flow has copied when its source is dead"),
     Right(OPERATOR, _T, "_kafka_dr.*", (CREATE, READ, WRITE, ALTER_CONFIGS), "keep the register"),
     Right(OPERATOR, _G, "*", (DESCRIBE,), "find every group that reads the topics"),
     Right(OPERATOR, _G, "orders-*", (READ,), "read and set the offsets of the protected groups"),

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, overload
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.failover import beside, standing
+from kafka_dr.failover.disaster.verdict import Probe
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.standing import NEEDED_SECONDS, OTHERS_SECONDS
@@ -42,6 +43,8 @@ class Run:
         self.clock = world.clock
         #: What the checks of this step answered; set before it acts.
         self.checks: tuple[Check, ...] = ()
+        #: What the probes of this step saw of a source that may be down.
+        self.probes: tuple[Probe, ...] = ()
         if self.without_source:
             self._hurry_all_but_the_target()
 
@@ -59,6 +62,11 @@ class Run:
     def target(self) -> str:
         """Where this run takes the group."""
         return self._ends()[1]
+
+    @property
+    def arbiter(self) -> str:
+        """The cluster whose journal holds everything, also what the other one could not be told."""
+        return self.target if self.without_source else self.source
 
     @property
     def flow(self) -> Flow:
@@ -160,7 +168,8 @@ class Run:
 
         :param phase: the phase that the deciding register has to show; it is read again at each call
         """
-        arbiter = self.source if phase is Phase.SWITCHING and not self.without_source else self.target
+        before_hand_over = phase is Phase.SWITCHING and not self.without_source
+        arbiter = self.source if before_hand_over else self.target
         epoch = self.standing.epoch if self.standing else -1
 
         def ask() -> None:
@@ -226,8 +235,7 @@ class Run:
 
         It is the source's, or where that may be dead the target's, which was told the same.
         """
-        asked = self.target if self.without_source else self.source
-        return self.world.register(asked).history(self.group.name)
+        return self.world.register(self.arbiter).history(self.group.name)
 
     def fact(self, name: str) -> Any:
         """Return a journaled fact.

@@ -28,6 +28,13 @@ from kafka_dr.failover.steps import (
     stop_flow,
     verify,
 )
+from kafka_dr.failover.unplanned import claim as unplanned_claim
+from kafka_dr.failover.unplanned import cut_over_groups as unplanned_cut_over
+from kafka_dr.failover.unplanned import fence, gather_evidence
+from kafka_dr.failover.unplanned import open_target as unplanned_open
+from kafka_dr.failover.unplanned import protect as unplanned_protect
+from kafka_dr.failover.unplanned import report as unplanned_report
+from kafka_dr.failover.unplanned import verify as unplanned_verify
 from kafka_dr.failover.world import World
 from kafka_dr.register import Verb
 
@@ -82,8 +89,24 @@ FAILBACK_STEPS: dict[StepName, Step] = {
     StepName.REPORT: failback_report,
 }
 
+UNPLANNED_STEPS: dict[StepName, Step] = {
+    StepName.GATHER_EVIDENCE: gather_evidence,
+    StepName.CLAIM: unplanned_claim,
+    StepName.FENCE: fence,
+    StepName.CUT_OVER_GROUPS: unplanned_cut_over,
+    StepName.OPEN_TARGET: unplanned_open,
+    StepName.FLIP_ROUTE: flip_route,
+    StepName.VERIFY: unplanned_verify,
+    StepName.PROTECT: unplanned_protect,
+    StepName.REPORT: unplanned_report,
+}
+
 #: The modules of each verb's steps.
-MODULES: Mapping[Verb, Mapping[StepName, Step]] = {"planned_failover": STEPS, "failback": FAILBACK_STEPS}
+MODULES: Mapping[Verb, Mapping[StepName, Step]] = {
+    "planned_failover": STEPS,
+    "unplanned_failover": UNPLANNED_STEPS,
+    "failback": FAILBACK_STEPS,
+}
 
 
 def run_step(step: StepName, request: RunRequest, world: World) -> StepRecord:

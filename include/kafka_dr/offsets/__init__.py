@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed
+from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed, offset_syncs
 from kafka_dr.offsets.cut_over import CutOverProblem, decreased, not_read_back, past_end
+from kafka_dr.offsets.last_look import FileLookStore, LastLook
 from kafka_dr.offsets.plain_frontier import PlainFrontier
 from kafka_dr.offsets.reading import Aside
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
@@ -18,6 +19,8 @@ __all__ = [
     "FilePairStore",
     "Pairs",
     "PlainFrontier",
+    "FileLookStore",
+    "LastLook",
     "Translation",
     "TranslatedOffset",
     "Kind",
@@ -32,4 +35,5 @@ __all__ = [
     "decode_sync",
     "decode_checkpoint",
     "sync_topic",
+    "offset_syncs",
 ]

@@ -123,8 +123,8 @@ class BracketingOffsetMap:
         if self._syncs_are_known:
             return
         forth, back = both(
-            lambda: _syncs(self._target, sync_topic(self._source.name)),
-            lambda: _syncs(self._source, sync_topic(self._target.name)),
+            lambda: offset_syncs(self._target, sync_topic(self._source.name)),
+            lambda: offset_syncs(self._source, sync_topic(self._target.name)),
         )
         for sync in forth:
             anchor = Anchor(sync.source_offset, sync.target_offset, "record")
@@ -218,8 +218,11 @@ def _read(cluster: KafkaCluster, ranges: Ranges, aside: Aside) -> Entries:
     return entries
 
 
-def _syncs(cluster: KafkaCluster, topic: str) -> list[OffsetSync]:
-    """Read all offset syncs of a topic; where it does not exist, no flow ever wrote that way."""
+def offset_syncs(cluster: KafkaCluster, topic: str, *, since_ms: int = 0) -> list[OffsetSync]:
+    """Read all offset syncs of a topic; where it does not exist, no flow ever wrote that way.
+
+    :param since_ms: leave out those that were written before, in milliseconds since the epoch
+    """
     partition = TopicPartition(topic, 0)
     try:
         held = held_by(cluster, [partition])
@@ -227,6 +230,8 @@ def _syncs(cluster: KafkaCluster, topic: str) -> list[OffsetSync]:
         return []
     found = []
     for record in cluster.log.read(held):
+        if record.timestamp_ms < since_ms:
+            continue
         try:
             sync = decode_sync(record.key, record.value)
         except Undecodable:

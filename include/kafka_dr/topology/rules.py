@@ -30,6 +30,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from _clusters(document, here)
         yield from _principals(document, here)
         yield from _approvers(document, here)
+        yield from _disaster(document, here)
         yield from _config_classes(document, here)
         yield from _possible(document, here)
     yield from ownership_mistakes(document)
@@ -112,6 +113,21 @@ def _approvers(document: Document, here: Path) -> Iterator[Mistake]:
         if (earlier := first.setdefault(name, path)) != path:
             seen = f"{name!r} already stands in line {document.line(earlier)}"
             yield document.mistake(path, seen, "name each approver once")
+
+
+def _disaster(document: Document, here: Path) -> Iterator[Mistake]:
+    """Find what could never come true: two approvers of one, and a proposal that nobody could second."""
+    spec = (*here, "disaster")
+    approvers = {name for name, _ in document.texts(*here, "approvers")}
+    if document.at(*spec, "approvers_needed") == 2 and len(approvers) == 1:
+        seen = f"two approvers are needed, and {next(iter(approvers))!r} is the only one"
+        yield document.mistake((*spec, "approvers_needed"), seen, "name another approver, or write 1")
+    needed = document.at(*spec, "vantages_needed")
+    needed = 2 if needed is None else needed
+    vantages = 1 + len(document.keys(*spec, "vantages"))
+    if document.at(*spec, "auto_propose") is True and isinstance(needed, int) and needed > vantages:
+        seen = f"{needed} vantages have to see a cluster down, and there are {vantages}, so nothing is ever proposed"
+        yield document.mistake((*spec, "auto_propose"), seen, "add vantages, or write false")
 
 
 def _config_classes(document: Document, here: Path) -> Iterator[Mistake]:

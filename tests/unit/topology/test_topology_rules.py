@@ -261,3 +261,27 @@ def test_a_topic_is_keyed_by_name_or_by_prefix(edited: Edit, load_text: Load) ->
 
     assert [spec.is_keyed(name) for name in ("payments", "orders.by-customer", "orders.log")] == [True, True, False]
     assert spec.apply_safe is False
+
+
+def test_two_approvers_are_not_asked_of_a_group_that_has_one(edited: Edit, mistakes_in: Complain) -> None:
+    two = "    disaster: {approvers_needed: 2}\n"
+    (only,) = mistakes_in(edited(("    approvers: [alice]\n", "    approvers: [alice]\n" + two)))
+
+    assert "two approvers are needed, and 'alice' is the only one" in only
+
+
+def test_a_proposal_that_nobody_could_second_is_a_mistake(edited: Edit, mistakes_in: Complain) -> None:
+    alone = "    disaster: {auto_propose: true}\n"
+    (only,) = mistakes_in(edited(("    approvers: [alice]\n", "    approvers: [alice]\n" + alone)))
+
+    assert "2 vantages have to see a cluster down, and there are 1, so nothing is ever proposed" in only
+
+
+def test_a_disaster_is_seen_from_elsewhere_too(edited: Edit, load_text: Load) -> None:
+    watched = "    disaster: {auto_propose: true, vantages: {office: 'https://watch.example.com/{cluster}'}}\n"
+    spec = (
+        load_text(edited(("    approvers: [alice]\n", "    approvers: [alice]\n" + watched))).group("orders").disaster
+    )
+
+    assert spec.vantages == {"office": "https://watch.example.com/{cluster}"}
+    assert spec.down_when == ("unreachable", "no_active_broker", "offline_partitions")

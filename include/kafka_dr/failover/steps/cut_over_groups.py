@@ -38,14 +38,14 @@ def act(run: Run) -> Mapping[str, Any]:
         )
     run.write_fact("translations", {"positions": [content.placed_to_json(position) for position in placed]})
     run.permission(Phase.SWITCHING)()
-    run.operator(run.target).groups.set_offsets(_by_group(placed))
+    run.operator(run.target).groups.set_offsets(by_group(placed))
     return {"groups": [content.placed_to_json(position) for position in placed]}
 
 
 def prove(run: Run) -> Sequence[Check]:
     """What was committed is there, and nothing lies past the end of its log."""
     placed = content.placed_from_json(_fresh(run)["positions"])
-    wanted = _by_group(placed)
+    wanted = by_group(placed)
     found = run.operator(run.target).groups.offsets(wanted, require_stable=True)
     ends = run.operator(run.target).topics.high_watermarks({p.partition for p in placed})
     counted = ", ".join(f"{number} {kind}" for kind, number in content.classes(placed).items()) or "none to move"
@@ -87,13 +87,14 @@ def _translate(run: Run) -> list[TranslatedOffset]:
 
 def _fresh(run: Run) -> Mapping[str, Any]:
     """Return the translations as they stand in the journal now, this step's own included."""
-    facts = run.world.register(run.source).facts(run.group.name, run.request.run)
+    facts = run.world.register(run.arbiter).facts(run.group.name, run.request.run)
     if "translations" not in facts:
         raise TryAgain("the translations are not in the journal yet: run the step again")
     return dict(facts["translations"])
 
 
-def _by_group(placed: Sequence[TranslatedOffset]) -> dict[str, dict[TopicPartition, int]]:
+def by_group(placed: Sequence[TranslatedOffset]) -> dict[str, dict[TopicPartition, int]]:
+    """Return the offsets to be committed, by group."""
     offsets: dict[str, dict[TopicPartition, int]] = {}
     for position in placed:
         if position.target_offset is not None:
