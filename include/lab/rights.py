@@ -117,6 +117,8 @@ RIGHTS: tuple[Right, ...] = (
     Right(AUDIT, _G, "dr-audit*", (READ,), "its own groups"),
     Right(PROBE, _C, _NAME, (DESCRIBE,), "know which cluster it asks"),
     Right(PROBE, _T, "orders.*", (READ, WRITE, DESCRIBE, DESCRIBE_CONFIGS), "ask the fence; send and see canaries"),
+    Right(PROBE, _T, "_kafka_dr.rescued", (WRITE, DESCRIBE), "say which stranded records it has published again"),
+    Right(PROBE, _X, "kafka-dr-rescue-*", (WRITE, DESCRIBE), "publish them and say so in one transaction"),
     Right(PROBE, _G, "orders-*", (READ, DESCRIBE), "ask the freeze, by its own authorized operations"),
     Right(PROBE, _G, "billing-*", (READ, DESCRIBE), "ask the freeze, by its own authorized operations"),
     Right(PROBE, _G, "dr-probe*", (READ,), "its own groups"),

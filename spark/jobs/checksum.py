@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -17,6 +18,10 @@ from jobs.flows import declared_flow, reached
 from jobs.places import place
 from jobs.session import UNKNOWN, exit_code, spark_session
 from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.clusters import KafkaCluster
+from kafka_dr.register import KafkaRegister
+from kafka_dr.register.abandonment import History
+from kafka_dr.replication import Flow
 from kafka_dr.topology import load
 
 FINDINGS = 1
@@ -33,6 +38,15 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Session
     """
     options = _parse(arguments)
     return exit_code(lambda: _audit(options, environ, SystemClock(), sessions))
+
+
+def _history(flow: Flow, clusters: Sequence[KafkaCluster], clock: Clock) -> History:
+    """Return what either register holds about the group, run by run; each fact is written to both."""
+    merged: dict[str, dict[str, Any]] = {}
+    for cluster in clusters:
+        for run, facts in KafkaRegister(cluster, clock).history(flow.group).items():
+            merged.setdefault(run, {}).update(facts)
+    return merged
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -67,7 +81,8 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
         out.mkdir(parents=True, exist_ok=True)
         memory = Memory.of(topology.evidence.root, session, flow)
         with reached(topology, flow, connections, clock) as (source, target, replicator):
-            run = ChecksumRun(topology.group(flow.group), source, target, replicator, memory, clock, watch)
+            group, history = topology.group(flow.group), _history(flow, (source, target), clock)
+            run = ChecksumRun(group, source, target, replicator, memory, clock, watch, history)
             report = run.audit(wishes)
         report.write(out)
         if not wishes.bounded and not wishes.topics:

@@ -23,6 +23,8 @@ from kafka_dr.audit.difference import Ancestor, Loose
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.times import Times
+from kafka_dr.register.abandonment import History
+from kafka_dr.register.quarantine import by_partition, quarantined
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.topology import ProtectionGroup
 from kafka_dr_spark.fingerprints import Special
@@ -85,6 +87,7 @@ class ChecksumRun:
 
     :param source: reached as audit
     :param target: reached as audit
+    :param history: what the registers hold about the group, where ranges are named that stay aside
     """
 
     group: ProtectionGroup
@@ -94,6 +97,7 @@ class ChecksumRun:
     memory: Memory
     clock: Clock
     watch: Watch
+    history: History = field(default_factory=dict)
 
     def audit(self, wishes: Wishes) -> Report:
         """Audit the flow, and keep what was found out unless the audit was bounded."""
@@ -228,12 +232,13 @@ class ChecksumRun:
     ) -> list[PartitionLogs]:
         """Return the partitions of a topic as they lie in the log, from where each was settled."""
         earlier = [s for s in plan.state.scans if any(p.topic == topic for p in s.ranges)]
+        aside = {side: self._aside(side, topic, resolved) for side in _SIDES}
         sides: dict[Side, dict[TopicPartition, Log]] = {}
         for side in _SIDES:
             new, old = self._kept(side, [scan], topic), self._kept(side, [s.name for s in earlier], topic)
             number = _SIDES.index(side)
             sides[side] = {
-                p: _since(each, number, old.get(p, _NOTHING), new.get(p, _NOTHING))
+                p: _since(each, number, old.get(p, _NOTHING), new.get(p, _NOTHING)).without(aside[side].get(p, ()))
                 for p, each in plan.partitions.items()
                 if p.topic == topic
             }
@@ -253,9 +258,18 @@ class ChecksumRun:
                     first=each.first,
                     position=None if resolved.positions is None else resolved.positions.get(partition, 0),
                     held_back=partition in resolved.target.hidden,
+                    aside=tuple(aside["source"].get(partition, ())),
                 )
             )
         return found
+
+    def _aside(self, side: Side, topic: str, resolved: Resolved) -> dict[TopicPartition, list[tuple[int, int]]]:
+        """Return what a failback has left aside on a side: no copy of anything, and meant to have none."""
+        held = resolved.source if side == "source" else resolved.target
+        cluster = self.source if side == "source" else self.target
+        ids = {topic: held.topics[topic].topic_id} if topic in held.topics else {}
+        found = by_partition(quarantined(self.history, cluster.name, ids))
+        return {p: [(each.start, each.end) for each in ranges] for p, ranges in found.items()}
 
     def _kept(self, side: Side, scans: Sequence[str], topic: str) -> dict[TopicPartition, Log]:
         there = [name for name in scans if self.memory.log.exists(name, side)]

@@ -51,6 +51,7 @@ class PartitionLogs:
     :param first: whether nothing of it was compared before
     :param position: next to be read by the flow; ``None`` where nobody could tell
     :param held_back: whether an open transaction hides the end of the target's log
+    :param aside: offsets of the source that were left out, because they are meant to have no copy
     """
 
     partition: int
@@ -61,6 +62,7 @@ class PartitionLogs:
     first: bool = True
     position: int | None = None
     held_back: bool = False
+    aside: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +228,8 @@ class _PartitionAudit:
         differing -= sum(d.count for d in differences if d.source_offset is None and d.fault is Fault.UNVERIFIABLE)
         matched = self._matched_within(places)
         excused = records - gone - in_flight - differing - matched
-        without_record = end - start - records - expired
+        excluded = self._left_out(start, end)
+        without_record = end - start - records - expired - excluded
         return Coverage(
             produced=end - start,
             verified=matched,
@@ -235,7 +238,17 @@ class _PartitionAudit:
             expired=expired + (excused if self.facts.shorter_target else 0),
             control=0 if self.compacted else without_record,
             compacted=gone + (without_record if self.compacted else 0),
+            excluded=excluded,
         )
+
+    def _left_out(self, start: int, end: int) -> int:
+        """Count the offsets of a stretch that were left out; those that expired count as such."""
+        count = 0
+        for first, after in self.logs.aside:
+            low, high = max(start, first), min(end, after)
+            gone = (max(0, min(high, hole_end) - max(low, hole)) for hole, hole_end in self._holes())
+            count += max(0, high - low) - sum(gone)
+        return max(0, count)
 
     def _matched_within(self, places: slice) -> int:
         starts, lengths = self.comparison.blocks[:, 0], self.comparison.blocks[:, 2]

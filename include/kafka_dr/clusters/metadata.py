@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from confluent_kafka import IsolationLevel, TopicCollection
 from confluent_kafka import TopicPartition as ClientPartition
@@ -15,7 +16,7 @@ from kafka_dr.clusters.session import ClusterSession
 
 
 class Topics:
-    """Reads and creates topics; reads the ends of their partitions."""
+    """Reads, creates and deletes topics; reads the ends of their partitions."""
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
@@ -85,6 +86,19 @@ class Topics:
                 return False
             raise
         return True
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete topics, with everything in them. One that is not there is no error.
+
+        The cluster answers when it has decided; the topics may be seen for a moment longer.
+        """
+        wanted = sorted(set(names))
+        if not wanted:
+            return
+        futures = self._session.admin.delete_topics(wanted, request_timeout=self._session.request_seconds)
+        for name, future in futures.items():
+            with suppress(NotFound):
+                self._session.results({name: future}, f"delete topic {name}")
 
     def add_partitions(self, name: str, total: int) -> None:
         """Raise the number of partitions of a topic to ``total``."""

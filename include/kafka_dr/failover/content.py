@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_dr.audit import FileFrontierStore, FindingKind, Frontier, Start, Verified
-from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.offsets import (
+    Aside,
     BracketingOffsetMap,
     FilePairStore,
     Kind,
@@ -21,6 +22,7 @@ from kafka_dr.offsets import (
     TranslatedOffset,
     translate_groups,
 )
+from kafka_dr.register.quarantine import QUARANTINE, QuarantinedRange, by_partition, quarantined
 from kafka_dr.replication import ConnectorNotFound
 
 _BADNESS: tuple[Kind, ...] = ("exact", "bounded", "unknown")
@@ -45,7 +47,9 @@ def offset_map(run: Run) -> OffsetMap:
     """Return what translates positions from source to target."""
     known = seeds(run)
     remembered = _frontier_store(run).read(f"{run.source}-to-{run.target}")
-    for (topic, number), place in (remembered.places if remembered else {}).items():
+    # What was verified of a side that was copied again since says nothing about what is there now.
+    stands = remembered is not None and remembered.identity[2] >= _last_rebuild(run)
+    for (topic, number), place in (remembered.places if remembered and stands else {}).items():
         reached = Seed(place.source_offset, place.target_offset)
         known.setdefault(TopicPartition(topic, number), []).append(reached)
     return BracketingOffsetMap(
@@ -53,7 +57,34 @@ def offset_map(run: Run) -> OffsetMap:
         run.world.cluster(run.target, "audit"),
         seeds=known,
         store=FilePairStore(run.world.evidence_root, run.group.name),
+        aside=stays_aside(run),
     )
+
+
+def stays_aside(run: Run) -> tuple[Aside, Aside]:
+    """Return what failbacks have left aside on source and target: it is nobody's copy and has no copy."""
+    if not any(QUARANTINE in facts for facts in run.history.values()):
+        return {}, {}
+    here, there = (
+        {
+            p: [OffsetRange(each.start, each.end) for each in found]
+            for p, found in by_partition(_quarantined(run, cluster)).items()
+        }
+        for cluster in (run.source, run.target)
+    )
+    return here, there
+
+
+def _quarantined(run: Run, cluster: str) -> tuple[QuarantinedRange, ...]:
+    topics = run.operator(cluster).topics
+    owned = topics.describe(name for name in topics.names() if run.group.owns_topic(name))
+    return quarantined(run.history, cluster, {name: topic.topic_id for name, topic in owned.items()})
+
+
+def _last_rebuild(run: Run) -> int:
+    """Return the epoch in which one of this run's clusters was last copied again from nothing; 0 where none was."""
+    rebuilds = (facts["rebuild"] for facts in run.history.values() if "rebuild" in facts)
+    return max((int(each["epoch"]) for each in rebuilds if each["cluster"] in (run.source, run.target)), default=0)
 
 
 def frontier(run: Run) -> Frontier:
@@ -65,6 +96,7 @@ def frontier(run: Run) -> Frontier:
         store=_frontier_store(run),
         starts=starts,
         epoch=epoch,
+        aside=stays_aside(run),
     )
 
 
@@ -126,11 +158,35 @@ def matched(verified: Mapping[TopicPartition, Verified], ends: Mapping[TopicPart
 
 def translate(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
     """Translate what groups have committed on the source; by policy an unknown position becomes the earliest."""
-    translated = translate_groups(offset_map(run), committed)
+    found = translated(run, committed)
     if run.group.groups_policy.unknown_offsets == "refuse":
-        return list(translated)
-    starts = run.operator(run.target).topics.log_starts({t.partition for t in translated if t.target_offset is None})
-    return [t if t.target_offset is not None else _moved(t, starts[t.partition]) for t in translated]
+        return found
+    starts = run.operator(run.target).topics.log_starts({t.partition for t in found if t.target_offset is None})
+    return [t if t.target_offset is not None else _moved(t, starts[t.partition]) for t in found]
+
+
+def translated(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
+    """Translate what groups have committed on the source, past what stays aside on the target."""
+    aside = stays_aside(run)[1]
+    starts = run.operator(run.target).topics.log_starts(aside)
+    there = {p: [each for each in found if each.end > starts[p]] for p, found in aside.items()}
+    return [_past(t, there.get(t.partition, ())) for t in translate_groups(offset_map(run), committed)]
+
+
+def _past(position: TranslatedOffset, aside: Sequence[OffsetRange]) -> TranslatedOffset:
+    """Pass over what stays aside: where the group's last record lies before it, its next one lies behind it.
+
+    A group that has not come so far would read what never crossed, which nobody may decide for it.
+    """
+    for each in aside:
+        if position.target_offset is None:
+            return position
+        where = f"{position.reason}; offsets {each.start} to {each.end} there stay aside"
+        if position.target_offset < each.start:
+            return replace(position, target_offset=None, kind="unknown", redelivered_at_most=None, reason=where)
+        if position.target_offset < each.end:
+            position = replace(position, target_offset=each.end, reason=where)
+    return position
 
 
 def stale_positions(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
@@ -182,7 +238,7 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
             classes[group] = "unknown"
     before = {g: {p: o for p, o in offsets.items() if not is_matched(p, o)} for g, offsets in committed.items()}
     if any(before.values()):
-        for found in translate_groups(offset_map(run), before):
+        for found in translated(run, before):
             classes[found.group] = max(classes[found.group], found.kind, key=_BADNESS.index)
     return classes
 
@@ -249,4 +305,7 @@ def _starts(run: Run) -> tuple[int, dict[TopicPartition, Start]]:
 def _journaled_seeds(run: Run) -> list[dict[str, Any]]:
     """Return the seeds between this run's two clusters."""
     found = [facts["flow_seed"] for facts in run.history.values() if "flow_seed" in facts]
-    return [seed for seed in found if {seed["source"], seed["target"]} == {run.source, run.target}]
+    between = [seed for seed in found if {seed["source"], seed["target"]} == {run.source, run.target}]
+    # Where a side was copied again, what was known of the topics that were there before ends.
+    rebuilt = _last_rebuild(run)
+    return [seed for seed in between if int(seed["epoch"]) >= rebuilt]

@@ -55,14 +55,23 @@ def position(step: StepName, run: str, state: RegisterState | None, verb: Verb =
 
 def _before_claim(step: StepName, run: str, state: RegisterState, verb: Verb) -> Position:
     if state.run == run:
-        if step is StepName.CLAIM and state.phase is Phase.SWITCHING:
+        claimed = Phase.DIVERGED if verb == "failback" else Phase.SWITCHING
+        if step is StepName.CLAIM and state.phase is claimed:
             # Whoever claimed it may have died before the other register was told.
             return Position("here", f"this run has claimed the group already (epoch {state.epoch})")
         held = f"this run has claimed the group already: it is {state.phase} (epoch {state.epoch})"
         return Position("passed", held)
-    if state.phase in TAKES[verb]:
+    if state.phase in TAKES[verb] and not (verb == state.verb == "failback"):
         return Position("here", _free(state))
-    return Position("refused", f"the group belongs to {_standing(state)}: {way_out(state)}")
+    return Position("refused", f"the group belongs to {_standing(state)}: {_hint(state, verb)}")
+
+
+def _hint(state: RegisterState, verb: Verb) -> str:
+    if verb != "failback":
+        return way_out(state)
+    if state.phase is Phase.DIVERGED:
+        return "finish or abandon that run with dr_resume"
+    return "a failback begins when a side was left, is back and is fenced, which dr_health sees to"
 
 
 def _free(state: RegisterState) -> str:

@@ -9,6 +9,11 @@ from typing import Literal
 
 from kafka_dr.register import Phase, Verb
 
+#: How the side that was left becomes a copy: deleted and copied again, or with its stranded records left aside.
+FailbackMode = Literal["rebuild", "quarantine"]
+#: What becomes of the stranded records besides being kept.
+RescueWish = Literal["keep", "republish"]
+
 
 class StepName(StrEnum):
     """The steps of the verbs; the names are the task ids in Airflow."""
@@ -27,6 +32,11 @@ class StepName(StrEnum):
     FLIP_ROUTE = "flip_route"
     VERIFY = "verify"
     PROTECT = "protect"
+    RESCUE = "rescue"
+    SET_ASIDE = "set_aside"
+    REVERSE_FLOW = "reverse_flow"
+    CATCH_UP = "catch_up"
+    SETTLE = "settle"
     REPORT = "report"
 
 
@@ -95,15 +105,33 @@ UNPLANNED_FAILOVER: tuple[StepDefinition, ...] = (
     StepDefinition(StepName.REPORT, 11, "Measure and seal the evidence", _LEFT_BEHIND),
 )
 
+_DIVERGED = (Phase.DIVERGED,)
+
+FAILBACK: tuple[StepDefinition, ...] = (
+    StepDefinition(StepName.PREFLIGHT, 1, "Find out whether the way home is open"),
+    StepDefinition(StepName.APPROVAL, 2, "Ask a person"),
+    StepDefinition(StepName.SECOND_APPROVAL, 3, "Ask another person, where data is deleted"),
+    StepDefinition(StepName.CLAIM, 4, "Take the group for this run"),
+    StepDefinition(StepName.RESCUE, 5, "Keep the stranded records, or publish them again", _DIVERGED),
+    StepDefinition(StepName.SET_ASIDE, 6, "Make room for the copy", _DIVERGED),
+    StepDefinition(StepName.REVERSE_FLOW, 7, "Replicate towards the side that was left", _DIVERGED),
+    StepDefinition(StepName.CATCH_UP, 8, "Wait until the copy has caught up", _DIVERGED),
+    # Once settled there may be a register left that has not heard of it.
+    StepDefinition(StepName.SETTLE, 9, "Say that it is a copy again", (*_DIVERGED, Phase.STABLE)),
+    StepDefinition(StepName.REPORT, 10, "Measure and seal the evidence", (Phase.STABLE,)),
+)
+
 #: The verbs as lists of steps.
 VERBS: Mapping[Verb, tuple[StepDefinition, ...]] = {
     "planned_failover": PLANNED_FAILOVER,
     "unplanned_failover": UNPLANNED_FAILOVER,
+    "failback": FAILBACK,
 }
 #: The phases from which a verb may take a group: an unplanned failover also from a run that died with its source.
 TAKES: Mapping[Verb, tuple[Phase, ...]] = {
     "planned_failover": (Phase.STABLE,),
     "unplanned_failover": (Phase.STABLE, Phase.SWITCHING),
+    "failback": (Phase.DIVERGED,),
 }
 
 #: Evidence of what is no step of a verb is numbered from here on.
@@ -136,6 +164,8 @@ class RunRequest:
     :param dry_run: check everything, change nothing
     :param override: why the source is given up although the rule does not hold; carried by the evidence
     :param acknowledged: somebody knows that the group was failed over a short while ago
+    :param mode: of a failback: how the side that was left becomes a copy
+    :param rescue: of a failback: what becomes of the stranded records
     """
 
     protection_group: str
@@ -147,6 +177,8 @@ class RunRequest:
     verb: Verb = "planned_failover"
     override: str = ""
     acknowledged: bool = False
+    mode: FailbackMode = "quarantine"
+    rescue: RescueWish = "keep"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafka_dr.errors import Refused
 from kafka_dr.failover.attempt import Attempt
+from kafka_dr.failover.failback.abandon import abandon
 from kafka_dr.failover.record import StepRecord
 from kafka_dr.failover.request import RESUME_NUMBER, VERBS, ResumeRequest, RunRequest, StepName
 from kafka_dr.failover.roll_back import roll_back
@@ -26,7 +27,7 @@ def resume(request: ResumeRequest, world: World) -> StepRecord:
     """
     held = _held(request, world)
     if request.decision == "abandon":
-        return roll_back(held, world)
+        return abandon(held, world) if held.verb == "failback" else roll_back(held, world)
     attempt = Attempt.start(held, world, "resume", RESUME_NUMBER)
     records = [run_step(step.name, held, world) for step in VERBS[held.verb] if step.name not in _ASKED_BEFORE]
     attempt.facts = {
@@ -45,7 +46,7 @@ def _held(request: ResumeRequest, world: World) -> RunRequest:
     if request.run is not None and request.run != state.run:
         raise Refused(f"{request.protection_group} belongs to run {state.run}, not to {request.run}")
     verb = _verb_before(run, state) if state.verb == "roll_back" else state.verb
-    before = state.phase is Phase.SWITCHING or state.verb == "roll_back"
+    before = state.phase is Phase.SWITCHING or state.verb in ("roll_back", "failback")
     source, target = (state.active, state.standby) if before else (state.standby, state.active)
     return RunRequest(
         request.protection_group, state.run, source=source, target=target, reason=request.reason, verb=verb
@@ -55,4 +56,5 @@ def _held(request: ResumeRequest, world: World) -> RunRequest:
 def _verb_before(run: Run, state: RegisterState) -> Verb:
     """Return what a run was that was rolled back: its claim is in the journal."""
     claim = run.history.get(state.run, {}).get("claim", {})
-    return "unplanned_failover" if claim.get("verb") == "unplanned_failover" else "planned_failover"
+    known: tuple[Verb, ...] = ("unplanned_failover", "failback")
+    return next((verb for verb in known if claim.get("verb") == verb), "planned_failover")

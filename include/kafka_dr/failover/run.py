@@ -262,7 +262,8 @@ class Run:
             raise Refused(f"no register has a record of {self.group.name}: adopt it with dr_adopt first")
         if state.run == self.request.run and state.verb != "roll_back":
             ends = (state.active, state.standby)
-            return ends if state.phase is Phase.SWITCHING else (ends[1], ends[0])
+            # A failback moves nothing: it brings the standby back.
+            return ends if state.phase is Phase.SWITCHING or state.verb == "failback" else (ends[1], ends[0])
         source = self.request.source or state.active
         return source, self.request.target or (state.standby if source == state.active else state.active)
 

@@ -7,6 +7,10 @@ from typing import Any, Protocol
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown
 from kafka_dr.failover.attempt import Attempt
+from kafka_dr.failover.failback import catch_up, rescue, reverse_flow, set_aside, settle
+from kafka_dr.failover.failback import claim as failback_claim
+from kafka_dr.failover.failback import preflight as failback_preflight
+from kafka_dr.failover.failback import report as failback_report
 from kafka_dr.failover.position import position
 from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord, worst
 from kafka_dr.failover.request import RunRequest, StepName, definition
@@ -74,6 +78,17 @@ STEPS: dict[StepName, Step] = {
 }
 
 
+FAILBACK_STEPS: dict[StepName, Step] = {
+    StepName.PREFLIGHT: failback_preflight,
+    StepName.CLAIM: failback_claim,
+    StepName.RESCUE: rescue,
+    StepName.SET_ASIDE: set_aside,
+    StepName.REVERSE_FLOW: reverse_flow,
+    StepName.CATCH_UP: catch_up,
+    StepName.SETTLE: settle,
+    StepName.REPORT: failback_report,
+}
+
 UNPLANNED_STEPS: dict[StepName, Step] = {
     StepName.GATHER_EVIDENCE: gather_evidence,
     StepName.CLAIM: unplanned_claim,
@@ -87,7 +102,11 @@ UNPLANNED_STEPS: dict[StepName, Step] = {
 }
 
 #: The modules of each verb's steps.
-MODULES: Mapping[Verb, Mapping[StepName, Step]] = {"planned_failover": STEPS, "unplanned_failover": UNPLANNED_STEPS}
+MODULES: Mapping[Verb, Mapping[StepName, Step]] = {
+    "planned_failover": STEPS,
+    "unplanned_failover": UNPLANNED_STEPS,
+    "failback": FAILBACK_STEPS,
+}
 
 
 def run_step(step: StepName, request: RunRequest, world: World) -> StepRecord:

@@ -6,12 +6,14 @@ from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed, offset_syncs
 from kafka_dr.offsets.cut_over import CutOverProblem, decreased, not_read_back, past_end
 from kafka_dr.offsets.last_look import FileLookStore, LastLook
 from kafka_dr.offsets.plain_frontier import PlainFrontier
+from kafka_dr.offsets.reading import Aside
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.syncs import Checkpoint, OffsetSync, Undecodable, decode_checkpoint, decode_sync, sync_topic
 from kafka_dr.offsets.translation import Kind, OffsetMap, TranslatedOffset, Translation, translate_groups
 
 __all__ = [
     "OffsetMap",
+    "Aside",
     "BracketingOffsetMap",
     "Seed",
     "FilePairStore",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kafka_dr.audit import Entry
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.offsets.alignment import Anchor
-from kafka_dr.offsets.reading import both, entries_of, held_by
+from kafka_dr.offsets.reading import Aside, both, entries_of, held_by
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.search import Bounds, Search, Window, consistent
 from kafka_dr.offsets.syncs import OffsetSync, Undecodable, decode_sync, sync_topic
@@ -51,6 +51,7 @@ class BracketingOffsetMap:
     :param target: the cluster that they are wanted for, reached as audit
     :param seeds: places that are known: journaled by earlier switches, or the end of what was verified
     :param store: remembers what was learned between two translations
+    :param aside: what is passed over, on the source and on the target
     """
 
     def __init__(
@@ -60,10 +61,12 @@ class BracketingOffsetMap:
         *,
         seeds: Mapping[TopicPartition, Collection[Seed]] | None = None,
         store: FilePairStore | None = None,
+        aside: tuple[Aside, Aside] | None = None,
     ) -> None:
         self._source = source
         self._target = target
         self._store = store
+        self._aside = aside or ({}, {})
         self._direction = f"{source.name}-to-{target.name}"
         self._known: dict[TopicPartition, list[Anchor]] = {
             partition: [Anchor(seed.source_offset, seed.target_offset, "position") for seed in found]
@@ -155,7 +158,8 @@ class BracketingOffsetMap:
         self._store.write(self._direction, kept.with_more(topic_ids, Pairs(topic_ids, pairs)))
 
     def _read_both(self, source: Ranges, target: Ranges) -> tuple[Entries, Entries]:
-        return both(lambda: _read(self._source, source), lambda: _read(self._target, target))
+        here, there = self._aside
+        return both(lambda: _read(self._source, source, here), lambda: _read(self._target, target, there))
 
 
 def finish(searches: Mapping[TopicPartition, Sequence[Search]], read_both: ReadBoth) -> None:
@@ -197,7 +201,7 @@ def _within(entries: Sequence[Entry], window: OffsetRange) -> list[Entry]:
     return [entry for entry in entries if window.start <= entry.offset < window.end]
 
 
-def _read(cluster: KafkaCluster, ranges: Ranges) -> Entries:
+def _read(cluster: KafkaCluster, ranges: Ranges, aside: Aside) -> Entries:
     """Read stretches: one consumer for the first of every partition, one for the second, and so on."""
     layers: list[dict[TopicPartition, OffsetRange]] = []
     for partition, found in ranges.items():
@@ -208,7 +212,7 @@ def _read(cluster: KafkaCluster, ranges: Ranges) -> Entries:
     entries: Entries = {}
     if layers:
         with ThreadPoolExecutor(min(_READERS, -(-len(layers) // _READS_A_READER))) as pool:
-            for layer in pool.map(lambda layer: entries_of(cluster, layer), layers):
+            for layer in pool.map(lambda layer: entries_of(cluster, layer, aside), layers):
                 for partition, read in layer.items():
                     entries.setdefault(partition, []).extend(read)
     return entries
