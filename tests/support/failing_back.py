@@ -8,8 +8,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from kafka_dr.failover import Answer, RunRequest, StepFailed, StepName, StepRecord, World, run_step
-from kafka_dr.failover.failback.approval import ask, record_answer
+from kafka_dr.failover import (
+    Answer,
+    RunRequest,
+    StepFailed,
+    StepName,
+    StepRecord,
+    World,
+    ask_approval,
+    record_answer,
+    run_step,
+)
+from kafka_dr.failover.approval import needs_second
 from kafka_dr.failover.record import worst
 from kafka_dr.failover.request import FAILBACK
 from kafka_dr.failover.run import Run
@@ -78,9 +88,9 @@ class FailingBack:
     def approve(self, responder: str = "alice", step: StepName = StepName.APPROVAL) -> bool:
         """Ask for an approval and answer it; whether anybody was asked."""
         with self.protection.world() as world:
-            question = ask(self.request, world, step)
-            if question is None:
+            if step is StepName.SECOND_APPROVAL and not needs_second(self.request, world):
                 return False
+            question = ask_approval(self.request, world, step)
             record_answer(self.request, world, Answer(True, responder, datetime.now(UTC), question.digest), step)
             return True
 

@@ -27,6 +27,6 @@ class Sizes:
             for folder in answer["log_dirs"]:
                 for topic in folder["topics"]:
                     for row in topic["partitions"]:
-                        partition = TopicPartition(topic["topic"], row["partition"])
-                        found[partition] = max(found.get(partition, 0), row["size"])
+                        partition = TopicPartition(topic["name"], row["partition_index"])
+                        found[partition] = max(found.get(partition, 0), row["partition_size"])
         return found

@@ -9,6 +9,7 @@ from typing import Any
 
 from kafka_dr.errors import Refused
 from kafka_dr.failover.attempt import Attempt
+from kafka_dr.failover.failback import question as failback_question
 from kafka_dr.failover.record import Check, StepRecord
 from kafka_dr.failover.request import RunRequest, StepName, definition, first_step
 from kafka_dr.failover.run import Run
@@ -70,7 +71,7 @@ def ask_approval(request: RunRequest, world: World, step: StepName = StepName.AP
     attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
     seconds = run.group.timing.approval_expiry_seconds
     expires_at = attempt.started_at + timedelta(seconds=seconds)
-    subject = f"Move {run.group.name} from {run.source} to {run.target}?"
+    subject = _SUBJECTS.get(request.verb, _subject)(run, seen)
     body = _BODIES.get(request.verb, _body)(run, seen, expires_at)
     attempt.facts = {
         "asked": {"subject": subject, "body": body, "digest": facts["digest"], "expires_at": expires_at},
@@ -81,7 +82,9 @@ def ask_approval(request: RunRequest, world: World, step: StepName = StepName.AP
 
 
 def needs_second(request: RunRequest, world: World) -> bool:
-    """Return whether a verb takes two different people for this group."""
+    """Return whether a verb takes two different people for this group; what deletes data always does."""
+    if request.verb == "failback":
+        return request.mode == "rebuild"
     group = world.topology.group(request.protection_group)
     return request.verb == "unplanned_failover" and group.disaster.approvers_needed > 1
 
@@ -164,6 +167,10 @@ def judge(run: Run, answer: Answer) -> Sequence[Check]:
     )
 
 
+def _subject(run: Run, _seen: dict[str, Any]) -> str:
+    return f"Move {run.group.name} from {run.source} to {run.target}?"
+
+
 def _body(run: Run, preflight: dict[str, Any], expires_at: datetime) -> str:
     facts = preflight["facts"]
     decision, measured = facts["decision"], facts["measurements"]
@@ -183,4 +190,8 @@ def _body(run: Run, preflight: dict[str, Any], expires_at: datetime) -> str:
 
 
 #: What a person is shown, where it is something else than for a planned failover.
-_BODIES: Mapping[Verb, Callable[[Run, dict[str, Any], datetime], str]] = {"unplanned_failover": unplanned_body}
+_BODIES: Mapping[Verb, Callable[[Run, dict[str, Any], datetime], str]] = {
+    "unplanned_failover": unplanned_body,
+    "failback": failback_question.body,
+}
+_SUBJECTS: Mapping[Verb, Callable[[Run, dict[str, Any]], str]] = {"failback": failback_question.subject}

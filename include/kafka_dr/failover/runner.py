@@ -78,6 +78,17 @@ STEPS: dict[StepName, Step] = {
 }
 
 
+FAILBACK_STEPS: dict[StepName, Step] = {
+    StepName.PREFLIGHT: failback_preflight,
+    StepName.CLAIM: failback_claim,
+    StepName.RESCUE: rescue,
+    StepName.SET_ASIDE: set_aside,
+    StepName.REVERSE_FLOW: reverse_flow,
+    StepName.CATCH_UP: catch_up,
+    StepName.SETTLE: settle,
+    StepName.REPORT: failback_report,
+}
+
 UNPLANNED_STEPS: dict[StepName, Step] = {
     StepName.GATHER_EVIDENCE: gather_evidence,
     StepName.CLAIM: unplanned_claim,
@@ -88,17 +99,6 @@ UNPLANNED_STEPS: dict[StepName, Step] = {
     StepName.VERIFY: unplanned_verify,
     StepName.PROTECT: unplanned_protect,
     StepName.REPORT: unplanned_report,
-}
-
-FAILBACK_STEPS: dict[StepName, Step] = {
-    StepName.PREFLIGHT: failback_preflight,
-    StepName.CLAIM: failback_claim,
-    StepName.RESCUE: rescue,
-    StepName.SET_ASIDE: set_aside,
-    StepName.REVERSE_FLOW: reverse_flow,
-    StepName.CATCH_UP: catch_up,
-    StepName.SETTLE: settle,
-    StepName.REPORT: failback_report,
 }
 
 #: The modules of each verb's steps.

@@ -25,8 +25,8 @@ class FailbackApprovalSensor(ManualApprovalSensor):
 
     def question(self, context: Any) -> ApprovalQuestion | None:
         """Make the question; ``None`` in a dry run, and where nothing is deleted no second person is asked."""
-        from kafka_dr.failover import StepName
-        from kafka_dr.failover.failback.approval import ask
+        from kafka_dr.failover import StepName, ask_approval
+        from kafka_dr.failover.approval import needs_second
         from kafka_dr_airflow.world import open_world
 
         request = self.request(context)
@@ -34,14 +34,13 @@ class FailbackApprovalSensor(ManualApprovalSensor):
             self.log.info("Dry run: nobody is asked.")
             return None
         with plain_errors(), open_world() as world:
-            question = ask(request, world, StepName(self.step))
-        if question is None:
-            self.log.info("Nothing is deleted, so one approval is enough: nobody else is asked.")
-        return question
+            if self.step == "approval" or needs_second(request, world):
+                return ask_approval(request, world, StepName(self.step))
+        self.log.info("Nothing is deleted, so one approval is enough: nobody else is asked.")
+        return None
 
     def keep(self, request: RunRequest, world: World, answer: Answer) -> StepRecord:
         """Keep an answer in evidence, where the claim looks for it."""
-        from kafka_dr.failover import StepName
-        from kafka_dr.failover.failback.approval import record_answer
+        from kafka_dr.failover import StepName, record_answer
 
         return record_answer(request, world, answer, StepName(self.step))

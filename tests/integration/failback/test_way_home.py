@@ -205,7 +205,7 @@ def test_a_rebuild_needs_two_people_and_leads_home_wherever_its_process_dies(
     home = FailingBack(protection, auditor, mode="rebuild")
     home.step(StepName.PREFLIGHT)
     home.approve("alice")
-    with pytest.raises(Exception, match="may not give this approval"):
+    with pytest.raises(Exception, match="may not give this answer"):
         home.approve("alice", StepName.SECOND_APPROVAL)
     assert "decision" in home.failed(StepName.CLAIM).detail or "approver" in home.failed(StepName.CLAIM).detail
     home.approve("bob", StepName.SECOND_APPROVAL)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.failover.failback import approval, decision
+from kafka_dr.failover.failback import answers as people
+from kafka_dr.failover.failback import decision
 from kafka_dr.failover.failback.checks import failback_checks
 from kafka_dr.failover.failback.way import Way
 from kafka_dr.failover.record import Check
@@ -19,7 +20,7 @@ def check(run: Run) -> Sequence[Check]:
     if run.request.dry_run or _is_claimed(run):
         return ()
     way = Way(run)
-    judged, answers = approval.judged(way)
+    judged, answers = people.judged(way)
     facts = decision.facts(way, failback_checks(way))
     digest = decision.digest_of(facts)
     same = bool(answers) and all(answer.digest == digest for answer in answers)
@@ -40,7 +41,7 @@ def act(run: Run) -> Mapping[str, Any]:
         run.world.register(run.target).copy(run.standing)
         return {"epoch": run.standing.epoch, "approved_by": run.standing.approved_by, "claimed_at": run.standing.at}
     before, way = run.standing, Way(run)
-    answers = approval.judged(way)[1]
+    answers = people.judged(way)[1]
     if before is None or not answers:
         raise NeedsPerson("the register's record or the approval is gone since it was checked")
     state = failback_begun(
