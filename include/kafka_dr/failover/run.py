@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any, Literal, TypeVar, overload
 
 from kafka_dr.clusters import KafkaCluster, TopicPartition
-from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.failover import beside, standing
 from kafka_dr.failover.disaster.verdict import Probe
 from kafka_dr.failover.record import Check
@@ -43,6 +43,8 @@ class Run:
         self.clock = world.clock
         #: What the checks of this step answered; set before it acts.
         self.checks: tuple[Check, ...] = ()
+        #: The clusters whose registers did not answer when an unplanned failover asked for its standing.
+        self.silent: frozenset[str] = frozenset()
         #: What the probes of this step saw of a source that may be down.
         self.probes: tuple[Probe, ...] = ()
         if self.without_source:
@@ -125,6 +127,7 @@ class Run:
 
         if self.without_source:
             answers = standing.read_patiently_from_one(self.group.clusters, read, run=self.request.run)
+            self.silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
             return standing.decided_without_source(self.group.name, answers, target=self.request.target)
         return standing.decided(self.group.name, self.each_cluster(read))
 

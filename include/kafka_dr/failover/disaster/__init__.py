@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_dr.failover.disaster.probes import take
+from kafka_dr.failover.disaster.probes import take, take_of_silent
 from kafka_dr.failover.disaster.verdict import Answer, Probe, Verdict, judge
 
-__all__ = ["Answer", "Probe", "Verdict", "judge", "take"]
+__all__ = ["Answer", "Probe", "Verdict", "judge", "take", "take_of_silent"]

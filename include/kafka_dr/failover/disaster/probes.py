@@ -44,11 +44,22 @@ def take(
         "flow": partial(_flow, world, Flow(group.name, source, target)),
         "lag": partial(_lag, world, Flow(group.name, source, target)),
     }
-    looks |= {
+    looks |= _elsewhere(group, source, seconds)
+    return _within(looks, world, source=source, seconds=seconds)
+
+
+def take_of_silent(group: ProtectionGroup, world: World, *, source: str, seconds: float) -> list[Probe]:
+    """Ask only those elsewhere about a cluster that has just given no answer here."""
+    looks = _elsewhere(group, source, seconds)
+    silent = Probe("metadata", "failed", f"{source} did not answer when its register was asked for")
+    return [silent, *_within(looks, world, source=source, seconds=seconds)]
+
+
+def _elsewhere(group: ProtectionGroup, source: str, seconds: float) -> dict[str, Look]:
+    return {
         f"{VANTAGE} {name}": partial(_vantage, name, address, source, seconds)
         for name, address in sorted(group.disaster.vantages.items())
     }
-    return _within(looks, world, source=source, seconds=seconds)
 
 
 def _within(looks: dict[str, Look], world: World, *, source: str, seconds: float) -> list[Probe]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover import approval, beside, decision
-from kafka_dr.failover.disaster import judge, take
+from kafka_dr.failover.disaster import Probe, judge, take, take_of_silent
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import StepName
 from kafka_dr.failover.run import Run
@@ -35,9 +35,8 @@ def check(run: Run) -> Sequence[Check]:
     if len(given) < len(answers):
         missing = f"{len(given)} of {len(answers)} approvals are in the evidence: nobody else has answered"
         return (Check("approved", "failed", missing),)
-    probes = take(run.group, run.world, source=run.source, target=run.target, seconds=_PROBE_SECONDS)
-    run.probes = tuple(probes)
-    facts = decision_facts(run, unplanned_checks(run, judge(run.source, probes, run.group.disaster)))
+    run.probes = tuple(_last_look_at_source(run))
+    facts = decision_facts(run, unplanned_checks(run, judge(run.source, run.probes, run.group.disaster)))
     digest = decision.digest_of(facts)
     same = {digest} == {answer.digest for answer in given}
     differs = "the decision facts are those that were approved"
@@ -100,6 +99,12 @@ def _fact(run: Run, state: RegisterState) -> dict[str, Any]:
         "claimed_at": state.at.isoformat(),
         "taken_from": known.taken_from(run),
     }
+
+
+def _last_look_at_source(run: Run) -> list[Probe]:
+    if run.source in run.silent and "unreachable" in run.group.disaster.down_when:
+        return take_of_silent(run.group, run.world, source=run.source, seconds=_PROBE_SECONDS)
+    return take(run.group, run.world, source=run.source, target=run.target, seconds=_PROBE_SECONDS)
 
 
 def _next(run: Run, state: RegisterState, answer: approval.Answer) -> RegisterState:

@@ -103,7 +103,7 @@ def loss(run: Run, crossed: Offsets) -> dict[str, Any]:
 
 
 def taken_over(run: Run) -> Mapping[str, Any]:
-    """Return what was journaled by the run that this one takes, or took, the group from; nothing where it was at rest."""
+    """Return what the run journaled from which this one takes, or took, the group; nothing where it was at rest."""
     mine = run.history.get(run.request.run, {})
     before = mine.get("claim", {}).get("taken_from") or taken_from(run)
     return run.history.get(before, {}) if before else {}

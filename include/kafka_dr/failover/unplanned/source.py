@@ -17,7 +17,7 @@ from kafka_dr.fencing import plan, proof
 from kafka_dr.register import Phase
 
 #: How long the source has to say that it is there, to be fenced, and to be drained.
-PULSE_SECONDS = 1.0
+PULSE_SECONDS = 1.5
 FENCE_SECONDS = 5.0
 DRAIN_SECONDS = 15.0
 
@@ -68,9 +68,8 @@ def fence_and_drain(run: Run) -> SourceSide:
     except KafkaDrError as error:
         short = str(error)
     if short:
-        return SourceSide(
-            fenced=True, drained=False, detail=f"{run.source} refuses writes, and was not drained: {short}"
-        )
+        said = f"{run.source} refuses writes, and was not drained: {short}"
+        return SourceSide(fenced=True, drained=False, detail=said)
     return SourceSide(fenced=True, drained=True, detail=f"{run.source} refuses writes, and all of it has crossed")
 
 
