@@ -43,7 +43,7 @@ def auditor(left: LeftBehind, spark: SparkSession, tmp_path: Path) -> Callable[[
     return green
 
 
-def disaster(left: LeftBehind, *, keys: int = 0) -> None:
+def disaster(left: LeftBehind, *, keys: int = 0, by_the_verb: bool = False) -> None:
     """Write, lose sight of the rest, switch, go on writing on both sides, and come back."""
     name = left.protection.name
     left.write("east", 40)
@@ -53,6 +53,10 @@ def disaster(left: LeftBehind, *, keys: int = 0) -> None:
     left.write("east", 9, keys=keys)
     left.write("east", 6, keys=3)
     left.write_aborted("east", 3)
+    if by_the_verb:
+        left.leave_by_the_verb()
+        left.write("west", 20)
+        return
     left.leave()
     left.write("west", 20)
     left.write("east", 5, keys=keys)
@@ -242,8 +246,8 @@ def test_an_abandoned_failback_leaves_the_group_to_another_one(
     left: LeftBehind, spark: SparkSession, auditor: Callable[[], None]
 ) -> None:
     protection, name = left.protection, left.protection.name
-    disaster(left)
-    listed = list_stranded(protection, spark, run=RUN)
+    disaster(left, by_the_verb=True)
+    listed = list_stranded(protection, spark, run=left.run)
     read_to_the_end(left, f"{name}-slow")
     given_up = FailingBack(protection, auditor)
     given_up.begin()
@@ -254,7 +258,7 @@ def test_an_abandoned_failback_leaves_the_group_to_another_one(
     assert onlooker.connectors(protection)[f"dr.{name}.west-to-east"] == "STOPPED"
     assert given_up.failed(StepName.CATCH_UP).outcome == "refused"
 
-    assert list_stranded(protection, spark, run=RUN).values == listed.values
+    assert list_stranded(protection, spark, run=left.run).values == listed.values
     assert "Choose rebuild" in FailingBack(protection, auditor).failed(StepName.PREFLIGHT).detail
     home = FailingBack(protection, auditor, mode="rebuild", rescue="republish")
     home.begin()
