@@ -15,6 +15,7 @@ from kafka_dr.clusters.configs import Configs
 from kafka_dr.clusters.metadata import Topics
 from kafka_dr.clusters.writing import TransactionalWriter
 from kafka_dr.failover import ResumeRequest, StepName, resume
+from kafka_dr.fencing.change import AclChanges
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.register.quarantine import QuarantinedRange, by_partition
 from kafka_dr.replication import Mm2Replicator
@@ -213,6 +214,8 @@ def test_a_rebuild_needs_two_people_and_leads_home_wherever_its_process_dies(
         home.approve("alice", StepName.SECOND_APPROVAL)
     assert "both approvals are alice's" in home.failed(StepName.CLAIM).detail
     home.approve("bob", StepName.SECOND_APPROVAL)
+    for place in (dying(KafkaRegister, "write_fact"), dying(KafkaRegister, "compare_and_set")):
+        home.killed(StepName.CLAIM, place)
     home.step(StepName.CLAIM)
     home.step(StepName.RESCUE)
     _hide(listed)
@@ -226,13 +229,17 @@ def test_a_rebuild_needs_two_people_and_leads_home_wherever_its_process_dies(
     assert home.step(StepName.SET_ASIDE).outcome == "done"
     assert _ids(left, "east") == made
     assert not set(made.values()) & set(listed.summary["topic_ids"].values())
+    home.killed(StepName.REVERSE_FLOW, dying(AclChanges, "lift"))
     home.killed(StepName.REVERSE_FLOW, dying(Mm2Replicator, "seed"))
     home.killed(StepName.REVERSE_FLOW, dying(Mm2Replicator, "resume"))
     # Somebody lists what is stranded once more: what was kept is not forgotten.
     assert list_stranded(protection, spark, run=RUN).values == listed.values
     with protection.world() as world, pytest.raises(Exception, match="checksum"):
         resume(ResumeRequest(name, "finish", reason="it died"), world)
-    home.finish(StepName.CATCH_UP)
+    auditor()
+    home.killed(StepName.SETTLE, dying(KafkaRegister, "compare_and_set"))
+    home.step(StepName.SETTLE)
+    home.step(StepName.REPORT)
 
     assert protection.refuses_writes("east")
     assert_nothing_lost_or_twice(left, listed, "west", ())
@@ -262,6 +269,7 @@ def test_an_abandoned_failback_leaves_the_group_to_another_one(
     assert "Choose rebuild" in FailingBack(protection, auditor).failed(StepName.PREFLIGHT).detail
     home = FailingBack(protection, auditor, mode="rebuild", rescue="republish")
     home.begin()
+    home.killed(StepName.RESCUE, dying(TransactionalWriter, "_commit", when="before"))
     home.killed(StepName.RESCUE, dying(TransactionalWriter, "write"))
     home.finish()
     state = protection.state("east")
