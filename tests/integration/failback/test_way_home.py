@@ -214,8 +214,8 @@ def test_a_rebuild_needs_two_people_and_leads_home_wherever_its_process_dies(
         home.approve("alice", StepName.SECOND_APPROVAL)
     assert "both approvals are alice's" in home.failed(StepName.CLAIM).detail
     home.approve("bob", StepName.SECOND_APPROVAL)
-    for place in (dying(KafkaRegister, "write_fact"), dying(KafkaRegister, "compare_and_set")):
-        home.killed(StepName.CLAIM, place)
+    for method in ("write_fact", "compare_and_set"):
+        home.killed(StepName.CLAIM, dying(KafkaRegister, method))
     home.step(StepName.CLAIM)
     home.step(StepName.RESCUE)
     _hide(listed)
