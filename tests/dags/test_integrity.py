@@ -24,6 +24,7 @@ CATALOGUE = {
     "dr_lag_audit": "*/5 * * * *",
     "dr_planned_failover": None,
     "dr_resume": None,
+    "dr_unplanned_failover": None,
 }
 DAG_IDS = sorted(CATALOGUE)
 #: Scheduled, and waiting for people: the next look must not wait for them.

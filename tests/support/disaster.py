@@ -19,6 +19,7 @@ from kafka_dr.failover.run import Run
 from kafka_dr.register import RegisterState
 from support import onlooker
 from support.switching import Killed, Switching, other
+from support.vantage import vantage
 
 _RUNS = itertools.count(1)
 _ASKED = {StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL}
@@ -81,6 +82,18 @@ class Disaster:
             self.look()
             self.remember()
             self.group.protection.lab.kill(self.broker)
+
+    def watch_from(self, address: str) -> None:
+        """Declare a vantage."""
+        spec = self.group.protection.group.disaster.model_copy(update={"vantages": {"office": address}})
+        self.group.protection.changes["disaster"] = spec
+
+    @contextmanager
+    def seen_down_elsewhere(self) -> Iterator[None]:
+        """Have a vantage that sees the active cluster down."""
+        with vantage() as office:
+            self.watch_from(office.address)
+            yield
 
     @contextmanager
     def hanging(self, process: str) -> Iterator[None]:

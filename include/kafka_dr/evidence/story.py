@@ -20,6 +20,8 @@ _DIFFERENCE = "difference"
 _ENDS = {"report": "Completed", "plan": "Planned", "apply": "Applied"}
 #: What is kept beside a run's steps and says nothing about how the run ended.
 _BESIDE = frozenset({"fence_on_return"})
+#: Phases of a group whose other side holds, or may hold, what never crossed.
+_LEFT_BEHIND = ("unfenced", "diverged")
 _FILE = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
 
 
@@ -114,6 +116,7 @@ class Story:
     steps: tuple[Attempt, ...]
     earlier: tuple[Attempt, ...]
     offsets: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...] = ()
 
 
 def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
@@ -141,6 +144,7 @@ def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
         steps=steps,
         earlier=tuple(each for each in attempts if each not in steps),
         offsets=_offsets(facts),
+        notes=tuple(_notes(facts)),
     )
 
 
@@ -228,8 +232,29 @@ def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[st
     if not forward:
         return "Nothing was recorded but a roll back", "unknown"
     if forward[-1].step in _ENDS:
-        return _ENDS[forward[-1].step], "good"
+        return _end(forward[-1])
     return f"Not finished: the last step recorded is {forward[-1].title.lower()}", "warn"
+
+
+def _end(last: Attempt) -> tuple[str, Tone]:
+    """Say how a run ended; one that left something behind is through, and not well."""
+    left = last.facts.get("phase")
+    if left in _LEFT_BEHIND:
+        return f"{_ENDS[last.step]}, {left}", "warn"
+    return _ENDS[last.step], "good"
+
+
+def _notes(facts: Mapping[str, Any]) -> Iterable[str]:
+    """Yield what a reader has to know of a run that did not wait for everything to cross."""
+    if override := facts.get("override"):
+        yield f"The rule was overridden: {override}."
+    loss, side = facts.get("predicted_loss"), facts.get("source_side")
+    if isinstance(loss, dict):
+        least, as_of = loss.get("at_least_records"), loss.get("as_of")
+        known = f"at least {least} records" + (f" as of {as_of}, unknown after" if as_of else "")
+        yield f"Loss: {'not known' if least is None else known} ({_text(loss.get('reason'))})."
+    if isinstance(side, dict):
+        yield f"The side that was left: {_text(side.get('detail'))}."
 
 
 def _title(group: str, facts: Mapping[str, Any]) -> str:

@@ -97,6 +97,12 @@ class ManualApprovalSensor(ApprovalOperator):
 
         return record_answer(request, world, answer)
 
+    def keep_expiry(self, request: RunRequest, world: World) -> StepRecord:
+        """Keep in evidence that nobody answered in time."""
+        from kafka_dr.failover import record_expiry
+
+        return record_expiry(request, world)
+
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Receipt:
         """Keep the answer in evidence, whoever gave it, and skip what follows unless it is a good yes."""
         if "error" in event:
@@ -151,11 +157,9 @@ class ManualApprovalSensor(ApprovalOperator):
             self._end(context, f"{asked_before}: an approval is asked once")
 
     def _not_answered(self, context: Any, event: dict[str, Any]) -> NoReturn:
-        from kafka_dr.failover import record_expiry
-
         if event.get("error_type") == "timeout":
             request = self.request(context)
-            perform(self.log, lambda world: record_expiry(request, world))
+            perform(self.log, lambda world: self.keep_expiry(request, world))
             self._end(context, "Nobody answered before the approval expired")
         raise AirflowFailException(f"Airflow could not wait for the answer ({event['error']}); nothing was changed")
 

@@ -15,6 +15,7 @@ from kafka_dr.clusters.configs import Configs
 from kafka_dr.clusters.metadata import Topics
 from kafka_dr.clusters.writing import TransactionalWriter
 from kafka_dr.failover import ResumeRequest, StepName, resume
+from kafka_dr.fencing.change import AclChanges
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.register.quarantine import QuarantinedRange, by_partition
 from kafka_dr.replication import Mm2Replicator
@@ -43,7 +44,7 @@ def auditor(left: LeftBehind, spark: SparkSession, tmp_path: Path) -> Callable[[
     return green
 
 
-def disaster(left: LeftBehind, *, keys: int = 0) -> None:
+def disaster(left: LeftBehind, *, keys: int = 0, by_the_verb: bool = False) -> None:
     """Write, lose sight of the rest, switch, go on writing on both sides, and come back."""
     name = left.protection.name
     left.write("east", 40)
@@ -53,6 +54,10 @@ def disaster(left: LeftBehind, *, keys: int = 0) -> None:
     left.write("east", 9, keys=keys)
     left.write("east", 6, keys=3)
     left.write_aborted("east", 3)
+    if by_the_verb:
+        left.leave_by_the_verb()
+        left.write("west", 20)
+        return
     left.leave()
     left.write("west", 20)
     left.write("east", 5, keys=keys)
@@ -207,8 +212,10 @@ def test_a_rebuild_needs_two_people_and_leads_home_wherever_its_process_dies(
     home.approve("alice")
     with pytest.raises(Exception, match="may not give this answer"):
         home.approve("alice", StepName.SECOND_APPROVAL)
-    assert "decision" in home.failed(StepName.CLAIM).detail or "approver" in home.failed(StepName.CLAIM).detail
+    assert "both approvals are alice's" in home.failed(StepName.CLAIM).detail
     home.approve("bob", StepName.SECOND_APPROVAL)
+    for method in ("write_fact", "compare_and_set"):
+        home.killed(StepName.CLAIM, dying(KafkaRegister, method))
     home.step(StepName.CLAIM)
     home.step(StepName.RESCUE)
     _hide(listed)
@@ -222,13 +229,17 @@ def test_a_rebuild_needs_two_people_and_leads_home_wherever_its_process_dies(
     assert home.step(StepName.SET_ASIDE).outcome == "done"
     assert _ids(left, "east") == made
     assert not set(made.values()) & set(listed.summary["topic_ids"].values())
+    home.killed(StepName.REVERSE_FLOW, dying(AclChanges, "lift"))
     home.killed(StepName.REVERSE_FLOW, dying(Mm2Replicator, "seed"))
     home.killed(StepName.REVERSE_FLOW, dying(Mm2Replicator, "resume"))
     # Somebody lists what is stranded once more: what was kept is not forgotten.
     assert list_stranded(protection, spark, run=RUN).values == listed.values
     with protection.world() as world, pytest.raises(Exception, match="checksum"):
         resume(ResumeRequest(name, "finish", reason="it died"), world)
-    home.finish(StepName.CATCH_UP)
+    auditor()
+    home.killed(StepName.SETTLE, dying(KafkaRegister, "compare_and_set"))
+    home.step(StepName.SETTLE)
+    home.step(StepName.REPORT)
 
     assert protection.refuses_writes("east")
     assert_nothing_lost_or_twice(left, listed, "west", ())
@@ -242,8 +253,8 @@ def test_an_abandoned_failback_leaves_the_group_to_another_one(
     left: LeftBehind, spark: SparkSession, auditor: Callable[[], None]
 ) -> None:
     protection, name = left.protection, left.protection.name
-    disaster(left)
-    listed = list_stranded(protection, spark, run=RUN)
+    disaster(left, by_the_verb=True)
+    listed = list_stranded(protection, spark, run=left.run)
     read_to_the_end(left, f"{name}-slow")
     given_up = FailingBack(protection, auditor)
     given_up.begin()
@@ -254,10 +265,11 @@ def test_an_abandoned_failback_leaves_the_group_to_another_one(
     assert onlooker.connectors(protection)[f"dr.{name}.west-to-east"] == "STOPPED"
     assert given_up.failed(StepName.CATCH_UP).outcome == "refused"
 
-    assert list_stranded(protection, spark, run=RUN).values == listed.values
+    assert list_stranded(protection, spark, run=left.run).values == listed.values
     assert "Choose rebuild" in FailingBack(protection, auditor).failed(StepName.PREFLIGHT).detail
     home = FailingBack(protection, auditor, mode="rebuild", rescue="republish")
     home.begin()
+    home.killed(StepName.RESCUE, dying(TransactionalWriter, "_commit", when="before"))
     home.killed(StepName.RESCUE, dying(TransactionalWriter, "write"))
     home.finish()
     state = protection.state("east")

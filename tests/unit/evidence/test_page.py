@@ -313,3 +313,25 @@ def test_what_differs_between_two_sides_is_a_table() -> None:
 def test_a_difference_that_is_none_is_not_shown(difference: object) -> None:
     stored = {"01-plan.1.json": json.dumps(step(facts={"difference": difference})).encode()}
     assert "What differs" not in read(render_page(tell("orders", "r1", stored), files=(), sealed_at=None))
+
+
+def test_a_run_that_left_something_behind_is_through_and_not_well() -> None:
+    left = {
+        "phase": "unfenced",
+        "override": "one vantage is all we have",
+        "predicted_loss": {"at_least_records": 30, "as_of": "2026-11-20T02:59:00+00:00", "reason": "seen, not crossed"},
+        "source_side": {"fenced": False, "drained": False, "detail": "east does not answer"},
+        "lost_at_least": 30,
+    }
+    story = tell("orders", "run-1", {"11-report.1.json": json.dumps(step(facts=left)).encode()})
+    assert (story.verdict, story.tone) == ("Completed, unfenced", "warn")
+    text = read(render_page(story, files=(), sealed_at=None))
+    assert "The rule was overridden: one vantage is all we have." in text
+    assert "Loss: at least 30 records as of 2026-11-20T02:59:00+00:00, unknown after (seen, not crossed)." in text
+    assert "The side that was left: east does not answer." in text
+    assert [(each.label, each.value, each.tone) for each in story.figures] == [("Lost, at least", "30", "bad")]
+
+
+def test_a_lower_bound_of_nothing_is_not_shown_as_good() -> None:
+    story = tell("orders", "run-1", {"11-report.1.json": json.dumps(step(facts={"lost_at_least": 0})).encode()})
+    assert [each.tone for each in story.figures] == ["unknown"]

@@ -58,7 +58,7 @@ def act(run: Run) -> Mapping[str, Any]:
     run.write_fact("unverified", {"frontier": positions_to_json(verified), "crossed": positions_to_json(crossed)})
     run.write_fact("target_ends", {"ends": positions_to_json(ends)})
     return {
-        "source": side.to_json(),
+        "source_side": side.to_json(),
         "target_ends": positions_to_json(ends),
         "crossed": positions_to_json(crossed),
         "crossed_known_from": said,

@@ -32,10 +32,13 @@ def act(run: Run) -> Mapping[str, Any]:
         "rpo_seconds": 0.0 if side.drained else None,
     }
     loss = known.loss(run, positions_from_json(run.fact("unverified")["crossed"]))
+    if side.drained:
+        loss = {"at_least_records": 0, "as_of": None, "reason": side.detail}
     run.write_fact("measured", {**measured, "predicted_loss": loss})
     return {
         **measured,
-        "predicted_loss": {"at_least_records": 0, "as_of": None, "reason": side.detail} if side.drained else loss,
+        "predicted_loss": loss,
+        "lost_at_least": loss["at_least_records"],
         "redelivered_at_most": None if None in again else sum(filter(None, again)),
         "objectives": [planned.judged(run, name, value) for name, value in measured.items()],
         "phase": str(run.standing.phase) if run.standing else None,
