@@ -21,7 +21,7 @@ from kafka_dr.register.quarantine import QuarantinedRange, by_partition
 from kafka_dr.replication import Mm2Replicator
 from support import onlooker
 from support.checksum import Auditor
-from support.failing_back import BEHIND_CLAIM, FailingBack
+from support.failing_back import BEHIND_CLAIM, STEPS, FailingBack
 from support.left_behind import RUN, LeftBehind
 from support.stranding import Listed, list_stranded
 from support.switching import Switching, dying
@@ -152,6 +152,10 @@ def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
     read_to_the_end(left, f"{name}-head")
     protection.commit("west", f"{name}-head", onlooker.committed(protection, "west")[f"{name}-slow"])
 
+    before = onlooker.look(protection)
+    dry = FailingBack(protection, auditor, dry_run=True)
+    assert {dry.step(step).outcome for step in STEPS} == {"would_do"}
+    assert onlooker.look(protection) == before
     assert home.three_times(StepName.PREFLIGHT) == ["done", "done"]
     home.approve()
     assert not home.approve("bob", StepName.SECOND_APPROVAL)
