@@ -208,6 +208,8 @@ class Run:
         if self.without_source:
             self._tell_source(write)
             write(self.target)
+            # What this step has read of the journal before is to hold what it adds.
+            self.__dict__.get("journal", {})[fact] = dict(payload)
             return
         needed = set(needed_on if needed_on is not None else (self.source, self.target))
         answers = self.each_cluster(write)
