@@ -162,19 +162,17 @@ class Disaster:
 
     def read_again(self) -> dict[str, int]:
         """Return how many records each group reads again on the new side; one that skips any is caught here."""
-        placed = onlooker.committed(self.group.protection, self.standby)
-        again: dict[str, int] = {}
+        protection, again = self.group.protection, dict[str, int]()
+        placed, there = onlooker.committed(protection, self.standby), onlooker.contents(protection, self.standby)
         for name, positions in self.positions.items():
             assert placed.get(name, {}).keys() >= positions.keys(), f"{name} has no place on {self.standby}"
-            following = onlooker.next_values(
-                self.group.protection, self.standby, {p: placed[name][p] for p in positions}
-            )
+            following = onlooker.next_values(protection, self.standby, {p: placed[name][p] for p in positions})
             for p, position in positions.items():
-                values = [record[2] for record in self.before[p]]
-                crossed = len(onlooker.contents(self.group.protection, self.standby)[p])
-                goes_on = values.index(following[p]) if following[p] is not None else crossed
-                assert goes_on <= max(position, 0), f"{name} at {position} of {p} goes on at record {goes_on}: late"
-                again[name] = again.get(name, 0) + min(position, crossed) - goes_on
+                values, old = [record[2] for record in there[p]], {record[2] for record in self.before[p]}
+                read = min(position, sum(value in old for value in values))
+                goes_on = len(values) if following[p] is None else values.index(following[p])
+                assert goes_on <= read, f"{name} at {position} of {p} goes on at record {goes_on}: late"
+                again[name] = again.get(name, 0) + read - goes_on
         return again
 
 

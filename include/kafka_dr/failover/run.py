@@ -13,7 +13,7 @@ from kafka_dr.failover import beside, standing
 from kafka_dr.failover.disaster.verdict import Probe
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import RunRequest
-from kafka_dr.failover.standing import NEEDED_SECONDS, OTHERS_SECONDS
+from kafka_dr.failover.standing import OTHERS_SECONDS
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import proof
 from kafka_dr.fencing.change import AclChanges
@@ -133,13 +133,6 @@ class Run:
 
     def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
         """Ask every cluster of the group at the same time; an error stands in the place of an answer."""
-        if self.without_source:
-            return beside.ask_all(
-                {name: partial(ask, name) for name in self.group.clusters},
-                seconds={
-                    name: NEEDED_SECONDS if name == self.target else OTHERS_SECONDS for name in self.group.clusters
-                },
-            )
 
         def asked(cluster: str) -> T | KafkaDrError:
             try:
@@ -208,6 +201,8 @@ class Run:
         if self.without_source:
             self._tell_source(write)
             write(self.target)
+            # What this step has read of the journal before is to hold what it adds.
+            self.__dict__.get("journal", {})[fact] = dict(payload)
             return
         needed = set(needed_on if needed_on is not None else (self.source, self.target))
         answers = self.each_cluster(write)

@@ -40,7 +40,7 @@ def test_every_step_may_die_anywhere_and_is_run_again(disaster: Disaster) -> Non
 
     for step in STEPS:
         for at, method, when in _DEATHS.get(step, []):
-            disaster.killed(step, request, dying(at, method, when=when))
+            disaster.killed(step, request, dying(at, method, when=when, beside=False))
         assert disaster.step(step, request).good
 
     state = disaster.state()

@@ -44,8 +44,9 @@ class Direction:
 
 
 def look(run: Run) -> LastLook | None:
-    """Return the last look at the source, if it was one of the present epoch or an earlier one of this direction."""
-    return last_look.kept(run, source=run.source, target=run.target)
+    """Return the last look at the source since the present direction began; an earlier one is about other logs."""
+    seen = last_look.kept(run, source=run.source, target=run.target)
+    return seen if seen is not None and seen.epoch >= direction(run).epoch else None
 
 
 def positions(run: Run) -> GroupPositions:
