@@ -15,7 +15,8 @@ STEPS = [step.name for step in UNPLANNED_FAILOVER]
 UP_TO_CLAIM, CLAIM = STEPS[:4], StepName.CLAIM
 TO_HAND_OVER, OPEN = [StepName.FENCE, StepName.CUT_OVER_GROUPS], StepName.OPEN_TARGET
 BEHIND = [StepName.FLIP_ROUTE, StepName.VERIFY]
-ENDS = [StepName.PROTECT, StepName.REPORT]
+REPORT = StepName.REPORT
+ENDS = [StepName.PROTECT, REPORT]
 
 #: What each step of a run hears when the record is the run's own.
 OWN: dict[Phase, dict[Verdict, list[StepName]]] = {
@@ -23,7 +24,7 @@ OWN: dict[Phase, dict[Verdict, list[StepName]]] = {
         "passed": UP_TO_CLAIM[:3], "here": [CLAIM, *TO_HAND_OVER, OPEN], "refused": [*BEHIND, *ENDS],
     },
     Phase.HANDED_OVER: {
-        "passed": [*UP_TO_CLAIM, *TO_HAND_OVER], "here": [OPEN, *BEHIND, StepName.PROTECT], "refused": [StepName.REPORT],
+        "passed": [*UP_TO_CLAIM, *TO_HAND_OVER], "here": [OPEN, *BEHIND, StepName.PROTECT], "refused": [REPORT],
     },
     Phase.UNFENCED: {"passed": [*UP_TO_CLAIM, *TO_HAND_OVER, OPEN, *BEHIND], "here": ENDS},
     Phase.DIVERGED: {"passed": [*UP_TO_CLAIM, *TO_HAND_OVER, OPEN, *BEHIND], "here": ENDS},
