@@ -58,19 +58,25 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
         session = stack.enter_context(sessions(f"stranded records of {group.name}"))
         watch.lap("session")
         root = place(topology.evidence.root, session)
+        store = StrandedStore(root, group.name, left.abandonment.run)
+        kept = _kept(store)
+        if kept is not None and set_aside_since(left.history, left.abandonment.run):
+            return _said_before(kept)
         said = _flow_says(topology, left, connections, clock)
         planned = plan(group, left, old, new, root=root, positions=said, now=clock.now())
         watch.lap("resolve")
-        store = StrandedStore(root, group.name, left.abandonment.run)
-        kept = _kept(store)
-        begun = set_aside_since(left.history, left.abandonment.run)
-        if kept is not None and (begun or knows_less(planned.as_list(), kept)):
-            print(f"{kept.verdict}: {kept.sentence} (kept before; {kept.old} has changed since)")
-            return FINDINGS if kept.records else 0
+        if kept is not None and knows_less(planned.as_list(), kept):
+            return _said_before(kept)
         found = find(session, planned, old, new, uri=_uri(topology, store), watch=watch)
         store.write(found)
     print(f"{found.verdict}: {found.sentence}")
     return FINDINGS if found.records else 0
+
+
+def _said_before(kept: StrandedList) -> int:
+    """Let a list stand that knows what the old side does not tell any more."""
+    print(f"{kept.verdict}: {kept.sentence} (kept before; {kept.old} has changed since)")
+    return FINDINGS if kept.records else 0
 
 
 def _reached(topology: Topology, name: str, connections: Connections) -> KafkaCluster:

@@ -36,6 +36,7 @@ class PartitionPlan:
     :param since: what was written to the new side afterwards; read on compacted topics
     :param position: what the flow said: next to be copied
     :param expired: whether the old side deleted records behind the place where comparing begins
+    :param copies_expired: whether the new side deleted copies behind it
     """
 
     old: OffsetRange
@@ -43,6 +44,7 @@ class PartitionPlan:
     since: OffsetRange
     position: int
     expired: bool
+    copies_expired: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,7 @@ def plan(
             since,
             positions.get(p, 0),
             expired=begin < starts[p],
+            copies_expired=begins.get(p, (0, 0))[1] < min(new_starts.get(p, 0), until),
         )
     return Plan(
         standing=left,

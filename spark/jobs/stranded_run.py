@@ -77,6 +77,7 @@ def _align(
                 begins=each.old.start,
                 crossed=each.position,
                 expired=each.expired,
+                copies_expired=each.copies_expired,
             )
             found[p] = strand(sides, compacted=topic in planned.compacted)
     return found

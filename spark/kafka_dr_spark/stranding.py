@@ -24,6 +24,7 @@ class Sides:
     :param begins: where comparing begins on the old side: next to read
     :param crossed: what the flow itself said: next to be copied; 0 where nobody could tell
     :param expired: whether the old side deleted records behind the place where comparing begins
+    :param copies_expired: whether the new side deleted copies behind that place
     """
 
     partition: int
@@ -33,6 +34,7 @@ class Sides:
     begins: int
     crossed: int = 0
     expired: bool = False
+    copies_expired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,11 @@ def strand(sides: Sides, *, compacted: bool) -> Stranding:
     after, _ = comparison.tail_places
     crossed = int(sides.old.offsets[after - 1]) + 1 if after else sides.begins
     loose, lacking = comparison.source_loose(), comparison.target_loose()
+    if sides.copies_expired and not compacted:
+        # What lies before the first copy that is left crossed before it did; without any, only the flow can tell.
+        behind = int(np.searchsorted(sides.old.offsets, sides.crossed)) if not after else int(comparison.blocks[0, 0])
+        crossed = crossed if after else max(crossed, sides.crossed)
+        loose = loose[loose >= behind]
     if compacted:
         crossed = max(crossed, sides.crossed)
         loose = loose[~_compacted_away(sides, loose, crossed)]

@@ -44,6 +44,7 @@ class FailingBack:
     audit: Callable[[], None]
     mode: str = "quarantine"
     rescue: str = "keep"
+    dry_run: bool = False
     run: str = field(default_factory=lambda: f"home-{next(_RUNS)}")
 
     @property
@@ -52,6 +53,7 @@ class FailingBack:
             self.protection.name,
             self.run,
             reason="a test",
+            dry_run=self.dry_run,
             verb="failback",
             mode=self.mode,  # type: ignore[arg-type]
             rescue=self.rescue,  # type: ignore[arg-type]

@@ -15,16 +15,18 @@ from confluent_kafka import Producer
 
 from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.failover import RunRequest, World, content
+from kafka_dr.failover import RunRequest, StepName, World, content
 from kafka_dr.failover.run import Run, positions_to_json
 from kafka_dr.fencing import plan
-from kafka_dr.register import RegisterState
+from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import claimed_unplanned, fenced_on_return, handed_over, left_behind
 from kafka_dr.replication import Flow
 from kafka_dr.routing import Route
 from lab import rights
 from support import onlooker
+from support.disaster import Disaster
 from support.protection import Protection
+from support.switching import Switching
 
 _SECONDS = 60.0
 RUN = "disaster"
@@ -35,10 +37,12 @@ class LeftBehind:
     """A group that was adopted on east and is going to be left for west.
 
     :param written: values that were acknowledged, by the cluster that took them
+    :param run: the unplanned run that left it
     """
 
     protection: Protection
     written: dict[str, list[bytes]] = field(default_factory=lambda: {"east": [], "west": []})
+    run: str = RUN
 
     def write(
         self, cluster: str, count: int, *, topic: str | None = None, keys: int = 7, partition: int | None = None
@@ -143,6 +147,17 @@ class LeftBehind:
             seed = {"epoch": state.epoch, "source": "west", "target": "east", "held": True, "target_positions": []}
             self._fact(world, "flow_seed", {**seed, "source_positions": positions_to_json(ends)})
             _set(world, "west", state, left_behind(state, run=RUN, fenced=False, at=at))
+
+    def leave_by_the_verb(self) -> None:
+        """Leave east for west by an unplanned failover in earnest: east lives, is fenced, and drained in vain."""
+        timing = self.protection.group.timing.model_copy(update={"confirm_seconds": 0.2})
+        self.protection.changes["timing"] = timing
+        disaster = Disaster.of(Switching(self.protection))
+        disaster.look()
+        request = disaster.request()
+        disaster.go(StepName.REPORT, request)
+        self.run = request.run
+        assert disaster.state().phase is Phase.DIVERGED
 
     def fence_on_return(self) -> None:
         """East is back: fence it, end what is open there, and say so in the registers."""

@@ -112,10 +112,12 @@ class StrandedRecordsOperator(SparkSubmitOperator):
         try:
             super().execute(context)
         except AirflowException as error:
-            said = [line for line in str(error).splitlines() if line.startswith("unknown: ")]
-            if said:
+            lines = str(error).splitlines()
+            if said := [line for line in lines if line.startswith("unknown: ")]:
                 return said[-1].removeprefix("unknown: ")
-            return None if "Error code is: 1." in str(error) else str(error)
+            # Java and Python end with 1 as well, when they cannot even begin.
+            listed = "Error code is: 1." in str(error) and any(line.startswith("stranded: ") for line in lines)
+            return None if listed else str(error)
         return None
 
 

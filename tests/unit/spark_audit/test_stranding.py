@@ -25,10 +25,10 @@ def log(contents: str, *, first: int = 0, every: int = 1, keys: str | None = Non
 
 
 def stranded(
-    old: Log, new: Log, *, compacted: bool = False, since: Log | None = None, crossed: int = 0, expired: bool = False
+    old: Log, new: Log, *, compacted: bool = False, since: Log | None = None, crossed: int = 0, **expired: bool
 ) -> Stranding:
     begins = int(old.offsets[0]) if len(old) else 0
-    sides = Sides(0, old, new, since or log(""), begins=begins, crossed=crossed, expired=expired)
+    sides = Sides(0, old, new, since or log(""), begins=begins, crossed=crossed, **expired)
     return strand(sides, compacted=compacted)
 
 
@@ -66,6 +66,15 @@ def test_what_expired_on_the_old_side_is_not_missing_there() -> None:
     assert stranded(log("cd", first=2), log("abcd"), expired=True).missing == 0
     assert stranded(log("", first=2), log("abcd"), expired=True).missing == 0
     assert stranded(log("cd", first=2), log("abcde"), expired=True).missing == 1
+
+
+def test_a_copy_that_expired_is_no_reason_to_call_its_original_stranded() -> None:
+    old = log("abcdef")
+    assert stranded(old, log("cd", first=2), copies_expired=True) == Stranding(4, 2, ((4, 6),), 0)
+    # No copy is left: what the flow itself said decides, and without a word of it nothing is given up.
+    assert stranded(old, log(""), copies_expired=True, crossed=4).ranges == ((4, 6),)
+    assert stranded(old, log(""), copies_expired=True).ranges == ((0, 6),)
+    assert stranded(old, log("cd", first=2)).ranges == ((0, 2), (4, 6))
 
 
 def test_a_copy_that_compaction_took_is_no_reason_to_call_its_original_stranded() -> None:

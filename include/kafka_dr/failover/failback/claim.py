@@ -11,6 +11,7 @@ from kafka_dr.failover.failback import decision
 from kafka_dr.failover.failback.checks import failback_checks
 from kafka_dr.failover.failback.way import Way
 from kafka_dr.failover.record import Check
+from kafka_dr.failover.request import StepName
 from kafka_dr.failover.run import Run
 from kafka_dr.register.transitions import failback_begun
 
@@ -60,6 +61,8 @@ def act(run: Run) -> Mapping[str, Any]:
             "source": run.source,
             "target": run.target,
             "left_by": way.left.run,
+            # Exactly these may be deleted: those that were shown to whoever approved, by their ids.
+            "deletes": _approved(run, answers[0].digest)["deletes"],
             "epoch": state.epoch,
             "reason": run.request.reason,
             "approved_by": state.approved_by,
@@ -79,6 +82,15 @@ def prove(run: Run) -> Sequence[Check]:
     others = [name for name, state in states.items() if state is None or state.run != run.request.run]
     said = "both registers name this run" if not others else f"the register of {', '.join(others)} names another run"
     return (Check.that("register_read_back", not others, said),)
+
+
+def _approved(run: Run, digest: str) -> Mapping[str, Any]:
+    """Return the decision facts that were approved."""
+    kept = run.world.evidence.newest(run.group.name, run.request.run, StepName.PREFLIGHT.value)
+    decided: Mapping[str, Any] = (kept or {}).get("facts", {}).get("decision", {})
+    if decision.digest_of(decided) != digest:
+        raise NeedsPerson("the evidence of preflight is not what was approved: trigger a new run")
+    return decided
 
 
 def _is_claimed(run: Run) -> bool:

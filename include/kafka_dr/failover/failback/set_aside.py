@@ -87,7 +87,7 @@ def _journal(way: Way) -> None:
     fact = {
         "mode": way.mode,
         "old_ends": positions_to_json(ends_of_the_old_side(way).now),
-        "deletes": {name: topic.topic_id for name, topic in topics.items()} if way.mode == "rebuild" else {},
+        "deletes": dict(run.fact("claim")["deletes"]),
         "measured": decision.measured(way),
     }
     way.permission()()
