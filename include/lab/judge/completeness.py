@@ -7,6 +7,7 @@ first written, it came back from the other side: a loop.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -136,10 +137,13 @@ def _tenth(observation: Observation, seen: Completeness) -> Finding:
     return Finding("I10", "held", PROMISES["I10"])
 
 
-def loss_seconds(observation: Observation, lost: Sequence[Write]) -> float:
-    """How far the last acknowledged write of a cluster was ahead of the first one of it that is lost; zero for none."""
+def loss_seconds(observation: Observation, lost: Sequence[Write], *, until: float = math.inf) -> float:
+    """How far the last acknowledged write of a cluster was ahead of the first one of it that is lost; zero for none.
+
+    :param until: writes from this moment on were taken by a cluster that was no longer meant to be active
+    """
     spans = []
     for cluster in {write.cluster for write in lost}:
-        last = max(write.at for write in observation.writes if write.cluster == cluster)
+        last = max(write.at for write in observation.writes if write.cluster == cluster and write.at < until)
         spans.append(last - min(write.at for write in lost if write.cluster == cluster))
     return max(spans, default=0.0)

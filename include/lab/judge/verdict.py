@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.judge.completeness import judge_completeness, loss_seconds
-from lab.judge.losses import judge_losses
+from lab.judge.completeness import Completeness, judge_completeness, loss_seconds
+from lab.judge.losses import Judged, judge_losses
 from lab.judge.model import Figures, Left, Observation, Tenure, Verdict
 from lab.judge.positions import judge_positions, repeats
 from lab.judge.sides import judge_sides, switches
@@ -38,9 +38,16 @@ def judge(observation: Observation, tenures: Sequence[Tenure], *, left: Left | N
             uncommitted_at_freeze=sum(again.uncommitted.values()),
             redelivered_by_group=again.redelivered,
             uncommitted_by_group=again.uncommitted,
-            rpo_seconds=loss_seconds(observation, losses.taken if losses else seen.lost),
+            rpo_seconds=_rpo(observation, seen, losses, left),
             losses=losses.figures if losses else None,
         ),
         switches=changes,
         unknown=tuple(sentence for change in changes for sentence in change.unknown),
     )
+
+
+def _rpo(observation: Observation, seen: Completeness, losses: Judged | None, left: Left | None) -> float:
+    """Of a disaster what it took counts, although it is in the list; what was taken after the switch does not."""
+    if losses is None or left is None:
+        return loss_seconds(observation, seen.lost)
+    return loss_seconds(observation, losses.taken, until=left.since)
