@@ -16,9 +16,10 @@ from kafka_dr.failover.health.registers import as_long_as, newest_now, read_regi
 from kafka_dr.failover.run import Run
 from kafka_dr.fencing import plan
 from kafka_dr.register import Phase
-from kafka_dr.register.transitions import claimed
+from kafka_dr.register.transitions import adopted, claimed
 from kafka_dr.replication import Flow
 from support import onlooker
+from support.protection import Protection
 from support.switching import Switching
 
 pytestmark = pytest.mark.kafka
@@ -29,6 +30,17 @@ def test_a_healthy_group_is_green_and_nothing_is_touched(at_rest: Switching) -> 
     watched = look(at_rest.protection)
     assert watched.outcome == "ok", said(watched)
     assert onlooker.look(at_rest.protection) == before
+
+
+def test_a_group_whose_adoption_is_under_way_is_left_alone(protection: Protection) -> None:
+    state = adopted(protection.name, active="east", standby="west", run="adoption", at=datetime.now(UTC))
+    with protection.world() as world:
+        world.register("east").copy(state)
+        watched = watch_health(protection.name, world)
+    assert watched.outcome == "left_alone"
+    assert "run dr_adopt again" in said(watched)
+    assert onlooker.denies(protection, "west") == frozenset()
+    assert protection.state("west") is None
 
 
 def test_a_fence_that_somebody_removed_is_put_back_and_named(at_rest: Switching) -> None:

@@ -40,6 +40,8 @@ def watch_health(group: str, world: World) -> Watched:
         return Watched(group, "failed", (str(conflict),))
     if state is None:
         return _without_record(group, registers)
+    if _is_being_adopted(run, state, registers):
+        return Watched(group, "left_alone", ("its adoption is under way, or died: then run dr_adopt again",))
     checks = [_standing(state), *_fences(run, state, registers)]
     reached = newest_now(run, registers)
     if reached is not None and _is_ours(state, reached):
@@ -51,6 +53,13 @@ def watch_health(group: str, world: World) -> Watched:
     if reached is None or not _is_ours(state, reached) or newest_now(run, registers) != reached:
         return Watched(group, "left_alone", (*told, "it began to move meanwhile: what was seen counts for nothing"))
     return Watched(group, worst(checks), told)
+
+
+def _is_being_adopted(run: Run, state: RegisterState, registers: Registers) -> bool:
+    """Return whether the first fence is still being made, which only one may do: the seed is journaled behind it."""
+    if state.verb != "adopt" or state.active not in registers.states:
+        return False
+    return "flow_seed" not in run.world.register(state.active).facts(state.group, state.run)
 
 
 def _is_ours(before: RegisterState, now: RegisterState) -> bool:
