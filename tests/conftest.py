@@ -28,7 +28,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long versions, too")
 
 
+#: What is run one after the other where tests run beside each other: each of these starts labs that are shared in it.
+_GROUPS = {
+    "dags": "airflow",
+    "e2e": "airflow",
+    "integration/lab": "airflow",
+    "contract": "brokers",
+    "integration": "brokers",
+    "spark": "brokers",
+}
+_TESTS = Path(__file__).parent
+
+
+def _group(item: pytest.Item) -> str | None:
+    where = item.path.parent.relative_to(_TESTS)
+    return next((_GROUPS[str(folder)] for folder in (where, *where.parents) if str(folder) in _GROUPS), None)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if group := _group(item):
+            item.add_marker(pytest.mark.xdist_group(group))
     if config.getoption("--long"):
         return
     long = [item for item in items if item.get_closest_marker("long")]

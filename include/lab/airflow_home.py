@@ -97,6 +97,7 @@ def _config(premises: Premises, *, dags: Path) -> str:
             "port": settings.ports.airflow,
             "base_url": url,
             "secret_key": credentials.key("api"),
+            "expose_stacktrace": True,  # whoever is refused by the lab's database reads why
         },
         "api_auth": {"jwt_secret": credentials.key("jwt")},
         "database": {"sql_alchemy_conn": f"sqlite:///{home.airflow / 'airflow.db'}"},

@@ -19,7 +19,7 @@ from airflow.settings import dispose_orm, reconfigure_orm
 from airflow.utils import db
 from airflow.utils.session import create_session
 
-from lab.airflow_tuning import preload
+from lab.airflow_tuning import preload, prepare
 from lab.layout import Home
 from lab.processes import Command, Supervisor
 
@@ -64,6 +64,7 @@ def _become(arguments: list[str], log: Path) -> None:
         os.dup2(source, target)
     reconfigure_orm()
     sys.argv = ["airflow", *arguments]
+    prepare(arguments[0])
     code = 1
     try:
         main()

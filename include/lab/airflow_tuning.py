@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+import inspect
 import sqlite3
 import sys
+from collections.abc import Callable, Coroutine
+from functools import wraps
 from typing import Any
 
+from anyio import to_thread
 from sqlalchemy import Engine, create_engine, event
 
 # A task runs in a fork of a fork of the scheduler: what the scheduler has imported, no task imports again. So a lab
@@ -38,8 +43,44 @@ def preload() -> None:
         importlib.import_module(name)
 
 
-if "scheduler" in sys.argv:
-    preload()
+def log_in_threads() -> None:
+    """Let Airflow's API write its audit log in threads; has to come before the API itself is imported.
+
+    Airflow 3.3 writes it from the event loop. With SQLite that stops everything when another request holds the
+    database: it needs the loop to let go, and the loop waits for the database until that gives up ("database is
+    locked", 500, and a scheduler that ends).
+    """
+    from airflow.api_fastapi.logging import decorators
+
+    make = decorators.action_logging
+
+    def action_logging(event: str | None = None) -> Callable[..., Coroutine[Any, Any, None]]:
+        log_action = make(event)
+
+        @wraps(log_action)
+        async def in_a_thread(**given: Any) -> None:
+            await given["request"].body()  # it arrives in this loop, and is kept
+            await to_thread.run_sync(lambda: asyncio.run(log_action(**given)))
+
+        # What has to be given is read from here; the names in it are known in Airflow's module alone.
+        in_a_thread.__signature__ = inspect.signature(log_action, eval_str=True)  # type: ignore[attr-defined]
+        return in_a_thread
+
+    decorators.action_logging = action_logging
+
+
+def prepare(process: str) -> None:
+    """Do what helps one of Airflow's processes, before it begins.
+
+    :param process: its name on Airflow's command line
+    """
+    if process == "scheduler":
+        preload()
+    if process == "api-server":
+        log_in_threads()
+
+
+prepare("".join(sys.argv[1:2]))
 
 
 def create_metadata_engine(

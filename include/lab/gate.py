@@ -14,6 +14,9 @@ from lab.layout import PROJECT
 
 SOURCES = ("include", "plugins", "dags", "spark", "tests")
 
+#: Two at a time; tests that share a lab stay together.
+BESIDE_EACH_OTHER = ("-n", "2", "--dist", "loadgroup")
+
 
 def checks(project: Path) -> dict[str, tuple[str, ...]]:
     """The command lines that have to pass beside the tests."""
@@ -38,7 +41,7 @@ def run(pytest_arguments: Sequence[str], console: Console) -> int:
             code = _module(argv)
             console.print(f"[green]✓[/] {name}" if code == 0 else f"[red]✗[/] {name}: exit code {code}")
             failed = failed or code
-    tests = _module(("pytest", *pytest_arguments))
+    tests = _module(("pytest", *(pytest_arguments or BESIDE_EACH_OTHER)))
     if failed and not tests:
         console.print("[red]the tests passed, and a check before them did not[/]: see above")
     return tests or failed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,12 @@ def test_only_approvers_may_answer_and_no_ends_the_run_with_nothing_changed(
     assert "rejected by alice" in log
     page = alice.http.get(f"/kafka-dr/evidence/{GROUP}/{run}")
     assert "not tonight" in page.text
+
+
+def test_people_who_click_at_the_same_time_do_not_stop_airflow(airflow: QuickLab, alice: AirflowSession) -> None:
+    with ThreadPoolExecutor(8) as people:
+        answers = list(people.map(lambda _: alice.unpause("dr_canary"), range(80)))
+    assert set(answers) == {200}
 
 
 @pytest.mark.usefixtures("unchanged")

@@ -57,6 +57,10 @@ class KafkaCluster:
         """Begin to connect, for somebody who is going to ask for offsets, read committed records and write at once."""
         self._session.connect_ahead("read_committed")
 
+    def connect_reader(self) -> None:
+        """Begin to connect, for somebody who is going to read committed records."""
+        self._session.connect_reader("read_committed")
+
     def observe(self, observer: Callable[[str], None]) -> None:
         """Have somebody told of each request that is waited for, before it is."""
         self._session.observer = observer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -19,6 +20,9 @@ from kafka_dr.clusters.errors import StaleMetadata, translated
 from kafka_dr.clusters.settings import ClientSettings
 from kafka_dr.errors import KafkaDrError, TryAgain
 
+# It tells of every connection, in the log of whoever wants to read what a step did. What goes wrong is raised.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -27,6 +31,8 @@ REQUEST_SECONDS = 10.0
 #: How long one producer may try to take a transactional id over, and how often until one gets more time.
 _PATIENCE_SECONDS = 0.15
 _IMPATIENT_TRIES = 4
+#: The topic that every transaction goes through; asked for to be connected, whatever the answer.
+_COORDINATORS = "__transaction_state"
 
 
 @dataclass(slots=True)
@@ -77,10 +83,14 @@ class ClusterSession:
 
     def connect_ahead(self, isolation: str) -> None:
         """Begin to connect what is going to ask, to read and to write, beside each other; none is waited for."""
+        self.connect_reader(isolation)
+        _ = self.admin, self.appender()
+
+    def connect_reader(self, isolation: str) -> None:
+        """Begin to connect what is going to read; it is not waited for."""
         reader = _Reader(self._new_reader(isolation))
         with self._lock:
             self._idle_readers.setdefault(isolation, []).append(reader)
-        _ = self.admin, self.appender()
 
     @property
     def python_admin(self) -> KafkaAdminClient:
@@ -102,7 +112,8 @@ class ClusterSession:
         """Make a producer that has taken a transactional id over, and fenced off whoever had it (KIP-98).
 
         While a coordinator still aborts what was open it answers "not yet", after which librdkafka waits half a second,
-        as it does when it just missed its coordinator. Either takes some milliseconds, so a new producer asks instead.
+        as it does when it is not connected yet, or just missed its coordinator. Each takes some milliseconds, so it is
+        connected first, and if that was not enough a new producer asks instead.
         """
         doing = f"take over the transactional id {transactional_id}"
         deadline = time.monotonic() + self.request_seconds
@@ -111,6 +122,7 @@ class ClusterSession:
             left = deadline - time.monotonic()
             try:
                 with translated(self.label, doing):
+                    producer.list_topics(_COORDINATORS, left)
                     producer.init_transactions(max(0.1, min(seconds, left)))
                 break
             except TryAgain:

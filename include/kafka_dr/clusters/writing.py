@@ -57,6 +57,7 @@ class Writing:
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
+        self._ready: list[Producer] = []
 
     def append(self, records: Iterable[NewRecord], *, idempotent: bool = True) -> tuple[int, ...]:
         """Write records with acks=all, and return the offset of each, in their order.
@@ -121,6 +122,10 @@ class Writing:
         producer = self._session.transactional_producer(transactional_id, settings)
         yield TransactionalWriter(self._session, producer, transactional_id)
 
+    def connect_to_ask(self) -> None:
+        """Begin to connect what is going to ask for a write; it is not waited for."""
+        self._ready.append(self._asker())
+
     def ask(
         self,
         topic_configs: Mapping[str, Mapping[str, str]],
@@ -160,19 +165,10 @@ class Writing:
         After one refusal librdkafka fails whatever else it holds for the topic, also what it would have sent to other
         brokers. A producer shared by several leaders would show the first one's answer as the answer of all.
         """
-        seconds = self._session.request_seconds
-        producer = self._session.producer(
-            {
-                "enable.idempotence": False,
-                "acks": "all",
-                "retries": 0,
-                "compression.type": "none",
-                "linger.ms": 0,
-                "message.max.bytes": 2 * _LARGEST_QUESTION,
-                "delivery.timeout.ms": int(seconds * 1000),
-                "request.timeout.ms": int(seconds * 1000),
-            }
-        )
+        try:
+            producer = self._ready.pop()
+        except IndexError:
+            producer = self._asker()
         answers: dict[TopicPartition, WriteAnswer] = {}
         for question in questions:
 
@@ -186,8 +182,23 @@ class Writing:
             except KafkaException as error:
                 # Known already from the same leader's answer about another partition of the topic.
                 answers[question.partition] = _answer(question.partition, error.args[0])
-        producer.flush(seconds + 1)
+        producer.flush(self._session.request_seconds + 1)
         return answers
+
+    def _asker(self) -> Producer:
+        millis = int(self._session.request_seconds * 1000)
+        return self._session.producer(
+            {
+                "enable.idempotence": False,
+                "acks": "all",
+                "retries": 0,
+                "compression.type": "none",
+                "linger.ms": 0,
+                "message.max.bytes": 2 * _LARGEST_QUESTION,
+                "delivery.timeout.ms": millis,
+                "request.timeout.ms": millis,
+            }
+        )
 
 
 class TransactionalWriter:

@@ -90,6 +90,11 @@ class Run:
         described = topics.describe(owned)
         return tuple(p for name in sorted(described) for p in described[name].partitions)
 
+    def connect_readers(self) -> None:
+        """Begin to connect to both logs, for a step that is going to compare them."""
+        for cluster in self.group.clusters:
+            self.world.cluster(cluster, "audit").connect_reader()
+
     def writes_refused(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
         """Ask every leader of the group's partitions, now, and say whether each refuses a write."""
         return self._asked(proof.writes_refused, cluster, by)

@@ -132,7 +132,13 @@ def run_step(step: StepName, request: RunRequest, world: World) -> StepRecord:
     return record
 
 
+#: Steps that compare both logs: they begin to connect before they know whether it is their turn.
+_READING = frozenset({StepName.DRAIN, StepName.CUT_OVER_GROUPS})
+
+
 def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
+    if step in _READING and not run.without_source:
+        run.connect_readers()
     where = position(step, run.request.run, run.standing, run.request.verb)
     dry = run.request.dry_run
     if where.verdict == "passed":

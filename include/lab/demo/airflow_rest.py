@@ -151,7 +151,7 @@ class AirflowApi:
             raise LabError(f"Airflow does not answer at {self._url}{path} ({error}): see `status`") from error
         if reply.is_error:
             raise LabError(
-                f"Airflow answers {reply.status_code} to {method} {path} by {self._user}: {reply.text[:400]}"
+                f"Airflow answers {reply.status_code} to {method} {path} by {self._user}: {reply.text[:2000]}"
             )
         answer: dict[str, Any] = reply.json()
         return answer

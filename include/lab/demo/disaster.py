@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from lab.judge.model import Earlier, Left, Tenure, Verdict
 from lab.judge.verdict import judge
 from lab.rights import ORDERS_APP
 
-UNPLANNED, HEALTH, FAILBACK = "dr_unplanned_failover", "dr_health", "dr_failback"
+UNPLANNED, HEALTH, FAILBACK, CANARY = "dr_unplanned_failover", "dr_health", "dr_failback", "dr_canary"
 #: Why the switch is asked for although nobody elsewhere sees the cluster down: the lab has no elsewhere.
 OVERRIDE = "the demonstration killed it, and there is no other vantage on one machine"
 BACK_SECONDS = 90.0
@@ -39,7 +39,7 @@ FORGOTTEN_AT_ONCE, FORGOTTEN_SECONDS = 5, 0.5
 class DisasterRehearsal(Rehearsal):
     """Runs the demonstration of a disaster in one lab."""
 
-    dags = (*DAGS, UNPLANNED, HEALTH, FAILBACK)
+    dags = (*DAGS, UNPLANNED, HEALTH, FAILBACK, CANARY)
     _left: Left | None = None
     _earlier: tuple[Earlier, ...] = ()
 
@@ -51,6 +51,7 @@ class DisasterRehearsal(Rehearsal):
         source = self._active()
         target = cluster_named(source).other.name
         saboteur = self._saboteur()
+        self._watch(operator)
         runs = [self._leave(runner, source, target, saboteur)]
         if runs[-1].through:
             self._welcome(runs[0])
@@ -58,6 +59,13 @@ class DisasterRehearsal(Rehearsal):
         if runs[-1].through:
             runs.append(self._go_home(runner, source=target, target=source))
         return tuple(runs), saboteur.result() if saboteur is not None else None
+
+    def _watch(self, operator: AirflowApi) -> None:
+        """Let the canary look: it does every minute, and what it saw last is all that is known of a dead cluster."""
+        run = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
+        operator.trigger(CANARY, run, {})
+        state = operator.wait_for_end(CANARY, run, seconds=PATIENCE_SECONDS)
+        self._did(f"{CANARY} [dim]{state}[/]")
 
     def _leave(self, runner: FailoverRunner, source: str, target: str, saboteur: Saboteur | None) -> FailoverRun:
         self._say(f"{source} dies: its brokers and its Connect are killed under load")

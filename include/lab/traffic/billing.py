@@ -23,6 +23,7 @@ CUSTOMERS = 40
 MOST_AT_ONCE = 200
 GATHER_SECONDS = 0.1
 ABORT_EVERY = 9
+PATIENCE_SECONDS = 0.15
 
 
 class Billing:
@@ -48,16 +49,7 @@ class Billing:
                 }
             )
         )
-        self._producer = Producer(
-            application.client(
-                **{
-                    "transactional.id": TRANSACTIONAL_ID,
-                    "transaction.timeout.ms": 10_000,
-                    "linger.ms": 5,
-                    "partitioner": "murmur2_random",
-                }
-            )
-        )
+        self._producer: Producer
 
     def run(self) -> None:
         """Settle payments until told to stop.
@@ -69,7 +61,7 @@ class Billing:
         )
         try:
             self._consumer.subscribe([PAYMENTS])
-            self._producer.init_transactions(CALL_SECONDS)
+            self._producer = self._ready_producer()
             presence = Presence(lambda: self._consumer.list_topics(timeout=SILENCE_SECONDS))
             while not self._app.stopping():
                 batch = self._gather()
@@ -79,6 +71,33 @@ class Billing:
         except KafkaException as error:
             raise ended_by(error) from error
         self._consumer.close()
+
+    def _ready_producer(self) -> Producer:
+        """Return a producer that has the transactional id.
+
+        One that is not connected yet, or just misses its coordinator, asks again after half a second only; the next one
+        asks at once.
+        """
+        deadline, patience = self._app.now() + CALL_SECONDS, PATIENCE_SECONDS
+        while True:
+            producer = Producer(
+                self._app.client(
+                    **{
+                        "transactional.id": TRANSACTIONAL_ID,
+                        "transaction.timeout.ms": 10_000,
+                        "linger.ms": 5,
+                        "partitioner": "murmur2_random",
+                    }
+                )
+            )
+            try:
+                producer.list_topics(TOPIC, CALL_SECONDS)
+                producer.init_transactions(patience)
+                return producer
+            except KafkaException as error:
+                if not error.args[0].retriable() or self._app.now() > deadline:
+                    raise
+                patience *= 1.5
 
     def _gather(self) -> list[Message]:
         batch = []

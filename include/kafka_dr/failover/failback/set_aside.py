@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, NotFound, PatternType, ResourceType
 from kafka_dr.config_sync.items import CreateTopic
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failover.configuration import plan_between
@@ -148,12 +148,21 @@ def _wait_until_gone(way: Way, deletes: Mapping[str, str]) -> None:
     run = way.run
     deadline = run.clock.monotonic() + run.group.timing.step_deadline_seconds
     while True:
-        left = [name for name, topic in way.topics(run.target).items() if topic.topic_id == deletes.get(name)]
+        left = _left(way, deletes)
         if not left:
             return
         if run.clock.monotonic() > deadline:
             raise TryAgain(f"{', '.join(left[:3])} are on {run.target} still: look at its controller, run this again")
         run.clock.sleep(_PAUSE_SECONDS)
+
+
+def _left(way: Way, deletes: Mapping[str, str]) -> list[str]:
+    """Return the old topics that are still there; one that goes while it is looked at is looked at again."""
+    try:
+        there = way.topics(way.run.target)
+    except NotFound:
+        return sorted(deletes)
+    return [name for name, topic in there.items() if topic.topic_id == deletes.get(name)]
 
 
 def _rights(run: Run, topics: Collection[str]) -> frozenset[Acl]:

@@ -128,15 +128,15 @@ def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, 
     """Give groups time to reach the end, and return the records left for each that has not.
 
     Every moment of this is a moment without writes, so only those are waited for that will get there in time at the
-    pace that they have shown since the fence, and show still; a group far behind keeps its place.
+    pace that they have shown behind the fence, and show still; a group far behind keeps its place.
     """
     groups = run.operator(run.source).groups
     names = run.consumer_groups(run.source)
     fact = run.fact("source_ends")
     first = _left({group: positions_from_json(rows) for group, rows in fact["group_offsets"].items()}, ends)
-    observed = max(0.0, (run.clock.now() - datetime.fromisoformat(fact["fenced_at"])).total_seconds())
+    observed = max(0.0, (run.clock.now() - datetime.fromisoformat(fact["groups_seen_at"])).total_seconds())
     began = run.clock.monotonic()
-    seen: dict[str, tuple[int, float]] = {}
+    seen: dict[str, tuple[int, float]] = {name: (behind, -observed) for name, behind in first.items()}
     while True:
         left = _left(groups.offsets(names, require_stable=False), ends)
         waited = run.clock.monotonic() - began

@@ -31,12 +31,11 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Fence, end what is open, and journal the ends of the source's log."""
     source = run.operator(run.source)
+    run.probe(run.source).writing.connect_to_ask()
     permission = run.permission(Phase.SWITCHING)
     changes = run.acl_changes(run.source, permission)
     changes.add(plan.write_fence(run.group), plan.probe_fence(run.group))
     fenced_at = run.clock.now()
-    # From here on the groups have an end to reach: the next step judges their pace by where they stood.
-    committed = source.groups.offsets(run.consumer_groups(run.source), require_stable=False)
 
     partitions = run.partitions(run.source)
     topics = {partition.topic for partition in partitions}
@@ -56,11 +55,14 @@ def act(run: Run) -> Mapping[str, Any]:
         raise TryAgain(f"open transactions still hold back {shown} on {run.source}: end them and run the step again")
 
     ends = source.topics.last_stable_offsets(partitions)
+    # The next step judges the pace of the groups by where they stand now.
+    committed = source.groups.offsets(run.consumer_groups(run.source), require_stable=False)
     run.write_fact(
         "source_ends",
         {
             "ends": positions_to_json(ends),
             "fenced_at": fenced_at.isoformat(),
+            "groups_seen_at": run.clock.now().isoformat(),
             "group_offsets": {group: positions_to_json(found) for group, found in committed.items()},
         },
     )

@@ -22,6 +22,7 @@ def check(run: Run) -> Sequence[Check]:
     """
     if run.request.dry_run or _is_handed_over(run):
         return ()
+    run.probe(run.source).writing.connect_to_ask()
     run.fact("translations")
     journaled = positions_from_json(run.fact("drained")["source_ends"])
     partitions = run.partitions(run.source)
@@ -49,6 +50,8 @@ def act(run: Run) -> Mapping[str, Any]:
     state = run.standing
     if state is None:
         raise NeedsPerson(f"no register has a record of {run.group.name} any more")
+    for role in ("probe", "replicator"):
+        run.world.cluster(run.target, role).writing.connect_to_ask()
     if state.phase is Phase.SWITCHING:
         new = handed_over(state, run=run.request.run, at=run.clock.now())
         run.world.register(run.source).compare_and_set(state, new)

@@ -31,6 +31,7 @@ def act(run: Run) -> Mapping[str, Any]:
     target = run.operator(run.target)
     replicator = run.world.replicator(run.flow)
     permission = run.permission(Phase.SWITCHING)
+    run.world.cluster(run.target, "replicator").writing.connect_to_ask()
     # Connect takes its time to stop, so it is asked first; nothing below depends on its answer.
     permission()
     replicator.stop()
