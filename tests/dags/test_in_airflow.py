@@ -164,6 +164,12 @@ def test_the_canary_crosses(alice: AirflowSession) -> None:
     assert alice.ended("dr_canary", run) == "success"
 
 
+def test_health_is_green_and_proposes_nothing(alice: AirflowSession) -> None:
+    run = alice.trigger("dr_health")
+    assert alice.ended("dr_health", run) == "success", alice.log("dr_health", run, "health", map_index=0)
+    assert alice.tasks("dr_health", run)["propose"] == "skipped"
+
+
 @pytest.mark.parametrize("audit", ["checksum", pytest.param("lag", marks=pytest.mark.long)])
 def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, audit: str) -> None:
     dag, task = f"dr_{audit}_audit", f"{audit}_audit"

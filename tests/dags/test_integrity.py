@@ -20,6 +20,7 @@ CATALOGUE = {
     "dr_config_sync": "*/10 * * * *",
     "dr_failback": None,
     "dr_flows": "*/5 * * * *",
+    "dr_health": "* * * * *",
     "dr_lag_audit": "*/5 * * * *",
     "dr_planned_failover": None,
     "dr_resume": None,

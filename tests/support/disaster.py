@@ -18,6 +18,7 @@ from kafka_dr.failover.request import UNPLANNED_FAILOVER
 from kafka_dr.failover.run import Run
 from kafka_dr.register import RegisterState
 from support import onlooker
+from support.protection import Protection
 from support.switching import Killed, Switching, other
 from support.vantage import vantage
 
@@ -174,6 +175,14 @@ class Disaster:
                 assert goes_on <= read, f"{name} at {position} of {p} goes on at record {goes_on}: late"
                 again[name] = again.get(name, 0) + read - goes_on
         return again
+
+
+def adopted(protection: Protection) -> Switching:
+    """Adopt a group with quick looks at its clusters."""
+    group = protection.group
+    protection.changes["timing"] = group.timing.model_copy(update={"confirm_seconds": 0.2})
+    protection.changes["disaster"] = group.disaster.model_copy(update={"probe_seconds": 2.0})
+    return Switching.adopt(protection)
 
 
 def disaster_is_over(disaster: Disaster) -> None:

@@ -18,6 +18,8 @@ from kafka_dr.evidence.tone import Tone, tone_of
 _DIFFERENCE = "difference"
 #: Steps that may be the last one, and what a run is then.
 _ENDS = {"report": "Completed", "plan": "Planned", "apply": "Applied"}
+#: What is kept beside a run's steps and says nothing about how the run ended.
+_BESIDE = frozenset({"fence_on_return"})
 #: Phases of a group whose other side holds, or may hold, what never crossed.
 _LEFT_BEHIND = ("unfenced", "diverged")
 _FILE = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
@@ -215,7 +217,7 @@ def _verdict(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[s
 
 def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[str, Tone]:
     back = next((each for each in steps if each.step == "roll_back"), None)
-    forward = [each for each in steps if each is not back]
+    forward = [each for each in steps if each is not back and each.step not in _BESIDE]
     # A roll back that was refused left the run to go forward; one without facts found nothing to undo.
     if back is not None and back.outcome != "refused" and (back.facts or back.tone != "good"):
         return ("Rolled back", "warn") if back.tone == "good" else ("The roll back did not finish", "bad")

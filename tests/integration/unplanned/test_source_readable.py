@@ -7,20 +7,26 @@ import pytest
 from kafka_dr.failover import StepName
 from kafka_dr.register import Phase
 from support import onlooker
-from support.disaster import Disaster
+from support.disaster import STEPS, Disaster
 
 pytestmark = pytest.mark.kafka
 
 
-def test_a_source_that_answers_is_fenced_and_drained_and_the_group_is_stable_with_a_flow_back(
+def test_a_source_that_comes_back_behind_the_claim_is_fenced_and_drained_and_the_group_is_stable_with_a_flow_back(
     disaster: Disaster,
 ) -> None:
     group = disaster.group
     group.protection.produce("east", 40)
     disaster.remember()
+    request = disaster.request()
+    with disaster.hanging(disaster.broker):
+        disaster.approve(request)
+        claimed = disaster.step(StepName.CLAIM, request)
+    group.wait_answering()
 
-    records = disaster.go(StepName.REPORT)
+    records = {step: disaster.step(step, request) for step in STEPS[1:]}
 
+    assert claimed.facts["source_register"] == "east did not answer"
     assert disaster.state().phase is Phase.STABLE
     assert records[StepName.REPORT].facts["rpo_seconds"] == 0.0
     assert {row["class"] for row in records[StepName.CUT_OVER_GROUPS].facts["groups"]} == {"exact"}

@@ -12,7 +12,9 @@ from support.switching import failed
 pytestmark = pytest.mark.kafka
 
 
-@pytest.mark.parametrize("last", [StepName.FENCE_SOURCE, StepName.CUT_OVER_GROUPS])
+@pytest.mark.parametrize(
+    "last", [pytest.param(StepName.FENCE_SOURCE, marks=pytest.mark.long), StepName.CUT_OVER_GROUPS]
+)
 def test_a_planned_run_that_lost_its_source_is_taken_over(disaster: Disaster, last: StepName) -> None:
     group = disaster.group
     disaster.remember()
@@ -35,16 +37,16 @@ def test_a_planned_run_that_lost_its_source_is_taken_over(disaster: Disaster, la
     assert record.outcome in ("refused", "unknown")
 
 
-def test_the_approval_is_superseded_when_the_source_is_back(disaster: Disaster) -> None:
-    group = disaster.group
-    request = disaster.request(override="")
-    with disaster.seen_down_elsewhere():
-        with disaster.hanging(disaster.broker):
-            evidence = disaster.approve(request)
+def test_the_approval_is_superseded_when_the_source_is_back(passing: Disaster) -> None:
+    group = passing.group
+    request = passing.request(override="")
+    with passing.seen_down_elsewhere():
+        with passing.hanging(passing.broker):
+            evidence = passing.approve(request)
             assert {check.name: check.outcome for check in evidence.checks}["source_is_down"] == "ok"
         group.wait_answering()
         with group.protection.world() as world:
             record = failed(StepName.CLAIM, request, world)
 
     assert "superseded" in record.detail
-    group.assert_at_rest("east")
+    group.assert_at_rest(passing.active)

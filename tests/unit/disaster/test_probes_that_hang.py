@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,36 @@ LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_D
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 
 
-@pytest.fixture
-def hole() -> Iterator[int]:
-    """A port that takes connections and never answers."""
-    with socket.socket() as listening:
+def silent() -> AbstractContextManager[int]:
+    """Take connections, and never answer: a process that hangs, or whose answers are lost on their way."""
+    return _listening(backlog=64, filled=0)
+
+
+def vanishing() -> AbstractContextManager[int]:
+    """Let nobody connect: what is sent there vanishes."""
+    return _listening(backlog=0, filled=4)
+
+
+@contextmanager
+def gone() -> Iterator[int]:
+    """Refuse connections: nobody listens any more."""
+    with _listening(backlog=1, filled=0) as port:
+        pass
+    yield port
+
+
+@contextmanager
+def _listening(*, backlog: int, filled: int) -> Iterator[int]:
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.socket())
         listening.bind(("127.0.0.1", 0))
-        listening.listen(64)
-        yield listening.getsockname()[1]
+        listening.listen(backlog)
+        address = listening.getsockname()
+        for _ in range(filled):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(address)
+        yield address[1]
 
 
 def a_topology(hole: int) -> Topology:
@@ -37,7 +61,15 @@ def a_topology(hole: int) -> Topology:
     return declared.model_copy(update={"protection_groups": groups})
 
 
-def test_probes_that_all_hang_end_together_and_their_clients_with_them(hole: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("failure", [silent, vanishing, gone])
+def test_probes_that_all_fail_end_together_and_their_clients_with_them(
+    failure: Callable[[], AbstractContextManager[int]], tmp_path: Path
+) -> None:
+    with failure() as port:
+        _everything_ends_in_time(port, tmp_path)
+
+
+def _everything_ends_in_time(hole: int, tmp_path: Path) -> None:
     topology = a_topology(hole)
     settings = ClientSettings(
         f"127.0.0.1:{hole}",

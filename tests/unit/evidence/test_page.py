@@ -196,6 +196,12 @@ def test_a_figure_that_could_not_be_measured_is_not_known_and_not_good() -> None
             "bad",
         ),
         ({**COMPLETE, "13-roll_back.1.json": step("refused")}, "Completed", "good"),
+        ({**COMPLETE, "92-fence_on_return.1.json": step()}, "Completed", "good"),
+        (
+            {"09-verify.1.json": step(), "92-fence_on_return.1.json": step()},
+            "Not finished: the last step recorded is verify",
+            "warn",
+        ),
         ({"13-roll_back.1.json": step()}, "Nothing was recorded but a roll back", "unknown"),
         ({"13-roll_back.1.json": step("failed")}, "The roll back did not finish", "bad"),
         ({"13-roll_back.1.json": step("unknown")}, "The roll back did not finish", "bad"),
@@ -269,6 +275,17 @@ def test_the_sealed_page_lists_every_file_with_its_digest(tmp_path: Path) -> Non
 
     text = read((tmp_path / bundle.path / bundle.page).read_text(encoding="utf-8"))
     assert all(ref.sha256 in text for ref in refs)
+
+
+def test_when_a_run_last_got_something_done_is_told_by_its_newest_step(tmp_path: Path) -> None:
+    store = EvidenceStore(tmp_path, ManualClock(SEALED))
+    assert store.last_step("orders", "run-1") is None
+    for number, second in ((1, 7), (2, 31), (3, 12)):
+        store.write("orders", "run-1", number, "drain", step(finished_at=f"2026-11-20T03:00:{second:02}.000000Z"))
+    folder = tmp_path / "runs" / "orders" / "run-1"
+    (folder / "04-verify.1.json").write_text('{"finished_at": "2026-11-20T03:0')
+    (folder / "05-verify.1.json").write_text('{"finished_at": "2026-11-20T03:00:59"}')
+    assert store.last_step("orders", "run-1") == datetime(2026, 11, 20, 3, 0, 31, tzinfo=UTC)
 
 
 def test_what_differs_between_two_sides_is_a_table() -> None:

@@ -36,7 +36,7 @@ def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
         f"if {run.source} answers: fence it and bring across what is left, for at most "
-        f"{source.FENCE_SECONDS + source.DRAIN_SECONDS:g} s; if not, nobody waits for it",
+        f"{source.FENCE_SECONDS + source.drain_seconds(run):g} s; if not, nobody waits for it",
         f"deny WRITE on {run.target} to {run.group.replicator_principal} and take over what it has open, then journal "
         f"the ends of {run.target} and what has crossed",
     )

@@ -16,10 +16,11 @@ from kafka_dr.failover.steps import drain, fence_source
 from kafka_dr.fencing import plan, proof
 from kafka_dr.register import Phase
 
-#: How long the source has to say that it is there, to be fenced, and to be drained.
+#: How long the source has to say that it is there, and to be fenced.
 PULSE_SECONDS = 1.5
 FENCE_SECONDS = 5.0
-DRAIN_SECONDS = 15.0
+#: What is left has to cross within this; what groups get to reach the end, as the topology says, comes on top.
+CROSS_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +65,18 @@ def fence_and_drain(run: Run) -> SourceSide:
     if fenced:
         return SourceSide(fenced=False, drained=False, detail=fenced)
     try:
-        short = Beside(run.source, lambda: _drain(run)).within(DRAIN_SECONDS)
+        short = Beside(run.source, lambda: _drain(run)).within(drain_seconds(run))
     except KafkaDrError as error:
         short = str(error)
     if short:
         said = f"{run.source} refuses writes, and was not drained: {short}"
         return SourceSide(fenced=True, drained=False, detail=said)
     return SourceSide(fenced=True, drained=True, detail=f"{run.source} refuses writes, and all of it has crossed")
+
+
+def drain_seconds(run: Run) -> float:
+    """Return how long a source that answers is drained."""
+    return CROSS_SECONDS + run.group.timing.drain_seconds
 
 
 def fence_late(run: Run, phase: Phase) -> tuple[bool, str]:
@@ -117,7 +123,7 @@ def _fence(run: Run) -> str:
 def _drain(run: Run) -> str:
     """Drain as a planned failover does, but Connect is not asked; return what is missing, or nothing."""
     ends = drain.source_ends(run)
-    verified = drain.wait_for_copy(run, ends, seconds=DRAIN_SECONDS)
+    verified = drain.wait_for_copy(run, ends, seconds=drain_seconds(run))
     tail = content.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         return tail.detail
