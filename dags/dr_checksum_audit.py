@@ -49,6 +49,13 @@ with DAG(
             title="Until",
             description="Only records that were written before this time.",
         ),
+        "offsets": Param(
+            None,
+            type=["null", "array"],
+            items={"type": "string", "pattern": r"^.+-\d+:\d*-\d*$"},
+            title="Offsets",
+            description="Only these offsets of the source: TOPIC-PARTITION:START-END, without topics and times.",
+        ),
     },
 ) as dag:
     groups = DeclaredGroupsOperator()

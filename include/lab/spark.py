@@ -23,6 +23,13 @@ logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 """
 DRIVER_MEMORY = "1g"
+#: One machine of few cores. A collector that runs beside the work takes away from it; so does the compiler that makes
+#: the fastest code, which by default looks at all that Spark does a few thousand times while it starts.
+_JAVA_OPTIONS = (
+    "-XX:+UseParallelGC -Xshare:auto -XX:MetaspaceSize=192m "
+    "-XX:Tier4InvocationThreshold=40000 -XX:Tier4MinInvocationThreshold=5000 "
+    "-XX:Tier4CompileThreshold=120000 -XX:Tier4BackEdgeThreshold=320000"
+)
 
 
 def prepare(home: Home, *, java_home: Path, kafka_source: Path) -> dict[str, str]:
@@ -38,8 +45,7 @@ def prepare(home: Home, *, java_home: Path, kafka_source: Path) -> dict[str, str
         "spark.master": "local[*]",
         "spark.jars": ",".join(str(jar) for jar in sorted(kafka_source.glob("*.jar"))),
         "spark.driver.memory": DRIVER_MEMORY,
-        # One machine of few cores: a collector that runs beside the work takes away from it.
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xshare:auto",
+        "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
         "spark.ui.enabled": "false",

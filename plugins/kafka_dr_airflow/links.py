@@ -59,3 +59,9 @@ class AuditLink(BaseOperatorLink):
         """
         place = getattr(operator, "report_place", "")
         return audit_url(place) if place else ""
+
+
+class StrandedLink(AuditLink):
+    """Leads to the list of stranded records."""
+
+    name = "Stranded records"

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-
-from pyspark.sql import SparkSession
+from typing import Any
 
 from jobs.checksum_memory import Memory
-from jobs.checksum_run import ChecksumRun, Watch, Wishes
+from jobs.checksum_run import ChecksumRun, Watch, ask
+from jobs.checksum_stretch import OffsetStretch, Wishes
 from jobs.connections import Connections
 from jobs.flows import declared_flow, reached
 from jobs.places import place
-from jobs.session import UNKNOWN, exit_code, spark_session
+from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
 from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.clusters import KafkaCluster
+from kafka_dr.register import KafkaRegister
+from kafka_dr.register.abandonment import History
+from kafka_dr.replication import Flow
 from kafka_dr.topology import load
 
 FINDINGS = 1
-
-#: Lends a Spark session of that name.
-Sessions = Callable[[str], AbstractContextManager[SparkSession]]
 
 
 def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Sessions = spark_session) -> int:
@@ -33,6 +33,15 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Session
     """
     options = _parse(arguments)
     return exit_code(lambda: _audit(options, environ, SystemClock(), sessions))
+
+
+def _history(flow: Flow, clusters: Sequence[KafkaCluster], clock: Clock) -> History:
+    """Return what either register holds about the group, run by run; each fact is written to both."""
+    merged: dict[str, dict[str, Any]] = {}
+    for cluster in clusters:
+        for run, facts in KafkaRegister(cluster, clock).history(flow.group).items():
+            merged.setdefault(run, {}).update(facts)
+    return merged
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -47,7 +56,25 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     when = "; ISO 8601, UTC unless it says otherwise; nothing but the report is kept then"
     parser.add_argument("--since", type=_moment, metavar="TIME", help=f"only records made then or later{when}")
     parser.add_argument("--until", type=_moment, metavar="TIME", help=f"only records made before{when}")
-    return parser.parse_args(arguments)
+    parser.add_argument(
+        "--offsets",
+        nargs="+",
+        default=[],
+        type=_stretch,
+        metavar="TOPIC-PARTITION:START-END",
+        help="only these offsets of the source, END excluded, both may be left out; nothing but the report is kept",
+    )
+    options = parser.parse_args(arguments)
+    if options.offsets and (options.topics or options.since or options.until):
+        parser.error("--offsets says what is audited: leave out --topics, --since and --until")
+    return options
+
+
+def _stretch(text: str) -> OffsetStretch:
+    try:
+        return OffsetStretch.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _moment(text: str) -> datetime:
@@ -60,17 +87,19 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
     topology = load(options.topology, environ)
     flow = declared_flow(topology, options.flow)
     connections = Connections.read(environ)
-    wishes = Wishes(options.full, tuple(options.topics), options.since, options.until)
-    with sessions(f"checksum audit of {options.flow}") as session:
-        watch.lap("session")
-        out = place(options.out, session)
-        out.mkdir(parents=True, exist_ok=True)
-        memory = Memory.of(topology.evidence.root, session, flow)
-        with reached(topology, flow, connections, clock) as (source, target, replicator):
-            run = ChecksumRun(topology.group(flow.group), source, target, replicator, memory, clock, watch)
-            report = run.audit(wishes)
-        report.write(out)
-        if not wishes.bounded and not wishes.topics:
-            memory.publish(report, report_place=f"{out}/report.json")
+    wishes = Wishes(options.full, tuple(options.topics), options.since, options.until, tuple(options.offsets))
+    with reached(topology, flow, connections, clock) as (source, target, replicator):
+        group, history = topology.group(flow.group), _history(flow, (source, target), clock)
+        asked = ask(group, source=source, target=target, replicator=replicator, clock=clock, wishes=wishes)
+        watch.lap("resolve")
+        with sessions(f"checksum audit of {options.flow}") as session:
+            watch.lap("session")
+            out = place(options.out, session)
+            out.mkdir(parents=True, exist_ok=True)
+            memory = Memory.of(topology.evidence.root, session, flow)
+            report = ChecksumRun(group, source, target, memory, watch, history).audit(wishes, asked)
+            report.write(out)
+            if not wishes.bounded and not wishes.topics:
+                memory.publish(report, report_place=f"{out}/report.json")
     print(f"{report.verdict}: {report.sentence}")
     return {"equal": 0, "findings": FINDINGS}.get(report.verdict, UNKNOWN)

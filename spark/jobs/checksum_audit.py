@@ -5,8 +5,9 @@ By hand::
     KAFKA_DR_SECRETS_FILE=secrets.json spark-submit spark/jobs/checksum_audit.py \\
         --topology include/topology.yaml --flow orders.east-to-west --out DIR [--full]
 
-Writes ``report.json``, ``findings.jsonl``, ``findings/`` and ``offset_map/`` into the folder and, below the evidence
-root, the fingerprint log and what the next audit goes on from. Exit code 0: equal; 1: findings; 2: unknown.
+Writes ``report.json``, ``findings.jsonl``, ``findings/``, ``digests/`` and ``offset_map/`` into the folder and, below
+the evidence root, the fingerprint log and what the next audit goes on from. Exit code 0: equal; 1: findings; 2:
+unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ _SPARK = Path(__file__).resolve().parents[1]
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _SPARK / "jobs"]
 sys.path[:0] = [str(_SPARK), str(_SPARK.parent / "include")]
 
-from jobs.checksum import main  # noqa: E402
+from jobs.session import session_begun  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], os.environ))
+    with session_begun("checksum audit", sys.argv[1:]) as sessions:
+        # What it takes to import all this is done while Spark starts.
+        from jobs.checksum import main
+
+        code = main(sys.argv[1:], os.environ, sessions)
+    sys.exit(code)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from jobs.checksum_plan import PartitionPlan, Plan
+from jobs.checksum_plan import PartitionPlan
 from jobs.checksum_ranges import Resolved
 from jobs.checksum_report import PartitionReport, Report, counted
-from jobs.checksum_state import PartitionState
+from jobs.checksum_state import Both, PartitionState
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.difference import Difference, Fault
 from kafka_dr.clusters import TopicPartition
 from kafka_dr_spark.topic_audit import PartitionOutcome
 
 
-def next_state(plan: PartitionPlan, outcome: PartitionOutcome) -> PartitionState:
+def next_state(
+    partition: TopicPartition, plan: PartitionPlan, outcome: PartitionOutcome, resolved: Resolved
+) -> PartitionState:
     """Return how far a partition is settled now."""
     known = plan.known
     found = counted([*plan.events, *outcome.settled])
@@ -28,6 +30,7 @@ def next_state(plan: PartitionPlan, outcome: PartitionOutcome) -> PartitionState
         open=_sum(known.open, found),
         faulty_from=outcome.frontier if faulty else known.faulty_from,
         faulty_since=outcome.unverified_since if faulty else known.faulty_since,
+        held=held_since(partition, known, resolved),
     )
 
 
@@ -60,22 +63,35 @@ def reported(
             if partition in held.hidden
         },
         runs=outcome.runs,
+        digests=outcome.digests,
     )
 
 
-def blocked_too_long(partition: TopicPartition, plan: Plan, resolved: Resolved, age: timedelta) -> list[Difference]:
-    """Return open transactions that have held a partition back since an audit that is long enough ago."""
+def held_since(partition: TopicPartition, known: PartitionState, resolved: Resolved) -> tuple[Both | None, Both | None]:
+    """Return from which offset on an open transaction hides each side, and since when that is known."""
+    now_ms = int(resolved.at.timestamp() * 1000)
+    found: list[Both | None] = []
+    for before, side in zip(known.held, (resolved.source, resolved.target), strict=True):
+        offset = side.ranges[partition].end if partition in side.hidden else None
+        same = before is not None and before[0] == offset
+        found.append(before if same else None if offset is None else (offset, now_ms))
+    return found[0], found[1]
+
+
+def blocked_too_long(
+    partition: TopicPartition, known: PartitionState, resolved: Resolved, age: timedelta
+) -> list[Difference]:
+    """Return open transactions that an audit long enough ago has seen at the same offset."""
     found = []
-    known = plan.state.partitions.get(partition)
-    long_ago = [scan for scan in plan.state.scans if scan.at <= resolved.at - age]
-    for number, (side, held) in enumerate((("source", resolved.source), ("target", resolved.target))):
-        if partition in held.hidden and known is not None and long_ago:
-            offset = held.ranges[partition].end
-            if known.scanned[number] == offset:
-                here, there = (offset, None) if number == 0 else (None, offset)
-                detail = f"an open transaction on the {side} has held back what follows since an earlier audit"
-                count = held.hidden[partition]
-                found.append(Difference(Fault.UNVERIFIABLE, partition.partition, here, there, count, 0, detail))
+    now_ms = int(resolved.at.timestamp() * 1000)
+    sides = (("source", resolved.source), ("target", resolved.target))
+    for number, held in enumerate(held_since(partition, known, resolved)):
+        name, side = sides[number]
+        if held is not None and now_ms - held[1] >= age.total_seconds() * 1000:
+            here, there = (held[0], None) if number == 0 else (None, held[0])
+            detail = f"an open transaction on the {name} has held back what follows since an earlier audit"
+            count = side.hidden[partition]
+            found.append(Difference(Fault.UNVERIFIABLE, partition.partition, here, there, count, 0, detail))
     return found
 
 

@@ -23,6 +23,7 @@ class PartitionPlan:
     :param target: what is read of the target now
     :param first: whether nothing of it was compared before
     :param events: what happened to the logs since, as findings
+    :param left_over: below this the target has what the source had before its log was cut off
     """
 
     known: PartitionState
@@ -30,6 +31,7 @@ class PartitionPlan:
     target: OffsetRange
     first: bool
     events: tuple[Difference, ...] = ()
+    left_over: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ def _plan(
     here, there = resolved.source.ranges.get(partition, _NOTHING), resolved.target.ranges.get(partition, _NOTHING)
     known = None if full else base.partitions.get(partition)
     events: list[Difference] = []
+    left_over = 0
     if known is not None:
         changed = _changed(base.topic_ids.get(partition.topic, ("", "")), ids[partition.topic])
         cut = (known.scanned[0] > here.end, known.scanned[1] > there.end)
@@ -77,11 +80,13 @@ def _plan(
             if new or shorter
         ]
         if events:
-            known = _begun_anew(known, changed[0] or cut[0], changed[1] or cut[1])
+            left_over = known.scanned[1] if cut[0] and not any(changed) else 0
+            known = _begun_anew(known, new_source=changed[0], other_target=changed[1] or cut[1])
     first = known is None
     start = PartitionState(first_kept=(here.start, there.start)) if known is None else known
     reach = (0, 0) if first else start.scanned
-    return PartitionPlan(start, _from(here, reach[0]), _from(there, reach[1]), first or bool(events), tuple(events))
+    ranges = _from(here, reach[0]), _from(there, reach[1])
+    return PartitionPlan(start, *ranges, first or bool(events), tuple(events), left_over)
 
 
 def _changed(before: tuple[str, str], now: tuple[str, str]) -> tuple[bool, bool]:
@@ -97,12 +102,14 @@ def _event(partition: TopicPartition, known: PartitionState, side: str, *, new_t
     return Difference(Fault.UNVERIFIABLE, partition.partition, here, there, verified, 0, detail)
 
 
-def _begun_anew(known: PartitionState, source: bool, target: bool) -> PartitionState:
-    """Begin anew with a side that lost what was compared; what the other one still has of it is not held against it."""
-    if target:
-        return PartitionState(open=known.open)
-    # The target's copies of what the source no longer has are left as they are.
-    return PartitionState((0, known.resume[1]), (0, known.scanned[1]), (0, known.first_kept[1]), open=known.open)
+def _begun_anew(known: PartitionState, *, new_source: bool, other_target: bool) -> PartitionState:
+    """Begin anew with what lost records that were compared; what the other side still has of them is not held against
+    it.
+    """
+    if new_source and not other_target:
+        # The target's copies of what another topic of that name had are left as they are.
+        return PartitionState((0, known.resume[1]), (0, known.scanned[1]), (0, known.first_kept[1]), open=known.open)
+    return PartitionState(open=known.open)
 
 
 def _from(held: OffsetRange, reach: int) -> OffsetRange:

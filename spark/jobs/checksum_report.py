@@ -13,10 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from jobs.offset_map import map_table
 from kafka_dr.audit.coverage import Coverage, total
 from kafka_dr.audit.difference import Difference, Fault
-from kafka_dr.audit.offset_runs import OffsetRun, joined
+from kafka_dr.audit.kept_map import MapKey
+from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import TopicPartition
+from kafka_dr_spark.digests import Digests
 
 SCHEMA_VERSION = 1
 _FINDINGS = pa.schema(
@@ -31,16 +34,15 @@ _FINDINGS = pa.schema(
         ("detail", pa.string()),
     ]
 )
-_MAP = pa.schema(
+_DIGESTS = pa.schema(
     [
-        ("epoch", pa.int64()),
-        ("source_topic_id", pa.string()),
-        ("target_topic_id", pa.string()),
         ("topic", pa.string()),
         ("partition", pa.int32()),
-        ("source_start", pa.int64()),
-        ("target_start", pa.int64()),
-        ("length", pa.int64()),
+        ("minute", pa.int64()),
+        ("source_records", pa.int64()),
+        ("source_sum", pa.int64()),
+        ("target_records", pa.int64()),
+        ("target_sum", pa.int64()),
     ]
 )
 _REPEATED = frozenset({Fault.DUPLICATE, Fault.REPLAY})
@@ -58,6 +60,7 @@ class PartitionReport:
     :param end: of the source: next to be written
     :param unverified_since: when the first record that is not verified was made, in ms; ``None`` where all are
     :param hidden: offsets that an open transaction hides, on the source and on the target, and where
+    :param digests: by minute, of what this audit settled
     """
 
     partition: TopicPartition
@@ -69,6 +72,7 @@ class PartitionReport:
     unverified_since: int | None
     hidden: Mapping[str, Mapping[str, int]]
     runs: tuple[OffsetRun, ...]
+    digests: Digests | None = None
 
     def verified_rpo_seconds(self, at: datetime) -> float:
         """Return how old the first record is that is not verified; 0 where all are."""
@@ -89,6 +93,9 @@ class PartitionReport:
             "verified_rpo_records": self.end - self.frontier[0],
             "verified_rpo_seconds": self.verified_rpo_seconds(at),
             "held_back": dict(self.hidden),
+            "minutes": None
+            if self.digests is None
+            else {"compared": len(self.digests.minutes), "differing": self.digests.differing},
         }
 
 
@@ -193,35 +200,36 @@ class Report:
                     "detail": found.detail,
                 }
 
-    def offset_map(self) -> pa.Table:
+    def offset_map(self) -> dict[MapKey, list[OffsetRun]]:
         """Return the runs that this audit adds to the offset map."""
-        rows = {name: [] for name in _MAP.names}  # type: dict[str, list[Any]]
+        return {
+            MapKey(self.epoch or 0, *self.topic_ids[p.partition.topic], p.partition.topic, p.partition.partition): list(
+                p.runs
+            )
+            for p in self.partitions
+            if p.runs
+        }
+
+    def minutes(self) -> pa.Table:
+        """Return the digests by minute: they add up over audits, modulo 2^64."""
+        tables = [_DIGESTS.empty_table()]
         for each in self.partitions:
-            ids = self.topic_ids[each.partition.topic]
-            for run in each.runs:
-                place = (self.epoch, *ids, each.partition.topic, each.partition.partition)
-                for name, value in zip(_MAP.names, (*place, *run), strict=True):
-                    rows[name].append(value)
-        return pa.table(rows, schema=_MAP)
+            if each.digests is not None and len(each.digests.minutes):
+                places = [
+                    [value] * len(each.digests.minutes) for value in (each.partition.topic, each.partition.partition)
+                ]
+                columns = [*places, each.digests.minutes, *each.digests.source.T, *each.digests.target.T]
+                tables.append(pa.table(dict(zip(_DIGESTS.names, columns, strict=True)), schema=_DIGESTS))
+        return pa.concat_tables(tables)
 
     def write(self, out: Any) -> None:
         """Write everything into a folder; ``report.json`` comes last, so that it stands for the rest."""
         found = list(self.findings())
         write_file(out, "findings.jsonl", "".join(f"{json.dumps(each)}\n" for each in found).encode())
         write_file(out.joinpath("findings"), "part-0.parquet", parquet(pa.Table.from_pylist(found, _FINDINGS)))
-        write_file(out.joinpath("offset_map"), "part-0.parquet", parquet(self.offset_map()))
+        write_file(out.joinpath("digests"), "part-0.parquet", parquet(self.minutes()))
+        write_file(out.joinpath("offset_map"), "part-0.parquet", parquet(map_table(self.offset_map())))
         write_file(out, "report.json", (json.dumps(self.to_json(), indent=1) + "\n").encode())
-
-
-def joined_maps(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return parts of an offset map as one, without what is in several, and with runs joined that go on."""
-    places: dict[tuple[Any, ...], set[OffsetRun]] = {}
-    for table in tables:
-        columns = (table[name].to_pylist() for name in _MAP.names)
-        for *place, source, target, length in zip(*columns, strict=True):
-            places.setdefault(tuple(place), set()).add(OffsetRun(source, target, length))
-    rows = [(*place, *run) for place, runs in sorted(places.items()) for run in joined(sorted(runs))]
-    return pa.table(dict(zip(_MAP.names, zip(*rows, strict=True), strict=True)), schema=_MAP)
 
 
 def parquet(table: pa.Table) -> bytes:

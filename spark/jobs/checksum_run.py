@@ -6,23 +6,26 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
 
 from jobs import checksum_plan, self_test
-from jobs.checksum_memory import Memory
+from jobs.checksum_memory import Found, Memory, scan_name
 from jobs.checksum_outcome import blocked_too_long, failure_of, next_state, reported
 from jobs.checksum_plan import PartitionPlan, Plan
 from jobs.checksum_ranges import Resolved, resolve
 from jobs.checksum_report import PartitionReport, Report
 from jobs.checksum_state import AuditState, Both, Scan
+from jobs.checksum_stretch import Wishes, within_offsets, within_time
 from jobs.fingerprint_log import Side
 from jobs.payloads import payloads_of
 from kafka_dr.audit.difference import Ancestor, Loose
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
-from kafka_dr.clusters.times import Times
+from kafka_dr.errors import TryAgain
+from kafka_dr.register.abandonment import History
+from kafka_dr.register.quarantine import by_partition, quarantined
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.topology import ProtectionGroup
 from kafka_dr_spark.fingerprints import Special
@@ -33,27 +36,6 @@ from kafka_dr_spark.topic_audit import Outside, PartitionLogs, Stretch, audit_to
 _NEVER_YOUNG = 2**62
 _SIDES: tuple[Side, Side] = ("source", "target")
 _NOTHING = Log.joined([])
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What an audit is about.
-
-    :param full: begin anew instead of where the last audit ended
-    :param topics: only these; all of the group's where empty
-    :param since: only records made then or later, aware; with ``until`` nothing is kept but the report
-    :param until: only records made before, aware
-    """
-
-    full: bool = False
-    topics: tuple[str, ...] = ()
-    since: datetime | None = None
-    until: datetime | None = None
-
-    @property
-    def bounded(self) -> bool:
-        """Whether only a stretch of time is audited."""
-        return self.since is not None or self.until is not None
 
 
 @dataclass(slots=True)
@@ -79,41 +61,65 @@ class Watch:
         return {**self.laps, "total": round(self.clock.monotonic() - self._began, 3)}
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an audit knows before it reads anything.
+
+    :param batch: known faults that were written, which it has to find
+    """
+
+    resolved: Resolved
+    batch: self_test.Batch
+
+
+def ask(
+    group: ProtectionGroup,
+    *,
+    source: KafkaCluster,
+    target: KafkaCluster,
+    replicator: Mm2Replicator,
+    clock: Clock,
+    wishes: Wishes,
+) -> Asked:
+    """Ask both clusters and Connect what there is to be read, and write the self test meanwhile."""
+    now_ms, copies = int(clock.now().timestamp() * 1000), group.flow.replication_factor
+    with ThreadPoolExecutor(1) as pool:
+        testing = pool.submit(self_test.write, source, target, now_ms=now_ms, replication_factor=copies)
+        resolved = resolve(
+            group, source=source, target=target, replicator=replicator, clock=clock, only=wishes.of_topics
+        )
+        return Asked(resolved, testing.result())
+
+
 @dataclass(slots=True)
 class ChecksumRun:
     """One audit.
 
     :param source: reached as audit
     :param target: reached as audit
+    :param history: what the registers hold about the group, where ranges are named that stay aside
     """
 
     group: ProtectionGroup
     source: KafkaCluster
     target: KafkaCluster
-    replicator: Mm2Replicator
     memory: Memory
-    clock: Clock
     watch: Watch
+    history: History = field(default_factory=dict)
 
-    def audit(self, wishes: Wishes) -> Report:
+    def audit(self, wishes: Wishes, asked: Asked) -> Report:
         """Audit the flow, and keep what was found out unless the audit was bounded."""
-        scan = f"{self.clock.now():%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        resolved, batch = asked.resolved, asked.batch
+        scan = scan_name(resolved.at, secrets.token_hex(3))
         kept = None if wishes.bounded else self.memory.read()
-        with ThreadPoolExecutor(1) as pool:
-            testing = pool.submit(self._write_self_test)
-            resolved = resolve(
-                self.group,
-                source=self.source,
-                target=self.target,
-                replicator=self.replicator,
-                clock=self.clock,
-                only=wishes.topics,
-            )
-            plan = checksum_plan.make(kept, resolved, full=wishes.full or wishes.bounded)
-            if wishes.bounded:
-                plan = self._bounded(plan, wishes)
-            batch = testing.result()
-        self.watch.lap("resolve")
+        if kept is not None and any(each.at >= resolved.at for each in kept.scans):
+            # Beside it these ends would look like those of logs that were cut off.
+            raise TryAgain("another audit of this flow has ended since this one began: run it again")
+        plan = checksum_plan.make(kept, resolved, full=wishes.full or wishes.bounded)
+        if wishes.offsets:
+            plan = within_offsets(plan, wishes.offsets, self.memory.known_runs(plan.state.identity[:2]))
+        elif wishes.bounded:
+            plan = within_time(plan, wishes, self.source, self.target)
         self._scan(scan, plan, batch, resolved)
         gone = self._log_starts(plan)
         self.watch.lap("scan")
@@ -125,29 +131,10 @@ class ChecksumRun:
             self.memory.log.remove(scan)
         elif not report.failure:
             keep_for = timedelta(seconds=self.group.audits.keep_fingerprints_seconds)
-            self.memory.keep(state, report, scan=scan, now=resolved.at, keep_for=keep_for)
+            begun_anew = frozenset(p for p, each in plan.partitions.items() if each.events)
+            self.memory.keep(state, report, Found(scan, resolved.at, begun_anew, keep_for))
             self.memory.advance_frontier(state, report)
         return report
-
-    def _write_self_test(self) -> self_test.Batch:
-        now_ms = int(self.clock.now().timestamp() * 1000)
-        return self_test.write(
-            self.source, self.target, now_ms=now_ms, replication_factor=self.group.flow.replication_factor
-        )
-
-    def _bounded(self, plan: Plan, wishes: Wishes) -> Plan:
-        """Cut a plan to a stretch of time. Both sides hold the same records with the same times in the same order, so
-        the first record of that time or later is the same one on either.
-        """
-        partitions = dict(plan.partitions)
-        for side, cluster in zip(_SIDES, (self.source, self.target), strict=True):
-            for bound, moment in (("start", wishes.since), ("end", wishes.until)):
-                if moment is not None:
-                    held = [p for p, each in partitions.items() if len(getattr(each, side))]
-                    found = Times.of(cluster).offsets_at(held, int(moment.timestamp() * 1000))
-                    for partition, offset in found.items():
-                        partitions[partition] = _cut(partitions[partition], side, bound, offset)
-        return replace(plan, partitions=partitions)
 
     def _scan(self, scan: str, plan: Plan, batch: self_test.Batch, resolved: Resolved) -> None:
         ranges: dict[Side, dict[TopicPartition, OffsetRange]] = {
@@ -194,9 +181,9 @@ class ChecksumRun:
             outcomes = audit_topic(logs, compacted=topic in resolved.compacted, young_from=young_from, outside=outside)
             for outcome in outcomes:
                 partition = TopicPartition(topic, outcome.partition)
-                blocked = blocked_too_long(partition, plan, resolved, age)
+                blocked = blocked_too_long(partition, plan.partitions[partition].known, resolved, age)
                 reports.append(reported(partition, plan.partitions[partition], outcome, resolved, blocked))
-                states[partition] = next_state(plan.partitions[partition], outcome)
+                states[partition] = next_state(partition, plan.partitions[partition], outcome, resolved)
             self.watch.lap("compare")
         done = Scan(scan, resolved.at, {p: _ranges(each) for p, each in plan.partitions.items()})
         # What is compared from the beginning makes the whole map again.
@@ -228,12 +215,13 @@ class ChecksumRun:
     ) -> list[PartitionLogs]:
         """Return the partitions of a topic as they lie in the log, from where each was settled."""
         earlier = [s for s in plan.state.scans if any(p.topic == topic for p in s.ranges)]
+        aside = {side: self._aside(side, topic, resolved) for side in _SIDES}
         sides: dict[Side, dict[TopicPartition, Log]] = {}
         for side in _SIDES:
             new, old = self._kept(side, [scan], topic), self._kept(side, [s.name for s in earlier], topic)
             number = _SIDES.index(side)
             sides[side] = {
-                p: _since(each, number, old.get(p, _NOTHING), new.get(p, _NOTHING))
+                p: _since(each, number, old.get(p, _NOTHING), new.get(p, _NOTHING)).without(aside[side].get(p, ()))
                 for p, each in plan.partitions.items()
                 if p.topic == topic
             }
@@ -253,9 +241,19 @@ class ChecksumRun:
                     first=each.first,
                     position=None if resolved.positions is None else resolved.positions.get(partition, 0),
                     held_back=partition in resolved.target.hidden,
+                    left_over=each.left_over,
+                    aside=tuple(aside["source"].get(partition, ())),
                 )
             )
         return found
+
+    def _aside(self, side: Side, topic: str, resolved: Resolved) -> dict[TopicPartition, list[tuple[int, int]]]:
+        """Return what a failback has left aside on a side: no copy of anything, and meant to have none."""
+        held = resolved.source if side == "source" else resolved.target
+        cluster = self.source if side == "source" else self.target
+        ids = {topic: held.topics[topic].topic_id} if topic in held.topics else {}
+        found = by_partition(quarantined(self.history, cluster.name, ids))
+        return {p: [(each.start, each.end) for each in ranges] for p, ranges in found.items()}
 
     def _kept(self, side: Side, scans: Sequence[str], topic: str) -> dict[TopicPartition, Log]:
         there = [name for name in scans if self.memory.log.exists(name, side)]
@@ -289,20 +287,6 @@ class ChecksumRun:
         )
         outcomes = audit_topic(logs, compacted=False, young_from=_NEVER_YOUNG, outside=outside)
         return batch.missed([d for outcome in outcomes for d in (*outcome.settled, *outcome.waiting)])
-
-
-def _cut(plan: PartitionPlan, side: Side, bound: str, offset: int | None) -> PartitionPlan:
-    """Cut what is read of one side; beyond the last record there is nothing."""
-    held: OffsetRange = getattr(plan, side)
-    place = held.end if offset is None else min(max(offset, held.start), held.end)
-    start, end = (place, held.end) if bound == "start" else (held.start, max(held.start, place))
-    resume, number = plan.known.resume, _SIDES.index(side)
-    begun: Both = (start, resume[1]) if number == 0 else (resume[0], start)
-    cut = OffsetRange(start, max(start, end))
-    known = replace(plan.known, resume=begun, first_kept=(0, 0))
-    if side == "source":
-        return replace(plan, known=known, source=cut)
-    return replace(plan, known=known, target=cut)
 
 
 def _since(plan: PartitionPlan, side: int, old: Log, new: Log) -> Log:

@@ -33,6 +33,8 @@ class PartitionState:
     :param open: settled findings below ``resume``: how many records, by kind
     :param faulty_from: the first offset of the source that is not as it should be, and what is next on the target there
     :param faulty_since: when that record was made, milliseconds since the epoch; ``None`` where nobody knows
+    :param held: on the source and on the target, the offset from which an open transaction hides what follows, and when
+        that was seen first, in milliseconds since the epoch
     """
 
     resume: Both = (0, 0)
@@ -42,6 +44,7 @@ class PartitionState:
     open: Mapping[str, int] = field(default_factory=dict)
     faulty_from: Both | None = None
     faulty_since: int | None = None
+    held: tuple[Both | None, Both | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,7 @@ def _to_json(state: AuditState) -> dict[str, Any]:
                 "open": dict(known.open),
                 "faulty_from": known.faulty_from,
                 "faulty_since": known.faulty_since,
+                "held": known.held,
             }
             for p, known in sorted(state.partitions.items())
         ],
@@ -157,8 +161,9 @@ def _from_json(content: Any) -> AuditState:
                 first_kept=_both(each["first_kept"]),
                 coverage=Coverage(**{name: int(count) for name, count in each["coverage"].items()}),
                 open={str(kind): int(count) for kind, count in each["open"].items()},
-                faulty_from=None if each["faulty_from"] is None else _both(each["faulty_from"]),
+                faulty_from=_both_or_none(each["faulty_from"]),
                 faulty_since=None if each["faulty_since"] is None else int(each["faulty_since"]),
+                held=(_both_or_none(each["held"][0]), _both_or_none(each["held"][1])),
             )
             for each in content["partitions"]
         },
@@ -177,3 +182,7 @@ def _from_json(content: Any) -> AuditState:
 def _both(values: Any) -> Both:
     here, there = values
     return int(here), int(there)
+
+
+def _both_or_none(values: Any) -> Both | None:
+    return None if values is None else _both(values)

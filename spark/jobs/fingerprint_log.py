@@ -141,6 +141,16 @@ class FingerprintLog:
         path = self._path(self._folder(name, side))
         return bool(path.getFileSystem(self._configuration).exists(path))
 
+    def names(self) -> list[str]:
+        """Return the names of all scans that there are, also of those that no state names."""
+        return self.names_in(self.uri)
+
+    def names_in(self, uri: str) -> list[str]:
+        """Return the names of what lies in a folder; nothing where there is none."""
+        path = self._path(uri if "://" in uri else f"file://{uri}")
+        files = path.getFileSystem(self._configuration)
+        return sorted(each.getPath().getName() for each in files.listStatus(path)) if files.exists(path) else []
+
     def remove(self, name: str) -> None:
         """Remove a scan."""
         self.remove_file(f"{self.uri}/{name}")

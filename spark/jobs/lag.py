@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from pyspark.sql import SparkSession
 
 from jobs.connections import Connections
 from jobs.flows import declared_flow, reached
 from jobs.lag_facts import Facts, ask
 from jobs.lag_reading import Reading, read
 from jobs.places import place
-from jobs.session import exit_code, spark_session
+from jobs.session import Sessions, exit_code, spark_session
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.errors import NeedsPerson
@@ -38,10 +35,6 @@ from kafka_dr.replication import Flow
 from kafka_dr.topology import Thresholds, load
 
 FINDINGS = 1
-
-
-#: Lends a Spark session of that name.
-Sessions = Callable[[str], AbstractContextManager[SparkSession]]
 
 
 def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Sessions = spark_session) -> int:

@@ -6,10 +6,12 @@ nothing else; what could still show them, plans and the UI, blanks them out.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -28,11 +30,17 @@ SETTINGS: Mapping[str, str] = {
     "spark.redaction.regex": _BLANKED,
     "spark.sql.redaction.options.regex": _BLANKED + "|url",
     "spark.redaction.string.regex": r'(?i)(password|username)="(\\.|[^"\\])*"',
-    # Each query reads with a group of its own, so a consumer is never used twice; idle ones only hold memory.
+    # Each query reads with a group of its own, so a consumer is never used twice; idle ones only hold memory, and what
+    # they fetched last may be tens of megabytes each. By default the next look for idle ones is a minute away.
     "spark.kafka.consumer.cache.capacity": "64",
-    "spark.kafka.consumer.cache.timeout": "20s",
-    "spark.kafka.consumer.fetchedData.cache.timeout": "20s",
+    "spark.kafka.consumer.cache.timeout": "2s",
+    "spark.kafka.consumer.cache.evictorThreadRunInterval": "2s",
+    "spark.kafka.consumer.fetchedData.cache.timeout": "2s",
+    "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "2s",
 }
+
+#: Lends a Spark session of that name.
+Sessions = Callable[[str], AbstractContextManager[SparkSession]]
 
 
 @contextmanager
@@ -44,14 +52,43 @@ def spark_session(application: str, *, settings: Mapping[str, str] | None = None
     :param application: the application's name, as clusters show it
     :param settings: more of Spark's settings, no secrets among them
     """
-    builder = SparkSession.builder.appName(application)
-    for name, value in {**SETTINGS, **(settings or {})}.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    session = _started(application, settings or {})
     try:
         yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def session_begun(job: str, arguments: Sequence[str]) -> Iterator[Sessions]:
+    """Begin to start a session, and lend what lends it to whoever asks later.
+
+    The JVM is busy with it for seconds, in which this process imports what it needs and asks clusters.
+
+    :param job: what is done; the flow that the arguments name is added
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--flow", default="?")
+    flow = parser.parse_known_args(arguments)[0].flow
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(_started, f"{job} of {flow}", {})
+
+        @contextmanager
+        def lent(_name: str) -> Iterator[SparkSession]:
+            yield starting.result()
+
+        try:
+            yield lent
+        finally:
+            if starting.exception() is None:
+                starting.result().stop()
+
+
+def _started(application: str, settings: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.builder.appName(application)
+    for name, value in {**SETTINGS, **settings}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
 
 
 def exit_code(job: Callable[[], int]) -> int:

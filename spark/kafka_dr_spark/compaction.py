@@ -25,42 +25,58 @@ class Superseded:
     target: Longs
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Gaps:
+    """The gaps between blocks of one side.
+
+    :param starts: the first offset behind the block before each
+    :param holes: how many offsets of each have no record
+    """
+
+    starts: Longs
+    holes: Longs
+
+
 def superseded(comparison: Comparison, logs: PartitionLogs, source: Longs, target: Longs) -> Superseded:
     """Return which loose records compaction of the other side explains."""
     starts_here, starts_there = comparison.blocks[:, 0], comparison.blocks[:, 1]
-    holes_here = _holes(comparison.source, logs.source_stretch, starts_here, comparison.blocks[:, 2])
-    holes_there = _holes(comparison.target, logs.target_stretch, starts_there, comparison.blocks[:, 2])
+    here = _gaps(comparison.source, logs.source_stretch, starts_here, comparison.blocks[:, 2])
+    there = _gaps(comparison.target, logs.target_stretch, starts_there, comparison.blocks[:, 2])
     return Superseded(
-        source=_explained(comparison.source, comparison.target, source, starts_here, holes_there),
-        target=_explained(comparison.target, comparison.source, target, starts_there, holes_here),
+        source=_explained(comparison.source, comparison.target, source, starts_here, there),
+        target=_explained(comparison.target, comparison.source, target, starts_there, here),
     )
 
 
-def _explained(log: Log, other: Log, loose: Longs, starts: Longs, holes: Longs) -> Longs:
-    """Return the loose places of a log for whose record the other side has a hole, and needs no such record."""
+def _explained(log: Log, other: Log, loose: Longs, starts: Longs, across: _Gaps) -> Longs:
+    """Return the loose places of a log for whose record the other side has a hole, and needs no such record.
+
+    :param across: the other side's gaps
+    """
     if log.keys is None or not len(loose):
         return np.empty(0, np.int64)
     keys = log.keys[loose]
     newest, others = latest_offsets(log, keys), latest_offsets(other, keys)
+    gaps = np.searchsorted(starts, loose)
     kept = []
-    for place, key in zip(loose.tolist(), keys.tolist(), strict=True):
+    for place, key, gap in zip(loose.tolist(), keys.tolist(), gaps.tolist(), strict=True):
         replaced = newest[key >> 1] > int(log.offsets[place])
+        # The newer record may be one that only the other side has: that one is a finding, and what it replaced is none.
+        replaced_there = others.get(key >> 1, -1) >= int(across.starts[gap])
         deletes_nothing = bool(key & 1) and (key >> 1) not in others
-        if replaced or deletes_nothing:
-            kept.append(place)
-    places = np.array(kept, np.int64)
-    gaps = np.searchsorted(starts, places)
-    wanted = np.bincount(gaps, minlength=len(holes))
-    return places[holes[gaps] >= wanted[gaps]]
+        kept.append(replaced or replaced_there or deletes_nothing)
+    chosen = np.array(kept, np.bool_)
+    places, gaps = loose[chosen], gaps[chosen]
+    wanted = np.bincount(gaps, minlength=len(across.holes))
+    return places[across.holes[gaps] >= wanted[gaps]]
 
 
-def _holes(log: Log, stretch: Stretch, starts: Longs, lengths: Longs) -> Longs:
-    """Return, for each gap between blocks, how many offsets of it have no record."""
+def _gaps(log: Log, stretch: Stretch, starts: Longs, lengths: Longs) -> _Gaps:
     if not len(log):
-        return np.full(len(starts) + 1, stretch.end - stretch.start)
+        start = np.full(len(starts) + 1, stretch.start)
+        return _Gaps(start, np.full(len(starts) + 1, stretch.end - stretch.start))
     ends = starts + lengths
     first = np.concatenate(([stretch.start], log.offsets[ends - 1] + 1)) if len(starts) else np.array([stretch.start])
     last = np.concatenate((log.offsets[starts], [stretch.end])) if len(starts) else np.array([stretch.end])
     records = np.concatenate((starts, [len(log)])) - np.concatenate(([0], ends))
-    holes: Longs = last - first - records
-    return holes
+    return _Gaps(first, last - first - records)

@@ -51,11 +51,24 @@ class Log:
         keys = None if self.keys is None else self.keys[places]
         return Log(self.offsets[places], self.timestamps[places], self.hashes[places], keys)
 
+    def without(self, stretches: Sequence[tuple[int, int]]) -> Log:
+        """Return the records outside of these stretches of offsets: first, and next after the last."""
+        kept = np.ones(len(self), np.bool_)
+        for first, after in stretches:
+            kept[slice(*np.searchsorted(self.offsets, [first, after]).tolist())] = False
+        return self if kept.all() else self.at(np.flatnonzero(kept))
+
     def since(self, offset: int) -> Log:
         """Return the records from an offset on."""
         start = int(np.searchsorted(self.offsets, offset))
         keys = None if self.keys is None else self.keys[start:]
         return Log(self.offsets[start:], self.timestamps[start:], self.hashes[start:], keys)
+
+    def below(self, offset: int) -> Log:
+        """Return the records before an offset."""
+        end = int(np.searchsorted(self.offsets, offset))
+        keys = None if self.keys is None else self.keys[:end]
+        return Log(self.offsets[:end], self.timestamps[:end], self.hashes[:end], keys)
 
 
 class ArrayPair:

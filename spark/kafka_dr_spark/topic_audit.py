@@ -18,6 +18,7 @@ from kafka_dr.audit.difference import Ancestor, Difference, Fault, Loose, Suspec
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr_spark.compaction import Superseded, superseded
 from kafka_dr_spark.comparing import Comparison, compare, find_ancestors
+from kafka_dr_spark.digests import Digests, digests
 from kafka_dr_spark.logs import Log, Longs
 
 #: Records at the end of the source that are looked at one by one although they may still come: one of the strange
@@ -51,6 +52,8 @@ class PartitionLogs:
     :param first: whether nothing of it was compared before
     :param position: next to be read by the flow; ``None`` where nobody could tell
     :param held_back: whether an open transaction hides the end of the target's log
+    :param left_over: below this offset the target has copies of what the source had before its log was cut off
+    :param aside: offsets of the source that were left out, because they are meant to have no copy
     """
 
     partition: int
@@ -61,6 +64,8 @@ class PartitionLogs:
     first: bool = True
     position: int | None = None
     held_back: bool = False
+    left_over: int = 0
+    aside: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,7 @@ class PartitionOutcome:
     :param waiting_coverage: from there to the end
     :param frontier: next to verify on the source and on the target: below, every record was matched in order
     :param resume: where the next audit goes on, on the source and on the target
+    :param digests: of what is settled; ``None`` where compaction takes from one side what the other has
     """
 
     partition: int
@@ -85,6 +91,7 @@ class PartitionOutcome:
     resume: tuple[int, int]
     runs: tuple[OffsetRun, ...] = field(repr=False)
     unverified_since: int | None = None
+    digests: Digests | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +152,7 @@ class _PartitionAudit:
         self.gone = gone
         source = np.setdiff1d(source, np.concatenate((gone.source, self.in_flight)))
         self.missing = self.comparison.source_records(source)
+        target = target[self.comparison.target.offsets[target] >= logs.left_over]
         self.strange = self.comparison.target_records(np.setdiff1d(target, gone.target))
 
     def _in_flight(self, source: Longs, target: Longs) -> Longs:
@@ -189,6 +197,7 @@ class _PartitionAudit:
             resume=(resume, self.logs.target_stretch.end),
             runs=tuple(self.comparison.runs()),
             unverified_since=self._unverified_since(frontier[0]),
+            digests=None if self.compacted else digests(log.below(resume), self.comparison.target),
         )
 
     def _never_copied(self) -> list[Difference]:
@@ -226,7 +235,8 @@ class _PartitionAudit:
         differing -= sum(d.count for d in differences if d.source_offset is None and d.fault is Fault.UNVERIFIABLE)
         matched = self._matched_within(places)
         excused = records - gone - in_flight - differing - matched
-        without_record = end - start - records - expired
+        excluded = self._left_out(start, end)
+        without_record = end - start - records - expired - excluded
         return Coverage(
             produced=end - start,
             verified=matched,
@@ -235,7 +245,17 @@ class _PartitionAudit:
             expired=expired + (excused if self.facts.shorter_target else 0),
             control=0 if self.compacted else without_record,
             compacted=gone + (without_record if self.compacted else 0),
+            excluded=excluded,
         )
+
+    def _left_out(self, start: int, end: int) -> int:
+        """Count the offsets of a stretch that were left out; those that expired count as such."""
+        count = 0
+        for first, after in self.logs.aside:
+            low, high = max(start, first), min(end, after)
+            gone = (max(0, min(high, hole_end) - max(low, hole)) for hole, hole_end in self._holes())
+            count += max(0, high - low) - sum(gone)
+        return max(0, count)
 
     def _matched_within(self, places: slice) -> int:
         starts, lengths = self.comparison.blocks[:, 0], self.comparison.blocks[:, 2]

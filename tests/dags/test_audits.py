@@ -186,6 +186,11 @@ def test_what_the_form_says_reaches_the_checksum_audit(spark: Spark) -> None:
     ]
 
 
+def test_a_stretch_of_offsets_reaches_the_checksum_audit(spark: Spark) -> None:
+    spark.run("checksum", offsets=["orders.a-0:10-20", "orders.b-1:5-"])
+    assert spark.seen["argv"][-3:] == ["--offsets", "orders.a-0:10-20", "orders.b-1:5-"]
+
+
 def test_a_good_verdict_is_an_event_of_the_flows_asset(spark: Spark) -> None:
     spark.run("checksum")
     assert spark.added == ["kafka-dr://orders/east-to-west/checksum 2026-03-01T12:00:00+00:00"]

@@ -171,6 +171,12 @@ def test_the_canary_crosses(alice: AirflowSession) -> None:
     assert alice.ended("dr_canary", run) == "success"
 
 
+def test_health_is_green_and_proposes_nothing(alice: AirflowSession) -> None:
+    run = alice.trigger("dr_health")
+    assert alice.ended("dr_health", run) == "success", alice.log("dr_health", run, "health", map_index=0)
+    assert alice.tasks("dr_health", run)["propose"] == "skipped"
+
+
 @pytest.mark.parametrize("audit", ["checksum", pytest.param("lag", marks=pytest.mark.long)])
 def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, audit: str) -> None:
     dag, task = f"dr_{audit}_audit", f"{audit}_audit"
@@ -181,6 +187,26 @@ def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, a
     assert f"{audit.capitalize()} audit of orders, east-to-west" in page.text
     assert f"orders.east-to-west: {left['verdict']}: " in alice.log(dag, run, task, map_index=0)
     assert alice.asset_events(dag, run) == [f"kafka-dr://orders/east-to-west/{audit}"]
+
+
+def test_every_groups_place_is_previewed_beside_mirrormakers_own_answer(
+    airflow: QuickLab, alice: AirflowSession
+) -> None:
+    from kafka_dr.clusters import TopicPartition
+    from support.configured import reached_as_admin
+
+    with reached_as_admin(airflow, "east") as east:
+        east.groups.set_offsets({"orders-idle": {TopicPartition("orders.payments", 0): 0}})
+    run = alice.trigger("dr_offset_syncs")
+    assert alice.ended("dr_offset_syncs", run) == "success"
+    assert "syncs archived, up to" in alice.log("dr_offset_syncs", run, "offset_syncs", map_index=0)
+    run = alice.trigger("dr_offsets")
+    assert alice.ended("dr_offsets", run) == "success", alice.log("dr_offsets", run, "offsets", map_index=0)
+    left = alice.result("dr_offsets", run, "offsets", map_index=0)
+    assert (left["verdict"], left["redelivered"]) == ("exact", 0)
+    page = alice.http.get(f"/kafka-dr/{left['report'].removesuffix('/report.json')}").text
+    assert "orders-idle" in page
+    assert "Mm2 redelivered at most" in page
 
 
 def test_the_config_sync_makes_what_is_safe_and_asks_about_the_rest(airflow: QuickLab, alice: AirflowSession) -> None:

@@ -74,8 +74,39 @@ def test_a_sabotaged_run_fails_and_names_the_invariant_and_leaves_no_process(
     assert place.supervisor.strays() == []
 
 
-def assert_found_out(lab_command: Command, folder: Path, *, sabotage: str, invariant: str) -> None:
-    done = lab_command("demo", "--yes", "--sabotage", sabotage, "--report", str(folder / "sabotaged.json"))
+@pytest.mark.long
+def test_a_disaster_under_load_takes_nothing_that_is_not_in_the_list(tmp_path: Path, lab_command: Command) -> None:
+    done = lab_command("demo", "--unplanned", "--yes", "--report", str(tmp_path / "report.json"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = report_of(tmp_path / "report.json")
+    assert {each["name"]: each["outcome"] for each in report["invariants"]} == dict.fromkeys(
+        ("I1", "I2", "I3", "I4", "I10"), "held"
+    )
+    assert [each["target"] for each in report["switches"]] == ["west", "east"]
+    assert (report["lost"], report["reordered"]) == (0, 0)
+    assert report["real_loss"] <= report["stranded"]
+    assert (report["predicted_loss"] or 0) <= report["stranded"]
+    assert report["unfenced_writes"] > 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("sabotage", "invariant"),
+    [
+        ("fence_left_open", "I1"),
+        ("flow_left_running", "I2"),
+        ("offset_one_too_far", "I3"),
+        ("stranded_dropped", "I4"),
+    ],
+)
+def test_a_sabotaged_way_through_a_disaster_is_found_out(
+    tmp_path: Path, lab_command: Command, sabotage: str, invariant: str
+) -> None:
+    assert_found_out(lab_command, tmp_path, "--unplanned", sabotage=sabotage, invariant=invariant)
+
+
+def assert_found_out(lab_command: Command, folder: Path, *more: str, sabotage: str, invariant: str) -> None:
+    done = lab_command("demo", "--yes", *more, "--sabotage", sabotage, "--report", str(folder / "sabotaged.json"))
     assert done.returncode == 1, done.stdout + done.stderr
     outcomes = {each["name"]: each["outcome"] for each in report_of(folder / "sabotaged.json")["invariants"]}
     assert outcomes[invariant] == "violated", outcomes

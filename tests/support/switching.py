@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -202,15 +203,16 @@ def failed(step: StepName, request: RunRequest, world: World) -> StepRecord:
 
 
 @contextmanager
-def dying(at: object, method: str, *, when: str = "after", nth: int = 1) -> Iterator[None]:
+def dying(at: object, method: str, *, when: str = "after", nth: int = 1, beside: bool = True) -> Iterator[None]:
     """Let the process die before or after the n-th call of a method.
 
     :param at: the class whose method it is
+    :param beside: whether calls count that are made beside the step itself, in other threads
     """
-    real, calls = getattr(at, method), itertools.count(1)
+    real, calls, here = getattr(at, method), itertools.count(1), threading.current_thread()
 
     def deadly(*arguments: object, **named: object) -> object:
-        last = next(calls) == nth
+        last = (beside or threading.current_thread() is here) and next(calls) == nth
         if last and when == "before":
             raise Killed(method)
         answer = real(*arguments, **named)

@@ -20,13 +20,17 @@ class OffsetRun(NamedTuple):
 
 
 def joined(runs: Sequence[OffsetRun]) -> list[OffsetRun]:
-    """Join runs that go on where the one before ends, as two audits of the same log leave them."""
+    """Join runs that go on where the one before ends, or overlap it, as two audits of the same log leave them.
+
+    :param runs: by rising offset of the source
+    """
     result: list[OffsetRun] = []
     for run in runs:
         if result:
             last = result[-1]
-            if (last.source + last.length, last.target + last.length) == (run.source, run.target):
-                result[-1] = OffsetRun(last.source, last.target, last.length + run.length)
+            if run.source - run.target == last.source - last.target and run.source <= last.source + last.length:
+                end = max(last.source + last.length, run.source + run.length)
+                result[-1] = OffsetRun(last.source, last.target, end - last.source)
                 continue
         result.append(run)
     return result
@@ -49,3 +53,23 @@ def translate(runs: Sequence[OffsetRun], position: int) -> int | None:
     if number + 1 < len(runs):
         return runs[number + 1].target
     return run.target + run.length if position == run.source + run.length else None
+
+
+def last_common(runs: Sequence[OffsetRun], position: int) -> tuple[int, int] | None:
+    """Return the last place up to ``position`` at the source from which on both sides are known to correspond, and
+    what it is at the target; ``None`` before the first run. Both are next to read.
+    """
+    number = bisect_right(runs, position, key=lambda run: run.source) - 1
+    if number < 0:
+        return None
+    within = min(position - runs[number].source, runs[number].length)
+    return runs[number].source + within, runs[number].target + within
+
+
+def first_common(runs: Sequence[OffsetRun], position: int) -> tuple[int, int] | None:
+    """Return the first such place from ``position`` on; ``None`` past the last run."""
+    last = last_common(runs, position)
+    if last is not None and last[0] == position:
+        return last
+    number = bisect_right(runs, position, key=lambda run: run.source)
+    return (runs[number].source, runs[number].target) if number < len(runs) else None

@@ -14,6 +14,7 @@ from kafka_dr.clusters.quotas import Quotas
 from kafka_dr.clusters.scram import ScramUsers
 from kafka_dr.clusters.session import REQUEST_SECONDS, ClusterSession
 from kafka_dr.clusters.settings import ClientSettings
+from kafka_dr.clusters.sizes import Sizes
 from kafka_dr.clusters.transactions import Transactions
 from kafka_dr.clusters.writing import Writing
 
@@ -47,6 +48,7 @@ class KafkaCluster:
         self.quotas = Quotas(self._session)
         self.scram = ScramUsers(self._session)
         self.groups = Groups(self._session)
+        self.sizes = Sizes(self._session)
         self.transactions = Transactions(self._session)
         self.log = Log(self._session)
         self.writing = Writing(self._session)

@@ -107,7 +107,7 @@ class Configs:
             configs[name] = kept.setdefault(tuple(sorted((k, id(v)) for k, v in found.items())), found)  # type: ignore[assignment]
         return Described(configs, errors)
 
-    def inherited(self, name: str) -> dict[str, ConfigValue]:
+    def inherited(self, name: str) -> Mapping[str, ConfigValue]:
         """Return what a topic would get that sets nothing itself, as one existing topic shows it: one request."""
         doing = f"read what topics inherit, by {name}"
         request = DescribeConfigsRequest(resources=[(_TOPIC, name, None)], include_synonyms=True, min_version=1)

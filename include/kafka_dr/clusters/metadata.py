@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from confluent_kafka import IsolationLevel, TopicCollection
 from confluent_kafka import TopicPartition as ClientPartition
@@ -15,7 +16,7 @@ from kafka_dr.clusters.session import ClusterSession
 
 
 class Topics:
-    """Reads and creates topics; reads the ends of their partitions."""
+    """Reads, creates and deletes topics; reads the ends of their partitions."""
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
@@ -50,7 +51,9 @@ class Topics:
         )
         described = self._session.results(futures, f"describe {_listed(wanted)}")
         return {
-            name: Topic(name, str(found.topic_id), tuple(p.leader.id if p.leader else -1 for p in found.partitions))
+            name: Topic(
+                name, topic_id(found.topic_id), tuple(p.leader.id if p.leader else -1 for p in found.partitions)
+            )
             for name, found in described.items()
         }
 
@@ -85,6 +88,19 @@ class Topics:
                 return False
             raise
         return True
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete topics, with everything in them. One that is not there is no error.
+
+        The cluster answers when it has decided; the topics may be seen for a moment longer.
+        """
+        wanted = sorted(set(names))
+        if not wanted:
+            return
+        futures = self._session.admin.delete_topics(wanted, request_timeout=self._session.request_seconds)
+        for name, future in futures.items():
+            with suppress(NotFound):
+                self._session.results({name: future}, f"delete topic {name}")
 
     def add_partitions(self, name: str, total: int) -> None:
         """Raise the number of partitions of a topic to ``total``."""
@@ -146,6 +162,14 @@ class Topics:
             self._session.replace_admin()
             raise StaleMetadata(f"{self._session.label}: could not {doing}: no leader answered for {silent[0]}")
         return offsets
+
+
+def topic_id(found: object) -> str:
+    """Return a topic's id as Kafka's own tools write it: it may become part of a path.
+
+    librdkafka writes the other Base64 alphabet, with slashes.
+    """
+    return str(found).replace("+", "-").replace("/", "_")
 
 
 def _listed(names: Iterable[str]) -> str:

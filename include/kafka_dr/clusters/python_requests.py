@@ -18,15 +18,9 @@ def ask(session: ClusterSession, request: Any, doing: str) -> Any:
     :param doing: what is being done, as it continues "could not …"
     :raises ClusterUnreachable: no answer before the deadline
     """
-    # kafka-python's admin client has no public call for these requests; its own calls go this way.
-    manager = session.python_admin._manager
-
-    async def sent() -> Any:
-        return await manager.send(request)
-
     with session.observed(doing), translated(session.label, doing):
         try:
-            return manager.run(sent)
+            return session.python_admin.request(request)
         except (OSError, TimeoutError) as error:
             raise ClusterUnreachable(f"{session.label}: could not {doing}: {error}") from error
 

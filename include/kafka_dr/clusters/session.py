@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
-from kafka.admin import KafkaAdminClient
 
 from kafka_dr.clusters.errors import StaleMetadata, translated
+from kafka_dr.clusters.requesting import RequestingAdminClient
 from kafka_dr.clusters.settings import ClientSettings
 from kafka_dr.errors import KafkaDrError, TryAgain
 
@@ -59,10 +59,12 @@ class ClusterSession:
         self.request_seconds = request_seconds
         self._admin: AdminClient | None = None
         self._retired: list[AdminClient] = []
-        self._transactions: KafkaAdminClient | None = None
+        self._python_admin: RequestingAdminClient | None = None
         self._appender: Producer | None = None
         self._idle_readers: dict[str, list[_Reader]] = {}
         self._lock = Lock()
+        #: Its own: connecting takes a moment, in which the other clients are not to wait.
+        self._python_lock = Lock()
         #: Told what is being done once for each request that is waited for; for whoever counts round trips.
         self.observer: Callable[[str], None] | None = None
 
@@ -93,16 +95,16 @@ class ClusterSession:
             self._idle_readers.setdefault(isolation, []).append(reader)
 
     @property
-    def python_admin(self) -> KafkaAdminClient:
+    def python_admin(self) -> RequestingAdminClient:
         """kafka-python's admin client, for the calls that librdkafka's lacks."""
-        with self._lock:
-            if self._transactions is None:
+        with self._python_lock:
+            if self._python_admin is None:
                 millis = int(self.request_seconds * 1000)
                 with translated(self.label, "connect"):
-                    self._transactions = KafkaAdminClient(
+                    self._python_admin = RequestingAdminClient(
                         **self.settings.kafka_python(), request_timeout_ms=millis, bootstrap_timeout_ms=millis
                     )
-            return self._transactions
+            return self._python_admin
 
     def producer(self, extra: Mapping[str, object]) -> Producer:
         """Make a producer with these librdkafka settings besides the connection's."""
@@ -224,9 +226,9 @@ class ClusterSession:
 
     def close(self) -> None:
         """Let go of the connections. The session can be used again afterwards."""
-        if self._transactions is not None:
-            self._transactions.close()
-        self._admin = self._transactions = self._appender = None
+        if self._python_admin is not None:
+            self._python_admin.close()
+        self._admin = self._python_admin = self._appender = None
         self._retired.clear()
         for idle in self._idle_readers.values():
             while idle:

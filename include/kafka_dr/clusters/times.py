@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import OffsetSpec
@@ -31,7 +31,11 @@ class Times:
 
         :param timestamp_ms: milliseconds since the epoch
         """
-        asked = {ClientPartition(p.topic, p.partition): OffsetSpec.for_timestamp(timestamp_ms) for p in partitions}
+        return self.offsets_at_each(dict.fromkeys(partitions, timestamp_ms))
+
+    def offsets_at_each(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """Return the same for a time of each partition's own."""
+        asked = {ClientPartition(p.topic, p.partition): OffsetSpec.for_timestamp(ms) for p, ms in times.items()}
         if not asked:
             return {}
         futures = self._session.admin.list_offsets(asked, request_timeout=self._session.request_seconds)

@@ -48,7 +48,7 @@ class NewRecord:
     partition: TopicPartition
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes], ...] = ()
+    headers: tuple[tuple[str, bytes | None], ...] = ()
     timestamp_ms: int | None = None
 
 

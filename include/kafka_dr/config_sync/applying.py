@@ -1,11 +1,13 @@
 """Applying a plan's changes to the standby, in an order in which nothing is ever open that should be shut.
 
-1. DENYs are added, and the standby's fence is seen to be whole;
+1. DENYs are added;
 2. topics are created, partitions added, configurations and quotas set;
-3. ALLOWs are added: whatever they permit, a DENY that was there before them refuses;
+3. the standby's fence is seen to be whole, and each DENY of the plan to be in place; only then ALLOWs are added:
+   whatever they permit, a DENY that was there before them refuses;
 4. ALLOWs are removed, and last DENYs.
 
-Before each batch the caller's guard is asked again. One change that fails does not keep the others from being made.
+Before each batch the two sides are compared again: a row that is not what was shown any more is left as it is, by name.
+Then the caller's guard is asked. One change that fails does not keep the others from being made.
 """
 
 from __future__ import annotations
@@ -17,11 +19,16 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclPermission, KafkaCluster
 from kafka_dr.clusters.configuration import QuotaEntity
 from kafka_dr.config_sync.items import AddAcl, AddPartitions, CreateTopic, Item, RemoveAcl, SetConfig, SetQuota
+from kafka_dr.config_sync.plan import Plan
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 
 #: A change must follow the register read that permits it within this time.
 _FRESH_SECONDS = 1.0
 _TRIES = 5
+
+#: How long a DENY that was acknowledged may take to be seen, and how often it is looked for.
+_SEEN_SECONDS = 5.0
+_LOOK_SECONDS = 0.2
 
 #: Looks at the register, the clusters' ids and the lock, and raises unless changes may still be made.
 Guard = Callable[[], None]
@@ -37,36 +44,51 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Changes that are sent together."""
+    """Changes that are sent together.
 
-    name: str
+    :param prepare: puts in place what has to be there first, and returns the plan of a moment when it was
+    """
+
     items: tuple[Item, ...]
     send: Callable[[Collection[Item]], list[Failure]]
+    prepare: Callable[[], Plan] | None = None
 
 
 class Applying:
     """Makes changes on a standby.
 
     :param standby: reached as the operator
+    :param compare: makes the plan of this moment
     :param ensure_fence: puts the missing DENYs of the standby's fence in place, and keeps them in the register
     """
 
-    def __init__(self, standby: KafkaCluster, *, guard: Guard, ensure_fence: Callable[[], None], clock: Clock) -> None:
+    def __init__(
+        self,
+        standby: KafkaCluster,
+        *,
+        compare: Callable[[], Plan],
+        guard: Guard,
+        ensure_fence: Callable[[], None],
+        clock: Clock,
+    ) -> None:
         self._standby = standby
+        self._compare = compare
         self._guard = guard
         self._ensure_fence = ensure_fence
         self._clock = clock
 
-    def make(self, items: Collection[Item]) -> tuple[Failure, ...]:
+    def make(self, items: Collection[Item], *, seen: Plan) -> tuple[Failure, ...]:
         """Make the changes of these rows, and return those that failed.
 
+        :param seen: the plan of this moment, which saves the first batch a comparison
         :raises Refused: the guard said no; what was not changed yet is left as it is
         """
         failures: list[Failure] = []
+        known: Plan | None = seen
         for batch in self._batches(items):
             if batch.items:
-                self._permitted()
-                failures += batch.send(batch.items)
+                failures += self._sent(batch, known)
+                known = None
         return tuple(failures)
 
     def _batches(self, items: Collection[Item]) -> Iterator[Batch]:
@@ -76,14 +98,42 @@ class Applying:
         def acls(kind: type, permission: AclPermission) -> tuple[Item, ...]:
             return tuple(item for item in of(kind) if _permission(item) is permission)
 
-        yield Batch("add DENYs", acls(AddAcl, AclPermission.DENY), self._add_acls)
-        yield Batch("create topics", of(CreateTopic), self._create)
-        yield Batch("add partitions", of(AddPartitions), self._add_partitions)
-        yield Batch("set configurations", of(SetConfig), self._set_configs)
-        yield Batch("set quotas", of(SetQuota), self._set_quotas)
-        yield Batch("add ALLOWs", acls(AddAcl, AclPermission.ALLOW), self._add_allows)
-        yield Batch("remove ALLOWs", acls(RemoveAcl, AclPermission.ALLOW), self._remove_acls)
-        yield Batch("remove DENYs", acls(RemoveAcl, AclPermission.DENY), self._remove_acls)
+        yield Batch(acls(AddAcl, AclPermission.DENY), self._add_acls)
+        yield Batch(of(CreateTopic), self._create)
+        yield Batch(of(AddPartitions), self._add_partitions)
+        yield Batch(of(SetConfig), self._set_configs)
+        yield Batch(of(SetQuota), self._set_quotas)
+        yield Batch(acls(AddAcl, AclPermission.ALLOW), self._add_acls, prepare=self._shut)
+        yield Batch(acls(RemoveAcl, AclPermission.ALLOW), self._remove_acls)
+        yield Batch(acls(RemoveAcl, AclPermission.DENY), self._remove_acls)
+
+    def _sent(self, batch: Batch, known: Plan | None) -> list[Failure]:
+        try:
+            plan = batch.prepare() if batch.prepare else known or self._compare()
+        except Refused:
+            raise
+        except KafkaDrError as error:
+            return [Failure(item, f"not sent: {error}") for item in batch.items]
+        now = {item.about: item for item in plan.items}
+        same = tuple(item for item in batch.items if now.get(item.about) == item)
+        stale = [Failure(item, _since(now.get(item.about))) for item in batch.items if now.get(item.about) != item]
+        if not same:
+            return stale
+        self._permitted()
+        return [*stale, *batch.send(same)]
+
+    def _shut(self) -> Plan:
+        """See the fence and every DENY in place: without them, an ALLOW would open the standby."""
+        self._ensure_fence()
+        deadline = self._clock.monotonic() + _SEEN_SECONDS
+        while True:
+            plan = self._compare()
+            missing = next(filter(_is_new_deny, plan.items), None)
+            if missing is None:
+                return plan
+            if self._clock.monotonic() > deadline:
+                raise TryAgain(f"nothing is allowed before {missing.subject} is in place")
+            self._clock.sleep(_LOOK_SECONDS)
 
     def _permitted(self) -> None:
         for _ in range(_TRIES):
@@ -120,25 +170,23 @@ class Applying:
             return [Failure(item, str(error)) for item in items]
         return _failed(items, {str(entity): error for entity, error in errors.items()})
 
-    def _add_allows(self, items: Collection[Item]) -> list[Failure]:
-        """Add ALLOWs behind the fence: without it, they would open the standby."""
-        try:
-            self._ensure_fence()
-        except Refused:
-            raise
-        except KafkaDrError as error:
-            return [
-                Failure(item, f"the standby's fence is not whole, so nothing is allowed: {error}") for item in items
-            ]
-        self._permitted()
-        return self._add_acls(items)
-
     def _add_acls(self, items: Collection[Item]) -> list[Failure]:
         return _together(items, self._standby.acls.add, [i.change.acl for i in items if isinstance(i.change, AddAcl)])
 
     def _remove_acls(self, items: Collection[Item]) -> list[Failure]:
         wanted = [item.change.acl for item in items if isinstance(item.change, RemoveAcl)]
         return _together(items, self._standby.acls.remove, wanted)
+
+
+def _since(now: Item | None) -> str:
+    """Say what became of a row that was shown: a change of what nobody saw is not made."""
+    if now is None:
+        return "became stale: it differs no longer, or can no longer be seen"
+    return f"became stale, plan again; now it is {now}"
+
+
+def _is_new_deny(item: Item) -> bool:
+    return isinstance(item.change, AddAcl) and item.change.acl.permission is AclPermission.DENY
 
 
 def _permission(item: Item) -> AclPermission | None:

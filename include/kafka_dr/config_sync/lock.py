@@ -23,6 +23,8 @@ from kafka_dr.register.records import fact_records
 #: Under which run the register keeps what is about the config sync of a group as a whole.
 FACTS = "config-sync"
 _LOCK = "lock"
+#: Who holds a lock that was let go. A time alone would not do: the next holder's clock may be behind.
+_NOBODY = ""
 _PARTITION = TopicPartition(REGISTER_TOPIC, 0)
 
 
@@ -41,18 +43,18 @@ class HeldLock:
 
         :raises Refused: somebody else holds it by now
         """
-        self._write(self._seconds)
+        self._write(self._owner, self._seconds)
 
     def release(self) -> None:
         """Let the next one in at once, or, where that fails, when the time is over."""
         try:
-            self._write(0.0)
+            self._write(_NOBODY, 0.0)
         except KafkaDrError:
             return
 
-    def _write(self, seconds: float) -> None:
+    def _write(self, owner: str, seconds: float) -> None:
         until = self._clock.now() + timedelta(seconds=seconds)
-        payload = {"owner": self._owner, "until": until.isoformat()}
+        payload = {"owner": owner, "until": until.isoformat()}
         kept = fact_records(self._group, FACTS, _LOCK, payload)
         try:
             self._writer.write([NewRecord(_PARTITION, key, value) for key, value in kept])
@@ -76,7 +78,7 @@ def held(
     """
     with cluster.writing.transactions(f"kafka-dr-config-{group}") as writer:
         holder: dict[str, Any] = register.facts(group, FACTS).get(_LOCK, {})
-        if holder and holder["owner"] != owner and datetime.fromisoformat(holder["until"]) > clock.now():
+        if holder and holder["owner"] not in (owner, _NOBODY) and datetime.fromisoformat(holder["until"]) > clock.now():
             raise Refused(
                 f"run {holder['owner']} is applying configuration to {group} until {holder['until']} at the latest: "
                 "wait for it, then plan again"

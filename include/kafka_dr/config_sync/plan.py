@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from kafka_dr.clusters.model import Acl, ResourceType
+from kafka_dr.clusters.model import Acl
 from kafka_dr.config_sync.items import AddAcl, Item, Kind, RemoveAcl, Verdict
 from kafka_dr.config_sync.policy import Policy
 from kafka_dr.config_sync.rights import compare_acls, compare_quotas, compare_users
@@ -122,13 +122,12 @@ class _Writers:
 
     def __init__(self, standby: Snapshot, group: ProtectionGroup) -> None:
         self._known = ACLS not in standby.unknown
-        self._acls = [acl for acl in standby.acls | standby.fence if acl.resource is ResourceType.TOPIC]
+        self._authorizer = Authorizer(standby.acls | standby.fence)
         self._aside = {group.replicator_principal, *group.super_users}
 
     def __call__(self, topic: str) -> bool:
         """Return whether somebody may, or whether that is not known."""
-        about = frozenset(acl for acl in self._acls if acl.name == "*" or topic.startswith(acl.name))
-        return not self._known or bool(Authorizer(about).writers([topic]) - self._aside)
+        return not self._known or bool(self._authorizer.writers([topic]) - self._aside)
 
 
 def _access(

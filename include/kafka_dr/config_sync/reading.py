@@ -1,4 +1,4 @@
-"""Reading both sides. Each is asked some ten times, however many topics and ACLs there are.
+"""Reading both sides. Each is asked some ten times, however many topics and ACLs there are, and at the same time.
 
 What one request may not see is unknown by itself, with the reason; the others go on.
 """
@@ -6,7 +6,7 @@ What one request may not see is unknown by itself, with the reason; the others g
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -21,6 +21,9 @@ from kafka_dr.topology import ProtectionGroup
 
 T = TypeVar("T")
 
+#: Requests to one side that are under way together.
+_AT_ONCE = 6
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -28,10 +31,12 @@ class Side:
 
     :param cluster: reached as the operator
     :param fence: the ACLs that this project added there, by the register
+    :param acls: reads every ACL
     """
 
     cluster: KafkaCluster
-    fence: frozenset[Acl] = frozenset()
+    fence: frozenset[Acl]
+    acls: Callable[[], frozenset[Acl]]
 
 
 def read_sides(active: Side, standby: Side, group: ProtectionGroup) -> tuple[Snapshot, Snapshot]:
@@ -40,24 +45,60 @@ def read_sides(active: Side, standby: Side, group: ProtectionGroup) -> tuple[Sna
     :raises ClusterUnreachable: a side does not answer at all
     """
     sides = (active, standby)
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    with ThreadPoolExecutor(max_workers=2 * _AT_ONCE) as pool:
+        besides = [_Besides.begin(pool, side) for side in sides]
         overviews = list(pool.map(lambda side: side.cluster.configs.overview(), sides))
         # Asked about on both sides: one that is missing is told from one that may not be seen.
         seen = {name for overview in overviews for name in overview.topics if group.owns_topic(name)}
         names = seen | set(group.topics) | {group.canary_topic}
-        first, second = pool.map(lambda side, overview: _read(side, overview, names, group), sides, overviews)
+        described = [pool.submit(side.cluster.configs.describe, names) for side in sides]
+        first, second = (
+            _snapshot(side, overview, beside, _Topics(names, configs), group)
+            for side, overview, beside, configs in zip(sides, overviews, besides, described, strict=True)
+        )
     return first, second
 
 
+@dataclass(frozen=True, slots=True)
+class _Besides:
+    """What is asked beside the topics."""
+
+    acls: Future[frozenset[Acl]]
+    quotas: Future[dict[tuple[QuotaEntity, str], float]]
+    users: Future[frozenset[ScramUser]]
+    groups: Future[frozenset[str]]
+    inherited: Future[Mapping[str, ConfigValue]]
+
+    @classmethod
+    def begin(cls, pool: ThreadPoolExecutor, side: Side) -> _Besides:
+        cluster = side.cluster
+        return cls(
+            acls=pool.submit(side.acls),
+            quotas=pool.submit(cluster.quotas.list),
+            users=pool.submit(cluster.scram.list),
+            groups=pool.submit(cluster.groups.names),
+            # What new topics inherit, as the register's topic shows it, which is on every adopted cluster.
+            inherited=pool.submit(cluster.configs.inherited, REGISTER_TOPIC),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Topics:
+    """The topics that were asked about."""
+
+    names: Collection[str]
+    described: Future[Described]
+
+
 @dataclass(slots=True)
-class _Asking:
-    """Asks for one section after another, and keeps what could not be answered."""
+class _Answers:
+    """Takes in one section after another, and keeps what could not be answered."""
 
     unknown: dict[str, str] = field(default_factory=dict)
 
-    def __call__(self, section: str, ask: Callable[[], T], otherwise: T) -> T:
+    def __call__(self, section: str, asked: Future[T], otherwise: T) -> T:
         try:
-            return ask()
+            return asked.result()
         except TryAgain:
             raise
         except KafkaDrError as error:
@@ -65,38 +106,30 @@ class _Asking:
             return otherwise
 
 
-def _read(side: Side, overview: Overview, names: Collection[str], group: ProtectionGroup) -> Snapshot:
-    cluster, asking = side.cluster, _Asking()
-    described = asking(TOPICS, lambda: cluster.configs.describe(names), Described({}, {}))
-    topics = _topics(overview, described, names, asking.unknown)
-    acls = asking(ACLS, cluster.acls.list, frozenset[Acl]())
+def _snapshot(side: Side, overview: Overview, beside: _Besides, asked: _Topics, group: ProtectionGroup) -> Snapshot:
+    taken = _Answers()
+    no_defaults: Mapping[str, ConfigValue] = {}
+    described = taken(TOPICS, asked.described, Described({}, {}))
+    topics = _topics(overview, described, asked.names, taken.unknown)
+    acls = taken(ACLS, beside.acls, frozenset[Acl]())
     no_quotas: dict[tuple[QuotaEntity, str], float] = {}
-    quotas = asking(QUOTAS, cluster.quotas.list, no_quotas)
-    users = asking(USERS, cluster.scram.list, frozenset[ScramUser]())
-    groups = asking(GROUPS, cluster.groups.names, frozenset[str]())
+    quotas = taken(QUOTAS, beside.quotas, no_quotas)
+    users = taken(USERS, beside.users, frozenset[ScramUser]())
+    groups = taken(GROUPS, beside.groups, frozenset[str]())
     return Snapshot(
-        cluster=cluster.name,
+        cluster=side.cluster.name,
         cluster_id=overview.cluster_id,
         brokers=overview.brokers,
         topics=topics,
-        inherited=_inherited(cluster),
+        # Where it is not known what they inherit, new topics set everything that counts.
+        inherited=_Answers()("what topics inherit", beside.inherited, no_defaults),
         acls=acls - side.fence,
         fence=side.fence & acls,
         quotas=quotas,
         users=users,
         groups=frozenset(filter(group.owns_group, groups)),
-        unknown=asking.unknown,
+        unknown=taken.unknown,
     )
-
-
-def _inherited(cluster: KafkaCluster) -> Mapping[str, ConfigValue]:
-    """Return what new topics inherit, as the register's topic shows it, which is on every adopted cluster."""
-    try:
-        return cluster.configs.inherited(REGISTER_TOPIC)
-    except TryAgain:
-        raise
-    except KafkaDrError:
-        return {}  # new topics then set everything that counts
 
 
 def _topics(

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.clusters.model import Acl, AclOperation, PatternType, ResourceType
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.topology import ProtectionGroup
 
@@ -40,6 +40,11 @@ class Access:
     lost: bool
     declared: bool
 
+    @property
+    def about(self) -> tuple[str, Deed, bool]:
+        """Who could do what, wherever."""
+        return (self.principal, self.deed, self.lost)
+
     def __str__(self) -> str:
         shown = ", ".join(self.names[:4]) + (f" and {len(self.names) - 4} more" if len(self.names) > 4 else "")
         said = "could no longer" if self.lost else "could, unlike now,"
@@ -47,24 +52,16 @@ class Access:
 
 
 class _Rights:
-    """One side's ACLs, arranged so that those that cover a name are found at once."""
+    """One side's authorizer, which decides once about each distinct set of ACLs."""
 
-    def __init__(self, acls: Iterable[Acl]) -> None:
-        self._literal: dict[tuple[ResourceType, str], list[Acl]] = defaultdict(list)
-        self._prefixed: dict[ResourceType, list[Acl]] = defaultdict(list)
-        for acl in acls:
-            if acl.pattern is PatternType.PREFIXED:
-                self._prefixed[acl.resource].append(acl)
-            else:
-                self._literal[acl.resource, acl.name].append(acl)
+    def __init__(self, acls: Collection[Acl]) -> None:
+        self._authorizer = Authorizer(acls)
         self._asked: dict[tuple[str, AclOperation, frozenset[Acl]], bool] = {}
-        self.candidates = _candidates(self._literal, self._prefixed)
+        self.candidates = self._authorizer.allowed
 
     def covering(self, resource: ResourceType, name: str) -> frozenset[Acl]:
         """Return the ACLs that cover a name."""
-        prefixed = (acl for acl in self._prefixed[resource] if name.startswith(acl.name))
-        exact = self._literal.get((resource, name), ())
-        return frozenset((*exact, *self._literal.get((resource, "*"), ()), *prefixed))
+        return frozenset(self._authorizer.about(resource, name))
 
     def allows(self, principal: str, operation: AclOperation, resource: ResourceType, covering: frozenset[Acl]) -> bool:
         """Decide as the broker would, by the ACLs that cover a name."""
@@ -79,13 +76,6 @@ class _Rights:
 
 def _anywhere(acl: Acl) -> Acl:
     return Acl(acl.resource, "*", PatternType.LITERAL, acl.principal, acl.operation, acl.permission, acl.host)
-
-
-def _candidates(
-    literal: dict[tuple[ResourceType, str], list[Acl]], prefixed: dict[ResourceType, list[Acl]]
-) -> frozenset[str]:
-    listed = [acl for acls in (*literal.values(), *prefixed.values()) for acl in acls]
-    return frozenset(acl.principal for acl in listed if acl.permission is AclPermission.ALLOW)
 
 
 def compare_access(

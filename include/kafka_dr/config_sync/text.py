@@ -10,7 +10,7 @@ from kafka_dr.config_sync.plan import Plan
 
 #: More rows of one kind would hide what matters; the evidence holds all of them.
 _MOST_ROWS = 100
-_RED, _GREEN, _YELLOW, _BLUE, _DIM, _BOLD, _END = (f"\033[{code}m" for code in (31, 32, 33, 36, 2, 1, 0))
+_RED, _GREEN, _YELLOW, _DIM, _BOLD, _END = (f"\033[{code}m" for code in (31, 32, 33, 2, 1, 0))
 _HEADINGS = {
     Verdict.UNKNOWN: ("Unknown: could not be read", _RED),
     Verdict.APPROVAL: ("Needs an approval", _YELLOW),
@@ -73,8 +73,19 @@ def table(plan: Plan) -> dict[str, Any]:
         "active": plan.active,
         "standby": plan.standby,
         "rows": [_cells(item) for item in _ordered(plan.items)],
-        "access": [{"lost": access.lost, "sentence": str(access)} for access in plan.access],
+        "access": list(_access(plan)),
     }
+
+
+def _access(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Yield what applications could do otherwise now, and what only the plan itself would change."""
+    left = {access.about for access in plan.access_after}
+    for access in plan.access:
+        yield {"lost": access.lost, "mended": access.about not in left, "sentence": str(access)}
+    now = {access.about for access in plan.access}
+    for access in plan.access_after:
+        if access.about not in now:
+            yield {"lost": access.lost, "mended": False, "sentence": f"{access}, once this plan is applied"}
 
 
 def _ordered(items: Iterable[Item]) -> list[Item]:

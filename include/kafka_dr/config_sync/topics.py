@@ -89,11 +89,9 @@ def _pinned(here: TopicConfig, standby: Snapshot, copies: int, policy: Policy) -
 def _compared(here: TopicConfig, there: TopicConfig, standby: Snapshot, rules: TopicRules) -> Iterator[Item]:
     yield from _partitions(here, there, rules)
     yield from _copies(here, there, standby, rules.policy)
-    if here.configs is there.configs:
-        return
     for key in sorted(here.configs.keys() | there.configs.keys()):
         mine, other = here.configs.get(key), there.configs.get(key)
-        if (mine and mine.value) != (other and other.value):
+        if (mine and mine.value) != (other and other.value) or _refuses_writes(there, key, rules.policy):
             item = _config(there, key, mine, other, rules.policy)
             if item is not None:
                 yield item
@@ -155,6 +153,11 @@ def _config(
     if kind is KeyClass.UNKNOWN:
         reason = "this key is in no class: put it into a list of config_sync in the topology"
         return Item(Kind.CONFIG, there.name, key, *shown, Verdict.NEVER, reason, blocks=True)
+    if _refuses_writes(there, key, policy):
+        copies = str(there.layout.replication_factor)
+        reason = f"it demands more copies in sync than the {copies} that it has, so it refuses every write"
+        mend = SetConfig(there.name, key, copies)
+        return Item(Kind.CONFIG, there.name, key, *shown, Verdict.SAFE, reason, blocks=True, change=mend)
     verdict, reason, value = _judged(there, key, mine, other, kind)
     change = None if verdict is Verdict.NOTE else SetConfig(there.name, key, value)
     return Item(Kind.CONFIG, there.name, key, *shown, verdict, reason, blocks=strict, change=change)
@@ -184,6 +187,14 @@ def _judged(
     if less and key in KEEPS_DATA:
         return Verdict.APPROVAL, f"must match; this keeps data for less long than now{because}", wanted
     return Verdict.SAFE, f"must match{because}", wanted
+
+
+def _refuses_writes(there: TopicConfig, key: str, policy: Policy) -> bool:
+    """Return whether a topic demands more in-sync copies than it has: what the active cluster can, it could not."""
+    if key != _MIN_ISR or policy.class_of(key) not in (KeyClass.AT_LEAST, KeyClass.MAY_DIFFER):
+        return False
+    demanded = rank(key, there.configs[key].value if key in there.configs else None)
+    return demanded is not None and demanded > max(1, there.layout.replication_factor)
 
 
 def _capped(key: str, value: str, copies: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_dr.evidence.audit_story import AuditStory, tell_audit
+from kafka_dr.evidence.audit_story import AuditStory, tell_audit, tell_stranded
 from kafka_dr.evidence.bundle import Bundle, EvidenceChanged, FileDigest, Verification
 from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
 from kafka_dr.evidence.page import render_audit
@@ -25,6 +25,7 @@ __all__ = [
     "Place",
     "AuditStory",
     "tell_audit",
+    "tell_stranded",
     "render_audit",
     "canonical",
     "digest",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.evidence.tone import Tone, tone_of
@@ -73,6 +74,44 @@ def tell_audit(audit: str, flow: str, report: Mapping[str, Any]) -> AuditStory:
             *(table for table in _tables("Measured", body)),
         ),
     )
+
+
+def tell_stranded(found: Mapping[str, Any]) -> AuditStory:
+    """Lay out a list of stranded records.
+
+    :param found: its summary, as plain JSON values
+    """
+    head = (*_IN_THE_HEAD, "group", "run", "old", "new", "cluster_ids", "topic_ids", "partitions", "files", "seconds")
+    partitions = [row for row in found.get("partitions") or () if row.get("records") or row.get("missing")]
+    rows = [
+        {**row, **{name: _moment(row.get(f"{name}_ms")) for name in ("oldest", "newest")}, "ranges": _ranges(row)}
+        for row in partitions
+    ]
+    shown = [{key: each for key, each in row.items() if not key.endswith("_ms")} for row in rows]
+    verdict = str(found.get("verdict", "unknown"))
+    return AuditStory(
+        title=f"Stranded records of {found.get('group')}, left on {found.get('old')} by {found.get('run')}",
+        verdict=verdict,
+        tone=tone_of(verdict),
+        sentence=str(found.get("sentence") or ""),
+        at=str(found.get("at") or ""),
+        tables=(
+            *_of_rows("By partition", shown),
+            *_of_rows("Kept as Parquet", list(found.get("files") or ())),
+            *_tables("Besides", {key: each for key, each in found.items() if key not in head}),
+        ),
+    )
+
+
+def _moment(millis: object) -> str:
+    if not isinstance(millis, int):
+        return ""
+    return f"{datetime.fromtimestamp(millis / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _ranges(row: Mapping[str, Any]) -> str:
+    found = [f"{first} to {after - 1}" for first, after in row.get("ranges") or ()]
+    return ", ".join(found[:10]) + (f" and {len(found) - 10} more" if len(found) > 10 else "")
 
 
 def _tables(title: str, value: object) -> Iterator[Table]:

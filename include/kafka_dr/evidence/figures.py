@@ -14,9 +14,11 @@ _FIGURES = (
     ("rpo_seconds", "Data at risk (RPO)", "s"),
     ("acknowledged", "Records acknowledged", ""),
     ("lost", "Lost", ""),
+    ("lost_at_least", "Lost, at least", ""),
     ("reordered", "Reordered", ""),
     ("redelivered", "Delivered again", ""),
     ("redelivered_at_most", "Delivered again, at most", ""),
+    ("mm2_redelivered_at_most", "By MirrorMaker's checkpoints", ""),
 )
 
 
@@ -50,6 +52,9 @@ def figures(facts: Mapping[str, Any]) -> Iterable[Figure]:
 
 
 def _kept(key: str, value: Any, limit: float | None) -> Tone:
+    if key == "lost_at_least":
+        # A lower bound of nothing says nothing.
+        return "bad" if _is_number(value) and value > 0 else "unknown"
     most = 0 if key in ("lost", "reordered") else limit
     if most is None or not _is_number(value):
         return "unknown"

@@ -36,6 +36,7 @@ from kafka_dr.evidence.secrets import refuse_secrets
 from kafka_dr.evidence.story import tell
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]{0,249}")
+_STEP = re.compile(r"\d+-.+\.\d+\.json")
 _MOST_ATTEMPTS = 10_000
 
 
@@ -121,6 +122,12 @@ class EvidenceStore:
         if not isinstance(payload, dict):
             raise EvidenceUnfinished(f"The evidence {name} of run {run} holds no object: run {step} again.")
         return payload
+
+    def last_step(self, group: str, run: str) -> datetime | None:
+        """Return when a step of a run last left evidence, or None if none did. What is cut off counts for nothing."""
+        folder = self._folder(group, run)
+        ends = [_finished(folder.joinpath(name)) for name in _names(folder) if _STEP.fullmatch(name)]
+        return max(filter(None, ends), default=None)
 
     def seal(self, group: str, run: str) -> Bundle:
         """Write the page and the manifest over everything that is there; sealing again without news changes nothing.
@@ -242,6 +249,14 @@ def _names(folder: Place) -> set[str]:
         return {place.name for place in folder.iterdir()}
     except (FileNotFoundError, NotADirectoryError):
         return set()
+
+
+def _finished(place: Any) -> datetime | None:
+    try:
+        end = datetime.fromisoformat(json.loads(place.read_bytes())["finished_at"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return end if end.tzinfo else None
 
 
 def _stored(folder: Place) -> dict[str, bytes]:

@@ -18,6 +18,10 @@ from kafka_dr.evidence.tone import Tone, tone_of
 _DIFFERENCE = "difference"
 #: Steps that may be the last one, and what a run is then.
 _ENDS = {"report": "Completed", "plan": "Planned", "apply": "Applied"}
+#: What is kept beside a run's steps and says nothing about how the run ended.
+_BESIDE = frozenset({"fence_on_return"})
+#: Phases of a group whose other side holds, or may hold, what never crossed.
+_LEFT_BEHIND = ("unfenced", "diverged")
 _FILE = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
 
 
@@ -67,8 +71,16 @@ class Attempt:
     @property
     def difference(self) -> tuple[Mapping[str, Any], ...]:
         """What differs between two sides, a row each, where the step compared any."""
+        return self._compared("rows")
+
+    @property
+    def access(self) -> tuple[Mapping[str, Any], ...]:
+        """Who could do what otherwise after a switch, where the step asked."""
+        return self._compared("access")
+
+    def _compared(self, part: str) -> tuple[Mapping[str, Any], ...]:
         found = self.facts.get(_DIFFERENCE)
-        rows = found.get("rows") if isinstance(found, dict) else None
+        rows = found.get(part) if isinstance(found, dict) else None
         return tuple(row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
 
     @property
@@ -112,6 +124,7 @@ class Story:
     steps: tuple[Attempt, ...]
     earlier: tuple[Attempt, ...]
     offsets: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...] = ()
 
 
 def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
@@ -139,6 +152,7 @@ def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
         steps=steps,
         earlier=tuple(each for each in attempts if each not in steps),
         offsets=_offsets(facts),
+        notes=tuple(_notes(facts)),
     )
 
 
@@ -211,7 +225,7 @@ def _verdict(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[s
 
 def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[str, Tone]:
     back = next((each for each in steps if each.step == "roll_back"), None)
-    forward = [each for each in steps if each is not back]
+    forward = [each for each in steps if each is not back and each.step not in _BESIDE]
     # A roll back that was refused left the run to go forward; one without facts found nothing to undo.
     if back is not None and back.outcome != "refused" and (back.facts or back.tone != "good"):
         return ("Rolled back", "warn") if back.tone == "good" else ("The roll back did not finish", "bad")
@@ -226,8 +240,29 @@ def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[st
     if not forward:
         return "Nothing was recorded but a roll back", "unknown"
     if forward[-1].step in _ENDS:
-        return _ENDS[forward[-1].step], "good"
+        return _end(forward[-1])
     return f"Not finished: the last step recorded is {forward[-1].title.lower()}", "warn"
+
+
+def _end(last: Attempt) -> tuple[str, Tone]:
+    """Say how a run ended; one that left something behind is through, and not well."""
+    left = last.facts.get("phase")
+    if left in _LEFT_BEHIND:
+        return f"{_ENDS[last.step]}, {left}", "warn"
+    return _ENDS[last.step], "good"
+
+
+def _notes(facts: Mapping[str, Any]) -> Iterable[str]:
+    """Yield what a reader has to know of a run that did not wait for everything to cross."""
+    if override := facts.get("override"):
+        yield f"The rule was overridden: {override}."
+    loss, side = facts.get("predicted_loss"), facts.get("source_side")
+    if isinstance(loss, dict):
+        least, as_of = loss.get("at_least_records"), loss.get("as_of")
+        known = f"at least {least} records" + (f" as of {as_of}, unknown after" if as_of else "")
+        yield f"Loss: {'not known' if least is None else known} ({_text(loss.get('reason'))})."
+    if isinstance(side, dict):
+        yield f"The side that was left: {_text(side.get('detail'))}."
 
 
 def _title(group: str, facts: Mapping[str, Any]) -> str:

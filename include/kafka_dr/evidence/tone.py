@@ -7,8 +7,10 @@ from typing import Literal
 Tone = Literal["good", "warn", "bad", "unknown"]
 
 _TONES: dict[str, Tone] = {
-    **dict.fromkeys(("ok", "done", "passed", "approved", "exact", "equal", "green", "running", "safe", "note"), "good"),
-    **dict.fromkeys(("would_do", "bounded", "warn", "needs approval"), "warn"),
+    **dict.fromkeys(
+        ("ok", "done", "passed", "approved", "exact", "equal", "green", "running", "safe", "note", "nothing"), "good"
+    ),
+    **dict.fromkeys(("would_do", "bounded", "declared", "warn", "needs approval", "stranded"), "warn"),
     **dict.fromkeys(("failed", "refused", "rejected", "findings", "red", "stall", "stop", "rewind", "never"), "bad"),
 }
 

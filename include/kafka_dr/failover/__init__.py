@@ -7,6 +7,8 @@ from kafka_dr.failover.approval import Answer, ApprovalQuestion, ask_approval, r
 from kafka_dr.failover.record import Check, StepFailed, StepRecord
 from kafka_dr.failover.request import (
     PLANNED_FAILOVER,
+    UNPLANNED_FAILOVER,
+    VERBS,
     ResumeRequest,
     RunRequest,
     StepDefinition,
@@ -19,6 +21,8 @@ from kafka_dr.failover.world import Role, World
 
 __all__ = [
     "PLANNED_FAILOVER",
+    "UNPLANNED_FAILOVER",
+    "VERBS",
     "StepName",
     "StepDefinition",
     "RunRequest",

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_dr.errors import Refused
 from kafka_dr.failover.attempt import Attempt
+from kafka_dr.failover.failback import question as failback_question
 from kafka_dr.failover.record import Check, StepRecord
-from kafka_dr.failover.request import RunRequest, StepName, definition
+from kafka_dr.failover.request import RunRequest, StepName, definition, first_step
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.unplanned.question import body as unplanned_body
 from kafka_dr.failover.world import World
+from kafka_dr.register import Verb
 
 #: How far the clocks of who stamps an answer and who judges it may lie apart.
 _SKEW_SECONDS = 5.0
-_STEP = StepName.APPROVAL.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,36 +55,56 @@ class Answer:
     reason: str = ""
 
 
-def ask_approval(request: RunRequest, world: World) -> ApprovalQuestion:
-    """Make the question from preflight's evidence, and keep what is shown before anybody sees it.
+def ask_approval(request: RunRequest, world: World, step: StepName = StepName.APPROVAL) -> ApprovalQuestion:
+    """Make the question from the evidence of the verb's first step, and keep what is shown before anybody sees it.
 
-    :raises Refused: preflight of this run is not in the evidence, or was not good
+    :param step: which of the verb's approvals; a second one is asked of those who did not give the first
+    :raises Refused: that evidence of this run is not there, or was not good; or the first approval is not
     """
     run = Run(request, world)
-    preflight = world.evidence.newest(run.group.name, request.run, StepName.PREFLIGHT.value)
-    if preflight is None or preflight["outcome"] != "done":
-        raise Refused(f"run {request.run} has no good preflight in the evidence: there is nothing to approve")
-    facts = preflight["facts"]
-    attempt = Attempt.start(request, world, _STEP, definition(StepName.APPROVAL).number)
+    first = first_step(request.verb)
+    seen = world.evidence.newest(run.group.name, request.run, first.value)
+    if seen is None or seen["outcome"] != "done":
+        raise Refused(f"run {request.run} has no good {first} in the evidence: there is nothing to approve")
+    facts = seen["facts"]
+    approvers = _may_answer(run, step)
+    attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
     seconds = run.group.timing.approval_expiry_seconds
     expires_at = attempt.started_at + timedelta(seconds=seconds)
-    subject = f"Move {run.group.name} from {run.source} to {run.target}?"
-    body = _body(run, preflight, expires_at)
+    subject = _SUBJECTS.get(request.verb, _subject)(run, seen)
+    body = _BODIES.get(request.verb, _body)(run, seen, expires_at)
     attempt.facts = {
         "asked": {"subject": subject, "body": body, "digest": facts["digest"], "expires_at": expires_at},
-        "approvers": list(run.group.approvers),
+        "approvers": list(approvers),
     }
     record = attempt.end(world, "done", "asked")
-    return ApprovalQuestion(subject, body, facts["digest"], run.group.approvers, expires_at, seconds, record.evidence)
+    return ApprovalQuestion(subject, body, facts["digest"], approvers, expires_at, seconds, record.evidence)
 
 
-def record_answer(request: RunRequest, world: World, answer: Answer) -> StepRecord:
+def needs_second(request: RunRequest, world: World) -> bool:
+    """Return whether a verb takes two different people for this group; what deletes data always does."""
+    if request.verb == "failback":
+        return request.mode == "rebuild"
+    group = world.topology.group(request.protection_group)
+    return request.verb == "unplanned_failover" and group.disaster.approvers_needed > 1
+
+
+def _may_answer(run: Run, step: StepName) -> tuple[str, ...]:
+    if step is not StepName.SECOND_APPROVAL:
+        return run.group.approvers
+    first = newest_answer(run)
+    if first is None or not first.approved:
+        raise Refused(f"run {run.request.run} has no first approval in the evidence: nobody is asked for a second")
+    return tuple(name for name in run.group.approvers if name != first.responder)
+
+
+def record_answer(request: RunRequest, world: World, answer: Answer, step: StepName = StepName.APPROVAL) -> StepRecord:
     """Keep an answer in the evidence, where the claim looks for it.
 
     :raises StepFailed: it is not an approver's; it is kept all the same
     """
     run = Run(request, world)
-    attempt = Attempt.start(request, world, _STEP, definition(StepName.APPROVAL).number)
+    attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
     attempt.facts = {
         "answer": {
             "approved": answer.approved,
@@ -92,9 +114,9 @@ def record_answer(request: RunRequest, world: World, answer: Answer) -> StepReco
             "reason": answer.reason,
         }
     }
-    allowed = answer.responder in run.group.approvers
+    allowed = answer.responder in _may_answer(run, step)
     word = "approved" if answer.approved else "rejected"
-    detail = f"{word} by {answer.responder}" + ("" if allowed else ", who is no approver of this group")
+    detail = f"{word} by {answer.responder}" + ("" if allowed else ", who may not give this answer for this group")
     attempt.checks = (Check.that("responder_is_approver", allowed, detail),)
     record = attempt.end(world, "done" if allowed else "refused", detail)
     if not answer.approved:
@@ -102,9 +124,9 @@ def record_answer(request: RunRequest, world: World, answer: Answer) -> StepReco
     return record
 
 
-def record_expiry(request: RunRequest, world: World) -> StepRecord:
+def record_expiry(request: RunRequest, world: World, step: StepName = StepName.APPROVAL) -> StepRecord:
     """Keep in the evidence that nobody answered in time, and seal it: the run has ended unchanged."""
-    attempt = Attempt.start(request, world, _STEP, definition(StepName.APPROVAL).number)
+    attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
     record = attempt.end(world, "passed", "nobody answered before the approval expired; nothing was changed")
     world.evidence.seal(request.protection_group, request.run)
     return record
@@ -112,7 +134,12 @@ def record_expiry(request: RunRequest, world: World) -> StepRecord:
 
 def newest_answer(run: Run) -> Answer | None:
     """Return the newest answer of this run that is in the evidence, ``None`` where nobody answered."""
-    kept = run.world.evidence.newest(run.group.name, run.request.run, _STEP)
+    return answer_of(run, StepName.APPROVAL)
+
+
+def answer_of(run: Run, step: StepName) -> Answer | None:
+    """Return the newest answer to one of this run's approvals, ``None`` where nobody answered."""
+    kept = run.world.evidence.newest(run.group.name, run.request.run, step.value)
     found: dict[str, Any] | None = (kept or {}).get("facts", {}).get("answer")
     if found is None:
         return None
@@ -140,6 +167,10 @@ def judge(run: Run, answer: Answer) -> Sequence[Check]:
     )
 
 
+def _subject(run: Run, _seen: dict[str, Any]) -> str:
+    return f"Move {run.group.name} from {run.source} to {run.target}?"
+
+
 def _body(run: Run, preflight: dict[str, Any], expires_at: datetime) -> str:
     facts = preflight["facts"]
     decision, measured = facts["decision"], facts["measurements"]
@@ -156,3 +187,11 @@ def _body(run: Run, preflight: dict[str, Any], expires_at: datetime) -> str:
         f"Until `open_target` every failure is rolled back; after it the run only goes forward.\n\n"
         f"Valid until {expires_at:%Y-%m-%d %H:%M:%S} UTC. Digest of the facts: `{facts['digest']}`\n"
     )
+
+
+#: What a person is shown, where it is something else than for a planned failover.
+_BODIES: Mapping[Verb, Callable[[Run, dict[str, Any], datetime], str]] = {
+    "unplanned_failover": unplanned_body,
+    "failback": failback_question.body,
+}
+_SUBJECTS: Mapping[Verb, Callable[[Run, dict[str, Any]], str]] = {"failback": failback_question.subject}

@@ -6,10 +6,12 @@ from datetime import timedelta
 
 from kafka_dr.canary import CanaryFlow, Verdict
 from kafka_dr.canary.probe import CanaryReport, run_canary
+from kafka_dr.failover import last_look
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.watched import Watched, WatchOutcome, at_rest
 from kafka_dr.failover.world import World
+from kafka_dr.offsets import LastLook
 from kafka_dr.register import RegisterState
 
 _OUTCOMES: dict[Verdict, WatchOutcome] = {Verdict.ON_TIME: "ok", Verdict.UNKNOWN: "unknown"}
@@ -17,6 +19,8 @@ _OUTCOMES: dict[Verdict, WatchOutcome] = {Verdict.ON_TIME: "ok", Verdict.UNKNOWN
 
 def watch_canary(group: str, world: World) -> Watched:
     """Send a canary through each partition of the group's flow, and judge how these and earlier ones arrive.
+
+    And look at the active cluster, so that a disaster of the next minute finds what nobody can ask then.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     :raises ClusterUnreachable: a side does not answer
@@ -26,9 +30,10 @@ def watch_canary(group: str, world: World) -> Watched:
     if isinstance(state, Watched):
         return state
     report = _send(run, state)
+    seen = last_look.look(run, active=state.active, standby=state.standby, epoch=state.epoch)
     if run.read_standing() != state:
         return Watched(group, "left_alone", ("it began to move while the canary was on its way, so it is not judged",))
-    return Watched(group, _OUTCOMES.get(report.verdict.verdict, "failed"), _sentences(report))
+    return Watched(group, _OUTCOMES.get(report.verdict.verdict, "failed"), (*_sentences(report), _remembered(seen)))
 
 
 def _send(run: Run, state: RegisterState) -> CanaryReport:
@@ -42,6 +47,11 @@ def _send(run: Run, state: RegisterState) -> CanaryReport:
         clock=world.clock,
         late_after=timedelta(seconds=run.group.thresholds.canary_late_seconds),
     )
+
+
+def _remembered(seen: LastLook) -> str:
+    waiting = sum(map(len, seen.waiting.values()))
+    return f"remembered for a disaster: positions of {len(seen.groups)} groups, {waiting} records not copied yet"
 
 
 def _sentences(report: CanaryReport) -> tuple[str, ...]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 
 from kafka_dr.audit import AuditKind, GateAnswer, Verified, gate
-from kafka_dr.clusters import AclOperation, KafkaCluster, ResourceType, Topic, TopicPartition
+from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import content
+from kafka_dr.failover.config_compare import standby_configured
+from kafka_dr.failover.offset_preview import offsets_check
+from kafka_dr.failover.other_groups import only_offsets_to_move
 from kafka_dr.failover.record import Check, Outcome, worst
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
@@ -20,23 +24,25 @@ from kafka_dr.replication import data_ends, flow_moves
 #: Answers one check, or several that rest on the same look; their names stand beside it.
 Question = Callable[[Run], Check | tuple[Check, ...]]
 
-#: Configuration that decides whether a copy can be the original; the first three by value, the last by presence.
-_MUST_MATCH = ("cleanup.policy", "max.message.bytes", "message.timestamp.type")
 #: How long a flow may take to copy something that waits before it counts as stuck, and how often it is looked at.
 _STUCK_SECONDS = 5.0
 _LOOK_SECONDS = 0.2
 
 
-def preflight_checks(run: Run) -> tuple[Check, ...]:
+def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
     """Ask every question; one that cannot be answered is unknown and does not keep the others from being asked.
 
     What is asked of the wrong cluster, or about the wrong direction, would only mislead: then nothing else is asked.
+
+    :param closely: say of each group what a switch would cost it, which takes reads of its own; the claim leaves that
+        out, as somebody waits for it
     """
     first = tuple(check for names, ask in _FIRST for check in _asked(run, names, ask))
     if worst(first) != "ok":
         return first
-    with ThreadPoolExecutor(max_workers=len(_QUESTIONS)) as pool:
-        answers = pool.map(lambda question: _asked(run, *question), _QUESTIONS)
+    questions = (*_QUESTIONS, ("offsets_preview", lambda run: offsets_check(run, closely=closely)))
+    with ThreadPoolExecutor(max_workers=len(questions)) as pool:
+        answers = pool.map(lambda question: _asked(run, *question), questions)
         return first + tuple(check for checks in answers for check in checks)
 
 
@@ -72,35 +78,17 @@ def _right_clusters(run: Run) -> Check:
     return Check.that("right_clusters", not wrong, "; ".join(wrong) or "both clusters have the declared cluster ids")
 
 
-def _owned(run: Run, cluster: str) -> dict[str, Topic]:
-    topics = run.operator(cluster).topics
-    return topics.describe(name for name in topics.names() if run.group.owns_topic(name))
-
-
-def _topics_on_both_sides(run: Run) -> Check:
-    source, target = _owned(run, run.source), _owned(run, run.target)
-    wrong = [f"{name} is missing on {run.target}" for name in sorted(source.keys() - target.keys())]
-    shared = sorted(source.keys() & target.keys())
-    for name in shared:
-        here, there = len(source[name].leaders), len(target[name].leaders)
-        if here != there:
-            wrong.append(f"{name} has {here} partitions on {run.source} and {there} on {run.target}")
-    here_configs = run.operator(run.source).topics.configs(shared)
-    there_configs = run.operator(run.target).topics.configs(shared)
-    for name in shared:
-        for key in _MUST_MATCH:
-            here_value, there_value = here_configs[name].get(key), there_configs[name].get(key)
-            if here_value != there_value:
-                wrong.append(f"{name} has {key}={here_value} on {run.source} and {there_value} on {run.target}")
-    if run.group.canary_topic not in source:
-        wrong.append(f"the canary topic {run.group.canary_topic} is missing on {run.source}")
-    if leaderless := [n for n, topic in {**source, **target}.items() if -1 in topic.leaders]:
-        wrong.append(f"partitions of {', '.join(sorted(leaderless)[:5])} have no leader")
-    return Check.that("topics_on_both_sides", not wrong, "; ".join(wrong[:6]) or f"{len(source)} topics alike")
-
-
-def _authorizer(run: Run, cluster: KafkaCluster) -> Authorizer:
-    return Authorizer(cluster.acls.list(), frozenset(run.group.super_users))
+def _topics_have_leaders(run: Run) -> Check:
+    """Whether the topics are alike is the question of their configuration; whether they can be used now is this one."""
+    wrong, both = [], (run.source, run.target)
+    for name, topics in zip(both, run.at_once(*(partial(run.sight.topics, name) for name in both)), strict=True):
+        if leaderless := sorted(topic for topic, found in topics.items() if -1 in found.leaders):
+            wrong.append(f"partitions of {', '.join(leaderless[:5])} have no leader on {name}")
+        if name == run.source and run.group.canary_topic not in topics:
+            wrong.append(f"the canary topic {run.group.canary_topic} is missing on {name}")
+    return Check.that(
+        "topics_have_leaders", not wrong, "; ".join(wrong) or "every partition has a leader on both sides"
+    )
 
 
 def _writers_declared(run: Run) -> Check:
@@ -112,8 +100,7 @@ def _writers_declared(run: Run) -> Check:
     if super_apps := sorted(fenced & set(group.super_users)):
         problems.append(f"{', '.join(super_apps)} is a super user, whom no fence stops: take it out of super.users")
     for name in (run.source, run.target):
-        cluster = run.operator(name)
-        writers = _authorizer(run, cluster).writers(_owned(run, name))
+        writers = Authorizer(run.sight.acls(name), frozenset(group.super_users)).writers(run.sight.topics(name))
         undeclared = sorted(writers - fenced - passing)
         if EVERYONE in undeclared:
             problems.append(f"an ACL on {name} lets everybody (User:*) write: name the principals instead")
@@ -135,15 +122,14 @@ def _target_refuses(run: Run) -> Check:
 
 def _target_can_be_opened(run: Run) -> Check:
     """DENYs that others added stay, so the target would stay shut; applications need their ALLOWs there."""
-    changes = run.acl_changes(run.target, lambda: None)
-    foreign = changes.foreign(plan.standby(run.group))
+    here, there = run.at_once(partial(run.sight.acls, run.source), partial(run.sight.acls, run.target))
+    fence = plan.standby(run.group)
+    foreign = (fence & there) - run.world.register(run.target).added_acls(run.group.name, run.target)
     if foreign:
         shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
         detail = f"{run.target} holds DENYs that were not added here and would not be lifted: {shown}. Remove them"
         return Check.that("target_can_be_opened", False, detail)
-    topics = _owned(run, run.target)
-    opened = Authorizer(run.operator(run.target).acls.list() - plan.standby(run.group))
-    source = Authorizer(run.operator(run.source).acls.list())
+    topics, opened, source = run.sight.topics(run.target), Authorizer(there - fence), Authorizer(here)
     lost = [
         f"{principal} ({topic})"
         for topic in sorted(topics)
@@ -230,7 +216,8 @@ _FIRST: tuple[tuple[str, Question], ...] = (
     ("right_clusters", _right_clusters),
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (
-    ("topics_on_both_sides", _topics_on_both_sides),
+    ("standby_configured", standby_configured),
+    ("topics_have_leaders", _topics_have_leaders),
     ("writers_declared", _writers_declared),
     ("source_can_be_fenced", _source_can_be_fenced),
     ("target_refuses", _target_refuses),
@@ -238,5 +225,6 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("flow_moves content_verified positions_translate", _copy),
     ("checksum_audit", _checksum_audit),
     ("no_live_members_on_target", no_live_members),
+    ("only_offsets_to_move", only_offsets_to_move),
     ("route_follows", _route_follows),
 )

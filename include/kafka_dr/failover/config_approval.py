@@ -10,7 +10,8 @@ from kafka_dr.config_sync import Verdict
 from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.failover.approval import Answer, ApprovalQuestion, newest_answer
 from kafka_dr.failover.attempt import Attempt
-from kafka_dr.failover.configuration import APPROVAL, NUMBERS, current_plan, keep_plan, newest_plan, start_plan
+from kafka_dr.failover.config_compare import current_plan
+from kafka_dr.failover.configuration import APPROVAL, NUMBERS, keep_plan, newest_plan, start_plan
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.watched import Watched, at_rest

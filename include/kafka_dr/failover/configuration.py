@@ -11,13 +11,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.config_sync import Item, Plan, Side, Verdict, gate, make_plan, read_sides
+from kafka_dr.config_sync import Item, Plan, Verdict, gate
 from kafka_dr.config_sync.applying import Applying, Failure
 from kafka_dr.config_sync.lock import FACTS, HeldLock, held
 from kafka_dr.config_sync.text import lines, table
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
 from kafka_dr.failover.approval import judge, newest_answer
 from kafka_dr.failover.attempt import Attempt
+from kafka_dr.failover.config_compare import current_plan, require_cluster
 from kafka_dr.failover.record import Check, StepRecord, worst
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import PROOF_SECONDS, Run
@@ -30,9 +31,12 @@ from kafka_dr.replication import Flow
 #: The steps, and their numbers in the evidence.
 PLAN, APPROVAL, APPLY_SAFE, APPLY = "plan", "approval", "apply_safe", "apply"
 NUMBERS = {PLAN: 1, APPLY_SAFE: 1, APPROVAL: 2, APPLY: 3}
-#: The ids that the clusters had at first, among the facts of the active cluster's register.
+#: The ids that the clusters had at first, among the facts of both registers.
 _CLUSTERS = "clusters"
 _LOOK_SECONDS = 0.2
+#: How long a broker may take, for each of many changes, until it shows what it has acknowledged: it makes the logs of
+#: a new topic before it takes in the next.
+_SECONDS_A_CHANGE = 0.1
 #: What MirrorMaker would change by itself.
 _MIRRORMAKER = ("sync.topic.configs.enabled", "sync.topic.acls.enabled")
 
@@ -71,39 +75,6 @@ def start_plan(run: Run) -> Attempt:
     return Attempt.start(run.request, run.world, PLAN, NUMBERS[PLAN])
 
 
-def current_plan(run: Run, state: RegisterState) -> Plan:
-    """Make the plan of this moment, in the direction of the register.
-
-    :param state: the record of a group that stands still
-    :raises Refused: a cluster is not the one that the topology names
-    """
-    return plan_between(run, state.active, state.standby, epoch=state.epoch)
-
-
-def plan_between(run: Run, active: str, standby: str, *, epoch: int) -> Plan:
-    """Make the plan of this moment between two clusters.
-
-    :param epoch: the register's, when the direction was read from it
-    :raises Refused: a cluster is not the one that the topology names
-    """
-    first, second = (
-        Side(run.operator(name), run.world.register(name).added_acls(run.group.name, name))
-        for name in (active, standby)
-    )
-    here, there = read_sides(first, second, run.group)
-    for side in (here, there):
-        _right_cluster(run, side.cluster, side.cluster_id)
-    others = [other for name, other in run.world.topology.protection_groups.items() if name != run.group.name]
-    return make_plan(here, there, run.group, epoch=epoch, others=others)
-
-
-def standby_configured(run: Run) -> Check:
-    """Answer, for a run that is about to switch, whether its target is configured to take over."""
-    epoch = run.standing.epoch if run.standing else 0
-    answer = gate.ask(plan_between(run, run.source, run.target, epoch=epoch))
-    return Check("standby_configured", answer.outcome, answer.sentence)
-
-
 def watch_config(group: str, world: World) -> Watched:
     """Say whether the standby is configured to take over; red where what must match does not, or is unknown."""
     run = Run(RunRequest(group, "config"), world)
@@ -134,7 +105,8 @@ def apply_config(group: str, world: World, run_id: str, *, approved: bool) -> St
         return attempt.end(world, "failed", str(error))
     if failures or worst(attempt.proofs) != "ok":
         reasons = "; ".join(f"{failure.item.subject}: {failure.reason}" for failure in failures[:5])
-        return attempt.end(world, "failed", f"{len(failures)} changes were not made: {reasons}")
+        said = f"{len(failures)} changes were not made: {reasons}" if failures else attempt.proofs[0].detail
+        return attempt.end(world, "failed" if failures else "unknown", said)
     made = len(attempt.intent)
     return attempt.end(world, "done", f"{made} changes made, {len(left.changes)} left: {left.summary}")
 
@@ -162,16 +134,32 @@ def _apply(run: Run, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[F
         verdicts = (Verdict.SAFE, Verdict.APPROVAL) if approved else (Verdict.SAFE,)
         wanted = [item for item in plan.changes if item.verdict in verdicts]
         attempt.intent = tuple(str(item) for item in wanted)
-        failures = _applying(run, state, _guard(run, state, plan, lock)).make(wanted)
+        failures = _applying(run, state, _guard(run, state, plan, lock)).make(wanted, seen=plan)
         left = _read_back(run, state, wanted, failures)
     keep_plan(run, start_plan(run), left)
-    unmade, failed = {item.about for item in left.changes}, {failure.item.about for failure in failures}
-    missing = [failure for failure in failures if failure.item.about in unmade]
-    silent = [item for item in wanted if item.about in unmade - failed]
+    missing = _missing(wanted, failures, left)
+    unseen = {item.about for item in left.of(Verdict.UNKNOWN)} - {item.about for item in plan.of(Verdict.UNKNOWN)}
     attempt.facts = {"verb": "config_sync", "digest": shown, "failures": [[f.item.subject, f.reason] for f in missing]}
-    said = f"{len(wanted) - len(missing) - len(silent)} of {len(wanted)} changes were read back"
-    attempt.proofs = (Check.that("read_back", not missing and not silent, said),)
-    return left, (*missing, *(Failure(item, "was sent, and is not there") for item in silent))
+    said = f"{len(wanted) - len(missing)} of {len(wanted)} changes were read back"
+    if unseen and not missing:
+        said = f"{min(unseen)[1]} can no longer be read, so nobody knows what became of its changes"
+    attempt.proofs = (Check("read_back", "failed" if missing else "unknown" if unseen else "ok", said),)
+    return left, missing
+
+
+def _missing(wanted: Collection[Item], failures: Collection[Failure], left: Plan) -> tuple[Failure, ...]:
+    """Return the changes that reading back does not show, whether or not their answers said so.
+
+    What failed and differs no longer was made after all, or by somebody else; what was left alone is a failure also
+    where what it became needs no change. What was made may stay as a note.
+    """
+    rows, changes = {item.about for item in left.items}, {item.about for item in left.changes}
+    failed = {failure.item.about for failure in failures}
+    silent = (item for item in wanted if item.about in changes - failed)
+    return (
+        *(failure for failure in failures if failure.item.about in rows),
+        *(Failure(item, "was sent, and is not there") for item in silent),
+    )
 
 
 def _applying(run: Run, state: RegisterState, guard: Callable[[], None]) -> Applying:
@@ -179,7 +167,13 @@ def _applying(run: Run, state: RegisterState, guard: Callable[[], None]) -> Appl
         probe = fences.probe_fence(run.group) | fences.probe_freeze(run.group)
         run.acl_changes(state.standby, guard).add(fences.application_denies(run.group), probe)
 
-    return Applying(run.operator(state.standby), guard=guard, ensure_fence=ensure_fence, clock=run.clock)
+    return Applying(
+        run.operator(state.standby),
+        compare=lambda: current_plan(run, state),
+        guard=guard,
+        ensure_fence=ensure_fence,
+        clock=run.clock,
+    )
 
 
 def _lock(run: Run, state: RegisterState) -> AbstractContextManager[HeldLock]:
@@ -200,7 +194,7 @@ def _guard(run: Run, state: RegisterState, plan: Plan, lock: HeldLock) -> Callab
         lock.renew()
         names = (plan.active, plan.standby)
         for name, found in zip(names, run.at_once(*(run.operator(n).topics.identity for n in names)), strict=True):
-            _right_cluster(run, name, found.cluster_id)
+            require_cluster(run, name, found.cluster_id)
         if run.read_standing() != state:
             raise Refused(f"{run.group.name} began to move: what was not changed yet is left as it is")
 
@@ -210,7 +204,7 @@ def _guard(run: Run, state: RegisterState, plan: Plan, lock: HeldLock) -> Callab
 def _read_back(run: Run, state: RegisterState, wanted: Collection[Item], failures: Collection[Failure]) -> Plan:
     """Plan again until what was made shows, as far as it was not refused; brokers may lag a moment behind."""
     refused = {failure.item.about for failure in failures}
-    deadline = run.clock.monotonic() + PROOF_SECONDS
+    deadline = run.clock.monotonic() + PROOF_SECONDS + len(wanted) * _SECONDS_A_CHANGE
     while True:
         left = current_plan(run, state)
         missing = {item.about for item in left.changes} & ({item.about for item in wanted} - refused)
@@ -268,31 +262,24 @@ def _approved(run: Run, digest: str) -> tuple[Check, ...]:
     return (*judge(run, answer), Check.that("same_plan", answer.digest == digest, same))
 
 
-def _right_cluster(run: Run, name: str, found: str) -> None:
-    declared = run.world.topology.cluster(name).cluster_id
-    if found != declared:
-        raise Refused(
-            f"{name} answers with cluster id {found}, the topology says {declared}: nothing is compared or changed "
-            "there; mend the address, or the topology"
-        )
-
-
 def _pin(run: Run, state: RegisterState, *, anew: bool = False) -> None:
     """Hold the topology's cluster ids against those of the first time, and keep them if this is it.
 
     :raises Refused: the topology names another cluster than then
     """
-    declared = {name: run.world.topology.cluster(name).cluster_id for name in (state.active, state.standby)}
-    register = run.world.register(state.active)
-    pinned = {} if anew else register.facts(run.group.name, FACTS).get(_CLUSTERS, {})
-    changed = [name for name, found in declared.items() if pinned.get(name, found) != found]
-    if changed:
+    names = (state.active, state.standby)
+    declared = {name: run.world.topology.cluster(name).cluster_id for name in names}
+    # Kept on both sides: whichever is active after a failover knows them.
+    kept = {name: run.world.register(name).facts(run.group.name, FACTS).get(_CLUSTERS, {}) for name in names}
+    changed = {name for pins in kept.values() for name in names if pins.get(name, declared[name]) != declared[name]}
+    if changed and not anew:
         raise Refused(
-            f"{', '.join(changed)} had another cluster id when this group's configuration was first compared: if it "
-            "was replaced on purpose, trigger dr_config_sync with accept_cluster_ids, else mend the topology"
+            f"{', '.join(sorted(changed))} had another cluster id when this group's configuration was first compared: "
+            "if it was replaced on purpose, trigger dr_config_sync with accept_cluster_ids, else mend the topology"
         )
-    if pinned != declared:
-        register.write_fact(run.group.name, FACTS, _CLUSTERS, {**pinned, **declared})
+    for name, pins in kept.items():
+        if not declared.items() <= pins.items():
+            run.world.register(name).write_fact(run.group.name, FACTS, _CLUSTERS, {**pins, **declared})
 
 
 def _mirrormaker_is_quiet(run: Run, state: RegisterState) -> None:

@@ -8,10 +8,19 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_dr.audit import FileFrontierStore, FindingKind, Frontier, Start, Verified
-from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.failover.offset_facts import (
+    chosen_starts,
+    facts_of,
+    from_the_time_of_the_unread,
+    known_syncs,
+    read_positions,
+)
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.offsets import (
+    Aside,
+    AuditedPairs,
     BracketingOffsetMap,
     FilePairStore,
     Kind,
@@ -19,13 +28,19 @@ from kafka_dr.offsets import (
     PlainFrontier,
     Seed,
     TranslatedOffset,
+    starts_of_empty,
     translate_groups,
 )
+from kafka_dr.offsets.layered import LayeredOffsetMap
+from kafka_dr.offsets.placing import FactsMap
+from kafka_dr.register.quarantine import QUARANTINE, QuarantinedRange, by_partition, quarantined
 from kafka_dr.replication import ConnectorNotFound
 
-_BADNESS: tuple[Kind, ...] = ("exact", "bounded", "unknown")
+_BADNESS: tuple[Kind, ...] = ("exact", "bounded", "declared", "unknown")
 #: How long records that were just written may be on their way before they count as not yet copied.
 _ARRIVAL_SECONDS = 2.0
+#: Positions that are compared by content at once, without asking first what audits know of them.
+_FEW_PLACES = 1_000
 _PAUSE_SECONDS = 0.05
 
 
@@ -45,7 +60,9 @@ def offset_map(run: Run) -> OffsetMap:
     """Return what translates positions from source to target."""
     known = seeds(run)
     remembered = _frontier_store(run).read(f"{run.source}-to-{run.target}")
-    for (topic, number), place in (remembered.places if remembered else {}).items():
+    # What was verified of a side that was copied again since says nothing about what is there now.
+    stands = remembered is not None and remembered.identity[2] >= _last_rebuild(run)
+    for (topic, number), place in (remembered.places if remembered and stands else {}).items():
         reached = Seed(place.source_offset, place.target_offset)
         known.setdefault(TopicPartition(topic, number), []).append(reached)
     return BracketingOffsetMap(
@@ -53,7 +70,41 @@ def offset_map(run: Run) -> OffsetMap:
         run.world.cluster(run.target, "audit"),
         seeds=known,
         store=FilePairStore(run.world.evidence_root, run.group.name),
+        syncs=known_syncs(run),
+        audited=AuditedPairs(
+            run.world.evidence_root,
+            run.group.name,
+            source=(run.source, run.world.topology.cluster(run.source).cluster_id),
+            target=(run.target, run.world.topology.cluster(run.target).cluster_id),
+        ),
+        aside=stays_aside(run),
     )
+
+
+def stays_aside(run: Run) -> tuple[Aside, Aside]:
+    """Return what failbacks have left aside on source and target: it is nobody's copy and has no copy."""
+    if not any(QUARANTINE in facts for facts in run.history.values()):
+        return {}, {}
+    here, there = (
+        {
+            p: [OffsetRange(each.start, each.end) for each in found]
+            for p, found in by_partition(_quarantined(run, cluster)).items()
+        }
+        for cluster in (run.source, run.target)
+    )
+    return here, there
+
+
+def _quarantined(run: Run, cluster: str) -> tuple[QuarantinedRange, ...]:
+    topics = run.operator(cluster).topics
+    owned = topics.describe(name for name in topics.names() if run.group.owns_topic(name))
+    return quarantined(run.history, cluster, {name: topic.topic_id for name, topic in owned.items()})
+
+
+def _last_rebuild(run: Run) -> int:
+    """Return the epoch in which one of this run's clusters was last copied again from nothing; 0 where none was."""
+    rebuilds = (facts["rebuild"] for facts in run.history.values() if "rebuild" in facts)
+    return max((int(each["epoch"]) for each in rebuilds if each["cluster"] in (run.source, run.target)), default=0)
 
 
 def frontier(run: Run) -> Frontier:
@@ -65,6 +116,7 @@ def frontier(run: Run) -> Frontier:
         store=_frontier_store(run),
         starts=starts,
         epoch=epoch,
+        aside=stays_aside(run),
     )
 
 
@@ -125,12 +177,48 @@ def matched(verified: Mapping[TopicPartition, Verified], ends: Mapping[TopicPart
 
 
 def translate(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
-    """Translate what groups have committed on the source; by policy an unknown position becomes the earliest."""
-    translated = translate_groups(offset_map(run), committed)
-    if run.group.groups_policy.unknown_offsets == "refuse":
-        return list(translated)
-    starts = run.operator(run.target).topics.log_starts({t.partition for t in translated if t.target_offset is None})
-    return [t if t.target_offset is not None else _moved(t, starts[t.partition]) for t in translated]
+    """Translate what groups have committed on the source; by policy an unknown position becomes another start.
+
+    Groups whose owners chose another start than the exact place get that.
+    """
+    found = chosen_starts(run, translated(run, committed))
+    policy = run.group.groups_policy.unknown_offsets
+    if policy == "timestamp":
+        return list(from_the_time_of_the_unread(run, found))
+    if policy == "refuse":
+        return list(found)
+    starts = run.operator(run.target).topics.log_starts({t.partition for t in found if t.target_offset is None})
+    return [t if t.target_offset is not None else _moved(t, starts[t.partition]) for t in found]
+
+
+def translated(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
+    """Translate what groups have committed on the source, past what stays aside on the target."""
+    aside = stays_aside(run)[1]
+    starts = run.operator(run.target).topics.log_starts(aside)
+    there = {p: [each for each in found if each.end > starts[p]] for p, found in aside.items()}
+    return [_past(t, there.get(t.partition, ())) for t in translate_groups(_map_for(run, committed), committed)]
+
+
+def _past(position: TranslatedOffset, aside: Sequence[OffsetRange]) -> TranslatedOffset:
+    """Pass over what stays aside: where the group's last record lies before it, its next one lies behind it.
+
+    A group that has not come so far would read what never crossed, which nobody may decide for it.
+    """
+    for each in aside:
+        if position.target_offset is None:
+            return position
+        where = f"{position.reason}; offsets {each.start} to {each.end} there stay aside"
+        if position.target_offset < each.start:
+            return replace(position, target_offset=None, kind="unknown", redelivered_at_most=None, reason=where)
+        if position.target_offset < each.end:
+            position = replace(position, target_offset=each.end, reason=where)
+    return position
+
+
+def never_read(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
+    """Return the start of each partition without any record to which a group of its topic never committed."""
+    here, there = (positions_from_json(run.fact(name)["ends"]) for name in ("source_ends", "target_ends"))
+    return list(starts_of_empty(committed, {p for p, end in here.items() if end == 0 == there.get(p)}))
 
 
 def stale_positions(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
@@ -161,11 +249,8 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
     exactly one place on the target; one behind the frontier is matched by the drain before it matters. What lies
     before, in the time of an earlier direction, is translated.
     """
-    groups = run.operator(run.source).groups.offsets(run.consumer_groups(run.source), require_stable=False)
-    committed = {
-        group: {p: offset for p, offset in offsets.items() if run.group.owns_topic(p.topic)}
-        for group, offsets in groups.items()
-    }
+    # A group that cannot be read is named by the look at all of them; it keeps nobody from judging the others.
+    committed, _ = read_positions(run)
     partitions = {p for offsets in committed.values() for p in offsets}
     # Asked after the positions: a group that just read on is not taken for one that lies past the end.
     topics = run.operator(run.source).topics
@@ -177,14 +262,40 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
         return offset >= max(begins, log_starts[partition]) and found is not None and found.finding is None
 
     classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(committed.items()) if offsets}
+    policy = run.group.groups_policy
     for group, offsets in committed.items():
         if any(offset > ends[p] for p, offset in offsets.items()):
             classes[group] = "unknown"
     before = {g: {p: o for p, o in offsets.items() if not is_matched(p, o)} for g, offsets in committed.items()}
     if any(before.values()):
-        for found in translate_groups(offset_map(run), before):
+        for found in translated(run, before):
             classes[found.group] = max(classes[found.group], found.kind, key=_BADNESS.index)
+    for group in classes:
+        if (chosen := policy.start_for(group)) != "exact":
+            # What it costs depends on the moment; that its owners chose it is what is approved.
+            classes[group] = "bounded" if chosen == "earliest" else "declared"
     return classes
+
+
+def _map_for(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> OffsetMap:
+    """Return what translates so many positions soonest: a few are read; of many, audits have settled most before."""
+    places = {place for offsets in committed.values() for place in offsets.items()}
+    if len(places) <= _FEW_PLACES:
+        return offset_map(run)
+    known = facts_of(run, {partition for partition, _ in places})
+    return LayeredOffsetMap(FactsMap(known.partitions), offset_map(run))
+
+
+def proofs_said(placed: Collection[TranslatedOffset]) -> str:
+    """Say what the records around each position show, as counts."""
+    counted = Counter(position.proof for position in placed)
+    words = {
+        "right": "go on at the first unread record",
+        "early": "before it, so that records come again",
+        "unknown": "cannot be told by the records around them",
+    }
+    said = [f"{counted[verdict]} {words}" for verdict, words in words.items() if counted[verdict]]  # type: ignore[index]
+    return "no position lies past an unread record: " + (", ".join(said) or "none was moved")
 
 
 def classes(placed: Collection[TranslatedOffset]) -> dict[str, int]:
@@ -208,6 +319,8 @@ def placed_to_json(position: TranslatedOffset) -> dict[str, Any]:
         "class": position.kind,
         "redelivered_at_most": position.redelivered_at_most,
         "reason": position.reason,
+        "skipped_at_most": position.skipped_at_most,
+        "proof": position.proof,
     }
 
 
@@ -222,6 +335,8 @@ def placed_from_json(rows: Sequence[Mapping[str, Any]]) -> list[TranslatedOffset
             kind=row["class"],
             redelivered_at_most=row["redelivered_at_most"],
             reason=row["reason"],
+            skipped_at_most=row.get("skipped_at_most", 0),
+            proof=row.get("proof", "unknown"),
         )
         for row in rows
     ]
@@ -249,4 +364,7 @@ def _starts(run: Run) -> tuple[int, dict[TopicPartition, Start]]:
 def _journaled_seeds(run: Run) -> list[dict[str, Any]]:
     """Return the seeds between this run's two clusters."""
     found = [facts["flow_seed"] for facts in run.history.values() if "flow_seed" in facts]
-    return [seed for seed in found if {seed["source"], seed["target"]} == {run.source, run.target}]
+    between = [seed for seed in found if {seed["source"], seed["target"]} == {run.source, run.target}]
+    # Where a side was copied again, what was known of the topics that were there before ends.
+    rebuilt = _last_rebuild(run)
+    return [seed for seed in between if int(seed["epoch"]) >= rebuilt]

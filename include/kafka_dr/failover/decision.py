@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_dr.evidence import digest
 from kafka_dr.failover.record import Check
-from kafka_dr.failover.request import StepName
+from kafka_dr.failover.request import first_step
 from kafka_dr.failover.run import Run
 
 
@@ -43,8 +43,9 @@ def digest_of(facts: Mapping[str, Any]) -> str:
 
 
 def difference(run: Run, now: Mapping[str, Any]) -> str:
-    """Say which of the decision facts differ from those that preflight wrote to the evidence."""
-    kept = run.world.evidence.newest(run.group.name, run.request.run, StepName.PREFLIGHT.value)
+    """Say which of the decision facts differ from those that the verb's first step wrote to the evidence."""
+    first = first_step(run.request.verb)
+    kept = run.world.evidence.newest(run.group.name, run.request.run, first.value)
     before = (kept or {}).get("facts", {}).get("decision", {})
     parts = [
         f"{name} was {before.get(name)}, is {now.get(name)}"
@@ -52,5 +53,5 @@ def difference(run: Run, now: Mapping[str, Any]) -> str:
         if before.get(name) != now.get(name)
     ]
     if kept is None:
-        return "the evidence of preflight is gone"
-    return "; ".join(parts) or "not since preflight: the answer carries the digest of something else"
+        return f"the evidence of {first} is gone"
+    return "; ".join(parts) or f"not since {first}: the answer carries the digest of something else"

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from kafka_dr.register import Verb
+from kafka_dr.register import Phase, Verb
+
+#: How the side that was left becomes a copy: deleted and copied again, or with its stranded records left aside.
+FailbackMode = Literal["rebuild", "quarantine"]
+#: What becomes of the stranded records besides being kept.
+RescueWish = Literal["keep", "republish"]
 
 
 class StepName(StrEnum):
-    """The steps of a planned failover; the names are the task ids in Airflow."""
+    """The steps of the verbs; the names are the task ids in Airflow."""
 
     PREFLIGHT = "preflight"
+    GATHER_EVIDENCE = "gather_evidence"
     APPROVAL = "approval"
+    SECOND_APPROVAL = "second_approval"
     CLAIM = "claim"
+    FENCE = "fence"
     FENCE_SOURCE = "fence_source"
     DRAIN = "drain"
     STOP_FLOW = "stop_flow"
@@ -23,6 +32,11 @@ class StepName(StrEnum):
     FLIP_ROUTE = "flip_route"
     VERIFY = "verify"
     PROTECT = "protect"
+    RESCUE = "rescue"
+    SET_ASIDE = "set_aside"
+    REVERSE_FLOW = "reverse_flow"
+    CATCH_UP = "catch_up"
+    SETTLE = "settle"
     REPORT = "report"
 
 
@@ -31,38 +45,113 @@ class StepDefinition:
     """A step's place in a verb.
 
     :param number: its place, from 1, as evidence is numbered
+    :param phases: the phases of the group, held by this run, in which it is the step's turn; none for the steps up to
+        the claim, which need a group that the verb may take: see :data:`TAKES`
     :param rolls_back: whether a failure of this step is undone by the roll back
     """
 
     name: StepName
     number: int
     title: str
+    phases: tuple[Phase, ...] = ()
     rolls_back: bool = False
 
+
+_SWITCHING = (Phase.SWITCHING,)
+_HANDED_OVER = (Phase.HANDED_OVER,)
+#: How a run ends that could not bring everything across, and how one that could.
+_LEFT_BEHIND = (Phase.UNFENCED, Phase.DIVERGED, Phase.STABLE)
 
 PLANNED_FAILOVER: tuple[StepDefinition, ...] = (
     StepDefinition(StepName.PREFLIGHT, 1, "Find out whether a switch would be safe"),
     StepDefinition(StepName.APPROVAL, 2, "Ask a person"),
     StepDefinition(StepName.CLAIM, 3, "Take the group for this run", rolls_back=True),
-    StepDefinition(StepName.FENCE_SOURCE, 4, "Stop writes on the source, provably", rolls_back=True),
-    StepDefinition(StepName.DRAIN, 5, "Bring everything across and freeze the consumer groups", rolls_back=True),
-    StepDefinition(StepName.STOP_FLOW, 6, "Stop replication, provably", rolls_back=True),
-    StepDefinition(StepName.CUT_OVER_GROUPS, 7, "Give each group its place on the target", rolls_back=True),
-    StepDefinition(StepName.OPEN_TARGET, 8, "Hand over and open the target", rolls_back=True),
-    StepDefinition(StepName.FLIP_ROUTE, 9, "Send the applications to the target"),
-    StepDefinition(StepName.VERIFY, 10, "See that it works"),
-    StepDefinition(StepName.PROTECT, 11, "Replicate the other way round"),
-    StepDefinition(StepName.REPORT, 12, "Measure and seal the evidence"),
+    StepDefinition(StepName.FENCE_SOURCE, 4, "Stop writes on the source, provably", _SWITCHING, rolls_back=True),
+    StepDefinition(
+        StepName.DRAIN, 5, "Bring everything across and freeze the consumer groups", _SWITCHING, rolls_back=True
+    ),
+    StepDefinition(StepName.STOP_FLOW, 6, "Stop replication, provably", _SWITCHING, rolls_back=True),
+    StepDefinition(StepName.CUT_OVER_GROUPS, 7, "Give each group its place on the target", _SWITCHING, rolls_back=True),
+    # After its own compare-and-set it still has a target to open.
+    StepDefinition(
+        StepName.OPEN_TARGET, 8, "Hand over and open the target", (*_SWITCHING, *_HANDED_OVER), rolls_back=True
+    ),
+    StepDefinition(StepName.FLIP_ROUTE, 9, "Send the applications to the target", _HANDED_OVER),
+    StepDefinition(StepName.VERIFY, 10, "See that it works", _HANDED_OVER),
+    # Once settled there may be a register left that has not heard of it, or a reverse flow that did not start.
+    StepDefinition(StepName.PROTECT, 11, "Replicate the other way round", (*_HANDED_OVER, Phase.STABLE)),
+    StepDefinition(StepName.REPORT, 12, "Measure and seal the evidence", (Phase.STABLE,)),
 )
+
+UNPLANNED_FAILOVER: tuple[StepDefinition, ...] = (
+    StepDefinition(StepName.GATHER_EVIDENCE, 1, "Find out whether the source is down, twice"),
+    StepDefinition(StepName.APPROVAL, 2, "Ask a person"),
+    StepDefinition(StepName.SECOND_APPROVAL, 3, "Ask another person, where the topology says so"),
+    StepDefinition(StepName.CLAIM, 4, "Take the group for this run", rolls_back=True),
+    StepDefinition(
+        StepName.FENCE,
+        5,
+        "Stop replication, provably, and writes on the source if it answers",
+        _SWITCHING,
+        rolls_back=True,
+    ),
+    StepDefinition(StepName.CUT_OVER_GROUPS, 6, "Give each group its place on the target", _SWITCHING, rolls_back=True),
+    StepDefinition(
+        StepName.OPEN_TARGET, 7, "Hand over and open the target", (*_SWITCHING, *_HANDED_OVER), rolls_back=True
+    ),
+    StepDefinition(StepName.FLIP_ROUTE, 8, "Send the applications to the target", _HANDED_OVER),
+    StepDefinition(StepName.VERIFY, 9, "See that it works", _HANDED_OVER),
+    StepDefinition(StepName.PROTECT, 10, "Settle the register, honestly", (*_HANDED_OVER, *_LEFT_BEHIND)),
+    StepDefinition(StepName.REPORT, 11, "Measure and seal the evidence", _LEFT_BEHIND),
+)
+
+_DIVERGED = (Phase.DIVERGED,)
+
+FAILBACK: tuple[StepDefinition, ...] = (
+    StepDefinition(StepName.PREFLIGHT, 1, "Find out whether the way home is open"),
+    StepDefinition(StepName.APPROVAL, 2, "Ask a person"),
+    StepDefinition(StepName.SECOND_APPROVAL, 3, "Ask another person, where data is deleted"),
+    StepDefinition(StepName.CLAIM, 4, "Take the group for this run"),
+    StepDefinition(StepName.RESCUE, 5, "Keep the stranded records, or publish them again", _DIVERGED),
+    StepDefinition(StepName.SET_ASIDE, 6, "Make room for the copy", _DIVERGED),
+    StepDefinition(StepName.REVERSE_FLOW, 7, "Replicate towards the side that was left", _DIVERGED),
+    StepDefinition(StepName.CATCH_UP, 8, "Wait until the copy has caught up", _DIVERGED),
+    # Once settled there may be a register left that has not heard of it.
+    StepDefinition(StepName.SETTLE, 9, "Say that it is a copy again", (*_DIVERGED, Phase.STABLE)),
+    StepDefinition(StepName.REPORT, 10, "Measure and seal the evidence", (Phase.STABLE,)),
+)
+
+#: The verbs as lists of steps.
+VERBS: Mapping[Verb, tuple[StepDefinition, ...]] = {
+    "planned_failover": PLANNED_FAILOVER,
+    "unplanned_failover": UNPLANNED_FAILOVER,
+    "failback": FAILBACK,
+}
+#: The phases from which a verb may take a group: an unplanned failover also from a run that died with its source.
+TAKES: Mapping[Verb, tuple[Phase, ...]] = {
+    "planned_failover": (Phase.STABLE,),
+    "unplanned_failover": (Phase.STABLE, Phase.SWITCHING),
+    "failback": (Phase.DIVERGED,),
+}
 
 #: Evidence of what is no step of a verb is numbered from here on.
 ROLL_BACK_NUMBER = 90
 RESUME_NUMBER = 91
 
 
-def definition(step: StepName) -> StepDefinition:
-    """Return a step's place in the planned failover."""
-    return next(found for found in PLANNED_FAILOVER if found.name is step)
+def definition(step: StepName, verb: Verb = "planned_failover") -> StepDefinition:
+    """Return a step's place in a verb."""
+    return next(found for found in VERBS[verb] if found.name is step)
+
+
+def phases_of(verb: Verb) -> frozenset[Phase]:
+    """Return the phases that a group can be in while a run of a verb holds it."""
+    return frozenset(phase for step in VERBS[verb] for phase in step.phases)
+
+
+def first_step(verb: Verb) -> StepName:
+    """Return the step whose evidence is what a person approves."""
+    return VERBS[verb][0].name
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +162,10 @@ class RunRequest:
     :param source: where the group is believed to be active; the register's answer where ``None``
     :param target: where it is to go; the register's standby where ``None``
     :param dry_run: check everything, change nothing
+    :param override: why the source is given up although the rule does not hold; carried by the evidence
+    :param acknowledged: somebody knows that the group was failed over a short while ago
+    :param mode: of a failback: how the side that was left becomes a copy
+    :param rescue: of a failback: what becomes of the stranded records
     """
 
     protection_group: str
@@ -82,6 +175,10 @@ class RunRequest:
     dry_run: bool = False
     reason: str = ""
     verb: Verb = "planned_failover"
+    override: str = ""
+    acknowledged: bool = False
+    mode: FailbackMode = "quarantine"
+    rescue: RescueWish = "keep"
 
 
 @dataclass(frozen=True, slots=True)

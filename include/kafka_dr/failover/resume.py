@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from kafka_dr.errors import Refused
 from kafka_dr.failover.attempt import Attempt
+from kafka_dr.failover.failback.abandon import abandon
 from kafka_dr.failover.record import StepRecord
-from kafka_dr.failover.request import PLANNED_FAILOVER, RESUME_NUMBER, ResumeRequest, RunRequest, StepName
+from kafka_dr.failover.request import RESUME_NUMBER, VERBS, ResumeRequest, RunRequest, StepName
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.runner import run_step
 from kafka_dr.failover.world import World
-from kafka_dr.register import Phase
+from kafka_dr.register import Phase, RegisterState, Verb
 
-_ASKED_BEFORE = (StepName.PREFLIGHT, StepName.APPROVAL)
+_ASKED_BEFORE = (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL)
 
 
 def resume(request: ResumeRequest, world: World) -> StepRecord:
@@ -26,9 +27,9 @@ def resume(request: ResumeRequest, world: World) -> StepRecord:
     """
     held = _held(request, world)
     if request.decision == "abandon":
-        return roll_back(held, world)
+        return abandon(held, world) if held.verb == "failback" else roll_back(held, world)
     attempt = Attempt.start(held, world, "resume", RESUME_NUMBER)
-    records = [run_step(step.name, held, world) for step in PLANNED_FAILOVER if step.name not in _ASKED_BEFORE]
+    records = [run_step(step.name, held, world) for step in VERBS[held.verb] if step.name not in _ASKED_BEFORE]
     attempt.facts = {
         "reason": request.reason,
         "steps": [{"name": r.step, "outcome": r.outcome, "seconds": r.seconds} for r in records],
@@ -37,11 +38,23 @@ def resume(request: ResumeRequest, world: World) -> StepRecord:
 
 
 def _held(request: ResumeRequest, world: World) -> RunRequest:
-    state = Run(RunRequest(request.protection_group, request.run or ""), world).standing
+    run = Run(RunRequest(request.protection_group, request.run or ""), world)
+    state = run.standing
     if state is None or (state.phase is Phase.STABLE and (request.run is None or request.run != state.run)):
         standing = "not adopted" if state is None else f"stable on {state.active} (epoch {state.epoch})"
         raise Refused(f"{request.protection_group} is {standing}: no run holds it, there is nothing to resume")
     if request.run is not None and request.run != state.run:
         raise Refused(f"{request.protection_group} belongs to run {state.run}, not to {request.run}")
-    verb = "planned_failover" if state.verb == "roll_back" else state.verb
-    return RunRequest(request.protection_group, state.run, reason=request.reason, verb=verb)
+    verb = _verb_before(run, state) if state.verb == "roll_back" else state.verb
+    before = state.phase is Phase.SWITCHING or state.verb in ("roll_back", "failback")
+    source, target = (state.active, state.standby) if before else (state.standby, state.active)
+    return RunRequest(
+        request.protection_group, state.run, source=source, target=target, reason=request.reason, verb=verb
+    )
+
+
+def _verb_before(run: Run, state: RegisterState) -> Verb:
+    """Return what a run was that was rolled back: its claim is in the journal."""
+    claim = run.history.get(state.run, {}).get("claim", {})
+    known: tuple[Verb, ...] = ("unplanned_failover", "failback")
+    return next((verb for verb in known if claim.get("verb") == verb), "planned_failover")

@@ -3,14 +3,20 @@
 Decided by reading the register, never by what a scheduler believes. First the compare-and-set, with a higher epoch;
 only its winner touches ACLs, so that a hand-over and a roll back can never both happen. Then the source is opened,
 so that a healthy source is never kept shut by a dead target; only then is the target looked at.
+
+Of an unplanned failover the target's register decides, and the source may be dead: it is given a few seconds beside
+all else. One that was touched and does not answer leaves the outcome unknown, so that the roll back is run again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
+from kafka_dr.failover import beside
 from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.record import Check, StepOutcome, StepRecord, worst
 from kafka_dr.failover.request import ROLL_BACK_NUMBER, RunRequest
@@ -18,9 +24,12 @@ from kafka_dr.failover.run import PROOF_SECONDS, Run
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.change import Permission
-from kafka_dr.register import Phase, RegisterConflict, RegisterState
+from kafka_dr.register import Phase, RegisterConflict, RegisterState, arbiter
 from kafka_dr.register.transitions import rolled_back
 from kafka_dr.replication import Flow
+
+#: What a source that may be dead is given.
+SOURCE_SECONDS = 5.0
 
 
 def roll_back(request: RunRequest, world: World) -> StepRecord:
@@ -65,7 +74,7 @@ def _won(run: Run) -> RegisterState | None:
         return state
     new = rolled_back(state, run=run.request.run, at=run.clock.now())
     try:
-        run.world.register(state.active).compare_and_set(state, new)
+        run.world.register(arbiter(state)).compare_and_set(state, new)
     except RegisterConflict as lost:
         # A step of the run that still lives, or another roll back, was faster: what it wrote decides.
         return lost.found
@@ -74,20 +83,50 @@ def _won(run: Run) -> RegisterState | None:
 
 def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     permission = _permission(run, state)
-    source = run.acl_changes(state.active, permission)
-    lifted = source.lift(plan.standby(run.group))
-    facts: dict[str, Any] = {"epoch": state.epoch, "lifted_on_source": len(lifted)}
+    facts: dict[str, Any] = {"epoch": state.epoch}
+    if run.without_source:
+        facts |= _open_source_if_it_lives(run, state, permission)
+    else:
+        facts["lifted_on_source"] = len(_open_source(run, state, permission))
     try:
         target = run.acl_changes(state.standby, permission)
         target.add(plan.application_denies(run.group), plan.probe_fence(run.group) | plan.probe_freeze(run.group))
         run.world.register(state.standby).copy(state)
         target.lift(plan.flow_fence(run.group))
-        run.world.replicator(_flow(run, state)).resume()
+        _resume_flow(run, state)
     except KafkaDrError as error:
         if isinstance(error, Refused):
             raise
         facts["target"] = f"could not be reached and is fenced when it returns: {error}"
     return facts
+
+
+def _resume_flow(run: Run, state: RegisterState) -> None:
+    """Connect takes a minute beside a dead source: an unplanned run asks and goes on."""
+    resume = run.world.replicator(_flow(run, state)).resume
+    if not run.without_source:
+        resume()
+        return
+    with suppress(KafkaDrError):
+        beside.ask("Connect", resume, seconds=SOURCE_SECONDS)
+
+
+def _open_source(run: Run, state: RegisterState, permission: Permission) -> frozenset[Acl]:
+    return run.acl_changes(state.active, permission).lift(plan.standby(run.group))
+
+
+def _open_source_if_it_lives(run: Run, state: RegisterState, permission: Permission) -> dict[str, Any]:
+    def tell_and_open() -> frozenset[Acl]:
+        run.world.register(state.active).copy(state)
+        return _open_source(run, state, permission)
+
+    try:
+        lifted = beside.ask(state.active, tell_and_open, seconds=SOURCE_SECONDS)
+    except KafkaDrError as error:
+        if isinstance(error, Refused):
+            raise
+        return {"source": str(error)}
+    return {"lifted_on_source": len(lifted)}
 
 
 def _flow(run: Run, state: RegisterState) -> Flow:
@@ -96,21 +135,39 @@ def _flow(run: Run, state: RegisterState) -> Flow:
 
 def _permission(run: Run, state: RegisterState) -> Permission:
     def ask() -> None:
-        found = run.world.register(state.active).read(run.group.name)
+        decides = state.standby if run.without_source else state.active
+        found = run.world.register(decides).read(run.group.name)
         if found != state:
-            raise Refused(f"{state.active}'s register no longer holds this roll back: no ACL was changed")
+            raise Refused(f"{decides}'s register no longer holds this roll back: no ACL was changed")
 
     return ask
 
 
 def _proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
+    if not run.without_source:
+        return (*_source_proofs(run, state), *_target_proofs(run, state))
+    try:
+        source = beside.ask(state.active, lambda: _source_proofs(run, state), seconds=SOURCE_SECONDS)
+    except KafkaDrError as error:
+        source = (_source_is_silent(run, state, error),)
+    return (*source, Check.of("target_refuses", run.writes_refused(state.standby)))
+
+
+def _source_is_silent(run: Run, state: RegisterState, error: KafkaDrError) -> Check:
+    """A source that this run never came to has nothing to be lifted; one that it did may be shut when it returns."""
+    if "source_touched" not in run.journal:
+        return Check("source_left_alone", "ok", f"{state.active} does not answer, and this run changed nothing there")
+    said = f"{state.active} does not answer, and this run may have fenced it: roll back again when it does ({error})"
+    return Check("source_takes_writes", "unknown", said)
+
+
+def _source_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
     probe, groups = run.probe(state.active), run.consumer_groups(state.active)
     allowed = run.writes_allowed(state.active)
     readable = proof.reads_allowed(probe, groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
     return (
         Check.of("source_takes_writes", allowed),
         Check.of("groups_readable", readable),
-        *_target_proofs(run, state),
     )
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, TypeVar, overload
 
 from kafka_dr.clusters import KafkaCluster, TopicPartition
-from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
+from kafka_dr.failover import beside, standing
+from kafka_dr.failover.disaster.verdict import Probe
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import RunRequest
+from kafka_dr.failover.sight import Sight
+from kafka_dr.failover.standing import OTHERS_SECONDS
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import proof
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.fencing.proof import Finding
-from kafka_dr.register import Phase, RegisterState, highest
+from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
 
 #: How long brokers get to act on an ACL that they have acknowledged.
@@ -38,8 +42,16 @@ class Run:
         self.world = world
         self.group = world.topology.group(request.protection_group)
         self.clock = world.clock
+        #: What the checks of this step look at together.
+        self.sight = Sight(self.operator, self.group.owns_topic)
         #: What the checks of this step answered; set before it acts.
         self.checks: tuple[Check, ...] = ()
+        #: The clusters whose registers did not answer when an unplanned failover asked for its standing.
+        self.silent: frozenset[str] = frozenset()
+        #: What the probes of this step saw of a source that may be down.
+        self.probes: tuple[Probe, ...] = ()
+        if self.without_source:
+            self._hurry_all_but_the_target()
 
     @cached_property
     def standing(self) -> RegisterState | None:
@@ -55,6 +67,11 @@ class Run:
     def target(self) -> str:
         """Where this run takes the group."""
         return self._ends()[1]
+
+    @property
+    def arbiter(self) -> str:
+        """The cluster whose journal holds everything, also what the other one could not be told."""
+        return self.target if self.without_source else self.source
 
     @property
     def flow(self) -> Flow:
@@ -102,28 +119,25 @@ class Run:
         """Return the group's consumer groups on a cluster, now."""
         return sorted(name for name in self.operator(cluster).groups.names() if self.group.owns_group(name))
 
+    @property
+    def without_source(self) -> bool:
+        """Whether nothing of this run may wait for its source: then the target's register decides throughout."""
+        return self.request.verb == "unplanned_failover"
+
     def read_standing(self) -> RegisterState | None:
         """Read the registers of the group's clusters at once and return the highest record.
 
-        Before the hand-over the source's register decides, afterwards the target's; so one that does not answer is
-        tolerated only while the other one's record says that it is the one to ask.
-
         :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
         """
-        states: dict[str, RegisterState | None] = {}
-        silent: dict[str, KafkaDrError] = {}
-        for cluster, answer in self.each_cluster(lambda name: self.world.register(name).read(self.group.name)).items():
-            if isinstance(answer, KafkaDrError):
-                silent[cluster] = answer
-            else:
-                states[cluster] = answer
-        found = highest(states)
-        if silent and (found is None or found.active in silent):
-            raise NeedsPerson(
-                f"the register that decides for {self.group.name} cannot be read "
-                f"({'; '.join(str(error) for error in silent.values())}): nothing is changed"
-            )
-        return found
+
+        def read(cluster: str) -> RegisterState | None:
+            return self.world.register(cluster).read(self.group.name)
+
+        if self.without_source:
+            answers = standing.read_patiently_from_one(self.group.clusters, read, run=self.request.run)
+            self.silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
+            return standing.decided_without_source(self.group.name, answers, target=self.request.target)
+        return standing.decided(self.group.name, self.each_cluster(read))
 
     def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
         """Ask every cluster of the group at the same time; an error stands in the place of an answer."""
@@ -158,7 +172,8 @@ class Run:
 
         :param phase: the phase that the deciding register has to show; it is read again at each call
         """
-        arbiter = self.source if phase is Phase.SWITCHING else self.target
+        before_hand_over = phase is Phase.SWITCHING and not self.without_source
+        arbiter = self.source if before_hand_over else self.target
         epoch = self.standing.epoch if self.standing else -1
 
         def ask() -> None:
@@ -183,21 +198,36 @@ class Run:
     def write_fact(self, fact: str, payload: Mapping[str, Any], *, needed_on: Collection[str] | None = None) -> None:
         """Journal a fact on source and target.
 
-        :param needed_on: the clusters whose registers must take it; both where ``None``
+        :param needed_on: the clusters whose registers must take it; both where ``None``. Of an unplanned failover
+            it is always the target's alone
         :raises KafkaDrError: one of those did not take it
         """
+
+        def write(cluster: str) -> None:
+            self.world.register(cluster).write_fact(self.group.name, self.request.run, fact, payload)
+
+        if self.without_source:
+            self._tell_source(write)
+            write(self.target)
+            # What this step has read of the journal before is to hold what it adds.
+            self.__dict__.get("journal", {})[fact] = dict(payload)
+            return
         needed = set(needed_on if needed_on is not None else (self.source, self.target))
-        answers = self.each_cluster(
-            lambda name: self.world.register(name).write_fact(self.group.name, self.request.run, fact, payload)
-        )
+        answers = self.each_cluster(write)
         for cluster in needed:
             answer = answers[cluster]
             if isinstance(answer, KafkaDrError):
                 raise answer
 
+    def _tell_source(self, tell: Callable[[str], None]) -> None:
+        """Let the source know, if it lives; what it does not hear of stands in the target's register."""
+        beside.Beside(f"a fact for {self.source}", partial(tell, self.source))
+
     @cached_property
     def journal(self) -> dict[str, Any]:
         """What earlier steps of this run journaled, as it was when this step began."""
+        if self.without_source:
+            return self.world.register(self.target).facts(self.group.name, self.request.run)
         answers = self.each_cluster(lambda name: self.world.register(name).facts(self.group.name, self.request.run))
         facts: dict[str, Any] = {}
         for answer in answers.values():
@@ -207,8 +237,11 @@ class Run:
 
     @cached_property
     def history(self) -> dict[str, dict[str, Any]]:
-        """Everything journaled about the group by any run, as the source's register held it when first asked."""
-        return self.world.register(self.source).history(self.group.name)
+        """Everything journaled about the group by any run, as the register held it when first asked.
+
+        It is the source's, or where that may be dead the target's, which was told the same.
+        """
+        return self.world.register(self.arbiter).history(self.group.name)
 
     def fact(self, name: str) -> Any:
         """Return a journaled fact.
@@ -221,13 +254,19 @@ class Run:
             )
         return self.journal[name]
 
+    def _hurry_all_but_the_target(self) -> None:
+        for cluster in self.group.clusters:
+            if cluster == self.request.source or (self.request.target and cluster != self.request.target):
+                self.world.hurry(cluster, OTHERS_SECONDS)
+
     def _ends(self) -> tuple[str, str]:
         state = self.standing
         if state is None:
             raise Refused(f"no register has a record of {self.group.name}: adopt it with dr_adopt first")
         if state.run == self.request.run and state.verb != "roll_back":
             ends = (state.active, state.standby)
-            return ends if state.phase is Phase.SWITCHING else (ends[1], ends[0])
+            # A failback moves nothing: it brings the standby back.
+            return ends if state.phase is Phase.SWITCHING or state.verb == "failback" else (ends[1], ends[0])
         source = self.request.source or state.active
         return source, self.request.target or (state.standby if source == state.active else state.active)
 

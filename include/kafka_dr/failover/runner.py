@@ -7,9 +7,13 @@ from typing import Any, Protocol
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown
 from kafka_dr.failover.attempt import Attempt
+from kafka_dr.failover.failback import catch_up, rescue, reverse_flow, set_aside, settle
+from kafka_dr.failover.failback import claim as failback_claim
+from kafka_dr.failover.failback import preflight as failback_preflight
+from kafka_dr.failover.failback import report as failback_report
 from kafka_dr.failover.position import position
 from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord, worst
-from kafka_dr.failover.request import PLANNED_FAILOVER, RunRequest, StepName
+from kafka_dr.failover.request import RunRequest, StepName, definition
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps import (
     claim,
@@ -24,7 +28,15 @@ from kafka_dr.failover.steps import (
     stop_flow,
     verify,
 )
+from kafka_dr.failover.unplanned import claim as unplanned_claim
+from kafka_dr.failover.unplanned import cut_over_groups as unplanned_cut_over
+from kafka_dr.failover.unplanned import fence, gather_evidence
+from kafka_dr.failover.unplanned import open_target as unplanned_open
+from kafka_dr.failover.unplanned import protect as unplanned_protect
+from kafka_dr.failover.unplanned import report as unplanned_report
+from kafka_dr.failover.unplanned import verify as unplanned_verify
 from kafka_dr.failover.world import World
+from kafka_dr.register import Verb
 
 
 class Step(Protocol):
@@ -66,15 +78,45 @@ STEPS: dict[StepName, Step] = {
 }
 
 
+FAILBACK_STEPS: dict[StepName, Step] = {
+    StepName.PREFLIGHT: failback_preflight,
+    StepName.CLAIM: failback_claim,
+    StepName.RESCUE: rescue,
+    StepName.SET_ASIDE: set_aside,
+    StepName.REVERSE_FLOW: reverse_flow,
+    StepName.CATCH_UP: catch_up,
+    StepName.SETTLE: settle,
+    StepName.REPORT: failback_report,
+}
+
+UNPLANNED_STEPS: dict[StepName, Step] = {
+    StepName.GATHER_EVIDENCE: gather_evidence,
+    StepName.CLAIM: unplanned_claim,
+    StepName.FENCE: fence,
+    StepName.CUT_OVER_GROUPS: unplanned_cut_over,
+    StepName.OPEN_TARGET: unplanned_open,
+    StepName.FLIP_ROUTE: flip_route,
+    StepName.VERIFY: unplanned_verify,
+    StepName.PROTECT: unplanned_protect,
+    StepName.REPORT: unplanned_report,
+}
+
+#: The modules of each verb's steps.
+MODULES: Mapping[Verb, Mapping[StepName, Step]] = {
+    "planned_failover": STEPS,
+    "unplanned_failover": UNPLANNED_STEPS,
+    "failback": FAILBACK_STEPS,
+}
+
+
 def run_step(step: StepName, request: RunRequest, world: World) -> StepRecord:
-    """Run one step of the planned failover.
+    """Run one step of the verb that is asked for.
 
     :raises StepFailed: it was refused, failed, or its outcome is unknown; the record says which, and why
     """
-    number = next(found.number for found in PLANNED_FAILOVER if found.name is step)
-    attempt = Attempt.start(request, world, step, number)
+    attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
     try:
-        outcome, detail = _go(STEPS[step], step, Run(request, world), attempt)
+        outcome, detail = _go(MODULES[request.verb][step], step, Run(request, world), attempt)
     except (OutcomeUnknown, NeedsPerson) as error:
         return attempt.end(world, "unknown", str(error))
     except KafkaDrError as error:
@@ -95,9 +137,9 @@ _READING = frozenset({StepName.DRAIN, StepName.CUT_OVER_GROUPS})
 
 
 def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
-    if step in _READING:
+    if step in _READING and not run.without_source:
         run.connect_readers()
-    where = position(step, run.request.run, run.standing)
+    where = position(step, run.request.run, run.standing, run.request.verb)
     dry = run.request.dry_run
     if where.verdict == "passed":
         return "passed", where.detail
@@ -118,7 +160,7 @@ def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepO
 
 def _at_rest(run: Run) -> bool:
     """Whether a later step is refused only because a dry run claims nothing."""
-    return position(StepName.CLAIM, run.request.run, run.standing).verdict == "here"
+    return position(StepName.CLAIM, run.request.run, run.standing, run.request.verb).verdict == "here"
 
 
 def _reasons(checks: Sequence[Check]) -> str:

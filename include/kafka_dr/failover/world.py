@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
+from kafka_dr.clusters.session import REQUEST_SECONDS
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
@@ -46,7 +47,15 @@ class World:
         self._clusters: dict[tuple[str, Role], KafkaCluster] = {}
         self._connects: dict[str, ConnectClient] = {}
         self._registers: dict[str, KafkaRegister] = {}
+        self._hurried: dict[str, float] = {}
         self._lock = Lock()
+
+    def hurry(self, cluster: str, seconds: float) -> None:
+        """Let each request to a cluster that may be dead give up after so long; for clients that are made from now on.
+
+        Whoever asks does not wait for it in any case. But a process does not end before its last request has.
+        """
+        self._hurried.setdefault(cluster, seconds)
 
     def cluster(self, name: str, role: Role) -> KafkaCluster:
         """Return a cluster as the principal of a role sees it; for the audit, the operator looks topics up."""
@@ -55,7 +64,8 @@ class World:
         with self._lock:
             if key not in self._clusters:
                 connection = getattr(self.topology.cluster(name).connections, role)
-                self._clusters[key] = KafkaCluster(name, self._settings_of(connection), topics=topics)
+                settings, seconds = self._settings_of(connection), self._hurried.get(name, REQUEST_SECONDS)
+                self._clusters[key] = KafkaCluster(name, settings, request_seconds=seconds, topics=topics)
             return self._clusters[key]
 
     def register(self, cluster: str) -> KafkaRegister:

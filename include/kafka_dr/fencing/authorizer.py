@@ -3,12 +3,14 @@
 The rule (KIP-11, KIP-290; ``StandardAuthorizerData``): a super user may do everything; else any matching DENY
 refuses; else any matching ALLOW permits; else nothing is permitted, unless
 ``allow.everyone.if.no.acl.found`` is set and no ACL names the resource at all.
+
+It is asked about thousands of topics with thousands of ACLs between an approval and the fence, so the ACLs about a name
+are looked up by the name and each of its beginnings, and never searched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 
@@ -31,7 +33,6 @@ _IMPLIED_BY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
 class Authorizer:
     """A cluster's authorizer.
 
@@ -40,9 +41,22 @@ class Authorizer:
     :param allow_if_no_acl: ``allow.everyone.if.no.acl.found``
     """
 
-    acls: frozenset[Acl]
-    super_users: frozenset[str] = frozenset()
-    allow_if_no_acl: bool = False
+    def __init__(
+        self, acls: Collection[Acl], super_users: Collection[str] = (), *, allow_if_no_acl: bool = False
+    ) -> None:
+        self._super_users = frozenset(super_users)
+        self._allow_if_no_acl = allow_if_no_acl
+        self._by_name: dict[tuple[ResourceType, PatternType, str], list[Acl]] = {}
+        for acl in acls:
+            self._by_name.setdefault((acl.resource, acl.pattern, acl.name), []).append(acl)
+        #: Everybody whom an ACL allows anything.
+        self.allowed = frozenset(acl.principal for acl in acls if acl.permission is AclPermission.ALLOW)
+
+    def about(self, resource: ResourceType, name: str) -> list[Acl]:
+        """Return the ACLs that cover a name."""
+        exact = [(PatternType.LITERAL, each) for each in {name, "*"}]
+        beginnings = [(PatternType.PREFIXED, name[:length]) for length in range(len(name) + 1)]
+        return [acl for where in exact + beginnings for acl in self._by_name.get((resource, *where), ())]
 
     def allows(
         self, principal: str, operation: AclOperation, resource: ResourceType, name: str, *, host: str = "*"
@@ -51,35 +65,29 @@ class Authorizer:
 
         :param host: the address the principal comes from; ``*`` asks whether there is any from which it may
         """
-        if principal in self.super_users:
-            return True
-        about = [acl for acl in self.acls if _covers(acl, resource, name)]
-        if not about:
-            return self.allow_if_no_acl
-        mine = [acl for acl in about if acl.principal in (principal, EVERYONE)]
-        hosts = {acl.host for acl in mine} | {_ELSEWHERE} if host == "*" else {host}
-        return any(_permits(mine, operation, address) for address in hosts - {"*"})
+        return self._decide(principal, operation, self.about(resource, name), host)
 
     def writers(self, topics: Collection[str]) -> frozenset[str]:
         """Return every principal that may write to at least one of the topics; ``User:*`` where everyone may."""
-        candidates = {acl.principal for acl in self.acls if acl.permission is AclPermission.ALLOW} | self.super_users
-        found = {
-            principal
-            for principal in candidates
-            if any(self.allows(principal, AclOperation.WRITE, ResourceType.TOPIC, topic) for topic in topics)
-        }
-        unnamed = self.allow_if_no_acl and any(
-            not any(_covers(acl, ResourceType.TOPIC, topic) for acl in self.acls) for topic in topics
-        )
-        return frozenset(found | ({EVERYONE} if unnamed else set()))
+        candidates = self.allowed | self._super_users
+        found: set[str] = set()
+        for topic in topics:
+            about = self.about(ResourceType.TOPIC, topic)
+            if not about and self._allow_if_no_acl:
+                found.add(EVERYONE)
+            named = {acl.principal for acl in about if acl.permission is AclPermission.ALLOW} | self._super_users
+            asked = candidates if EVERYONE in named or not about else named
+            found |= {p for p in asked - found if self._decide(p, AclOperation.WRITE, about, "*")}
+        return frozenset(found)
 
-
-def _covers(acl: Acl, resource: ResourceType, name: str) -> bool:
-    if acl.resource is not resource:
-        return False
-    if acl.pattern is PatternType.PREFIXED:
-        return name.startswith(acl.name)
-    return acl.name in (name, "*")
+    def _decide(self, principal: str, operation: AclOperation, about: Collection[Acl], host: str) -> bool:
+        if principal in self._super_users:
+            return True
+        if not about:
+            return self._allow_if_no_acl
+        mine = [acl for acl in about if acl.principal in (principal, EVERYONE)]
+        hosts = {acl.host for acl in mine} | {_ELSEWHERE} if host == "*" else {host}
+        return any(_permits(mine, operation, address) for address in hosts - {"*"})
 
 
 def _permits(acls: Collection[Acl], operation: AclOperation, host: str) -> bool:

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed
+from kafka_dr.offsets.audited import AuditedPairs
+from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed, offset_syncs
 from kafka_dr.offsets.cut_over import CutOverProblem, decreased, not_read_back, past_end
+from kafka_dr.offsets.known_syncs import KnownSyncs
+from kafka_dr.offsets.last_look import FileLookStore, LastLook
 from kafka_dr.offsets.plain_frontier import PlainFrontier
+from kafka_dr.offsets.reading import Aside
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.syncs import Checkpoint, OffsetSync, Undecodable, decode_checkpoint, decode_sync, sync_topic
-from kafka_dr.offsets.translation import Kind, OffsetMap, TranslatedOffset, Translation, translate_groups
+from kafka_dr.offsets.translation import (
+    Kind,
+    OffsetMap,
+    TranslatedOffset,
+    Translation,
+    starts_of_empty,
+    translate_groups,
+)
 
 __all__ = [
     "OffsetMap",
+    "Aside",
     "BracketingOffsetMap",
+    "AuditedPairs",
     "Seed",
     "FilePairStore",
     "Pairs",
     "PlainFrontier",
+    "FileLookStore",
+    "LastLook",
     "Translation",
     "TranslatedOffset",
     "Kind",
+    "KnownSyncs",
     "translate_groups",
+    "starts_of_empty",
     "CutOverProblem",
     "not_read_back",
     "past_end",
@@ -30,4 +47,5 @@ __all__ = [
     "decode_sync",
     "decode_checkpoint",
     "sync_topic",
+    "offset_syncs",
 ]

@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from kafka_dr.audit import Entry
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.offsets.alignment import Anchor
-from kafka_dr.offsets.reading import both, entries_of, held_by
+from kafka_dr.offsets.archiving import read_syncs
+from kafka_dr.offsets.audited import AuditedPairs
+from kafka_dr.offsets.known_syncs import KnownSyncs
+from kafka_dr.offsets.reading import Aside, both, entries_of, held_by
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.search import Bounds, Search, Window, consistent
-from kafka_dr.offsets.syncs import OffsetSync, Undecodable, decode_sync, sync_topic
+from kafka_dr.offsets.syncs import OffsetSync, sync_topic
 from kafka_dr.offsets.translation import Translation
 
 #: Stretches of one partition that lie closer together than this are read as one.
@@ -51,6 +54,9 @@ class BracketingOffsetMap:
     :param target: the cluster that they are wanted for, reached as audit
     :param seeds: places that are known: journaled by earlier switches, or the end of what was verified
     :param store: remembers what was learned between two translations
+    :param syncs: the archived offset syncs; without it the topics of syncs are read from their beginning
+    :param audited: what audits matched
+    :param aside: what is passed over, on the source and on the target
     """
 
     def __init__(
@@ -60,10 +66,16 @@ class BracketingOffsetMap:
         *,
         seeds: Mapping[TopicPartition, Collection[Seed]] | None = None,
         store: FilePairStore | None = None,
+        syncs: KnownSyncs | None = None,
+        audited: AuditedPairs | None = None,
+        aside: tuple[Aside, Aside] | None = None,
     ) -> None:
+        self._syncs = syncs
         self._source = source
         self._target = target
         self._store = store
+        self._audited = audited
+        self._aside = aside or ({}, {})
         self._direction = f"{source.name}-to-{target.name}"
         self._known: dict[TopicPartition, list[Anchor]] = {
             partition: [Anchor(seed.source_offset, seed.target_offset, "position") for seed in found]
@@ -80,11 +92,11 @@ class BracketingOffsetMap:
             return {}
         source, target = both(lambda: held_by(self._source, wanted), lambda: held_by(self._target, wanted))
         bounds = {p: Bounds(source[p], target[p]) for p in wanted}
-        topic_ids = self._recall({p.topic for p in wanted})
+        topic_ids = self._recall(wanted)
         done = self._search(wanted, bounds)
         unsure = {p: [s.position for s in found if not _is_exact(s)] for p, found in done.items()}
         if any(unsure.values()) and not self._syncs_are_known:
-            self._learn_syncs()
+            self._learn_syncs(wanted)
             again = self._search({p: offsets for p, offsets in unsure.items() if offsets}, bounds)
             done = {p: [s for s in found if _is_exact(s)] + again.get(p, []) for p, found in done.items()}
         self._remember(topic_ids, done)
@@ -101,7 +113,7 @@ class BracketingOffsetMap:
         """Search for positions from what is known so far, and with the syncs where that is far from one of them."""
         searches = self._begin(wanted, bounds)
         if any(search.distance > _NEAR for found in searches.values() for search in found):
-            self._learn_syncs()
+            self._learn_syncs(wanted)
             searches = self._begin(wanted, bounds)
         finish(searches, self._read_both)
         return searches
@@ -115,13 +127,22 @@ class BracketingOffsetMap:
             searches[partition] = [Search(o, bounds=bounds[partition], anchors=usable) for o in offsets]
         return searches
 
-    def _learn_syncs(self) -> None:
+    def _learn_syncs(self, wanted: Collection[TopicPartition]) -> None:
         """Take in the offset syncs: whatever direction wrote one, it is a pair of offsets of one record."""
         if self._syncs_are_known:
             return
+        if self._syncs is not None:
+            for partition, found in self._syncs.read({p.topic for p in wanted}).histories.items():
+                anchors = [Anchor(pair.source, pair.target, "record") for pair in found.pairs]
+                self._known.setdefault(partition, []).extend(anchors)
+        else:
+            self._read_syncs()
+        self._syncs_are_known = True
+
+    def _read_syncs(self) -> None:
         forth, back = both(
-            lambda: _syncs(self._target, sync_topic(self._source.name)),
-            lambda: _syncs(self._source, sync_topic(self._target.name)),
+            lambda: offset_syncs(self._target, sync_topic(self._source.name)),
+            lambda: offset_syncs(self._source, sync_topic(self._target.name)),
         )
         for sync in forth:
             anchor = Anchor(sync.source_offset, sync.target_offset, "record")
@@ -129,17 +150,20 @@ class BracketingOffsetMap:
         for sync in back:
             anchor = Anchor(sync.target_offset, sync.source_offset, "record")
             self._known.setdefault(sync.topic_partition, []).append(anchor)
-        self._syncs_are_known = True
 
-    def _recall(self, topics: Collection[str]) -> dict[str, tuple[str, str]]:
+    def _recall(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> dict[str, tuple[str, str]]:
         """Take in what was learned before, and return the topics' ids, which say what that is about."""
-        if self._store is None:
+        if self._store is None and self._audited is None:
             return {}
+        topics = {partition.topic for partition in wanted}
         here, there = both(lambda: self._source.topics.describe(topics), lambda: self._target.topics.describe(topics))
         topic_ids = {name: (here[name].topic_id, there[name].topic_id) for name in topics}
-        for (topic, number), pairs in self._store.read(self._direction).of(topic_ids).offsets.items():
+        remembered = self._store.read(self._direction).of(topic_ids).offsets if self._store else {}
+        for (topic, number), pairs in remembered.items():
             anchors = [Anchor(source, target, "record") for source, target in pairs]
             self._known.setdefault(TopicPartition(topic, number), []).extend(anchors)
+        for partition, found in (self._audited.anchors(wanted, topic_ids) if self._audited else {}).items():
+            self._known.setdefault(partition, []).extend(found)
         return topic_ids
 
     def _remember(
@@ -155,7 +179,8 @@ class BracketingOffsetMap:
         self._store.write(self._direction, kept.with_more(topic_ids, Pairs(topic_ids, pairs)))
 
     def _read_both(self, source: Ranges, target: Ranges) -> tuple[Entries, Entries]:
-        return both(lambda: _read(self._source, source), lambda: _read(self._target, target))
+        here, there = self._aside
+        return both(lambda: _read(self._source, source, here), lambda: _read(self._target, target, there))
 
 
 def finish(searches: Mapping[TopicPartition, Sequence[Search]], read_both: ReadBoth) -> None:
@@ -197,7 +222,7 @@ def _within(entries: Sequence[Entry], window: OffsetRange) -> list[Entry]:
     return [entry for entry in entries if window.start <= entry.offset < window.end]
 
 
-def _read(cluster: KafkaCluster, ranges: Ranges) -> Entries:
+def _read(cluster: KafkaCluster, ranges: Ranges, aside: Aside) -> Entries:
     """Read stretches: one consumer for the first of every partition, one for the second, and so on."""
     layers: list[dict[TopicPartition, OffsetRange]] = []
     for partition, found in ranges.items():
@@ -208,26 +233,20 @@ def _read(cluster: KafkaCluster, ranges: Ranges) -> Entries:
     entries: Entries = {}
     if layers:
         with ThreadPoolExecutor(min(_READERS, -(-len(layers) // _READS_A_READER))) as pool:
-            for layer in pool.map(lambda layer: entries_of(cluster, layer), layers):
+            for layer in pool.map(lambda layer: entries_of(cluster, layer, aside), layers):
                 for partition, read in layer.items():
                     entries.setdefault(partition, []).extend(read)
     return entries
 
 
-def _syncs(cluster: KafkaCluster, topic: str) -> list[OffsetSync]:
-    """Read all offset syncs of a topic; where it does not exist, no flow ever wrote that way."""
+def offset_syncs(cluster: KafkaCluster, topic: str, *, since_ms: int = 0) -> list[OffsetSync]:
+    """Read all offset syncs of a topic; where it does not exist, no flow ever wrote that way.
+
+    :param since_ms: leave out those that were written before, in milliseconds since the epoch
+    """
     partition = TopicPartition(topic, 0)
     try:
         held = held_by(cluster, [partition])
     except NotFound:
         return []
-    found = []
-    for record in cluster.log.read(held):
-        try:
-            sync = decode_sync(record.key, record.value)
-        except Undecodable:
-            # One record that is none of MirrorMaker's must not hide all others; content decides anyway.
-            continue
-        if sync is not None:
-            found.append(sync)
-    return found
+    return [sync for kept, sync in read_syncs(cluster, topic, held[partition]) if kept.synced_ms >= since_ms]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kafka_dr.audit import FileFrontierStore, Place, Remembered, Span, Start, Verified, Walk
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
-from kafka_dr.offsets.reading import both, entries_of, held_by
+from kafka_dr.offsets.reading import Aside, both, entries_of, held_by
 
 #: What a cluster holds of a partition that it does not have.
 _NOTHING = OffsetRange(0, 0)
@@ -34,6 +34,7 @@ class PlainFrontier:
     :param store: remembers how far it got
     :param starts: where this direction began, by partition; others begin at the start of both logs
     :param epoch: whose seed that was; another epoch begins anew
+    :param aside: what is passed over, on the source and on the target
     """
 
     def __init__(
@@ -44,12 +45,14 @@ class PlainFrontier:
         store: FileFrontierStore,
         starts: Mapping[TopicPartition, Start] | None = None,
         epoch: int = 0,
+        aside: tuple[Aside, Aside] | None = None,
     ) -> None:
         self._source = source
         self._target = target
         self._store = store
         self._starts = starts or {}
         self._epoch = epoch
+        self._aside = aside or ({}, {})
         self._direction = f"{source.name}-to-{target.name}"
 
     def advance(self, until: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Verified]:
@@ -76,9 +79,11 @@ class PlainFrontier:
         return {p: walk.verified for p, walk in walks.items()}
 
     def _advance(self, walking: Mapping[TopicPartition, Walk]) -> None:
+        here = {p: OffsetRange(*walk.source_window()) for p, walk in walking.items()}
+        there = {p: OffsetRange(*walk.target_window()) for p, walk in walking.items()}
         entries, copies = both(
-            lambda: entries_of(self._source, {p: OffsetRange(*walk.source_window()) for p, walk in walking.items()}),
-            lambda: entries_of(self._target, {p: OffsetRange(*walk.target_window()) for p, walk in walking.items()}),
+            lambda: entries_of(self._source, here, self._aside[0]),
+            lambda: entries_of(self._target, there, self._aside[1]),
         )
         for partition, walk in walking.items():
             walk.look(entries.get(partition, []), copies.get(partition, []))

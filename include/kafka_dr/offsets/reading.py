@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -10,14 +10,22 @@ from kafka_dr.audit import Entry, fingerprint
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 
 T = TypeVar("T")
+#: Stretches of logs that are passed over: records that are nobody's copy and have no copy, by decision.
+Aside = Mapping[TopicPartition, Sequence[OffsetRange]]
 
 
 def entries_of(
-    cluster: KafkaCluster, ranges: Mapping[TopicPartition, OffsetRange]
+    cluster: KafkaCluster, ranges: Mapping[TopicPartition, OffsetRange], aside: Aside | None = None
 ) -> dict[TopicPartition, list[Entry]]:
-    """Read what lies in these ranges, in order; a partition without a record there is not in the answer."""
+    """Read what lies in these ranges, in order; a partition without a record there is not in the answer.
+
+    :param aside: what is left out
+    """
     found: dict[TopicPartition, list[Entry]] = {}
+    passed_over = aside or {}
     for record in cluster.log.read(ranges):
+        if any(each.start <= record.offset < each.end for each in passed_over.get(record.topic_partition, ())):
+            continue
         content = fingerprint(
             timestamp_ms=record.timestamp_ms, key=record.key, value=record.value, headers=record.headers
         )

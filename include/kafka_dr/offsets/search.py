@@ -7,12 +7,14 @@ beginning of both logs. No result is ever late (:mod:`kafka_dr.offsets.alignment
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka_dr.audit import Entry
 from kafka_dr.clusters.model import OffsetRange
 from kafka_dr.offsets.alignment import Alignment, Anchor, align
+from kafka_dr.offsets.neighbours import judge
 from kafka_dr.offsets.translation import Kind, Translation
 
 #: Records before an anchor and after a position that are looked at to tell whether the anchor is right.
@@ -108,6 +110,14 @@ class Search:
 
     def look(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
         """Take in what lies in the window, in order, and decide or ask for more."""
+        self._decide(source, target)
+        if self.result is not None and self.result.target_offset is not None:
+            # Held against what was read anyway: a second opinion costs no read, and a late place must not be written.
+            place = self.result.target_offset
+            proven = judge(_near(source, self.position), self.position, _near(target, place), place)
+            self.result = replace(self.result, proof=proven.verdict)
+
+    def _decide(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
         found = align(source, target, anchor=self._anchor, position=self._stop)
         decided = found.confirmed and found.complete
         if found.starved and not decided and self._target_end < self._bounds.target.end:
@@ -170,3 +180,8 @@ class Search:
 
     def _settle(self, kind: Kind, offset: int, again: int, reason: str) -> None:
         self.result = Translation(self.position, offset, kind, again, reason)
+
+
+def _near(entries: Sequence[Entry], offset: int) -> Sequence[Entry]:
+    at = bisect_left(entries, (offset,))
+    return entries[max(0, at - SURROUNDINGS) : at + SURROUNDINGS]

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.offsets.neighbours import Verdict
 
 #: ``exact``: nothing is skipped and nothing delivered again. ``bounded``: nothing is skipped, and what may be delivered
-#: again is counted. ``unknown``: no position can be given.
-Kind = Literal["exact", "bounded", "unknown"]
+#: again is counted. ``declared``: its owners chose a start that may skip records, and how many is counted. ``unknown``:
+#: no position can be given.
+Kind = Literal["exact", "bounded", "declared", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,7 @@ class Translation:
     """One position on the source, and what it is on the target. Both are next to read.
 
     :param redelivered_at_most: records below the source position that may be delivered again; ``None`` if unknown
+    :param proof: what the records around the place say, whatever led to it
     """
 
     source_offset: int
@@ -25,11 +28,15 @@ class Translation:
     kind: Kind
     redelivered_at_most: int | None
     reason: str
+    proof: Verdict = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class TranslatedOffset:
-    """A group's position in a partition on the source, and what it is on the target. Both are next to read."""
+    """A group's position in a partition on the source, and what it is on the target. Both are next to read.
+
+    :param skipped_at_most: unread records that it goes past, by its owners' choice; 0 for every other one
+    """
 
     group: str
     partition: TopicPartition
@@ -38,6 +45,8 @@ class TranslatedOffset:
     kind: Kind
     redelivered_at_most: int | None
     reason: str
+    skipped_at_most: int | None = 0
+    proof: Verdict = "unknown"
 
 
 class OffsetMap(Protocol):
@@ -73,6 +82,25 @@ def translate_groups(
     )
 
 
+def starts_of_empty(
+    committed: Mapping[str, Mapping[TopicPartition, int]], empty: Collection[TopicPartition]
+) -> tuple[TranslatedOffset, ...]:
+    """Give groups a position in partitions of their topics that they never committed to and that hold no record.
+
+    Every start is the same there, and a position of its own keeps a group that starts at the latest record from
+    passing by the first one. A partition that holds records is left to the group's own reset, as it is on the source.
+
+    :param empty: partitions that never held a record, on either side
+    """
+    reason = "never committed, and there is no record: from the start"
+    return tuple(
+        TranslatedOffset(group, partition, 0, 0, "exact", 0, reason, proof="right")
+        for group, offsets in sorted(committed.items())
+        for partition in _sorted(empty)
+        if partition not in offsets and partition.topic in {p.topic for p in offsets}
+    )
+
+
 def _of_group(group: str, partition: TopicPartition, found: Translation) -> TranslatedOffset:
     return TranslatedOffset(
         group=group,
@@ -82,6 +110,7 @@ def _of_group(group: str, partition: TopicPartition, found: Translation) -> Tran
         kind=found.kind,
         redelivered_at_most=found.redelivered_at_most,
         reason=found.reason,
+        proof=found.proof,
     )
 
 

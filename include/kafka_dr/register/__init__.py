@@ -6,7 +6,7 @@ from kafka_dr.register.kafka_register import KafkaRegister
 from kafka_dr.register.memory_register import MemoryRegister
 from kafka_dr.register.port import Register, RegisterConflict
 from kafka_dr.register.records import REGISTER_TOPIC
-from kafka_dr.register.state import Phase, RegisterState, Verb, highest
+from kafka_dr.register.state import Phase, RegisterState, Verb, arbiter, highest
 
 __all__ = [
     "REGISTER_TOPIC",
@@ -18,4 +18,5 @@ __all__ = [
     "KafkaRegister",
     "MemoryRegister",
     "highest",
+    "arbiter",
 ]

@@ -93,6 +93,15 @@ class RegisterState:
             raise NeedsPerson(f"the register holds a record that cannot be read ({error}): {value[:80]!r}") from error
 
 
+def arbiter(state: RegisterState) -> str:
+    """Return the cluster whose register decides about a group that stands as this record says.
+
+    It is the active cluster's, but while an unplanned failover is under way the one's that it goes to.
+    """
+    leaving = state.phase is Phase.SWITCHING and state.verb == "unplanned_failover"
+    return state.standby if leaving else state.active
+
+
 def highest(states: dict[str, RegisterState | None]) -> RegisterState | None:
     """Return the newest record among those of several clusters.
 

@@ -155,6 +155,8 @@ def failback_begun(
 ) -> RegisterState:
     """Return the record by which a failback takes a diverged group for itself.
 
+    The epoch rises, as with every claim: the flow that it seeds is told from the one that the unplanned run held back.
+
     :raises Refused: the group is not diverged, or another failback has it
     """
     if state.phase is not Phase.DIVERGED:
@@ -163,10 +165,11 @@ def failback_begun(
             "a failback begins when the side that was left is back and fenced"
         )
     if state.verb == "failback" and state.run != run:
-        raise Refused(f"failback {state.run} has {state.group}: finish that one")
+        raise Refused(f"failback {state.run} has {state.group}: finish or abandon that one with dr_resume")
     return replace(
         state,
-        revision=state.revision + 1,
+        epoch=state.epoch + 1,
+        revision=0,
         verb="failback",
         run=run,
         evidence_sha256=evidence_sha256,
@@ -184,6 +187,17 @@ def failed_back(state: RegisterState, *, run: str, quarantine: tuple[str, ...], 
         raise Refused(f"{state.group} is {state.phase} by {state.verb} {state.run}: no failback has it")
     _owned(state, run, Phase.DIVERGED)
     return replace(state, revision=state.revision + 1, phase=Phase.STABLE, quarantine=quarantine, at=at)
+
+
+def failback_abandoned(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
+    """Return the record by which a failback lets go of a group, which stays diverged.
+
+    The epoch rises, so that a step of the failback that still lives somewhere finds that the group is not its own.
+    """
+    if state.verb != "failback":
+        raise Refused(f"{state.group} is {state.phase} by {state.verb} {state.run}: no failback has it")
+    _owned(state, run, Phase.DIVERGED)
+    return replace(state, epoch=state.epoch + 1, revision=0, verb="roll_back", at=at)
 
 
 def rolled_back(state: RegisterState, *, run: str, at: datetime) -> RegisterState:

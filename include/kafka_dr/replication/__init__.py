@@ -12,6 +12,7 @@ from kafka_dr.replication.connect import (
     SourceOffset,
     TaskStatus,
 )
+from kafka_dr.replication.connect_positions import committed_positions
 from kafka_dr.replication.flow import Flow
 from kafka_dr.replication.mirrormaker import Mm2Replicator
 from kafka_dr.replication.moving import Moving, data_ends, flow_moves
@@ -28,6 +29,7 @@ __all__ = [
     "Moving",
     "flow_moves",
     "data_ends",
+    "committed_positions",
     "ConnectClient",
     "ConnectEndpoint",
     "ConnectorStatus",

@@ -23,8 +23,14 @@ TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
 ResourceName = Annotated[str, Field(pattern=r"^[^\s*](.*[^\s])?$")]
 Principal = Annotated[str, Field(pattern=r"^User:[^\s*](.*[^\s])?$")]
 BootstrapServers = Annotated[str, Field(pattern=r"^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$")]
+StartStrategy = Literal["exact", "mm2_checkpoint", "timestamp", "earliest", "latest"]
 ConfigKey = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]*$")]
+HttpAddress = Annotated[str, Field(pattern=r"^https?://[^\s/]+(/\S*)?$")]
 AbsolutePath = Annotated[str, Field(pattern=r"^/.*[^/]$")]
+
+
+#: What can be seen of a cluster that is down.
+Sign = Literal["unreachable", "no_active_broker", "offline_partitions", "no_controller", "writes_fail"]
 
 
 class UnknownName(Refused):
@@ -67,6 +73,10 @@ class ClusterSpec(Section):
     connections: ConnectionIds = Field(description="an Airflow connection for each role")
     connect: ConnectionId = Field(description="the connection id of the Connect REST API beside this cluster")
     connect_group_id: ResourceName = Field(description="the group.id of the Connect workers beside this cluster")
+    connect_offsets_topic: TopicName | None = Field(
+        default=None,
+        description="the offset.storage.topic of those Connect workers; <connect_group_id>-offsets if left out",
+    )
     replicator: ReplicatorEndpoint = Field(description="how Connect beside another cluster reaches this one")
     replicator_secrets: Annotated[str, Field(pattern=r"^/[^:{}\s]*[^/:{}\s]$")] = Field(
         description="the absolute path of the properties file on the Connect workers beside this cluster; it holds "
@@ -80,6 +90,11 @@ class ClusterSpec(Section):
     def route_bootstrap_servers(self) -> str:
         """Where applications are sent when this cluster is active."""
         return self.application_bootstrap_servers or self.replicator.bootstrap_servers
+
+    @property
+    def connect_positions_topic(self) -> str:
+        """Where the Connect workers beside this cluster keep what their flows have copied."""
+        return self.connect_offsets_topic or f"{self.connect_group_id}-offsets"
 
     def jaas_reference(self, cluster: str) -> str:
         """Return what a connector on this cluster's Connect writes instead of its login at ``cluster``."""
@@ -188,8 +203,55 @@ class GroupsPolicy(Section):
     live_members: Literal["refuse", "wait"] = Field(
         default="refuse", description="when a group already has live members on the target: refuse or wait"
     )
-    unknown_offsets: Literal["refuse", "earliest"] = Field(
-        default="refuse", description="when a position cannot be translated: refuse, or earliest to read all again"
+    unknown_offsets: Literal["refuse", "earliest", "timestamp"] = Field(
+        default="refuse",
+        description="when a position cannot be translated: refuse, earliest to read all again, or timestamp to begin "
+        "at the time of the first unread record, less timestamp_margin_seconds",
+    )
+    start: StartStrategy = Field(
+        default="exact",
+        description="where groups go on: exact, mm2_checkpoint, timestamp, earliest, or latest, which skips records",
+    )
+    start_of: dict[ResourceName, StartStrategy] = Field(
+        default_factory=dict, description="the same for single consumer groups, by their whole name"
+    )
+    timestamp_margin_seconds: Seconds = Field(
+        default=60, description="how long before the first unread record a group begins that starts by timestamp"
+    )
+    external_offsets: tuple[ResourceName, ...] = Field(
+        default=(), description="consumers that keep their positions outside Kafka: the map is exported for them"
+    )
+    left_behind: tuple[ResourceName, ...] = Field(
+        default=(), description="share groups and Kafka Streams applications that are known to need more than offsets"
+    )
+
+    def start_for(self, group: str) -> StartStrategy:
+        """Return where a consumer group goes on."""
+        return self.start_of.get(group, self.start)
+
+
+class DisasterSpec(Section):
+    """What counts as a disaster, who has to see it, and who has to say yes."""
+
+    down_when: Annotated[tuple[Sign, ...], Field(min_length=1)] = Field(
+        default=("unreachable", "no_active_broker", "offline_partitions"),
+        description="the signs of which any one means that a cluster is down",
+    )
+    vantages: dict[Name, HttpAddress] = Field(
+        default={},
+        description='addresses, elsewhere, that answer {"up": true} or {"up": false}; {cluster} in one is its name',
+    )
+    vantages_needed: Count = Field(
+        default=2, description="how many vantages have to see the cluster down, this program among them"
+    )
+    probe_seconds: Annotated[float, Field(gt=0, le=10, strict=True, allow_inf_nan=False)] = Field(
+        default=5, description="how long each probe may take, all beside each other; at most 10"
+    )
+    auto_propose: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="whether a failover is proposed, not made, without a person: true or false"
+    )
+    approvers_needed: Literal[1, 2] = Field(
+        default=1, description="how many different approvers have to say yes to an unplanned failover: 1 or 2"
     )
 
 
@@ -262,6 +324,9 @@ class ProtectionGroup(Section):
     audits: AuditsSpec = Field(default_factory=AuditsSpec, description="how the copy is audited")
     groups_policy: GroupsPolicy = Field(
         default_factory=GroupsPolicy, description="what to do with groups that cannot simply be moved"
+    )
+    disaster: DisasterSpec = Field(
+        default_factory=DisasterSpec, description="what counts as a disaster, and who has to say yes"
     )
     config_sync: ConfigSyncSpec = Field(
         default_factory=ConfigSyncSpec, description="how the standby's configuration is kept like the active one's"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from kafka_dr.topology.choices import choice_mistakes
 from kafka_dr.topology.document import Document, Path, render
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.model import AuditsSpec, Objectives, Thresholds, Timing
@@ -18,6 +19,15 @@ from kafka_dr.topology.ownership import ownership_mistakes
 
 _ROLES = ("operator", "probe", "audit", "replicator")
 _KEY_CLASSES = ("must_match", "at_least", "may_differ", "site_specific")
+#: Keys whose values are words: none of them is more than another.
+_WORDS = (
+    "cleanup.policy",
+    "compression.type",
+    "message.timestamp.type",
+    "preallocate",
+    "unclean.leader.election.enable",
+)
+_PARTITIONS = "partitions"
 _PRINCIPAL_KEYS = ("operator_principal", "probe_principal", "replicator_principal")
 
 
@@ -30,8 +40,10 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from _clusters(document, here)
         yield from _principals(document, here)
         yield from _approvers(document, here)
+        yield from _disaster(document, here)
         yield from _config_classes(document, here)
         yield from _possible(document, here)
+        yield from choice_mistakes(document, here)
     yield from ownership_mistakes(document)
 
 
@@ -114,14 +126,35 @@ def _approvers(document: Document, here: Path) -> Iterator[Mistake]:
             yield document.mistake(path, seen, "name each approver once")
 
 
+def _disaster(document: Document, here: Path) -> Iterator[Mistake]:
+    """Find what could never come true: two approvers of one, and a proposal that nobody could second."""
+    spec = (*here, "disaster")
+    approvers = {name for name, _ in document.texts(*here, "approvers")}
+    if document.at(*spec, "approvers_needed") == 2 and len(approvers) == 1:
+        seen = f"two approvers are needed, and {next(iter(approvers))!r} is the only one"
+        yield document.mistake((*spec, "approvers_needed"), seen, "name another approver, or write 1")
+    needed = document.at(*spec, "vantages_needed")
+    needed = 2 if needed is None else needed
+    vantages = 1 + len(document.keys(*spec, "vantages"))
+    if document.at(*spec, "auto_propose") is True and isinstance(needed, int) and needed > vantages:
+        seen = f"{needed} vantages have to see a cluster down, and there are {vantages}, so nothing is ever proposed"
+        yield document.mistake((*spec, "auto_propose"), seen, "add vantages, or write false")
+
+
 def _config_classes(document: Document, here: Path) -> Iterator[Mistake]:
-    """Find configuration keys that stand in two classes, or in one twice."""
+    """Find configuration keys that stand in two classes, in one twice, or in one that can have no effect."""
     first: dict[str, Path] = {}
     for section in _KEY_CLASSES:
         for key, path in document.texts(*here, "config_sync", section):
             if (earlier := first.setdefault(key, path)) != path:
                 seen = f"{key!r} already stands at {render(earlier)} (line {document.line(earlier)})"
                 yield document.mistake(path, seen, "leave it in the one list that says what is wanted")
+            if key == _PARTITIONS and section != "must_match":
+                seen = "each record keeps its partition when it is copied, so both sides need the same number of them"
+                yield document.mistake(path, seen, "take 'partitions' out: it always must match")
+            if key in _WORDS and section == "at_least":
+                seen = f"the values of {key!r} are words, of which none is more than another"
+                yield document.mistake(path, seen, "put it into must_match or may_differ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class _Bench:
         self._equal = [shape.topic for shape in self._shapes if not shape.faults]
         self._faulty = [shape.topic for shape in self._shapes if shape.faults]
         self._out = lab.home.root / "spark" / "bench"
-        self._environ = os.environ | lab.spark_environ() | {"KAFKA_DR_SECRETS_FILE": str(self._secrets())}
+        self._environ = os.environ | lab.spark_environ() | {"KAFKA_DR_SECRETS_FILE": str(_secrets(lab))}
 
     def measure(self) -> dict[str, Any]:
         """Write the logs, measure, and return the report."""
@@ -91,8 +91,10 @@ class _Bench:
         peaks: list[float] = []
         cold = [self._timed("audit, cold", lambda: peaks.append(self._audit("--full"))) for _ in range(_COLD_ROUNDS)]
         incremental = self._timed("audit of a quiet flow, cold", self._audit)
+        laps = {"quiet, cold": self._laps("cold")}
         found = self._faults_found()
         warmed = self._warm()
+        laps |= {f"{which}, warm": self._laps(f"warm/{which}") for which in ("equal", "faulty")}
         best = {name: statistics.median(seconds) for name, seconds in warmed.items()}
         return {
             "audit_over_count": round(best["audit"] / best["count"], 2),
@@ -106,6 +108,7 @@ class _Bench:
             "faults_made": logs.FAULTS,
             "faults_found": found,
             "seconds": {"warm": warmed, "consumers": consumers, "audit_cold": cold},
+            "laps": laps,
             "machine": {"processors": os.cpu_count(), "python": sys.version.split()[0]},
         }
 
@@ -156,6 +159,11 @@ class _Bench:
         self._timed("audit of the faulty topics, cold", lambda: _done(argv, self._environ, expected=(1,)))
         return len((self._out / "faults" / "findings.jsonl").read_text().splitlines())
 
+    def _laps(self, out: str) -> dict[str, float]:
+        """Return what an audit spent its time on, after its process had started."""
+        laps: dict[str, float] = json.loads((self._out / out / "report.json").read_text())["seconds"]
+        return laps
+
     def _bytes_per_fingerprint(self) -> float:
         report = json.loads((self._out / "faults" / "report.json").read_text())
         return round(float(report["log_bytes"]) / float(report["records_read"]), 2)
@@ -183,14 +191,29 @@ class _Bench:
         self._console.print(f"{what}: {seconds:.1f} s")
         return seconds
 
-    def _secrets(self) -> Path:
-        entries: dict[str, Mapping[str, str]] = {}
-        for cluster in CLUSTERS:
-            entries[f"kafka_{cluster.name}_audit"] = self._lab.client_settings(cluster.name, AUDIT)
-            entries[f"connect_{cluster.name}"] = {"url": cluster.connect_url(self._lab.settings)}
-        path = self._lab.home.root / "spark" / "connections.json"
-        credentials.write_private(path, json.dumps(entries))
-        return path
+
+def spark_audit(lab: Lab, flow: str, *, topics: Sequence[str]) -> None:
+    """Let the checksum audit match topics, as somebody would by hand.
+
+    :param flow: as ``group.source-to-target``
+    """
+    argv = [
+        *(str(_spark_submit()), str(PROJECT / "spark" / "jobs" / "checksum_audit.py")),
+        *("--topology", lab.environ["KAFKA_DR_TOPOLOGY"], "--flow", flow),
+        *("--out", str(lab.home.root / "spark" / "by-hand"), "--topics", *topics),
+    ]
+    environ = os.environ | lab.spark_environ() | {"KAFKA_DR_SECRETS_FILE": str(_secrets(lab))}
+    _done(argv, environ, expected=(0,))
+
+
+def _secrets(lab: Lab) -> Path:
+    entries: dict[str, Mapping[str, str]] = {}
+    for cluster in CLUSTERS:
+        entries[f"kafka_{cluster.name}_audit"] = lab.client_settings(cluster.name, AUDIT)
+        entries[f"connect_{cluster.name}"] = {"url": cluster.connect_url(lab.settings)}
+    path = lab.home.root / "spark" / "connections.json"
+    credentials.write_private(path, json.dumps(entries))
+    return path
 
 
 class _Memory:
@@ -253,9 +276,17 @@ def _done(
             raise LabError(f"{Path(argv[1]).name} did not end within {_SECONDS} s") from error
         raise
     if process.returncode not in expected:
-        # Spark lets what a job complains of come out with what it says.
-        lines = [line for line in (complained.strip() or said).splitlines() if line.strip()]
-        raise LabError(f"{Path(argv[1]).name} ended with {process.returncode}: {lines[-1] if lines else 'no message'}")
+        raise LabError(f"{Path(argv[1]).name} ended with {process.returncode}: {_complaint(said, complained)}")
+
+
+def _complaint(said: str, complained: str) -> str:
+    """Return the line that says best why a process failed.
+
+    Spark lets what a job complains of come out with what it says, and Java follows it with where it was.
+    """
+    lines = [line for line in (*said.splitlines(), *complained.splitlines()) if line.strip()]
+    telling = [line for line in lines if re.match(r"unknown: |[\w.]*(Error|Exception)\b", line)]
+    return (telling or lines or ["no message"])[-1].strip()
 
 
 def _end(process: subprocess.Popen[str]) -> None:

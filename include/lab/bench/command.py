@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.bench import audit, config
+from lab.bench import audit, config, offsets
 
 
 def configure(parser: argparse.ArgumentParser, *, place: Sequence[argparse.ArgumentParser]) -> None:
@@ -23,4 +23,12 @@ def configure(parser: argparse.ArgumentParser, *, place: Sequence[argparse.Argum
     )
     of_audit.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
     of_audit.set_defaults(run=audit.run)
+    of_offsets = benches.add_parser(
+        "offsets", parents=list(place), help="groups translated, committed on the other side and read back"
+    )
+    of_offsets.add_argument("--groups", type=int, default=1_000, metavar="N", help="how many groups move")
+    of_offsets.add_argument("--partitions", type=int, default=100, metavar="N", help="that each of them reads")
+    of_offsets.add_argument("--records", type=int, default=200_000, metavar="N", help="in all partitions together")
+    of_offsets.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
+    of_offsets.set_defaults(run=offsets.run)
     config.configure(benches, place=place)

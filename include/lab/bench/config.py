@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from rich.console import Console
@@ -95,10 +96,12 @@ class _Requests:
     seconds: float = 0.0
     count: int = 0
     kinds: dict[str, int] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
 
     def __call__(self, doing: str) -> None:
-        self.count += 1
-        self.kinds[doing] = self.kinds.get(doing, 0) + 1
+        with self._lock:
+            self.count += 1
+            self.kinds[doing] = self.kinds.get(doing, 0) + 1
         time.sleep(self.seconds)
 
 
@@ -148,6 +151,7 @@ class _Bench:
             adopt(_GROUP, world, "adoption")
 
     def _fill(self) -> None:
+        began = time.monotonic()
         missing = self._options.topics - self._options.new
         shares = {"east": self._names, "west": self._names[:missing]}
 
@@ -162,10 +166,13 @@ class _Bench:
                 acls = [_acl(self._names[n % len(self._names)], n) for n in range(self._options.acls - there)]
                 for start in range(0, len(acls), 1_000):
                     admin.acls.add(acls[start : start + 1_000])
+                # A broker shows what it was told after it has made the logs of the topics that it was told of before.
                 _wait(lambda: set(shares[cluster]) <= admin.topics.names())
+                _wait(lambda: there + len(acls) <= len(admin.acls.list()))
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(fill, shares))
+        self._console.print(f"clusters filled [dim]{time.monotonic() - began:.1f} s[/]")
 
     def _plan(self, what: str, *, away: float = 0.0) -> tuple[float, _Requests, Plan]:
         with self._world() as world, self._counted(world, what, seconds=away) as requests:
@@ -251,7 +258,7 @@ def _acl(topic: str, number: int) -> Acl:
     return Acl(ResourceType.TOPIC, topic, PatternType.LITERAL, principal, operation, AclPermission.ALLOW)
 
 
-def _wait(until: Callable[[], bool], *, seconds: float = 30.0) -> None:
+def _wait(until: Callable[[], bool], *, seconds: float = 180.0) -> None:
     deadline = time.monotonic() + seconds
     while not until():
         if time.monotonic() > deadline:

@@ -24,6 +24,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="break the run on purpose; the demo must then fail",
     )
     parser.add_argument("--switches", type=int, default=1, metavar="N", help="fail over N times, there and back again")
+    parser.add_argument(
+        "--unplanned",
+        action="store_true",
+        help="a disaster instead: kill the active cluster, fail over, fence it on return, rescue, fail back, go home",
+    )
     parser.add_argument("--keep", action="store_true", help="leave the lab running at the end")
     parser.add_argument(
         "--payments-per-second", type=float, default=usual.rates.payments_per_second, metavar="N", help="load"
@@ -40,18 +45,24 @@ def run(options: argparse.Namespace, console: Console) -> int:
     :returns: 0 if every invariant held, 1 if not
     :raises LabError: it could not be run
     """
-    from lab.demo.rehearsal import rehearse  # what it imports would slow down every other command
+    from lab.demo.disaster import DisasterRehearsal  # what these import would slow down every other command
+    from lab.demo.rehearsal import Rehearsal, rehearse
 
     if options.switches < 1:
         raise LabError(f"--switches is {options.switches}, and must be at least 1")
     if options.report is not None and not options.report.absolute().parent.is_dir():
         raise LabError(f"the folder of --report {options.report} does not exist: make it first")
+    sabotage = Sabotage(options.sabotage) if options.sabotage else None
+    if sabotage is not None and sabotage.is_about_a_disaster is not options.unplanned:
+        raise LabError(f"--sabotage {sabotage} is {'only' if sabotage.is_about_a_disaster else 'not'} for --unplanned")
     wishes = Wishes(
         yes=options.yes,
         switches=options.switches,
-        sabotage=Sabotage(options.sabotage) if options.sabotage else None,
+        sabotage=sabotage,
+        unplanned=options.unplanned,
         keep=options.keep,
         warm_up_seconds=options.warm_up,
         rates=Rates(payments_per_second=options.payments_per_second),
     )
-    return rehearse(Lab(options.home, port_base=options.port_base), wishes, console, report=options.report)
+    kind = DisasterRehearsal if options.unplanned else Rehearsal
+    return rehearse(kind(Lab(options.home, port_base=options.port_base), wishes, console), report=options.report)

@@ -1,12 +1,14 @@
-"""One planned failover as a person would run it: trigger, read the question, answer, watch it to its end."""
+"""One run of a verb as people would do it: trigger, read each question, answer, watch it to its end."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from lab.clusters import PROTECTION_GROUP
 from lab.demo.airflow_rest import ENDED, PARKED, AirflowApi, Question
@@ -14,8 +16,7 @@ from lab.demo.run_evidence import RunEvidence, Step
 from lab.errors import LabError
 
 DAG = "dr_planned_failover"
-APPROVAL = "approval"
-ASK_SECONDS = 120.0
+ASK_SECONDS = 180.0
 END_SECONDS = 300.0
 #: Airflow fails a task that is answered before its scheduler has noticed that it waits: the task's process has to be
 #: gone, and the scheduler to have gone round since. A heartbeat may end a round that began before; of two, one whole
@@ -26,11 +27,27 @@ ROUNDS_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be run.
+
+    :param moves: whether the verb makes the target the active cluster
+    :param conf: parameters besides group, source, target and reason
+    """
+
+    source: str
+    target: str
+    dag: str = DAG
+    moves: bool = True
+    conf: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class FailoverRun:
     """A run that has ended.
 
-    :param approved_at: when the approval was stored; ``None`` if there was none
+    :param approved_at: when the last approval was stored; ``None`` if there was none
     :param state: Airflow's word about it
+    :param moves: whether its verb makes the target the active cluster
     """
 
     run: str
@@ -39,6 +56,12 @@ class FailoverRun:
     approved_at: datetime | None
     state: str
     evidence: RunEvidence
+    moves: bool = True
+
+    @property
+    def through(self) -> bool:
+        """Whether it did what its verb is for."""
+        return self.state == "success" and (self.moved or not self.moves)
 
     @property
     def moved(self) -> bool:
@@ -58,10 +81,10 @@ Answering = Callable[[Question, str, Callable[[], bool]], str | None]
 
 
 class FailoverRunner:
-    """Runs planned failovers through Airflow.
+    """Runs verbs through Airflow.
 
     :param operator: the session that triggers and watches
-    :param approver: the session that answers
+    :param approvers: the sessions that answer, each question of a run another one's
     :param evidence: root of the evidence
     :param answering: given the question, the run's page and "was it answered elsewhere?", returns the option to choose
     :param tell: told each step as it ends
@@ -70,28 +93,29 @@ class FailoverRunner:
     def __init__(
         self,
         operator: AirflowApi,
-        approver: AirflowApi,
+        approvers: Sequence[AirflowApi],
         *,
         evidence: Path,
         answering: Answering,
         tell: Callable[[Step], None],
     ) -> None:
         self._operator = operator
-        self._approver = approver
+        self._approvers = approvers
         self._evidence = evidence
         self._answering = answering
         self._tell = tell
 
-    def run(self, *, source: str, target: str, beside: Callable[[RunEvidence], None] | None = None) -> FailoverRun:
-        """Run one failover to its end.
+    def run(self, order: Order, *, beside: Callable[[RunEvidence], None] | None = None) -> FailoverRun:
+        """Run one verb to its end.
 
         :param beside: called with the run's evidence once the run is triggered
         :raises LabError: Airflow does not do its part in time
         """
-        run = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{source}-to-{target}"
+        run = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{order.source}-to-{order.target}"
         evidence = RunEvidence(self._evidence, group=PROTECTION_GROUP, run=run)
-        conf = {"protection_group": PROTECTION_GROUP, "source": source, "target": target, "reason": "demonstration"}
-        self._operator.trigger(DAG, run, conf)
+        ends = {"source": order.source, "target": order.target} if order.moves else {}
+        conf = {"protection_group": PROTECTION_GROUP, "reason": "demonstration", **ends, **order.conf}
+        self._operator.trigger(order.dag, run, conf)
         if beside is not None:
             beside(evidence)
         told: set[tuple[str, int]] = set()
@@ -102,35 +126,48 @@ class FailoverRunner:
                     told.add((step.name, step.attempt))
                     self._tell(step)
 
-        asked = self._wait_for_question(run, look)
-        approved_at = self._answer(run) if asked else None
-        state = self._operator.wait_for_end(DAG, run, seconds=END_SECONDS, look=look)
+        approved_at = self._answer_all(order.dag, run, look)
+        state = self._operator.wait_for_end(order.dag, run, seconds=END_SECONDS, look=look)
         look()
-        return FailoverRun(run, source, target, approved_at, state, evidence)
+        return FailoverRun(run, order.source, order.target, approved_at, state, evidence, order.moves)
 
-    def _wait_for_question(self, run: str, look: Callable[[], None]) -> bool:
-        """Wait until the approval is parked; ``False`` when the run ended before it asked."""
-        deadline = time.monotonic() + ASK_SECONDS
-        while self._operator.task_states(DAG, run).get(APPROVAL) != PARKED:
+    def _answer_all(self, dag: str, run: str, look: Callable[[], None]) -> datetime | None:
+        """Answer what the run asks until it has ended; the time of the last answer."""
+        answered: list[str] = []
+        at = None
+        for approver in cycle(self._approvers):
+            asking = self._wait_for_question(dag, run, look, answered)
+            if asking is None:
+                return at
+            answered.append(asking)
+            at = self._answer(dag, run, asking, approver)
+        return at
+
+    def _wait_for_question(self, dag: str, run: str, look: Callable[[], None], answered: Sequence[str]) -> str | None:
+        """Wait until a task is parked that was not answered yet; ``None`` when the run has ended."""
+        deadline = time.monotonic() + (END_SECONDS if answered else ASK_SECONDS)
+        while True:
             look()
-            if self._operator.run_state(DAG, run) in ENDED:
-                return False
+            states = self._operator.task_states(dag, run)
+            parked = [task for task, state in states.items() if state == PARKED and task not in answered]
+            if parked:
+                return parked[0]
+            if self._operator.run_state(dag, run) in ENDED:
+                return None
             if time.monotonic() > deadline:
-                raise LabError(f"run {run} has not asked for its approval within {ASK_SECONDS:.0f} s: see its log")
-            time.sleep(0.2)
-        look()
-        return True
+                raise LabError(f"run {run} of {dag} neither asks anything nor ends: see its log")
+            time.sleep(0.5 if answered else 0.2)
 
-    def _answer(self, run: str) -> datetime | None:
+    def _answer(self, dag: str, run: str, task: str, approver: AirflowApi) -> datetime | None:
         parked = time.monotonic()
-        question = self._operator.question(DAG, run, APPROVAL)
+        question = self._operator.question(dag, run, task)
 
         def answered() -> bool:
-            return self._operator.question(DAG, run, APPROVAL).responded_at is not None
+            return self._operator.question(dag, run, task).responded_at is not None
 
-        option = self._answering(question, self._operator.page(DAG, run), answered)
+        option = self._answering(question, self._operator.page(dag, run), answered)
         if option is not None:
             time.sleep(max(0.0, parked + LEAVING_SECONDS - time.monotonic()))
             self._operator.wait_for_scheduler(rounds=ROUNDS_BEFORE_ANSWER, seconds=ROUNDS_SECONDS)
-            self._approver.answer(DAG, run, APPROVAL, option=option, fields=question.fields)
-        return self._operator.question(DAG, run, APPROVAL).responded_at
+            approver.answer(dag, run, task, option=option, fields=question.fields)
+        return self._operator.question(dag, run, task).responded_at

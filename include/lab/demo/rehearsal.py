@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from lab.clusters import CLUSTERS, PROTECTION_GROUP, cluster_named
 from lab.credentials import ADMIN
 from lab.demo import asking, screen
 from lab.demo.airflow_rest import AirflowApi, Question
-from lab.demo.failover_run import DAG, FailoverRun, FailoverRunner
+from lab.demo.failover_run import DAG, FailoverRun, FailoverRunner, Order
 from lab.demo.report import Outcome, as_json
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.sabotage import Saboteur
@@ -30,7 +30,7 @@ from lab.rights import ORDERS_APP
 from lab.status import LabStatus
 from lab.traffic.control import Traffic
 
-OPERATOR, APPROVER = "admin", "alice"
+OPERATOR, APPROVERS = "admin", ("alice", "bob")
 DAGS = ("dr_adopt", "dr_flows", DAG)
 DAG_SECONDS = 90.0
 SETTING_UP_SECONDS = 120.0
@@ -43,10 +43,13 @@ class Rehearsal:
     :param lab: it is started if it does not run, and then stopped at the end
     """
 
+    #: The DAGs that it needs.
+    dags: tuple[str, ...] = DAGS
+
     def __init__(self, lab: Lab, wishes: Wishes, console: Console) -> None:
         self._lab = lab
         self._wishes = wishes
-        self._console = console
+        self.console = console
         self._traffic = Traffic(lab, rates=wishes.rates)
 
     def run(self) -> Outcome:
@@ -57,13 +60,13 @@ class Rehearsal:
         was_up = self._lab.status().running
         try:
             status = self._up()
-            with (
-                closing(self._session(status, OPERATOR)) as operator,
-                closing(self._session(status, APPROVER)) as approver,
-            ):
+            with ExitStack() as sessions:
+                operator, *approvers = (
+                    sessions.enter_context(closing(self._session(status, user))) for user in (OPERATOR, *APPROVERS)
+                )
                 self._set_up(operator)
                 began = self._start_traffic()
-                runs, sabotage = self._fail_over(operator, approver)
+                runs, sabotage = self._fail_over(operator, approvers)
             verdict = self._judge(began, runs)
             return Outcome(status.ready_seconds, runs, verdict, sabotage)
         finally:
@@ -84,7 +87,7 @@ class Rehearsal:
     def _set_up(self, operator: AirflowApi) -> None:
         """Adopt the protection group and have its flow run."""
         self._say(f"Adoption of the protection group {PROTECTION_GROUP}")
-        for dag in DAGS:
+        for dag in self.dags:
             operator.wait_for_dag(dag, seconds=DAG_SECONDS)
         for dag in ("dr_adopt", "dr_flows"):
             run = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
@@ -102,15 +105,20 @@ class Rehearsal:
         time.sleep(self._wishes.warm_up_seconds)
         return began
 
-    def _fail_over(self, operator: AirflowApi, approver: AirflowApi) -> tuple[tuple[FailoverRun, ...], str | None]:
-        """Fail over as often as wished; stop at the first run that does not go through."""
-        runner = FailoverRunner(
+    def _runner(self, operator: AirflowApi, approvers: Sequence[AirflowApi]) -> FailoverRunner:
+        return FailoverRunner(
             operator,
-            approver,
+            approvers,
             evidence=self._lab.home.evidence,
             answering=self._answer,
-            tell=lambda step: screen.tell_step(self._console, step),
+            tell=lambda step: screen.tell_step(self.console, step),
         )
+
+    def _fail_over(
+        self, operator: AirflowApi, approvers: Sequence[AirflowApi]
+    ) -> tuple[tuple[FailoverRun, ...], str | None]:
+        """Fail over as often as wished; stop at the first run that does not go through."""
+        runner = self._runner(operator, approvers)
         runs: list[FailoverRun] = []
         sabotage: str | None = None
         for number in range(1, self._wishes.switches + 1):
@@ -120,7 +128,7 @@ class Rehearsal:
             target = cluster_named(source).other.name
             self._say(f"Planned failover {source} → {target} under load ({number} of {self._wishes.switches})")
             saboteur = self._saboteur() if number == self._wishes.switches else None
-            runs.append(runner.run(source=source, target=target, beside=_watching(saboteur, source, target)))
+            runs.append(runner.run(Order(source, target), beside=watching(saboteur, source, target)))
             if saboteur is not None:
                 sabotage = saboteur.result()
             self._let_work(runs[-1])
@@ -139,11 +147,11 @@ class Rehearsal:
         )
 
     def _answer(self, question: Question, page: str, answered: Callable[[], bool]) -> str | None:
-        asking.show(question, self._console, page=page)
+        asking.show(question, self.console, page=page)
         if self._wishes.yes:
-            self._did(f"{asking.APPROVE}, as {APPROVER}, because of --yes")
+            self._did(f"{asking.APPROVE}, because of --yes")
             return asking.APPROVE
-        return asking.ask(self._console, answered_elsewhere=answered)
+        return asking.ask(self.console, answered_elsewhere=answered)
 
     def _let_work(self, run: FailoverRun) -> None:
         """Give the applications time to work again; what does not by then, the judge will name."""
@@ -175,25 +183,26 @@ class Rehearsal:
             ) from error
 
     def _say(self, what: str) -> None:
-        self._console.print(f"\n[bold]{escape(what)}[/]")
+        self.console.print(f"\n[bold]{escape(what)}[/]")
 
     def _did(self, what: str) -> None:
-        self._console.print(f"[green]✓[/] {what}")
+        self.console.print(f"[green]✓[/] {what}")
 
 
-def _watching(saboteur: Saboteur | None, source: str, target: str) -> Callable[[RunEvidence], None] | None:
+def watching(saboteur: Saboteur | None, source: str, target: str) -> Callable[[RunEvidence], None] | None:
+    """What a run's evidence is shown to from its beginning: the saboteur, if there is one."""
     if saboteur is None:
         return None
     return lambda evidence: saboteur.watch(evidence, source=source, target=target)
 
 
-def rehearse(lab: Lab, wishes: Wishes, console: Console, *, report: Path | None) -> int:
+def rehearse(rehearsal: Rehearsal, *, report: Path | None) -> int:
     """Run the demo and show what it found.
 
     :param report: where to write the report as JSON
     :returns: 0 if every invariant held, else 1
     """
-    outcome = Rehearsal(lab, wishes, console).run()
+    outcome, console = rehearsal.run(), rehearsal.console
     screen.show(outcome, console)
     if report is not None:
         draft = report.with_name(f".{report.name}.draft")

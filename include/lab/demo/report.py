@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.demo.failover_run import FailoverRun
-from lab.judge.model import Switch, Verdict
+from lab.demo.run_evidence import RunEvidence
+from lab.judge.model import Losses, Switch, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,7 @@ class Outcome:
     """Everything that a demo has to say.
 
     :param ready_seconds: from the start of the lab until everything answered
-    :param runs: the failovers, in their order
+    :param runs: the failovers, in their order, and the failback between them
     :param verdict: the judge's, over all of them
     :param sabotage: what was done to the last run, if anything
     """
@@ -28,21 +29,22 @@ class Outcome:
     @property
     def good(self) -> bool:
         """Whether every run went through, every invariant was judged, and every one held; never after a sabotage."""
-        through = bool(self.runs) and all(run.state == "success" and run.moved for run in self.runs)
-        return through and self.verdict.held and self.sabotage is None
+        return bool(self.runs) and all(run.through for run in self.runs) and self.verdict.held and self.sabotage is None
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
     """Times are the longest over all switches; steps, groups and evidence are those of the last run."""
     figures, last = outcome.verdict.figures, outcome.runs[-1]
+    moves = [run for run in outcome.runs if run.moves]
     return {
         "ready_seconds": outcome.ready_seconds,
-        "approved_to_verified_seconds": longest([run.approved_to_verified_seconds for run in outcome.runs]),
+        "approved_to_verified_seconds": longest([run.approved_to_verified_seconds for run in moves]),
         "write_outage_seconds": longest([switch.write_outage_seconds for switch in outcome.verdict.switches]),
         "acknowledged": figures.acknowledged,
         "lost": figures.lost,
         "reordered": figures.reordered,
         "redelivered": figures.redelivered,
+        "mm2_redelivered": mirrormaker([run.evidence for run in outcome.runs]),
         "uncommitted_at_freeze": figures.uncommitted_at_freeze,
         "rpo_seconds": round(figures.rpo_seconds, 3),
         "rto_seconds": longest([switch.restored_seconds for switch in outcome.verdict.switches]),
@@ -63,8 +65,23 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
             {"name": each.invariant, "outcome": each.outcome, "sentence": each.sentence}
             for each in outcome.verdict.findings
         ],
+        **_losses(outcome.verdict.figures.losses),
         "unknown": list(outcome.verdict.unknown),
-        "switches": [_switch(run, outcome.verdict.switches) for run in outcome.runs],
+        "switches": [_switch(run, outcome.verdict.switches) for run in moves],
+    }
+
+
+def _losses(losses: Losses | None) -> dict[str, Any]:
+    """What a disaster took, and what became of it; nothing where there was none."""
+    if losses is None:
+        return {}
+    return {
+        "predicted_loss": losses.predicted,
+        "real_loss": losses.real,
+        "stranded": losses.stranded,
+        "rescued": losses.rescued,
+        "unfenced_writes": losses.window_records,
+        "unfenced_seconds": losses.window_seconds,
     }
 
 
@@ -72,6 +89,17 @@ def longest(seconds: Sequence[float | None]) -> float | None:
     """The longest of some times; unknown as soon as one is unknown, or there is none."""
     known = [each for each in seconds if each is not None]
     return round(max(known), 3) if known and len(known) == len(seconds) else None
+
+
+def mirrormaker(runs: Sequence[RunEvidence]) -> int | None:
+    """What MirrorMaker's own checkpoints would have delivered again in all runs, as each measured it for itself.
+
+    :returns: ``None`` as soon as one run did not get so far, or could not tell
+    """
+    steps = [run.step("report") for run in runs]
+    counted = [step.facts.get("mm2_redelivered_at_most") if step else None for step in steps]
+    known = [int(each) for each in counted if each is not None]
+    return sum(known) if len(known) == len(counted) else None
 
 
 def _steps(run: FailoverRun) -> list[dict[str, Any]]:

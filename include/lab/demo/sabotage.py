@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import httpx
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
@@ -87,20 +88,24 @@ class Saboteur:
         if self._thread is not None:
             self._thread.join(timeout=2 * CALL_SECONDS)
         if self._done is None:
-            reason = self._trouble or f"the run never got through {STRIKES_AFTER[self._kind]}"
+            reason = self._trouble or f"the run never got through {STRIKES_AFTER.get(self._kind, 'the moment for it')}"
             return f"did not come to {self._kind}: {reason}"
         return self._done
+
+    def _is_its_moment(self, evidence: RunEvidence) -> bool:
+        """Whether the run has come to where it is to be struck."""
+        return evidence.done(STRIKES_AFTER[self._kind])
 
     def _lurk(self, evidence: RunEvidence, source: str, target: str) -> None:
         strike: Callable[[str, str], str] = getattr(self, f"_{self._kind}")
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not evidence.done(STRIKES_AFTER[self._kind]):
+        while not self._is_its_moment(evidence):
             if self._leave.is_set() or time.monotonic() > deadline:
                 return
             time.sleep(LOOK_SECONDS)
         try:
             self._done = strike(source, target)
-        except (KafkaException, TimeoutError, LabError) as error:
+        except (KafkaException, TimeoutError, LabError, httpx.HTTPError, OSError) as error:
             self._trouble = str(error)
 
     def _no_fence(self, source: str, _target: str) -> str:

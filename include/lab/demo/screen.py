@@ -13,6 +13,7 @@ from lab.demo.report import Outcome, as_json
 from lab.demo.run_evidence import Step
 from lab.judge.model import Verdict
 
+_OF_DISASTERS = ("predicted_loss", "real_loss", "stranded", "rescued", "unfenced_writes", "unfenced_seconds")
 _COLOURS = {"held": "green", "violated": "bold red", "unknown": "yellow"}
 
 
@@ -42,7 +43,7 @@ def closing(outcome: Outcome) -> str:
     said = [f"{each.invariant} is violated: {each.sentence}." for each in verdict.violated]
     said += [f"{each.invariant} is unknown: {each.sentence}." for each in verdict.findings if each.outcome == "unknown"]
     said += [f"Unknown: {each}." for each in verdict.unknown]
-    said += [_stopped(run) for run in outcome.runs if run.state != "success" or not run.moved]
+    said += [_stopped(run) for run in outcome.runs if not run.through]
     if outcome.sabotage is not None and not verdict.violated:
         said.append("Nothing was violated although the run was to be sabotaged: this demo proves nothing.")
     return " ".join(said) or "Every invariant held."
@@ -51,7 +52,7 @@ def closing(outcome: Outcome) -> str:
 def _stopped(run: FailoverRun) -> str:
     bad = [step for step in run.evidence.steps() if not step.good]
     why = f"{bad[0].name} {bad[0].outcome}: {bad[0].detail}" if bad else f"it ended as {run.state}"
-    where = run.target if run.moved else run.source
+    where = run.target if run.moved or not run.moves else run.source
     return f"The run {run.run} did not go through ({why}); {where} is the active cluster."
 
 
@@ -92,8 +93,12 @@ def _figures(outcome: Outcome) -> Table:
         "lost",
         "reordered",
         "redelivered",
+        "mm2_redelivered",
         "uncommitted_at_freeze",
+        *_OF_DISASTERS,
     ):
+        if name not in report:
+            continue
         value = report[name]
         shown = "[yellow]unknown[/]" if value is None else str(value)
         by_group = {"redelivered": figures.redelivered_by_group, "uncommitted_at_freeze": figures.uncommitted_by_group}

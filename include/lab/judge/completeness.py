@@ -7,23 +7,24 @@ first written, it came back from the other side: a loop.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.judge.model import PROMISES, Finding, Held, Observation, Partition, RecordId, Write
+from lab.judge.model import PROMISES, Finding, Held, Logs, Observation, Partition, RecordId, Write
 
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
     """What is wrong with the logs; all empty when nothing is.
 
-    :param lost: acknowledged, and absent from the active cluster or not as written
+    :param lost: acknowledged, and neither on the active cluster as written nor in the list of stranded records
     :param reordered: (partition, record) that stands behind a record that was written after it
     :param duplicated: (cluster, record) of superfluous copies away from where the record was written
     :param looped: (cluster, record) of superfluous copies where it was written
     :param void: visible on the active cluster although refused or aborted
-    :param torn: undecided transactions of which only a part is visible on the active cluster
+    :param torn: undecided transactions of which a part is visible on the active cluster and a part is nowhere
     """
 
     lost: tuple[Write, ...]
@@ -36,18 +37,25 @@ class Completeness:
 
 def completeness(observation: Observation, *, active: str) -> Completeness:
     """Compare what applications know with what the clusters hold."""
-    held = observation.logs.get(active, {})
+    held = _first_hand(observation.logs.get(active, {}))
     intact = {(part, each.record) for part, log in held.items() for each in log if each.record and each.intact}
     visible = {record for _, record in intact}
+    listed = {(each.partition, each.record) for each in observation.stranded if each.record and each.intact}
+    kept, found = visible | {record for _, record in listed}, intact | listed
     duplicated, looped = _superfluous(observation)
     return Completeness(
-        lost=tuple(write for write in observation.writes if (write.partition, write.record) not in intact),
+        lost=tuple(write for write in observation.writes if (write.partition, write.record) not in found),
         reordered=tuple((part, record) for part, log in sorted(held.items()) for record in behind(log)),
         duplicated=tuple(duplicated),
         looped=tuple(looped),
         void=tuple(sorted(observation.void & visible)),
-        torn=tuple(each for each in observation.undecided if each & visible and not each <= visible),
+        torn=tuple(each for each in observation.undecided if each & visible and not each <= kept),
     )
+
+
+def _first_hand(logs: Logs) -> dict[Partition, list[Held]]:
+    """Leave out what was published again from the list of stranded records: it stands where it can, and twice."""
+    return {partition: [each for each in log if not each.rescued] for partition, log in logs.items()}
 
 
 def behind(log: Iterable[Held]) -> list[RecordId]:
@@ -71,7 +79,7 @@ def _superfluous(observation: Observation) -> tuple[list[tuple[str, RecordId]], 
     duplicated: list[tuple[str, RecordId]] = []
     looped: list[tuple[str, RecordId]] = []
     for cluster, logs in observation.logs.items():
-        for record, copies in _copies(logs).items():
+        for record, copies in _copies(_first_hand(logs)).items():
             allowed = (record in written) + observation.attempts.get(record, 0)
             if copies > max(allowed, 1):
                 (looped if written.get(record) == cluster else duplicated).append((cluster, record))
@@ -89,8 +97,9 @@ def judge_completeness(observation: Observation, *, active: str) -> tuple[Findin
 
 
 def _second(observation: Observation, seen: Completeness, active: str) -> Finding:
+    nowhere = f"not on {active} as they were written" + (", nor stranded" if observation.stranded else "")
     parts = {
-        f"{len(seen.lost)} acknowledged records are not on {active} as they were written": seen.lost,
+        f"{len(seen.lost)} acknowledged records are {nowhere}": seen.lost,
         f"{len(seen.reordered)} records stand behind later ones": seen.reordered,
         f"{len(seen.duplicated)} records were copied twice": seen.duplicated,
         f"{len(seen.void)} records are visible that were refused or aborted": seen.void,
@@ -128,10 +137,13 @@ def _tenth(observation: Observation, seen: Completeness) -> Finding:
     return Finding("I10", "held", PROMISES["I10"])
 
 
-def loss_seconds(observation: Observation, lost: Sequence[Write]) -> float:
-    """How far the last acknowledged write of a cluster was ahead of the first one of it that is lost; zero for none."""
+def loss_seconds(observation: Observation, lost: Sequence[Write], *, until: float = math.inf) -> float:
+    """How far the last acknowledged write of a cluster was ahead of the first one of it that is lost; zero for none.
+
+    :param until: writes from this moment on were taken by a cluster that was no longer meant to be active
+    """
     spans = []
     for cluster in {write.cluster for write in lost}:
-        last = max(write.at for write in observation.writes if write.cluster == cluster)
+        last = max(write.at for write in observation.writes if write.cluster == cluster and write.at < until)
         spans.append(last - min(write.at for write in lost if write.cluster == cluster))
     return max(spans, default=0.0)

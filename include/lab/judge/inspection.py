@@ -17,6 +17,10 @@ from lab.judge.model import Commit, Held, Partition, RecordId
 from lab.traffic.records import fingerprint, identify
 
 POSITIONS = "__consumer_offsets"
+#: The header by which a stranded record that was published again says when it was made.
+ORIGIN_TIME = "kafka-dr-origin-timestamp"
+#: Stranded records that must not stand beside newer ones of their key are in a topic of this ending.
+ASIDE = ".stranded"
 PATIENCE_SECONDS = 30.0  # without any answer; how long a log is does not matter
 _AT_ONCE = 5000
 
@@ -33,12 +37,12 @@ class Inspector:
         self._settings = settings
 
     def logs(self, topics: Sequence[str]) -> dict[Partition, tuple[Held, ...]]:
-        """Every committed record of the topics, in the order of each log.
+        """Every committed record of the topics, and of those beside them, in the order of each log.
 
         :raises LabError: the cluster does not show all of them
         """
         found: dict[Partition, list[Held]] = {}
-        for message in self._all(topics, _expect_partition(found)):
+        for message in self._all([*topics, *(f"{topic}{ASIDE}" for topic in topics)], _expect_partition(found)):
             found[_partition(message)].append(_held(message))
         return {partition: tuple(held) for partition, held in found.items()}
 
@@ -95,7 +99,8 @@ class Inspector:
         partitions = {
             Partition(topic, number) for topic in topics if topic in metadata for number in metadata[topic].partitions
         }
-        missing = [topic for topic in topics if topic not in metadata and topic != POSITIONS]
+        optional = (POSITIONS, *(topic for topic in topics if topic.endswith(ASIDE)))
+        missing = [topic for topic in topics if topic not in metadata and topic not in optional]
         if missing:
             raise LabError(f"{self._cluster} has no topic {missing[0]}: there is nothing to judge")
         consumer.assign([TopicPartition(each.topic, each.number, 0) for each in sorted(partitions)])
@@ -151,5 +156,14 @@ def _held(message: Message) -> Held:
     who = identify(message.headers())
     if who is None:
         return Held(offset, None)
-    now = fingerprint(message.key(), message.value(), message.timestamp()[1])
-    return Held(offset, RecordId(who.application, who.sequence), intact=now == who.fingerprint)
+    origin = _origin(message)
+    time_ms = message.timestamp()[1] if origin is None else origin
+    now = fingerprint(message.key(), message.value(), time_ms)
+    record = RecordId(who.application, who.sequence)
+    return Held(offset, record, intact=now == who.fingerprint, rescued=origin is not None)
+
+
+def _origin(message: Message) -> int | None:
+    """When a record was made that was published again; ``None`` for one that stands where it was written or copied."""
+    said = dict(message.headers() or ())
+    return int(said[ORIGIN_TIME]) if ORIGIN_TIME in said else None

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-Invariant = Literal["I1", "I2", "I3", "I10"]
+Invariant = Literal["I1", "I2", "I3", "I4", "I10"]
 Outcome = Literal["held", "violated", "unknown"]
 
 PROMISES: Mapping[Invariant, str] = {
     "I1": "no two clusters accept application writes at a time",
     "I2": "no acknowledged record is lost, none is reordered within its partition",
     "I3": "no group's position is ever past a record that the group has not seen",
+    "I4": "what a disaster took is the list of stranded records, record for record",
     "I10": "replication never loops",
 }
 
@@ -63,11 +64,61 @@ class Held:
 
     :param record: ``None`` for a record that no application of the lab wrote
     :param intact: key, value and time are the ones it was written with
+    :param rescued: whether it was published again from the list of stranded records, and says so
     """
 
     offset: int
     record: RecordId | None
     intact: bool = True
+    rescued: bool = False
+
+
+Logs = Mapping[Partition, Sequence[Held]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stranded:
+    """One record of the list of what never crossed, as it is kept there.
+
+    :param record: ``None`` for a record that no application of the lab wrote
+    :param intact: key, value and time are the ones it was written with
+    """
+
+    partition: Partition
+    offset: int
+    record: RecordId | None
+    intact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A cluster that a disaster left behind without a fence, and its return.
+
+    :param since: when the other side was allowed to open
+    :param reachable: when it could be reached again
+    :param fenced: when it was proven to refuse writes
+    :param within: how many seconds its fence may take from when it could be reached
+    :param predicted_loss: how many records the approval said would be lost at least; ``None`` if it said nothing
+    """
+
+    cluster: str
+    since: float
+    reachable: float
+    fenced: float
+    within: float
+    predicted_loss: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A cluster's logs as they were before they were created anew.
+
+    :param until: what was said before this moment was said about these
+    """
+
+    cluster: str
+    until: float
+    logs: Logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +162,31 @@ class Observation:
     :param undecided: transactions whose outcome was not learned; each must be visible whole or not at all
     :param deliveries: what the groups processed
     :param commits: every position stored for a group, on any cluster
-    :param logs: cluster → partition → its visible records in the order of the log
+    :param logs: cluster → partition → its visible records in the order of the log; ranges in quarantine left out
     :param groups: groups that are expected to work after the switch
+    :param stranded: the list of what never crossed
+    :param earlier: logs that are no more
     """
 
     writes: Sequence[Write]
     deliveries: Sequence[Delivery]
     commits: Sequence[Commit]
-    logs: Mapping[str, Mapping[Partition, Sequence[Held]]]
+    logs: Mapping[str, Logs]
     groups: Sequence[str] = ()
     attempts: Mapping[RecordId, int] = field(default_factory=dict)
     void: frozenset[RecordId] = frozenset()
     undecided: Sequence[frozenset[RecordId]] = ()
+    stranded: Sequence[Stranded] = ()
+    earlier: Sequence[Earlier] = ()
+
+    def generation(self, cluster: str, at: float) -> str:
+        """Name the logs that a word about a cluster's offsets was about, when it was said at this moment."""
+        before = [each.until for each in self.earlier if each.cluster == cluster and at < each.until]
+        return f"{cluster} before {min(before)}" if before else cluster
+
+    def generations(self) -> dict[str, Logs]:
+        """Return all logs there were, by the names that :meth:`generation` gives."""
+        return {**self.logs, **{f"{each.cluster} before {each.until}": each.logs for each in self.earlier}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +228,7 @@ class Figures:
     :param redelivered: processed again although the group had committed past it
     :param uncommitted_at_freeze: processed again on the other cluster because it was never committed
     :param rpo_seconds: how far the last acknowledged write was ahead of the first lost one
+    :param losses: of a disaster; ``None`` where there was none
     """
 
     acknowledged: int
@@ -178,6 +243,27 @@ class Figures:
     redelivered_by_group: Mapping[str, int]
     uncommitted_by_group: Mapping[str, int]
     rpo_seconds: float
+    losses: Losses | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """The numbers of a disaster.
+
+    :param predicted: how many records the approval said would be lost at least
+    :param real: acknowledged records that are not on the active cluster other than published again from the list
+    :param stranded: how many records the list holds
+    :param rescued: how many of them were published again, beside their topic or in it
+    :param window_records: writes that the side that was left acknowledged after the other one was allowed to open
+    :param window_seconds: from when that side could be reached until it was proven to refuse
+    """
+
+    predicted: int | None
+    real: int
+    stranded: int
+    rescued: int
+    window_records: int
+    window_seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,12 +62,14 @@ class _SeenInOrder:
 def late_positions(observation: Observation, *, since: float) -> list[Late]:
     """Every moment at which a group was past a record that it had not seen; the worst of each log only."""
     processed = first_processed(observation.deliveries)
+    logs = observation.generations()
     seen: dict[tuple[str, str, Partition], _SeenInOrder] = {}
     worst: dict[tuple[str, str, Partition], Late] = {}
     for claim in _claims(observation, since=since):
-        key = (claim.group, claim.cluster, claim.partition)
+        generation = observation.generation(claim.cluster, claim.at)
+        key = (claim.group, generation, claim.partition)
         if key not in seen:
-            log = observation.logs.get(claim.cluster, {}).get(claim.partition, ())
+            log = logs.get(generation, {}).get(claim.partition, ())
             seen[key] = _SeenInOrder(log, processed.get(claim.group, {}))
         found = seen[key].late(claim.offset, claim.at)
         if found is not None and (key not in worst or found[0] > worst[key].unseen):
@@ -115,15 +117,16 @@ class _Settled:
 
     def __init__(self, observation: Observation) -> None:
         places: dict[RecordId, list[tuple[str, Partition, int]]] = defaultdict(list)
-        for cluster, logs in observation.logs.items():
+        for generation, logs in observation.generations().items():
             for partition, log in logs.items():
                 for each in log:
                     if each.record is not None:
-                        places[each.record].append((cluster, partition, each.offset))
+                        places[each.record].append((generation, partition, each.offset))
         self._places = places
         stored: dict[tuple[str, str, Partition], list[Commit]] = defaultdict(list)
         for commit in sorted(observation.commits, key=lambda commit: commit.at):
-            stored[commit.group, commit.cluster, commit.partition].append(commit)
+            generation = observation.generation(commit.cluster, commit.at)
+            stored[commit.group, generation, commit.partition].append(commit)
         self._stored = {
             key: ([each.at for each in commits], list(accumulate((each.offset for each in commits), max)))
             for key, commits in stored.items()
@@ -132,12 +135,12 @@ class _Settled:
     def before(self, group: str, record: RecordId, at: float) -> bool:
         """Whether some cluster held a position of the group past the record before ``at``."""
         return any(
-            self._highest(group, cluster, partition, at) > offset
-            for cluster, partition, offset in self._places.get(record, ())
+            self._highest(group, generation, partition, at) > offset
+            for generation, partition, offset in self._places.get(record, ())
         )
 
-    def _highest(self, group: str, cluster: str, partition: Partition, at: float) -> int:
-        times, highest = self._stored.get((group, cluster, partition), ((), ()))
+    def _highest(self, group: str, generation: str, partition: Partition, at: float) -> int:
+        times, highest = self._stored.get((group, generation, partition), ((), ()))
         index = bisect_left(times, at)
         return highest[index - 1] if index else -1
 

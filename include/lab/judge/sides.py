@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lab.judge.model import PROMISES, Delivery, Finding, Observation, Partition, Switch, Tenure, Write
+from lab.judge.model import PROMISES, Delivery, Finding, Left, Observation, Partition, Switch, Tenure, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,20 @@ def ownership(writes: Iterable[Write], tenures: Sequence[Tenure]) -> Ownership:
     return Ownership(tuple(tenures), tuple(openings))
 
 
-def judge_sides(observation: Observation, tenures: Sequence[Tenure]) -> tuple[Finding, int]:
+def judge_sides(
+    observation: Observation, tenures: Sequence[Tenure], *, left: Left | None = None
+) -> tuple[Finding, int]:
     """I1: after the first write on the new side, none is acknowledged on the old one, and none too early on the new.
 
-    :returns: the finding, and how many writes were taken by a cluster that was not the active one
+    :param left: the cluster that a disaster left behind: until its fence is proven it may take writes, every one of
+        which has to be in the list of stranded records
+    :returns: the finding, and how many writes were taken by a cluster that was not the active one, nor was left
     """
     owned = ownership(observation.writes, tenures)
     since = tenures[0].since
     wrong = [write for write in observation.writes if write.at >= since and write.cluster != owned.owner(write.at)]
+    excused = window(observation, left)
+    wrong = [write for write in wrong if write not in excused]
     silent = [tenure.cluster for tenure, opening in zip(tenures, owned.openings, strict=True) if opening is None]
     if wrong:
         clusters = " and ".join(sorted({write.cluster for write in wrong}))
@@ -66,7 +72,34 @@ def judge_sides(observation: Observation, tenures: Sequence[Tenure]) -> tuple[Fi
         return Finding("I1", "violated", sentence, examples), len(wrong)
     if silent:
         return Finding("I1", "unknown", f"no write was acknowledged on {silent[0]}: nothing to compare"), 0
-    return Finding("I1", "held", PROMISES["I1"]), 0
+    return _with_window(left, len(excused)), 0
+
+
+def window(observation: Observation, left: Left | None) -> frozenset[Write]:
+    """Return the writes that the cluster that was left took while nothing could keep it from taking them."""
+    if left is None:
+        return frozenset()
+    listed = {(each.partition, each.record) for each in observation.stranded}
+    return frozenset(
+        write
+        for write in observation.writes
+        if write.cluster == left.cluster
+        and left.since <= write.at <= left.fenced
+        and (write.partition, write.record) in listed
+    )
+
+
+def _with_window(left: Left | None, taken: int) -> Finding:
+    if left is None:
+        return Finding("I1", "held", PROMISES["I1"])
+    seconds = left.fenced - left.reachable
+    if seconds > left.within:
+        said = f"{left.cluster} could be reached for {seconds:.1f} s before it was fenced, {left.within:g} are allowed"
+        return Finding("I1", "violated", said)
+    said = (
+        f"{left.cluster}, left unfenced, was fenced {seconds:.1f} s after it could be reached; it took {taken} writes"
+    )
+    return Finding("I1", "held", f"{said}, all of them in the list of stranded records")
 
 
 def switches(observation: Observation, tenures: Sequence[Tenure]) -> tuple[Switch, ...]:

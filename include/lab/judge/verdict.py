@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.judge.completeness import judge_completeness, loss_seconds
-from lab.judge.model import Figures, Observation, Tenure, Verdict
+from lab.judge.completeness import Completeness, judge_completeness, loss_seconds
+from lab.judge.losses import Judged, judge_losses
+from lab.judge.model import Figures, Left, Observation, Tenure, Verdict
 from lab.judge.positions import judge_positions, repeats
 from lab.judge.sides import judge_sides, switches
 
 
-def judge(observation: Observation, tenures: Sequence[Tenure]) -> Verdict:
+def judge(observation: Observation, tenures: Sequence[Tenure], *, left: Left | None = None) -> Verdict:
     """Judge everything that happened since the first tenure began; loss and order also of what was there before.
 
     :param tenures: the clusters in the order in which they were meant to be active, the present one last
+    :param left: the cluster that a disaster left behind, which is back
     """
     since, active = tenures[0].since, tenures[-1].cluster
-    one_side, both_sides = judge_sides(observation, tenures)
+    one_side, both_sides = judge_sides(observation, tenures, left=left)
     complete, no_loop, seen = judge_completeness(observation, active=active)
     in_position, skipped = judge_positions(observation, since=since)
     again = repeats(observation, since=since)
     changes = switches(observation, tenures)
+    losses = None if left is None else judge_losses(observation, active=active, left=left)
     return Verdict(
-        findings=(one_side, complete, in_position, no_loop),
+        findings=(one_side, complete, in_position, *((losses.finding,) if losses else ()), no_loop),
         figures=Figures(
             acknowledged=sum(write.at >= since for write in observation.writes),
             lost=len(seen.lost),
@@ -35,8 +38,16 @@ def judge(observation: Observation, tenures: Sequence[Tenure]) -> Verdict:
             uncommitted_at_freeze=sum(again.uncommitted.values()),
             redelivered_by_group=again.redelivered,
             uncommitted_by_group=again.uncommitted,
-            rpo_seconds=loss_seconds(observation, seen.lost),
+            rpo_seconds=_rpo(observation, seen, losses, left),
+            losses=losses.figures if losses else None,
         ),
         switches=changes,
         unknown=tuple(sentence for change in changes for sentence in change.unknown),
     )
+
+
+def _rpo(observation: Observation, seen: Completeness, losses: Judged | None, left: Left | None) -> float:
+    """Of a disaster what it took counts, although it is in the list; what was taken after the switch does not."""
+    if losses is None or left is None:
+        return loss_seconds(observation, seen.lost)
+    return loss_seconds(observation, losses.taken, until=left.since)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,8 @@ REFUSALS = frozenset(
     }
 )
 CALL_SECONDS = 5.0
+#: After so much silence a reader asks whether its cluster is still there: a client reads on for ever from a dead one.
+SILENCE_SECONDS = 3.0
 
 
 class Ended(Exception):
@@ -92,6 +95,36 @@ class Application:
     def _trouble(self, error: KafkaError) -> None:
         if error.code() not in REFUSALS:
             self._troubles.append(error)
+
+
+@dataclass(slots=True)
+class Presence:
+    """Whether the cluster that a reader reads from is there at all.
+
+    :param ask: puts a question to the cluster that any of its brokers answers
+    :param now: seconds that never go back
+    """
+
+    ask: Callable[[], object]
+    now: Callable[[], float] = time.monotonic
+    _heard: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._heard = self.now()
+
+    def heard(self, anything: bool) -> None:
+        """Note that records came; or ask, when none have for a while.
+
+        :raises Ended: nobody answers
+        """
+        if not anything and self.now() - self._heard < SILENCE_SECONDS:
+            return
+        if not anything:
+            try:
+                self.ask()
+            except KafkaException as error:
+                raise ended_by(error) from error
+        self._heard = self.now()
 
 
 def check(error: KafkaError | None) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from lab.traffic.application import CALL_SECONDS, Application, check, ended_by
+from lab.traffic.application import CALL_SECONDS, SILENCE_SECONDS, Application, Presence, check, ended_by
 from lab.traffic.logbook import Event, read_back
 from lab.traffic.payments import TOPIC as PAYMENTS
 from lab.traffic.records import headers, identify
@@ -62,8 +62,10 @@ class Billing:
         try:
             self._consumer.subscribe([PAYMENTS])
             self._producer = self._ready_producer()
+            presence = Presence(lambda: self._consumer.list_topics(timeout=SILENCE_SECONDS))
             while not self._app.stopping():
                 batch = self._gather()
+                presence.heard(bool(batch))
                 if batch:
                     self._settle(batch)
         except KafkaException as error:

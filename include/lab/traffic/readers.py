@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from lab.traffic.application import Application, check, ended_by
+from lab.traffic.application import SILENCE_SECONDS, Application, Presence, check, ended_by
 from lab.traffic.records import identify
 
 HELD_BACK = (1, 40, 1, 400, 1500)  # how many processed records a commit with gaps leaves out, by partition
@@ -78,9 +78,11 @@ class Reader:
 
     def _work(self) -> None:
         at_once = 500 if self._habit.per_second is None else max(int(self._habit.per_second / 10), 1)
-        last = time.monotonic()
+        last, presence = time.monotonic(), Presence(lambda: self._consumer.list_topics(timeout=SILENCE_SECONDS))
         while not self._app.stopping():
-            self._process(self._consumer.consume(at_once, timeout=0.1))
+            messages = self._consumer.consume(at_once, timeout=0.1)
+            self._process(messages)
+            presence.heard(bool(messages))
             if self._habit.per_second is not None:
                 time.sleep(at_once / self._habit.per_second)
             if time.monotonic() - last > self._habit.commit_seconds:

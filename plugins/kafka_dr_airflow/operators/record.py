@@ -40,6 +40,10 @@ def run_request(context: Any, verb: Verb) -> RunRequest:
         run=context["run_id"],
         dry_run=bool(params.get("dry_run", False)),
         reason=params.get("reason") or "",
+        override=params.get("override") or "",
+        acknowledged=bool(params.get("acknowledged", False)),
+        mode=params.get("mode") or "quarantine",
+        rescue=params.get("rescue") or "keep",
     )
 
 

@@ -100,8 +100,9 @@ class SparkAuditOperator(SparkSubmitOperator):
         found: list[str] = []
         if params.get("full"):
             found.append("--full")
-        if topics := params.get("topics"):
-            found += ["--topics", *map(str, topics)]
+        for several in ("topics", "offsets"):
+            if values := params.get(several):
+                found += [f"--{several}", *map(str, values)]
         for bound in ("since", "until"):
             if value := params.get(bound):
                 found += [f"--{bound}", str(value)]

@@ -22,6 +22,8 @@ PER_GROUP: dict[str, Any] = {
     "retries": 0,
     "execution_timeout": timedelta(minutes=4),
 }
+#: A cluster that came back takes writes until this has run: only the steps of a failover go before it.
+SOON: dict[str, Any] = {"priority_weight": 500, "weight_rule": "absolute"}
 
 
 class WatchOperator(BaseOperator):
@@ -72,3 +74,13 @@ class FlowsOperator(WatchOperator):
         from kafka_dr.failover.flows import tend_flows
 
         return tend_flows(self.protection_group, world)
+
+
+class HealthOperator(WatchOperator):
+    """Sees that each cluster is what the register says: fences what returned, and names what does not follow."""
+
+    def look(self, world: World) -> Watched:
+        """Close, prove, name."""
+        from kafka_dr.failover.health import watch_health
+
+        return watch_health(self.protection_group, world)

@@ -17,7 +17,7 @@ from kafka_dr_airflow.operators.failover_step import URGENT, numbered
 from kafka_dr_airflow.operators.record import Receipt, perform, plain_errors, run_request
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import Answer, ApprovalQuestion, RunRequest
+    from kafka_dr.failover import Answer, ApprovalQuestion, RunRequest, StepRecord, World
     from kafka_dr.register import Verb
 
 DIGEST = "digest"
@@ -88,16 +88,29 @@ class ManualApprovalSensor(ApprovalOperator):
         with plain_errors(), open_world() as world:
             return ask_approval(request, world)
 
-    def execute_complete(self, context: Any, event: dict[str, Any]) -> Receipt:
-        """Keep the answer in evidence, whoever gave it, and skip what follows unless it is a good yes."""
+    def keep(self, request: RunRequest, world: World, answer: Answer) -> StepRecord:
+        """Keep an answer in evidence.
+
+        :raises StepFailed: it does not count
+        """
         from kafka_dr.failover import record_answer
 
+        return record_answer(request, world, answer)
+
+    def keep_expiry(self, request: RunRequest, world: World) -> StepRecord:
+        """Keep in evidence that nobody answered in time."""
+        from kafka_dr.failover import record_expiry
+
+        return record_expiry(request, world)
+
+    def execute_complete(self, context: Any, event: dict[str, Any]) -> Receipt:
+        """Keep the answer in evidence, whoever gave it, and skip what follows unless it is a good yes."""
         if "error" in event:
             self._not_answered(context, event)
         request = self.request(context)
         answer = given_answer(event, approve=self.APPROVE)
         try:
-            receipt = perform(self.log, lambda world: record_answer(request, world, answer))
+            receipt = perform(self.log, lambda world: self.keep(request, world, answer))
         except AirflowFailException as refused:
             self._end(context, f"The answer does not count ({refused})")
         if answer.approved and not answer.digest:
@@ -144,11 +157,9 @@ class ManualApprovalSensor(ApprovalOperator):
             self._end(context, f"{asked_before}: an approval is asked once")
 
     def _not_answered(self, context: Any, event: dict[str, Any]) -> NoReturn:
-        from kafka_dr.failover import record_expiry
-
         if event.get("error_type") == "timeout":
             request = self.request(context)
-            perform(self.log, lambda world: record_expiry(request, world))
+            perform(self.log, lambda world: self.keep_expiry(request, world))
             self._end(context, "Nobody answered before the approval expired")
         raise AirflowFailException(f"Airflow could not wait for the answer ({event['error']}); nothing was changed")
 

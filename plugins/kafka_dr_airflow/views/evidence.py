@@ -12,7 +12,7 @@ from fastapi import Depends, FastAPI, HTTPException, status
 from fastapi.responses import HTMLResponse
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
-from kafka_dr.evidence import EvidenceStore, render_audit, tell_audit
+from kafka_dr.evidence import EvidenceStore, render_audit, tell_audit, tell_stranded
 from kafka_dr_airflow.declared import read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 
@@ -61,3 +61,18 @@ def audit_page(group: str, audit: str, direction: str, run: str) -> HTMLResponse
     except (KafkaDrError, OSError, ValueError) as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
     return HTMLResponse(render_audit(tell_audit(audit, f"{group}, {direction}", report)), headers=_HEADERS)
+
+
+@app.get("/stranded/{group}/{run}")
+def stranded_page(group: str, run: str) -> HTMLResponse:
+    """Show which records an unplanned failover left behind."""
+    if not all(map(_PART.fullmatch, (group, run))):
+        raise HTTPException(status.HTTP_400_BAD_REQUEST, "This is not the address of a list of stranded records.")
+    try:
+        root = evidence_root(read_topology(os.environ).evidence.root)
+        found = json.loads(root.joinpath("stranded", group, run, "summary.json").read_bytes())
+    except FileNotFoundError as error:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"There is no list of what {run} left of {group}.") from error
+    except (KafkaDrError, OSError, ValueError) as error:
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
+    return HTMLResponse(render_audit(tell_stranded(found)), headers=_HEADERS)

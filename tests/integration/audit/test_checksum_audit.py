@@ -228,11 +228,13 @@ def test_what_cannot_be_audited_is_unknown_in_one_sentence(
     lab = protection.lab
     closed = {**lab.client_settings("east", rights.AUDIT), "bootstrap.servers": "127.0.0.1:9"}
     wrong = {**lab.client_settings("east", rights.AUDIT), "sasl.password": "not-it-at-all"}
+    no_rights = lab.client_settings("east", rights.ORDERS_APP)
     cases: list[tuple[Callable[[], Audited], str]] = [
         (lambda: audit(flow="nobody.east-to-west"), "makes no flow"),
         (lambda: audit(environ={}), "KAFKA_DR_SECRETS_FILE is not set"),
         (lambda: audit(environ=without(job_environ(protection), kafka_east_audit=closed)), "east"),
         (lambda: audit(environ=without(job_environ(protection), kafka_east_audit=wrong)), "east"),
+        (lambda: audit(environ=without(job_environ(protection), kafka_east_audit=no_rights)), "AUTHORIZATION_FAILED"),
         (lambda: audit("--topics", "no.such.topic"), "no.such.topic"),
     ]
     for run, said in cases:
@@ -242,6 +244,18 @@ def test_what_cannot_be_audited_is_unknown_in_one_sentence(
         assert said in lines[0]
         assert "not-it-at-all" not in lines[0]
     assert not (protection.folder / "evidence" / "audits").exists()
+
+
+def test_an_audit_that_another_one_overtook_says_so(
+    flowing: Flowing, audit: Auditor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert audit().code == 0
+    state = next((flowing.protection.folder / "evidence").rglob("state.json"))
+    content = json.loads(state.read_text())
+    content["scans"][0]["at"] = "2100-01-01T00:00:00+00:00"
+    state.write_text(json.dumps(content))
+    assert audit().code == 2
+    assert "another audit of this flow has ended since" in capsys.readouterr().err
 
 
 def test_a_damaged_state_and_a_folder_that_cannot_be_written_change_nothing(

@@ -128,18 +128,19 @@ _RANDOM = {
 }
 
 
-def test_random_configurations_are_alike_by_an_independent_reader_once_applied(each: Configured) -> None:
-    dice = random.Random(each.active)  # noqa: S311
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 8))])
+def test_random_configurations_are_alike_by_an_independent_reader_once_applied(each: Configured, seed: int) -> None:
+    dice = random.Random(f"{each.active} {seed}")  # noqa: S311
     active, standby = each.admin(each.active), each.admin(each.standby)
-    names = [f"{each.name}.random-{number}" for number in range(12)]
+    names = [f"{each.name}.random-{seed}-{number}" for number in range(12)]
     for number, topic in enumerate(names):
         chosen = {key: dice.choice(values) for key, values in _RANDOM.items() if dice.random() < 0.5}
         active.create(topic, partitions=dice.randint(1, 3), **{k.replace(".", "_"): v for k, v in chosen.items()})
         if number % 2:
             standby.create(topic)
     with each.world() as world:
-        each.apply_everything(world, "random")
-        assert each.plan(world, "after").changes == ()
+        each.apply_everything(world, f"random-{seed}")
+        assert each.plan(world, f"after-{seed}").changes == ()
     assert active.partitions(names) == standby.partitions(names)
     wanted, found = active.effective(names), standby.effective(names)
     differing = {

@@ -17,7 +17,8 @@ from kafka_dr.config_sync.lock import FACTS, held
 from kafka_dr.errors import Refused
 from kafka_dr.failover import StepFailed
 from kafka_dr.failover.config_approval import ask_config
-from kafka_dr.failover.configuration import apply_config, plan_config, standby_configured, watch_config
+from kafka_dr.failover.config_compare import standby_configured
+from kafka_dr.failover.configuration import apply_config, plan_config, watch_config
 from kafka_dr.failover.run import Run
 from kafka_dr.fencing import plan as fences
 from kafka_dr.register import Phase
@@ -32,13 +33,14 @@ pytestmark = pytest.mark.kafka
 
 def test_what_changes_after_the_plan_was_shown_makes_it_stale(configured: Configured, world: World) -> None:
     east, west = configured.admin("east"), configured.admin("west")
+    before = west.effective([configured.topic])[configured.topic]["max.message.bytes"]
     east.configure(configured.topic, max_message_bytes="5000")
     configured.plan(world, "stale")
     west.configure(configured.topic, segment_ms="86400000")
     with pytest.raises(StepFailed, match="what differs now is not what was shown") as refused:
         apply_config(configured.name, world, "stale", approved=False)
     assert refused.value.record.outcome == "refused"
-    assert west.effective([configured.topic])[configured.topic]["max.message.bytes"] == "1048588"
+    assert west.effective([configured.topic])[configured.topic]["max.message.bytes"] == before != "5000"
     configured.apply_everything(world, "fresh")
     assert configured.plan(world, "none-left").changes == ()
 
@@ -136,14 +138,15 @@ def test_a_cluster_with_another_id_is_neither_compared_nor_changed(configured: C
 
 def test_a_cluster_that_was_replaced_is_accepted_only_on_purpose(configured: Configured, world: World) -> None:
     configured.plan(world, "first-use")
-    register = world.register("east")
-    pinned = register.facts(configured.name, FACTS)["clusters"]
-    assert pinned == {name: spec.cluster_id for name, spec in world.topology.clusters.items()}
-    register.write_fact(configured.name, FACTS, "clusters", {**pinned, "west": "theOneBefore"})
-    with pytest.raises(Refused, match=r"west had another cluster id .* trigger dr_config_sync with accept_cluster_ids"):
-        plan_config(configured.name, world, "replaced")
-    plan_config(configured.name, world, "accepted", accept_cluster_ids=True)
-    plan_config(configured.name, world, "as-before")
+    pinned = {name: spec.cluster_id for name, spec in world.topology.clusters.items()}
+    for kept_by in ("east", "west"):  # the standby's is the one that counts after a failover
+        register = world.register(kept_by)
+        assert register.facts(configured.name, FACTS)["clusters"] == pinned
+        register.write_fact(configured.name, FACTS, "clusters", {**pinned, "west": "theOneBefore"})
+        with pytest.raises(Refused, match=r"west had another cluster id .* trigger dr_config_sync with accept_cluster"):
+            plan_config(configured.name, world, f"replaced-{kept_by}")
+        plan_config(configured.name, world, f"accepted-{kept_by}", accept_cluster_ids=True)
+        plan_config(configured.name, world, f"as-before-{kept_by}")
 
 
 def test_a_run_killed_half_way_leaves_the_rest_to_the_next_plan(

@@ -21,6 +21,7 @@ from kafka_dr.failover.record import Check
 from kafka_dr.fencing import plan
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
 from lab.clusters import cluster_named
+from support.configured import RawAdmin
 from support.protection import Protection
 from support.switching import Switching, failed
 
@@ -108,6 +109,7 @@ def first(made: Troubled) -> Iterator[Troubled]:
     with made.connect() as connect:
         connect.stop(made.connector)
         connect.wait_for(made.connector, "stopped", deadline_seconds=30)
+    RawAdmin(dict(protection.lab.client_settings("east", "admin"))).delete(protection.group.canary_topic)
     made.create("east", f"{name}.lonely")
     made.create("east", f"{name}.wide", 3)
     made.create("west", f"{name}.wide", 1)
@@ -120,6 +122,16 @@ def first(made: Troubled) -> Iterator[Troubled]:
     made.remove("west", fence)
     protection.produce("east", 30)
     protection.commit("east", f"{name}-lost", dict.fromkeys(Switching(protection).at(0), 10000))
+    protection.commit("east", f"{name}-hidden", dict.fromkeys(Switching(protection).at(0), 10))
+    hidden = Acl(
+        ResourceType.GROUP,
+        f"{name}-hidden",
+        PatternType.LITERAL,
+        "User:dr-operator",
+        AclOperation.ALL,
+        AclPermission.DENY,
+    )
+    made.add("east", hidden)
     route = made.route.read_text()
     made.route.write_text(route.replace('"east"', '"west"'))
     group = protection.group
@@ -138,15 +150,17 @@ def first(made: Troubled) -> Iterator[Troubled]:
     protection.changes = {}
     made.route.write_text(route)
     made.add("west", fence)
-    made.remove("east", _write("User:probe", f"{name}.", permission=AclPermission.DENY))
+    made.remove("east", hidden, _write("User:probe", f"{name}.", permission=AclPermission.DENY))
 
 
 @pytest.mark.parametrize(
     ("check", "sentence"),
     [
-        ("topics_on_both_sides", r"\{name\}.lonely is missing on west"),
-        ("topics_on_both_sides", r"\{name\}.wide has 3 partitions on east and 1 on west"),
-        ("topics_on_both_sides", r"\{name\}.tables has cleanup.policy=compact on east and delete on west"),
+        ("standby_configured", r"topic \{name\}.lonely is on east and missing on west"),
+        ("standby_configured", r"\{name\}.wide partitions is 3 on east and 1 on west"),
+        ("standby_configured", r"\{name\}.tables cleanup.policy is compact on east and delete .* on west"),
+        ("standby_configured", r"User:billing-app could no longer commit for \{name\}-"),
+        ("topics_have_leaders", r"the canary topic \{name\}.dr-canary is missing on east"),
         ("writers_declared", r"User:intruder may write on east and is not among the group's principals"),
         ("writers_declared", r"User:orders-app is a super user, whom no fence stops: take it out of super.users"),
         ("source_can_be_fenced", r"leaders on east did not answer allowed"),
@@ -156,6 +170,8 @@ def first(made: Troubled) -> Iterator[Troubled]:
         ("checksum_audit", r"is red: 3 records are lost"),
         ("content_verified", r"30 records are left to verify, 5 are allowed"),
         ("positions_translate", r"positions of \{name\}-lost cannot be translated"),
+        ("offsets_preview", r"positions of \{name\}-lost have no place"),
+        ("offsets_preview", r"\{name\}-hidden: its positions cannot be read, nothing is known of it"),
         ("no_live_members_on_target", r"live members on west \(\{name\}-head: early-bird.*stop them"),
         ("route_follows", r"the route names west, the register east: run dr_adopt, or mend the route"),
     ],
@@ -167,7 +183,7 @@ def test_preflight_names_everything_that_is_wrong(first: Troubled, check: str, s
 def test_a_preflight_that_refuses_asks_nobody(first: Troubled) -> None:
     assert first.record is not None
     assert first.record.outcome == "refused"
-    assert "topics_on_both_sides" in first.record.detail
+    assert "standby_configured" in first.record.detail
     assert "route_follows" in first.record.detail
 
 
@@ -184,6 +200,7 @@ def second(first: Troubled) -> Iterator[Troubled]:
     protection.changes["audits"] = green
     first.remove("west", *probe_fence, *first.foreign)
     first.create("west", f"{name}.lonely")
+    first.create("east", protection.group.canary_topic)
     with first.connect() as connect:
         connect.delete(first.connector)
         connect.wait_for(first.connector, "absent", deadline_seconds=30)

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from kafka_dr.clusters import AclOperation, AclPermission
 from kafka_dr.config_sync import Verdict, gate
 from kafka_dr.config_sync.text import lines, table
 from kafka_dr.evidence import canonical
@@ -68,6 +69,17 @@ def test_a_plan_reads_as_text_with_what_is_and_what_would_be(planned: Any) -> No
     assert "nothing of it is left by this plan" in said
     assert plan.digest in said
     assert "\033[31m1048588" in "\n".join(lines(plan))
+
+
+def test_evidence_says_which_rights_the_plan_mends_and_which_it_takes(planned: Any) -> None:
+    reads = acl(operation=AclOperation.READ)
+    plan = planned(
+        side("east", topic(), acls=frozenset({acl()})),
+        side("west", topic(), acls=frozenset({reads, acl(permission=AclPermission.DENY, operation=AclOperation.READ)})),
+    )
+    assert [(row["sentence"], row["mended"]) for row in table(plan)["access"]] == [
+        ("User:orders-app could no longer produce to orders.payments", True)
+    ]
 
 
 def test_many_rows_are_counted_instead_of_shown(planned: Any) -> None:

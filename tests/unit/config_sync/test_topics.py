@@ -137,6 +137,17 @@ def test_fewer_copies_are_legal_and_said(one: Any) -> None:
     assert "legal" in row.reason
 
 
+def test_a_standby_that_demands_more_copies_than_it_has_stops_a_switch(planned: Any) -> None:
+    alike: dict[str, Any] = {"min_insync_replicas": "2"}
+    plan = planned(side("east", topic(copies=3, **alike)), side("west", topic(copies=1, **alike)))
+    (row,) = plan.changes
+    assert (row.key, row.verdict, row.blocks) == ("min.insync.replicas", Verdict.SAFE, True)
+    assert row.change == SetConfig("orders.payments", "min.insync.replicas", "1")
+    assert "refuses every write" in row.reason
+    mended = topic(copies=1, min_insync_replicas="1")
+    assert planned(side("east", topic(copies=3, **alike)), side("west", mended)).changes == ()
+
+
 def test_copies_that_must_match_stop_a_switch(one: Any) -> None:
     row = one(topic(copies=3), topic(copies=1), must_match=("replication.factor",))
     assert (row.verdict, row.blocks) == (Verdict.NEVER, True)
@@ -210,6 +221,38 @@ def test_once_its_changes_are_made_the_next_plan_has_none(
         apply(row.change, standby)
     second = make_plan(side("east", *active.values()), side("west", *standby.values()), group, epoch=1)
     assert second.changes == ()
+
+
+@given(TOPICS_OF_A_SIDE, TOPICS_OF_A_SIDE)
+def test_no_plan_takes_a_topic_or_a_partition_away(
+    group: ProtectionGroup, here: dict[str, Any], there: dict[str, Any]
+) -> None:
+    active, standby = (
+        {name: topic(name, parts, copies, **values) for name, (parts, copies, values) in each.items()}
+        for each in (here, there)
+    )
+    before = {name: found.layout.partitions for name, found in standby.items()}
+    plan = make_plan(side("east", *active.values()), side("west", *standby.values()), group, epoch=1)
+    for row in plan.changes:
+        assert not (isinstance(row.change, CreateTopic) and row.change.topic.name in before)
+        apply(row.change, standby)
+    after = {name: found.layout.partitions for name, found in standby.items()}
+    assert all(after[name] >= partitions for name, partitions in before.items())
+
+
+@given(TOPICS_OF_A_SIDE, TOPICS_OF_A_SIDE, st.integers(0, 20))
+def test_whenever_an_apply_is_killed_the_next_plan_is_the_rest(
+    group: ProtectionGroup, here: dict[str, Any], there: dict[str, Any], made: int
+) -> None:
+    active, standby = (
+        {name: topic(name, parts, copies, **values) for name, (parts, copies, values) in each.items()}
+        for each in (here, there)
+    )
+    first = make_plan(side("east", *active.values()), side("west", *standby.values()), group, epoch=1)
+    for row in first.changes[:made]:
+        apply(row.change, standby)
+    rest = make_plan(side("east", *active.values()), side("west", *standby.values()), group, epoch=1)
+    assert rest.changes == first.changes[made:]
 
 
 def apply(change: Any, topics: dict[str, Any]) -> None:

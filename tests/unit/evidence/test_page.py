@@ -196,6 +196,12 @@ def test_a_figure_that_could_not_be_measured_is_not_known_and_not_good() -> None
             "bad",
         ),
         ({**COMPLETE, "13-roll_back.1.json": step("refused")}, "Completed", "good"),
+        ({**COMPLETE, "92-fence_on_return.1.json": step()}, "Completed", "good"),
+        (
+            {"09-verify.1.json": step(), "92-fence_on_return.1.json": step()},
+            "Not finished: the last step recorded is verify",
+            "warn",
+        ),
         ({"13-roll_back.1.json": step()}, "Nothing was recorded but a roll back", "unknown"),
         ({"13-roll_back.1.json": step("failed")}, "The roll back did not finish", "bad"),
         ({"13-roll_back.1.json": step("unknown")}, "The roll back did not finish", "bad"),
@@ -271,6 +277,17 @@ def test_the_sealed_page_lists_every_file_with_its_digest(tmp_path: Path) -> Non
     assert all(ref.sha256 in text for ref in refs)
 
 
+def test_when_a_run_last_got_something_done_is_told_by_its_newest_step(tmp_path: Path) -> None:
+    store = EvidenceStore(tmp_path, ManualClock(SEALED))
+    assert store.last_step("orders", "run-1") is None
+    for number, second in ((1, 7), (2, 31), (3, 12)):
+        store.write("orders", "run-1", number, "drain", step(finished_at=f"2026-11-20T03:00:{second:02}.000000Z"))
+    folder = tmp_path / "runs" / "orders" / "run-1"
+    (folder / "04-verify.1.json").write_text('{"finished_at": "2026-11-20T03:0')
+    (folder / "05-verify.1.json").write_text('{"finished_at": "2026-11-20T03:00:59"}')
+    assert store.last_step("orders", "run-1") == datetime(2026, 11, 20, 3, 0, 31, tzinfo=UTC)
+
+
 def test_what_differs_between_two_sides_is_a_table() -> None:
     rows = [
         {
@@ -283,16 +300,45 @@ def test_what_differs_between_two_sides_is_a_table() -> None:
         },
         {"verdict": "note", "blocks": False, "what": "config x", "active": "1", "standby": "2", "reason": "may"},
     ]
-    stored = {"01-plan.1.json": json.dumps(step(facts={"verb": "config_sync", "difference": {"rows": rows}})).encode()}
+    access = [
+        {"lost": True, "mended": True, "sentence": "User:a could no longer produce to x"},
+        {"lost": True, "mended": False, "sentence": "User:b could no longer consume y"},
+    ]
+    difference = {"rows": rows, "access": access}
+    stored = {"01-plan.1.json": json.dumps(step(facts={"verb": "config_sync", "difference": difference})).encode()}
     html = render_page(tell("orders", "r1", stored), files=(), sealed_at=None)
     said = read(html)
     assert "safe stops a switch topic orders.a 3 <b> no" in said
     assert "note config x 2 1 may" in said
+    assert "User:a could no longer produce to x mended by this plan" in said
+    assert "User:b could no longer consume y stays so" in said
     assert "Planned" in said
     assert "3 &lt;b&gt;" in html
 
 
-@pytest.mark.parametrize("difference", [None, 5, {}, {"rows": 5}, {"rows": [5]}])
+@pytest.mark.parametrize("difference", [None, 5, {}, {"rows": 5}, {"rows": [5], "access": [5]}])
 def test_a_difference_that_is_none_is_not_shown(difference: object) -> None:
     stored = {"01-plan.1.json": json.dumps(step(facts={"difference": difference})).encode()}
     assert "What differs" not in read(render_page(tell("orders", "r1", stored), files=(), sealed_at=None))
+
+
+def test_a_run_that_left_something_behind_is_through_and_not_well() -> None:
+    left = {
+        "phase": "unfenced",
+        "override": "one vantage is all we have",
+        "predicted_loss": {"at_least_records": 30, "as_of": "2026-11-20T02:59:00+00:00", "reason": "seen, not crossed"},
+        "source_side": {"fenced": False, "drained": False, "detail": "east does not answer"},
+        "lost_at_least": 30,
+    }
+    story = tell("orders", "run-1", {"11-report.1.json": json.dumps(step(facts=left)).encode()})
+    assert (story.verdict, story.tone) == ("Completed, unfenced", "warn")
+    text = read(render_page(story, files=(), sealed_at=None))
+    assert "The rule was overridden: one vantage is all we have." in text
+    assert "Loss: at least 30 records as of 2026-11-20T02:59:00+00:00, unknown after (seen, not crossed)." in text
+    assert "The side that was left: east does not answer." in text
+    assert [(each.label, each.value, each.tone) for each in story.figures] == [("Lost, at least", "30", "bad")]
+
+
+def test_a_lower_bound_of_nothing_is_not_shown_as_good() -> None:
+    story = tell("orders", "run-1", {"11-report.1.json": json.dumps(step(facts={"lost_at_least": 0})).encode()})
+    assert [each.tone for each in story.figures] == ["unknown"]

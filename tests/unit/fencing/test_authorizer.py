@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
@@ -118,3 +120,40 @@ def test_everyone_is_a_writer_where_everyone_is_allowed_or_nothing_is_said() -> 
     silent = Authorizer(frozenset({acl("orders.a")}), allow_if_no_acl=True)
     assert silent.writers(["orders.a"]) == {APP}
     assert EVERYONE in silent.writers(["orders.a", "orders.b"])
+
+
+NAMES = st.sampled_from(["orders.a", "orders.", "orders.a.b", "o", "*", "x", "orders.ab"])
+RANDOM_ACLS = st.frozensets(
+    st.builds(
+        Acl,
+        st.sampled_from([ResourceType.TOPIC, ResourceType.GROUP]),
+        NAMES,
+        st.sampled_from(PatternType),
+        st.sampled_from([APP, OTHER, EVERYONE]),
+        st.sampled_from([READ, WRITE, DESCRIBE, ALL]),
+        st.sampled_from(AclPermission),
+        st.sampled_from(["*", "10.0.0.1"]),
+    ),
+    max_size=7,
+)
+
+
+@given(RANDOM_ACLS, st.lists(NAMES, max_size=4), st.booleans())
+def test_what_is_looked_up_by_name_is_what_a_search_would_find(
+    acls: frozenset[Acl], topics: list[str], open_to_all: bool
+) -> None:
+    authorizer = Authorizer(acls, {"User:admin"}, allow_if_no_acl=open_to_all)
+    for topic in topics:
+        covering = {
+            acl
+            for acl in acls
+            if acl.resource is ResourceType.TOPIC
+            and (topic.startswith(acl.name) if acl.pattern is PatternType.PREFIXED else acl.name in (topic, "*"))
+        }
+        found = authorizer.about(ResourceType.TOPIC, topic)
+        assert (set(found), len(found)) == (covering, len(covering))
+    candidates = {acl.principal for acl in acls if acl.permission is AclPermission.ALLOW} | {"User:admin"}
+    writers = {p for p in candidates for t in topics if authorizer.allows(p, WRITE, ResourceType.TOPIC, t)}
+    if open_to_all and any(not authorizer.about(ResourceType.TOPIC, topic) for topic in topics):
+        writers.add(EVERYONE)
+    assert authorizer.writers(topics) == writers

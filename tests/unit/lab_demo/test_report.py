@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lab.demo.failover_run import FailoverRun
-from lab.demo.report import Outcome, as_json, longest
+from lab.demo.report import Outcome, as_json, longest, mirrormaker
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.screen import closing
 from lab.judge.verdict import judge
@@ -23,6 +23,7 @@ ASKED_FOR = {
     "lost",
     "reordered",
     "redelivered",
+    "mm2_redelivered",
     "uncommitted_at_freeze",
     "rpo_seconds",
     "rto_seconds",
@@ -57,6 +58,13 @@ def test_a_good_demo_reports_every_figure(tmp_path: Path) -> None:
     assert report["evidence"] == str(evidence(tmp_path).folder)
     assert closing(outcome) == "Every invariant held."
     json.dumps(report)
+
+
+def test_mirrormakers_figure_is_the_sum_of_all_runs_and_unknown_where_one_could_not_tell(tmp_path: Path) -> None:
+    wrote(tmp_path, "12-report.1.json", facts={"mm2_redelivered_at_most": 570})
+    known, other = evidence(tmp_path), RunEvidence(tmp_path, group="orders", run="another")
+    assert mirrormaker([known, known]) == 1_140
+    assert mirrormaker([known, other]) is None
 
 
 def test_a_run_that_did_not_go_through_is_not_good_although_every_invariant_held(tmp_path: Path) -> None:

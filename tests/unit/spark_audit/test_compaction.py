@@ -47,6 +47,12 @@ def test_a_record_that_a_newer_one_replaced_may_be_compacted_away_on_either_side
         assert outcome.settled_coverage.compacted == 2
 
 
+def test_what_a_newer_record_replaced_that_never_came_is_no_stranger() -> None:
+    source = [record for record in WHOLE if record[0] != 0]
+    target = [record for record in WHOLE if record[0] != 2]
+    assert faults(audited(source, target, end=5)) == [(Fault.LOST, 2, None)]
+
+
 def test_the_newest_record_of_a_key_is_missed() -> None:
     assert faults(audited(WHOLE, [record for record in WHOLE if record[0] != 3])) == [(Fault.LOST, 3, None)]
 

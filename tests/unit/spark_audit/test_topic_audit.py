@@ -14,11 +14,14 @@ from kafka_dr.audit.corruption import Payload, PayloadOf
 from kafka_dr.audit.coverage import total
 from kafka_dr.audit.difference import Difference, Fault, Loose, Suspects
 from kafka_dr.audit.offset_runs import translate
+from kafka_dr_spark.digests import digests
 from kafka_dr_spark.logs import Log
 from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, Stretch, audit_topic
 from support.faulty_copy import KINDS, FaultyCopy, Known, Written
 
 _PARTITIONS = 3
+#: Faults that concern one record each, wherever an audit ends.
+_ALONE = (Fault.LOST, Fault.CORRUPT_VALUE, Fault.CORRUPT_HEADER, Fault.FOREIGN)
 _OLD = 2**60  # everything is older than this: nothing may still come
 
 
@@ -158,8 +161,79 @@ def test_a_record_that_a_later_one_overtook_is_lost_however_young_it_is() -> Non
     assert [(d.fault, d.source_offset, d.count) for d in outcome.settled] == [(Fault.LOST, 30, 1)]
 
 
+def test_copies_of_what_a_cut_off_source_no_longer_has_are_no_strangers() -> None:
+    copy = FaultyCopy.make(partitions=1, records=100, faults=[], seed=1)
+    source, target = copy.source[0][:60], copy.target[0][:90]
+    stretches = Stretch(0, 60), Stretch(0, 90)
+    logs = PartitionLogs(0, log_of(source), log_of(target), *stretches, left_over=80)
+    (outcome,) = audit_topic([logs], compacted=False, young_from=_OLD, outside=outside(copy))
+    assert [(d.fault, d.target_offset, d.count) for d in outcome.settled] == [(Fault.FOREIGN, 80, 10)]
+    assert outcome.settled_coverage.verified == 60
+
+
 def test_a_whole_partition_whose_headers_were_rewritten_is_one_finding() -> None:
     copy = FaultyCopy.make(partitions=1, records=400, faults=[], seed=1)
     for record in copy.target[0]:
         record.payload = Payload(record.payload.key, record.payload.value, (("x", b"y"),), record.payload.timestamp)
     assert found(audited(copy)) == [Known(Fault.CORRUPT_HEADER, 0, 0, 0, 400)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**9), st.lists(st.sampled_from(_ALONE), max_size=6), st.integers(1, 119), st.integers(0, 20))
+def test_two_audits_cover_and_find_what_one_does(seed: int, faults: list[Fault], copied: int, ahead: int) -> None:
+    copy = FaultyCopy.make(partitions=1, records=120, faults=faults, seed=seed, markers=0.2)
+    source, target = copy.source[0], copy.target[0]
+    position, end = source[copied].offset, end_of(source[: copied + ahead])
+    arrived = next((n for n, r in enumerate(target) if (r.origin or 0) >= position), len(target))
+    whole = log_of(source), log_of(target)
+    there = end_of(target[:arrived])
+    first = PartitionLogs(
+        0, whole[0].below(end), whole[1].below(there), Stretch(0, end), Stretch(0, there), position=position
+    )
+    (one,) = audit_topic([first], compacted=False, young_from=0, outside=outside(copy))
+    rest = PartitionLogs(
+        0,
+        whole[0].since(one.resume[0]),
+        whole[1].since(one.resume[1]),
+        Stretch(one.resume[0], end_of(source)),
+        Stretch(one.resume[1], end_of(target)),
+        first=False,
+    )
+    (two,) = audit_topic([rest], compacted=False, young_from=_OLD, outside=outside(copy))
+    covered = total([one.settled_coverage, two.settled_coverage, two.waiting_coverage])
+    assert (covered.adds_up, covered.produced) == (True, end_of(source))
+    once = audited(copy)[0]
+    assert covered == once.settled_coverage + once.waiting_coverage
+    both = [*one.settled, *two.settled, *two.waiting]
+    assert sorted(Known(d.fault, 0, d.source_offset, d.target_offset, d.count) for d in both) == copy.truth
+    assert sums(one, two) == sums(once)
+
+
+def sums(*outcomes: PartitionOutcome) -> dict[int, list[int]]:
+    """Add up the digests of several audits."""
+    found: dict[int, list[int]] = {}
+    for outcome in outcomes:
+        assert outcome.digests is not None
+        rows = np.concatenate((outcome.digests.source, outcome.digests.target), axis=1)
+        for minute, row in zip(outcome.digests.minutes.tolist(), rows.tolist(), strict=True):
+            before = found.get(minute, [0] * 4)
+            found[minute] = [(one + other + 2**63) % 2**64 - 2**63 for one, other in zip(before, row, strict=True)]
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_digests_see_every_fault_but_a_change_of_order(kind: Fault) -> None:
+    copy = FaultyCopy.make(partitions=2, records=60, faults=[kind], seed=8)
+    differing = sum(outcome.digests.differing for outcome in audited(copy) if outcome.digests is not None)
+    assert (differing > 0) == (kind is not Fault.REORDERED)
+
+
+def test_digests_hold_what_a_minute_has_however_late_it_came() -> None:
+    times = [0, 59_999, 60_000, 1, 120_000]
+    hashes = [2**63 - 1, 2**63 - 1, 3, 4, 5]
+    log = Log(*(np.array(values, np.int64) for values in (range(5), times, hashes)))
+    found = digests(log, log.below(4))
+    assert found.minutes.tolist() == [0, 1, 2]
+    assert found.source.tolist() == [[3, 2], [1, 3], [1, 5]]
+    assert found.target.tolist() == [[3, 2], [1, 3], [0, 0]]
+    assert found.differing == 1

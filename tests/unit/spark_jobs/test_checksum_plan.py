@@ -79,6 +79,12 @@ def test_a_log_that_was_cut_off_is_a_finding_and_compared_anew() -> None:
     assert (plan.source, plan.target) == (OffsetRange(0, 150), OffsetRange(0, 50))
 
 
+def test_a_source_that_was_cut_off_is_compared_anew_with_all_that_the_target_has() -> None:
+    plan = make(settled(), resolved(("a", 0, 60), ("b", 0, 160)), full=False).partitions[P]
+    assert [(e.fault, e.source_offset) for e in plan.events] == [(Fault.UNVERIFIABLE, 100)]
+    assert (plan.source, plan.target, plan.left_over) == (OffsetRange(0, 60), OffsetRange(0, 160), 95)
+
+
 def test_a_topic_that_comes_to_the_target_later_is_the_same_topic() -> None:
     state = AuditState(("E", "W", 1), {"orders": ("a", "")}, {P: PartitionState((0, 0), (100, 0))})
     plan = make(state, resolved(("a", 0, 150), ("b", 0, 160)), full=False).partitions[P]

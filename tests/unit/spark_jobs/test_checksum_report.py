@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pyarrow.parquet as pq
 
-from jobs.checksum_report import PartitionReport, Report, joined_maps, parquet
+from jobs.checksum_report import PartitionReport, Report, parquet
+from jobs.offset_map import map_table
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.difference import Difference, Fault
 from kafka_dr.audit.offset_runs import OffsetRun
@@ -65,9 +66,7 @@ def test_an_audit_that_failed_is_unknown_whatever_it_found() -> None:
     assert replace(REPORT, failure="it missed a fault").verdict == "unknown"
 
 
-def test_parts_of_the_map_become_one_without_what_is_in_both() -> None:
-    later = replace(PARTITION, runs=(OffsetRun(5, 8, 4), OffsetRun(9, 12, 3)))
-    table = joined_maps([REPORT.offset_map(), replace(REPORT, partitions=(later,)).offset_map()])
-    rows = pq.read_table(io.BytesIO(parquet(table))).to_pylist()
-    assert [(row["source_start"], row["target_start"], row["length"]) for row in rows] == [(0, 0, 5), (5, 8, 7)]
+def test_the_map_as_a_table_says_which_topics_and_epoch_it_is_about() -> None:
+    rows = pq.read_table(io.BytesIO(parquet(map_table(REPORT.offset_map())))).to_pylist()
+    assert [(row["source_start"], row["target_start"], row["length"]) for row in rows] == [(0, 0, 5), (5, 8, 4)]
     assert {(row["epoch"], row["source_topic_id"], row["target_topic_id"]) for row in rows} == {(1, "a", "b")}

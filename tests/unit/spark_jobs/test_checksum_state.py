@@ -14,7 +14,11 @@ P = TopicPartition("orders", 3)
 STATE = AuditState(
     ("E", "W", 2),
     {"orders": ("a", "b")},
-    {P: PartitionState((5, 6), (7, 6), (1, 0), Coverage(5, 4, expired=1), {"LOST": 1}, (4, 5), 1_700)},
+    {
+        P: PartitionState(
+            (5, 6), (7, 6), (1, 0), Coverage(5, 4, expired=1), {"LOST": 1}, (4, 5), 1_700, (None, (6, 1_800))
+        )
+    },
     (Scan("one", datetime(2026, 3, 1, tzinfo=UTC), {P: ((1, 7), (0, 6))}),),
     ("one",),
 )

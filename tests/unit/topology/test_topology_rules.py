@@ -253,6 +253,24 @@ def test_a_configuration_key_is_in_one_class_only(edited: Edit, mistakes_in: Com
     assert "'retention.ms' already stands at protection_groups.orders.config_sync.must_match[0]" in only
 
 
+@pytest.mark.parametrize(
+    ("classes", "why"),
+    [
+        ("may_differ: [partitions]", "take 'partitions' out: it always must match"),
+        ("at_least: [partitions]", "take 'partitions' out: it always must match"),
+        ("site_specific: [partitions]", "take 'partitions' out: it always must match"),
+        ("at_least: [cleanup.policy]", "the values of 'cleanup.policy' are words"),
+    ],
+)
+def test_a_class_that_could_have_no_effect_is_a_mistake(
+    edited: Edit, mistakes_in: Complain, classes: str, why: str
+) -> None:
+    section = f"    approvers: [alice]\n    config_sync: {{{classes}}}\n"
+    (only,) = mistakes_in(edited(("    approvers: [alice]\n", section)))
+
+    assert why in only
+
+
 def test_a_topic_is_keyed_by_name_or_by_prefix(edited: Edit, load_text: Load) -> None:
     keyed = "    config_sync: {keyed_topics: [payments], keyed_topic_prefixes: [orders.by-]}\n"
     spec = (
@@ -261,3 +279,27 @@ def test_a_topic_is_keyed_by_name_or_by_prefix(edited: Edit, load_text: Load) ->
 
     assert [spec.is_keyed(name) for name in ("payments", "orders.by-customer", "orders.log")] == [True, True, False]
     assert spec.apply_safe is False
+
+
+def test_two_approvers_are_not_asked_of_a_group_that_has_one(edited: Edit, mistakes_in: Complain) -> None:
+    two = "    disaster: {approvers_needed: 2}\n"
+    (only,) = mistakes_in(edited(("    approvers: [alice]\n", "    approvers: [alice]\n" + two)))
+
+    assert "two approvers are needed, and 'alice' is the only one" in only
+
+
+def test_a_proposal_that_nobody_could_second_is_a_mistake(edited: Edit, mistakes_in: Complain) -> None:
+    alone = "    disaster: {auto_propose: true}\n"
+    (only,) = mistakes_in(edited(("    approvers: [alice]\n", "    approvers: [alice]\n" + alone)))
+
+    assert "2 vantages have to see a cluster down, and there are 1, so nothing is ever proposed" in only
+
+
+def test_a_disaster_is_seen_from_elsewhere_too(edited: Edit, load_text: Load) -> None:
+    watched = "    disaster: {auto_propose: true, vantages: {office: 'https://watch.example.com/{cluster}'}}\n"
+    spec = (
+        load_text(edited(("    approvers: [alice]\n", "    approvers: [alice]\n" + watched))).group("orders").disaster
+    )
+
+    assert spec.vantages == {"office": "https://watch.example.com/{cluster}"}
+    assert spec.down_when == ("unreachable", "no_active_broker", "offline_partitions")

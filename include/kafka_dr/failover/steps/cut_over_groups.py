@@ -29,30 +29,34 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Translate, journal, commit."""
     placed = _journaled(run) or _translate(run)
+    if late := _late(placed):
+        raise Refused(f"{late}: nothing was committed; look at both logs there before you trigger a new run")
     unknown = [position for position in placed if position.target_offset is None]
     if unknown:
         shown = "; ".join(f"{p.group} {p.partition} at {p.source_offset}: {p.reason}" for p in unknown[:3])
         raise Refused(
             f"{len(unknown)} positions cannot be translated ({shown}): set groups_policy.unknown_offsets to earliest "
-            "to have these partitions read again from their start, or mend the cause and trigger a new run"
+            "to have these partitions read again from their start, or to timestamp to have them read from the time of "
+            "the first unread record, or mend the cause and trigger a new run"
         )
     run.write_fact("translations", {"positions": [content.placed_to_json(position) for position in placed]})
     run.permission(Phase.SWITCHING)()
-    run.operator(run.target).groups.set_offsets(_by_group(placed))
+    run.operator(run.target).groups.set_offsets(by_group(placed))
     return {"groups": [content.placed_to_json(position) for position in placed]}
 
 
 def prove(run: Run) -> Sequence[Check]:
     """What was committed is there, and nothing lies past the end of its log."""
     placed = content.placed_from_json(_fresh(run)["positions"])
-    wanted = _by_group(placed)
+    wanted = by_group(placed)
     found = run.operator(run.target).groups.offsets(wanted, require_stable=True)
     ends = run.operator(run.target).topics.high_watermarks({p.partition for p in placed})
     counted = ", ".join(f"{number} {kind}" for kind, number in content.classes(placed).items()) or "none to move"
-    wrong, past = not_read_back(wanted, found), past_end(wanted, ends)
+    wrong, past, late = not_read_back(wanted, found), past_end(wanted, ends), _late(placed)
     return (
         Check.that("offsets_read_back", not wrong, _said(wrong, f"{len(placed)} positions read back: {counted}")),
         Check.that("none_past_the_end", not past, _said(past, "no position lies past the end of its log")),
+        Check.that("none_past_an_unread_record", not late, late or content.proofs_said(placed)),
     )
 
 
@@ -81,19 +85,29 @@ def _journaled(run: Run) -> list[TranslatedOffset]:
 
 def _translate(run: Run) -> list[TranslatedOffset]:
     frozen = {g: positions_from_json(rows) for g, rows in run.fact("drained")["group_offsets"].items()}
-    placed = content.translate(run, frozen)
-    return [*placed, *content.stale_positions(run, frozen)]
+    placed = [*content.translate(run, frozen), *content.never_read(run, frozen)]
+    known = {(position.group, position.partition) for position in placed}
+    stale = content.stale_positions(run, frozen)
+    return [*placed, *(position for position in stale if (position.group, position.partition) not in known)]
+
+
+def _late(placed: Sequence[TranslatedOffset]) -> str:
+    """Name the positions that the records around them contradict; empty where there are none."""
+    late = [position for position in placed if position.proof == "late"]
+    shown = "; ".join(f"{p.group} {p.partition} {p.source_offset}→{p.target_offset}" for p in late[:5])
+    return f"{len(late)} positions would go past an unread record ({shown})" if late else ""
 
 
 def _fresh(run: Run) -> Mapping[str, Any]:
     """Return the translations as they stand in the journal now, this step's own included."""
-    facts = run.world.register(run.source).facts(run.group.name, run.request.run)
+    facts = run.world.register(run.arbiter).facts(run.group.name, run.request.run)
     if "translations" not in facts:
         raise TryAgain("the translations are not in the journal yet: run the step again")
     return dict(facts["translations"])
 
 
-def _by_group(placed: Sequence[TranslatedOffset]) -> dict[str, dict[TopicPartition, int]]:
+def by_group(placed: Sequence[TranslatedOffset]) -> dict[str, dict[TopicPartition, int]]:
+    """Return the offsets to be committed, by group."""
     offsets: dict[str, dict[TopicPartition, int]] = {}
     for position in placed:
         if position.target_offset is not None:

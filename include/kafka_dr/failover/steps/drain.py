@@ -36,19 +36,15 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Drain, match, freeze, and journal the groups' offsets."""
-    ends = _source_ends(run)
-    verified, waiting = run.at_once(lambda: _wait_for_copy(run, ends), lambda: _wait_for_groups(run, ends))
+    ends = source_ends(run)
+    verified, waiting = run.at_once(
+        lambda: wait_for_copy(run, ends, seconds=run.group.timing.step_deadline_seconds),
+        lambda: _wait_for_groups(run, ends),
+    )
     tail = content.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         raise Refused(f"the copy is not equal, so nothing is handed over. {tail.detail}")
-    frozen, _ = run.at_once(lambda: _freeze(run), lambda: _ask_flow_to_stop(run))
-    run.write_fact(
-        "drained",
-        {
-            "source_ends": positions_to_json(ends),
-            "group_offsets": {group: positions_to_json(found) for group, found in frozen.items()},
-        },
-    )
+    frozen, _ = run.at_once(lambda: journal_frozen(run, ends), lambda: _ask_flow_to_stop(run))
     return {
         "verified": content.facts(verified),
         "groups_short_of_the_end": waiting,
@@ -56,9 +52,22 @@ def act(run: Run) -> Mapping[str, Any]:
     }
 
 
+def journal_frozen(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, dict[TopicPartition, int]]:
+    """Freeze the groups and journal their offsets, with the ends up to where all was matched."""
+    frozen = _freeze(run)
+    run.write_fact(
+        "drained",
+        {
+            "source_ends": positions_to_json(ends),
+            "group_offsets": {group: positions_to_json(found) for group, found in frozen.items()},
+        },
+    )
+    return frozen
+
+
 def prove(run: Run) -> Sequence[Check]:
     """The tail is matched, nothing was written meanwhile, and no group can read or commit any more."""
-    ends = _source_ends(run)
+    ends = source_ends(run)
     return run.at_once(
         lambda: content.matched(content.frontier(run).advance(ends), ends, where=run.target),
         lambda: _source_is_still(run, ends),
@@ -82,14 +91,18 @@ def _reads_refused(run: Run, groups: Sequence[str]) -> proof.Finding:
     return proof.reads_refused(run.probe(run.source), groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
 
 
-def _source_ends(run: Run) -> dict[TopicPartition, int]:
+def source_ends(run: Run) -> dict[TopicPartition, int]:
+    """Return the ends of the source's log as the fence left them."""
     return positions_from_json(run.fact("source_ends")["ends"])
 
 
-def _wait_for_copy(run: Run, ends: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Verified]:
-    """Wait until each record up to the ends is found on the target; anything else that is found ends the wait."""
+def wait_for_copy(run: Run, ends: Mapping[TopicPartition, int], *, seconds: float) -> Mapping[TopicPartition, Verified]:
+    """Wait until each record up to the ends is found on the target; anything else that is found ends the wait.
+
+    :raises TryAgain: records were still missing after so many seconds
+    """
     frontier = content.frontier(run)
-    deadline = run.clock.monotonic() + run.group.timing.step_deadline_seconds
+    deadline = run.clock.monotonic() + seconds
     while True:
         verified = frontier.advance(ends)
         findings = [found.finding for found in verified.values() if found.finding is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from kafka_dr.errors import NeedsPerson, Refused
@@ -61,6 +62,14 @@ def act(run: Run) -> Mapping[str, Any]:
             f"{run.target}'s register holds epoch {kept.epoch} revision {kept.revision} by run {kept.run}, which is "
             "not what was handed over: nothing was opened; compare the registers"
         )
+    return {"epoch": state.epoch, "handed_over_at": state.at, "opened_at": lift_fence(run)}
+
+
+def lift_fence(run: Run) -> datetime:
+    """Let the applications in on the target, journal when, and return that.
+
+    :raises Refused: others have shut it, too
+    """
     changes = run.acl_changes(run.target, run.permission(Phase.HANDED_OVER))
     if foreign := changes.foreign(plan.standby(run.group)):
         shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
@@ -68,7 +77,7 @@ def act(run: Run) -> Mapping[str, Any]:
     changes.lift(plan.standby(run.group))
     opened_at = run.clock.now()
     run.write_fact("opened", {"at": opened_at.isoformat()}, needed_on=[run.target])
-    return {"epoch": state.epoch, "handed_over_at": state.at, "opened_at": opened_at}
+    return opened_at
 
 
 def prove(run: Run) -> Sequence[Check]:

@@ -13,7 +13,7 @@ from kafka_dr.failover.run import Run
 
 def check(run: Run) -> Sequence[Check]:
     """Ask everything that has to hold before anybody is asked for an approval."""
-    return preflight_checks(run)
+    return preflight_checks(run, closely=True)
 
 
 def intent(run: Run) -> Sequence[str]:

@@ -43,7 +43,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "target_positions": run.fact("source_ends")["ends"],
     }
     run.write_fact("flow_seed", seed, needed_on=[run.target])
-    pending = _turn_round(run, state)
+    pending = turn_round(run, state)
     if state.phase is Phase.HANDED_OVER:
         before, state = state, settled(state, run=run.request.run, at=run.clock.now())
         run.world.register(run.target).compare_and_set(before, state)
@@ -73,7 +73,7 @@ def prove(run: Run) -> Sequence[Check]:
     )
 
 
-def _turn_round(run: Run, state: RegisterState) -> str:
+def turn_round(run: Run, state: RegisterState) -> str:
     """Start the reverse flow; return why that has to wait, or nothing."""
     try:
         permission = run.permission(state.phase)

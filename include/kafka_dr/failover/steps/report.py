@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.failover import content, measurements
+from kafka_dr.failover.offset_facts import beside_mirrormaker
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 
@@ -28,7 +29,7 @@ def act(run: Run) -> Mapping[str, Any]:
     placed = content.placed_from_json(run.fact("translations")["positions"])
     again = [position.redelivered_at_most for position in placed]
     measured = {
-        "rto_seconds": _between(claim["approved_at"], verified_at),
+        "rto_seconds": between(claim["approved_at"], verified_at),
         # Every record up to the fenced ends was matched by content on the target before it opened.
         "rpo_seconds": 0.0,
         "write_outage_seconds": measurements.write_outage(run),
@@ -37,7 +38,8 @@ def act(run: Run) -> Mapping[str, Any]:
     return {
         **measured,
         "redelivered_at_most": None if None in again else sum(filter(None, again)),
-        "objectives": [_judged(run, name, value) for name, value in measured.items()],
+        **beside_mirrormaker(run, placed),
+        "objectives": [judged(run, name, value) for name, value in measured.items()],
         "approved_at": claim["approved_at"],
         "verified_at": verified_at,
     }
@@ -50,11 +52,13 @@ def prove(run: Run) -> Sequence[Check]:
     return (Check.that("measurements_kept", bool(kept), said),)
 
 
-def _judged(run: Run, name: str, value: float | None) -> dict[str, Any]:
+def judged(run: Run, name: str, value: float | None) -> dict[str, Any]:
+    """Return a figure beside what was promised; one that is not known is neither met nor missed."""
     limit: float = getattr(run.group.objectives, name)
     verdict = "unknown" if value is None else "met" if value <= limit else "missed"
     return {"name": name, "measured": value, "objective": limit, "verdict": verdict}
 
 
-def _between(start: str, end: datetime) -> float:
+def between(start: str, end: datetime) -> float:
+    """Return the seconds from a stamp to a moment."""
     return round((end - datetime.fromisoformat(start)).total_seconds(), 3)

@@ -42,7 +42,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """The old side refuses still; offsets have only moved forward."""
-    return run.at_once(lambda: _old_side_refuses(run), lambda: _offsets_hold(run))
+    return run.at_once(lambda: _old_side_refuses(run), lambda: offsets_hold(run))
 
 
 def _old_side_refuses(run: Run) -> Check:
@@ -54,7 +54,8 @@ def _old_side_refuses(run: Run) -> Check:
     return Check.of("old_side_refuses", found)
 
 
-def _offsets_hold(run: Run) -> Check:
+def offsets_hold(run: Run) -> Check:
+    """Return whether every position that was set on the target stands or has moved forward."""
     placed: dict[str, dict[TopicPartition, int]] = {}
     for position in content.placed_from_json(run.fact("translations")["positions"]):
         if position.target_offset is not None:

@@ -1,0 +1,89 @@
+"""The failback. What it does, and what to do when it stops, stands in the runbook of the same name."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, Param, chain
+
+from kafka_dr_airflow.declared import declared
+from kafka_dr_airflow.operators.failback import FailbackAuditOperator, StrandedRecordsOperator
+from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
+from kafka_dr_airflow.sensors.failback_approval import FailbackApprovalSensor
+
+# Behind the claim a failback can only go on, or be abandoned by a person: applications are not touched by it.
+FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=10)}
+
+# No dagrun_timeout: copying everything again takes as long as it takes.
+with DAG(
+    dag_id="dr_failback",
+    dag_display_name="DR: failback",
+    description="Makes the side that was left in a disaster a copy again; loses nothing that it alone holds.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule=None,
+    catchup=False,
+    tags=["kafka-dr", "moves traffic"],
+    params={
+        "protection_group": declared().group_param(),
+        "mode": Param(
+            "quarantine",
+            type="string",
+            enum=["quarantine", "rebuild"],
+            values_display={
+                "quarantine": "Quarantine: delete nothing, leave stranded records aside where they are",
+                "rebuild": "Rebuild: delete the old topics and copy everything again (two people have to approve)",
+            },
+            title="How",
+            description="How the side that was left becomes a copy. Preflight says when quarantine does not do.",
+        ),
+        "rescue": Param(
+            "keep",
+            type="string",
+            enum=["keep", "republish"],
+            values_display={
+                "keep": "Keep them aside, outside of both clusters",
+                "republish": "Keep them, and publish them again to the active cluster",
+            },
+            title="Stranded records",
+            description="What becomes of the records that never crossed.",
+        ),
+        "dry_run": Param(
+            False,
+            type="boolean",
+            title="Dry run",
+            description="Lists the stranded records, runs every check and shows what each step would do.",
+        ),
+        "reason": Param(
+            type="string",
+            minLength=3,
+            maxLength=500,
+            title="Reason",
+            description="Why now. Shown to the approvers and kept with the evidence.",
+        ),
+    },
+) as dag:
+    stranded_records = StrandedRecordsOperator()
+    preflight = FailoverStepOperator(step="preflight", number=1, verb="failback")
+    approval = FailbackApprovalSensor(step="approval", number=2)
+    second_approval = FailbackApprovalSensor(step="second_approval", number=3)
+    claim = FailoverStepOperator(step="claim", number=4, verb="failback")
+    rescue = FailoverStepOperator(
+        step="rescue", number=5, verb="failback", execution_timeout=timedelta(hours=6), **FORWARD
+    )
+    set_aside = FailoverStepOperator(step="set_aside", number=6, verb="failback", **FORWARD)
+    reverse_flow = FailoverStepOperator(step="reverse_flow", number=7, verb="failback", **FORWARD)
+    # It gives up when nothing moves; how long a copy takes while it moves is nobody's mistake.
+    catch_up = FailoverStepOperator(
+        step="catch_up", number=8, verb="failback", execution_timeout=timedelta(hours=24), **FORWARD
+    )
+    checksum_audit = FailbackAuditOperator()
+    settle = FailoverStepOperator(step="settle", number=9, verb="failback", **FORWARD)
+    report = FailoverStepOperator(step="report", number=10, verb="failback", **FORWARD)
+
+    # Nobody decides before it is known, and kept, what only the old side holds.
+    chain(stranded_records, preflight, approval, second_approval, claim)
+    # Nothing is deleted before the stranded records are kept, nothing is copied before there is room for it, and the
+    # old side counts as a copy only when all of it was compared.
+    chain(claim, rescue, set_aside, reverse_flow, catch_up, checksum_audit, settle, report)

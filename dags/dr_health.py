@@ -1,0 +1,27 @@
+"""Health. What is looked at and closed, and what to do when a group is red, stands in the runbook of the same name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow.sdk import DAG
+
+from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
+from kafka_dr_airflow.operators.proposal import ProposalOperator
+from kafka_dr_airflow.operators.watch import PER_GROUP, SOON, HealthOperator
+
+with DAG(
+    dag_id="dr_health",
+    dag_display_name="DR: health",
+    description="Sees each minute that every cluster is what the register says, and fences one that returns.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule="* * * * *",
+    catchup=False,
+    max_active_runs=1,
+    tags=["kafka-dr", "watches"],
+) as dag:
+    groups = DeclaredGroupsOperator(**SOON)
+    HealthOperator.partial(task_id="health", **PER_GROUP, **SOON).expand(protection_group=groups.output)
+    ProposalOperator.partial(
+        task_id="propose", trigger_dag_id="dr_unplanned_failover", logical_date=None, **PER_GROUP, **SOON
+    ).expand(protection_group=groups.output)

@@ -1,0 +1,26 @@
+"""Offset syncs. What is archived, and what to do when a group is red, stands in the runbook of the same name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow.sdk import DAG
+
+from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
+from kafka_dr_airflow.operators.offsets import OffsetSyncsOperator
+from kafka_dr_airflow.operators.watch import PER_GROUP
+
+with DAG(
+    dag_id="dr_offset_syncs",
+    dag_display_name="DR: offset syncs",
+    description="Archives every offset sync that replication writes, before it is compacted away or lost.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule="*/5 * * * *",
+    catchup=False,
+    max_active_runs=1,
+    tags=["kafka-dr", "watches"],
+) as dag:
+    groups = DeclaredGroupsOperator()
+    OffsetSyncsOperator.partial(task_id="offset_syncs", max_active_tis_per_dagrun=1, **PER_GROUP).expand(
+        protection_group=groups.output
+    )

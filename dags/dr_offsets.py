@@ -1,0 +1,29 @@
+"""Offsets. What the preview shows, and what to do when a group is red, stands in the runbook of the same name."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from airflow.sdk import DAG
+
+from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
+from kafka_dr_airflow.operators.offsets import OffsetPreviewOperator
+
+with DAG(
+    dag_id="dr_offsets",
+    dag_display_name="DR: offsets",
+    description="Shows where each consumer group would go on after a switch, and what it would get again.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule="*/30 * * * *",
+    catchup=False,
+    max_active_runs=1,
+    tags=["kafka-dr", "audits"],
+) as dag:
+    groups = DeclaredGroupsOperator()
+    OffsetPreviewOperator.partial(
+        task_id="offsets",
+        map_index_template="{{ task.protection_group }}",
+        retries=0,
+        execution_timeout=timedelta(minutes=10),
+    ).expand(protection_group=groups.output)

@@ -1,0 +1,90 @@
+"""The unplanned failover. What it does, and what to do when it stops, stands in the runbook of the same name."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, Param, chain
+
+from kafka_dr_airflow.declared import declared
+from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
+from kafka_dr_airflow.operators.roll_back import RollBackOperator
+from kafka_dr_airflow.sensors.unplanned_approval import UnplannedApprovalSensor
+
+VERB: Any = "unplanned_failover"
+# Behind the point of no return a run can only go forward, so its steps are tried again before a person is called.
+FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=2)}
+
+# No dagrun_timeout: Airflow would mark the pending tasks skipped, roll_back among them. No max_active_runs: what keeps
+# two runs apart is the claim in the DR register, for each protection group.
+with DAG(
+    dag_id="dr_unplanned_failover",
+    dag_display_name="DR: unplanned failover",
+    description="Gives a dead cluster up and moves a protection group to its standby, without waiting for the dead.",
+    doc_md=str(Path(__file__).with_suffix(".md")),
+    schedule=None,
+    catchup=False,
+    tags=["kafka-dr", "moves traffic"],
+    params={
+        "protection_group": declared().group_param(),
+        "source": declared().cluster_param(
+            title="From",
+            description="The cluster that is down; the run stops if the register names another as active.",
+            default="the active cluster",
+        ),
+        "target": declared().cluster_param(
+            title="To", description="The cluster that applications are moved to.", default="its standby"
+        ),
+        "override": Param(
+            "",
+            type="string",
+            maxLength=500,
+            title="Override",
+            description="Why the cluster is given up although the rule does not hold (too few vantages see it down, or "
+            "it answers). Shown to the approvers and kept with the evidence. Left open: the rule decides.",
+        ),
+        "acknowledged": Param(
+            False,
+            type="boolean",
+            title="I know that it was moved a short while ago",
+            description="Needed within the hold-down after another move, so that a group does not go to and fro.",
+        ),
+        "dry_run": Param(
+            False,
+            type="boolean",
+            title="Dry run",
+            description="Takes all probes, twice, and shows what each step would do. Changes nothing and asks nobody.",
+        ),
+        "reason": Param(
+            type="string",
+            minLength=3,
+            maxLength=500,
+            title="Reason",
+            description="What has happened. Shown to the approvers and kept with the evidence.",
+        ),
+    },
+) as dag:
+    gather_evidence = FailoverStepOperator(step="gather_evidence", number=1, verb=VERB)
+    approval = UnplannedApprovalSensor(step="approval", number=2)
+    second_approval = UnplannedApprovalSensor(step="second_approval", number=3)
+    claim = FailoverStepOperator(step="claim", number=4, verb=VERB)
+    fence = FailoverStepOperator(step="fence", number=5, verb=VERB)
+    cut_over_groups = FailoverStepOperator(step="cut_over_groups", number=6, verb=VERB)
+    # The point of no return lies inside this step: tried once more, since it may have been passed when it failed.
+    open_target = FailoverStepOperator(
+        step="open_target", number=7, verb=VERB, retries=1, retry_delay=timedelta(seconds=1)
+    )
+    flip_route = FailoverStepOperator(step="flip_route", number=8, verb=VERB, **FORWARD)
+    verify = FailoverStepOperator(step="verify", number=9, verb=VERB, **FORWARD)
+    protect = FailoverStepOperator(step="protect", number=10, verb=VERB, **FORWARD)
+    report = FailoverStepOperator(step="report", number=11, verb=VERB, **FORWARD)
+    roll_back = RollBackOperator(verb=VERB, retries=5, retry_delay=timedelta(seconds=5))
+
+    # Nothing is claimed, let alone changed, before everybody who is needed has approved it.
+    chain(gather_evidence, approval, second_approval, claim)
+    # The flow is shut out before anything is placed or opened: what it still wrote would lie among new records.
+    chain(claim, fence, cut_over_groups, open_target, flip_route, verify, protect, report)
+    # Runs when one of these has failed, and only these: before them nothing is changed, behind them nothing is undone.
+    [claim, fence, cut_over_groups, open_target] >> roll_back

@@ -1,0 +1,47 @@
+"""Give a failback up: its flow is stopped, and another one may begin. What was deleted for it stays deleted."""
+
+from __future__ import annotations
+
+from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
+from kafka_dr.failover.attempt import Attempt
+from kafka_dr.failover.record import StepOutcome, StepRecord
+from kafka_dr.failover.request import ROLL_BACK_NUMBER, RunRequest
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.world import World
+from kafka_dr.register.transitions import failback_abandoned
+
+
+def abandon(request: RunRequest, world: World) -> StepRecord:
+    """Let go of a group that a failback holds; it stays diverged.
+
+    :raises StepFailed: it does not hold the group, or could not let go of it
+    """
+    attempt = Attempt.start(request, world, "roll_back", ROLL_BACK_NUMBER)
+    try:
+        outcome, detail = _go(Run(request, world))
+    except (OutcomeUnknown, NeedsPerson) as error:
+        return attempt.end(world, "unknown", str(error))
+    except Refused as error:
+        return attempt.end(world, "refused", str(error))
+    except KafkaDrError as error:
+        return attempt.end(world, "failed", str(error))
+    record = attempt.end(world, outcome, detail)
+    world.evidence.seal(request.protection_group, request.run)
+    return record
+
+
+def _go(run: Run) -> tuple[StepOutcome, str]:
+    state = run.standing
+    if state is None or state.run != run.request.run:
+        return "done", f"run {run.request.run} holds nothing in the register: there is nothing to give up"
+    if state.verb == "failback":
+        # The epoch rises first: a step that still lives somewhere changes nothing after this.
+        after = failback_abandoned(state, run=run.request.run, at=run.clock.now())
+        run.world.register(run.source).compare_and_set(state, after)
+        state = after
+    flow = run.world.replicator(run.flow)
+    if flow.status().state not in ("absent", "stopped"):
+        flow.stop()
+        flow.wait_stopped(run.group.timing.step_deadline_seconds)
+    run.world.register(run.target).copy(state)
+    return "done", f"{run.group.name} is diverged still (epoch {state.epoch}), and no failback has it"

@@ -1,0 +1,80 @@
+"""Wait until the copy has caught up. However long it takes: what has to go on is progress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import TryAgain
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run, positions_from_json, positions_to_json
+from kafka_dr.replication import data_ends
+
+_PAUSE_SECONDS = 0.25
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Nothing besides the register, which the runner has asked."""
+    return ()
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (f"wait until {run.flow} has passed what {run.source} holds at this moment",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Wait, as long as the flow advances; an attempt that was cut off goes on with the ends of its own beginning."""
+    source = run.world.cluster(run.source, "audit")
+    replicator = run.world.replicator(run.flow)
+    ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
+    behind = left = _behind(positions := replicator.positions(), data_ends(source, positions, ends))
+    began, advanced = run.clock.monotonic(), run.clock.monotonic()
+    while left:
+        run.clock.sleep(_PAUSE_SECONDS)
+        before, positions = positions, replicator.positions()
+        left = _behind(positions, ends)
+        if positions != before:
+            advanced = run.clock.monotonic()
+            continue
+        # Control records behind the last data are never passed: what is left may be nothing.
+        left = _behind(positions, data_ends(source, positions, ends))
+        _refuse_standstill(run, left, advanced)
+    at = run.clock.now()
+    run.write_fact("caught_up", {"at": at.isoformat(), "ends": positions_to_json(ends)}, needed_on=[run.source])
+    seconds = round(run.clock.monotonic() - began, 3)
+    return {"records_behind_at_first": sum(behind.values()), "seconds": seconds, "caught_up_at": at}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """The flow is past the ends that were waited for."""
+    kept = run.world.register(run.source).facts(run.group.name, run.request.run).get("caught_up")
+    if kept is None:
+        return (Check("caught_up", "unknown", "the journal does not say up to where: run the step again"),)
+    ends = positions_from_json(kept["ends"])
+    positions = run.world.replicator(run.flow).positions()
+    left = _behind(positions, data_ends(run.world.cluster(run.source, "audit"), positions, ends))
+    said = f"{run.flow} is past what {len(ends)} partitions of {run.source} held"
+    return (Check.that("caught_up", not left, f"{_named(left)} wait to be copied" if left else said),)
+
+
+def _behind(positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    return {p: end - positions.get(p, 0) for p, end in ends.items() if positions.get(p, 0) < end}
+
+
+def _refuse_standstill(run: Run, left: Mapping[TopicPartition, int], advanced: float) -> None:
+    seconds = run.group.timing.step_deadline_seconds
+    if left and run.clock.monotonic() - advanced > seconds:
+        status = run.world.replicator(run.flow).status()
+        raise TryAgain(
+            f"{run.flow} has not advanced for {seconds:g} s with {_named(left)} to go, {run.flow.connector} is "
+            f"{status.state} {status.detail}: mend it, and run the step again; it goes on where it is".replace(
+                " :", ":"
+            )
+        )
+
+
+def _named(left: Mapping[TopicPartition, int]) -> str:
+    shown = ", ".join(f"{p} ({count})" for p, count in sorted(left.items())[:3])
+    return f"{shown} and {len(left) - 3} more" if len(left) > 3 else shown

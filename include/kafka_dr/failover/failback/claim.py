@@ -1,0 +1,98 @@
+"""Take the group for this failback: the approvals are checked against the world of now, then the register is set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.failover.failback import answers as people
+from kafka_dr.failover.failback import decision
+from kafka_dr.failover.failback.checks import failback_checks
+from kafka_dr.failover.failback.way import Way
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.request import StepName
+from kafka_dr.failover.run import Run
+from kafka_dr.register.transitions import failback_begun
+
+
+def check(run: Run) -> Sequence[Check]:
+    """The answers are those of different approvers, fresh, and about the facts that hold now."""
+    if run.request.dry_run or _is_claimed(run):
+        return ()
+    way = Way(run)
+    judged, answers = people.judged(way)
+    facts = decision.facts(way, failback_checks(way))
+    digest = decision.digest_of(facts)
+    same = bool(answers) and all(answer.digest == digest for answer in answers)
+    differs = "the decision facts are those that were approved"
+    if not same:
+        differs = "what was approved has changed since: the approval is superseded; trigger a new run"
+    return (*judged, Check.that("decision_unchanged", same, differs, digest=digest))
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (f"write to the registers that this run brings {run.target} back",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Journal what the claim rests on, compare and set the active cluster's register, copy it to the other."""
+    if run.standing is not None and _is_claimed(run):
+        run.world.register(run.target).copy(run.standing)
+        return {"epoch": run.standing.epoch, "approved_by": run.standing.approved_by, "claimed_at": run.standing.at}
+    before, way = run.standing, Way(run)
+    answers = people.judged(way)[1]
+    if before is None or not answers:
+        raise NeedsPerson("the register's record or the approval is gone since it was checked")
+    state = failback_begun(
+        before,
+        run=run.request.run,
+        evidence_sha256=answers[0].digest,
+        approved_by=", ".join(answer.responder for answer in answers),
+        at=run.clock.now(),
+    )
+    run.write_fact(
+        "claim",
+        {
+            "verb": "failback",
+            "mode": way.mode,
+            "rescue": way.rescue,
+            "source": run.source,
+            "target": run.target,
+            "left_by": way.left.run,
+            # Exactly these may be deleted: those that were shown to whoever approved, by their ids.
+            "deletes": _approved(run, answers[0].digest)["deletes"],
+            "epoch": state.epoch,
+            "reason": run.request.reason,
+            "approved_by": state.approved_by,
+            "approved_at": max(answer.responded_at for answer in answers).isoformat(),
+            "digest": state.evidence_sha256,
+            "claimed_at": state.at.isoformat(),
+        },
+    )
+    run.world.register(run.source).compare_and_set(before, state)
+    run.world.register(run.target).copy(state)
+    return {"epoch": state.epoch, "approved_by": state.approved_by, "claimed_at": state.at}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """Both registers name this run."""
+    states = {name: run.world.register(name).read(run.group.name) for name in (run.source, run.target)}
+    others = [name for name, state in states.items() if state is None or state.run != run.request.run]
+    said = "both registers name this run" if not others else f"the register of {', '.join(others)} names another run"
+    return (Check.that("register_read_back", not others, said),)
+
+
+def _approved(run: Run, digest: str) -> Mapping[str, Any]:
+    """Return the decision facts that were approved."""
+    kept = run.world.evidence.newest(run.group.name, run.request.run, StepName.PREFLIGHT.value)
+    decided: Mapping[str, Any] = (kept or {}).get("facts", {}).get("decision", {})
+    if decision.digest_of(decided) != digest:
+        raise NeedsPerson("the evidence of preflight is not what was approved: trigger a new run")
+    return decided
+
+
+def _is_claimed(run: Run) -> bool:
+    state = run.standing
+    return state is not None and (state.run, state.verb) == (run.request.run, "failback")

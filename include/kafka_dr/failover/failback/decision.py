@@ -1,0 +1,71 @@
+"""What the approval of a failback is about, and what it would cost the side that was left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.evidence import digest
+from kafka_dr.failover.failback.way import Way
+from kafka_dr.failover.record import Check
+
+
+def facts(way: Way, checks: Sequence[Check]) -> dict[str, Any]:
+    """Return the decision facts as they are now.
+
+    :param checks: those of the same moment
+    """
+    run, topology = way.run, way.run.world.topology
+    ranges = next((list(check.facts["ranges"]) for check in checks if "ranges" in check.facts), [])
+    return {
+        "protection_group": run.group.name,
+        "verb": "failback",
+        "mode": way.mode,
+        "rescue": way.rescue,
+        "source": run.source,
+        "target": run.target,
+        "epoch": run.standing.epoch if run.standing else 0,
+        "cluster_ids": {name: topology.cluster(name).cluster_id for name in (run.source, run.target)},
+        "checks": {check.name: check.outcome for check in checks},
+        **_of_the_list(way),
+        "quarantine": ranges if way.mode == "quarantine" else [],
+    }
+
+
+def _of_the_list(way: Way) -> dict[str, Any]:
+    try:
+        found = way.stranded
+        here, there = way.topics(way.run.source), way.topics(way.run.target)
+    except KafkaDrError:
+        # A check says what is wrong; nothing is approved without a list.
+        return {"stranded": None, "partitions": {}, "deletes": {}}
+    return {
+        "left_by": found.run,
+        "stranded": {"records": found.records, "list_sha256": digest(found.to_json())},
+        "partitions": {name: len(topic.leaders) for name, topic in sorted(here.items())},
+        "deletes": {name: topic.topic_id for name, topic in sorted(there.items())} if way.mode == "rebuild" else {},
+    }
+
+
+def digest_of(decided: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of decision facts, in hex."""
+    return digest(decided)
+
+
+def measured(way: Way) -> dict[str, Any]:
+    """Measure what the old side holds; shown to the approvers, not part of what is approved."""
+    run = way.run
+    target = run.operator(run.target)
+    partitions = run.partitions(run.target)
+    starts, ends = target.topics.log_starts(partitions), target.topics.high_watermarks(partitions)
+    sizes = target.sizes.of({p.topic for p in partitions})
+    topics: dict[str, dict[str, int]] = {}
+    for p in partitions:
+        row = topics.setdefault(p.topic, {"records": 0, "bytes": 0, "stranded": 0})
+        row["records"] += ends[p] - starts[p]
+        row["bytes"] += sizes.get(p, 0)
+    for each in way.stranded.partitions:
+        if each.topic in topics:
+            topics[each.topic]["stranded"] += each.records
+    return {"old_side": topics, "stranded_records": way.stranded.records}

@@ -1,0 +1,173 @@
+"""Make room for the copy: leave stranded records aside, or delete the old topics and create them again, empty.
+
+Only topics whose ids were approved and journaled are deleted, so that a second attempt never deletes what the first
+one created. The right to delete them is given for these very topics, on this very cluster, and taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, NotFound, PatternType, ResourceType
+from kafka_dr.config_sync.items import CreateTopic
+from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.failover.config_compare import plan_between
+from kafka_dr.failover.failback import decision
+from kafka_dr.failover.failback.quarantine import ranges_of
+from kafka_dr.failover.failback.way import Way, ends_of_the_old_side
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run, positions_to_json
+from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
+from kafka_dr.rescue import missing_from
+
+_PAUSE_SECONDS = 0.1
+
+
+def check(run: Run) -> Sequence[Check]:
+    """No application data is deleted unless everything that only the old side holds is kept."""
+    if run.request.dry_run:
+        return ()
+    way = Way(run)
+    wrong = missing_from(way.stranded, way.store.folder)
+    kept = Check.that("stranded_are_kept", not wrong, wrong or f"{way.stranded.records} records are kept")
+    if "set_aside" in run.journal or way.was_begun_before:
+        return (kept,)
+    moved = ends_of_the_old_side(way).moved
+    shown = ", ".join(map(str, moved[:3]))
+    still = f"{run.target} stands where the list of stranded records left it"
+    said = f"{shown} moved since the list was made: somebody passes the fence; find out who" if moved else still
+    return (kept, Check.that("old_side_is_still", not moved, said))
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    way = Way(run)
+    if way.mode == "rebuild":
+        named = ", ".join(sorted(way.topics(run.target)))
+        return (f"delete {named} on {run.target} and create them again as they are on {run.source}, empty",)
+    shown = ", ".join(map(str, ranges_of(way.stranded))) or "nothing"
+    return (f"journal that these offsets of {run.target} stay aside: {shown}; nothing is deleted",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Journal first what cannot be looked up later, then act."""
+    way = Way(run)
+    if "set_aside" not in run.journal:
+        _journal(way)
+    if way.mode == "rebuild":
+        return _rebuild(way, _journaled(run)["deletes"])
+    return {"mode": way.mode, "quarantine": [str(each) for each in ranges_of(way.stranded)]}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """Nothing of the old topics is left after a rebuild, nor the right to delete; after quarantine all is journaled."""
+    way, journaled = Way(run), _journaled(run)
+    if way.mode == "quarantine":
+        kept = run.world.register(run.source).facts(run.group.name, run.request.run).get(QUARANTINE)
+        return (Check.that("ranges_are_journaled", kept is not None, f"the register of {run.source} names the ranges"),)
+    here, there = way.topics(run.source), way.topics(run.target)
+    old = sorted(name for name, topic in there.items() if topic.topic_id == journaled["deletes"].get(name))
+    wrong = [f"{name} is the old one" for name in old] + [
+        f"{name} has {len(there[name].leaders) if name in there else 'no'} partitions, expected {len(topic.leaders)}"
+        for name, topic in here.items()
+        if name not in there or len(there[name].leaders) != len(topic.leaders)
+    ]
+    standing = _rights(run, journaled["deletes"]) & run.operator(run.target).acls.list()
+    said = f"{len(here)} topics are new, with the partitions that they have on {run.source}"
+    return (
+        Check.that("topics_are_new", not wrong, "; ".join(wrong[:3]) or said),
+        Check.that("right_to_delete_is_gone", not standing, f"{len(standing)} rights to delete stand on {run.target}"),
+    )
+
+
+def _journal(way: Way) -> None:
+    run = way.run
+    topics = way.topics(run.target)
+    fact = {
+        "mode": way.mode,
+        "old_ends": positions_to_json(ends_of_the_old_side(way).now),
+        "deletes": dict(run.fact("claim")["deletes"]),
+        "measured": decision.measured(way),
+    }
+    way.permission()()
+    if way.mode == "quarantine":
+        ids = {name: topic.topic_id for name, topic in topics.items()}
+        run.write_fact(QUARANTINE, quarantine_fact(run.target, ranges_of(way.stranded), ids))
+    else:
+        run.write_fact("rebuild", {"cluster": run.target, "epoch": run.standing.epoch if run.standing else 0})
+    run.write_fact("set_aside", fact)
+
+
+def _journaled(run: Run) -> Mapping[str, Any]:
+    """Return what was journaled, by this very attempt, too."""
+    found = run.journal.get("set_aside") or run.world.register(run.source).facts(run.group.name, run.request.run).get(
+        "set_aside"
+    )
+    if found is None:
+        raise TryAgain("what is to be set aside is not in the journal yet: run the step again")
+    return dict(found)
+
+
+def _rebuild(way: Way, deletes: Mapping[str, str]) -> Mapping[str, Any]:
+    run, permission = way.run, way.permission()
+    target = run.operator(run.target)
+    old = sorted(name for name, topic in way.topics(run.target).items() if topic.topic_id == deletes.get(name))
+    rights = _rights(run, deletes)
+    if old:
+        if wrong := missing_from(way.stranded, way.store.folder):
+            raise Refused(f"nothing is deleted while stranded records are not kept: {wrong}")
+        permission()
+        target.acls.add(rights)
+        try:
+            permission()
+            target.topics.delete(old)
+            _wait_until_gone(way, deletes)
+        finally:
+            target.acls.remove(rights)
+    target.acls.remove(rights)
+    created = _create(way)
+    return {"mode": way.mode, "deleted": old, "created": created}
+
+
+def _create(way: Way) -> list[str]:
+    """Create what is missing as the config sync would: with the active side's partitions and configuration."""
+    run = way.run
+    items = plan_between(run, run.source, run.target, epoch=run.standing.epoch if run.standing else 0).items
+    wanted = [item.change.topic for item in items if isinstance(item.change, CreateTopic)]
+    if wanted:
+        way.permission()()
+        errors = run.operator(run.target).configs.create(wanted)
+        if errors:
+            name, error = sorted(errors.items())[0]
+            raise TryAgain(f"{name} could not be created on {run.target} again ({error}): run the step again")
+    return sorted(topic.name for topic in wanted)
+
+
+def _wait_until_gone(way: Way, deletes: Mapping[str, str]) -> None:
+    run = way.run
+    deadline = run.clock.monotonic() + run.group.timing.step_deadline_seconds
+    while True:
+        left = _left(way, deletes)
+        if not left:
+            return
+        if run.clock.monotonic() > deadline:
+            raise TryAgain(f"{', '.join(left[:3])} are on {run.target} still: look at its controller, run this again")
+        run.clock.sleep(_PAUSE_SECONDS)
+
+
+def _left(way: Way, deletes: Mapping[str, str]) -> list[str]:
+    """Return the old topics that are still there; one that goes while it is looked at is looked at again."""
+    try:
+        there = way.topics(way.run.target)
+    except NotFound:
+        return sorted(deletes)
+    return [name for name, topic in there.items() if topic.topic_id == deletes.get(name)]
+
+
+def _rights(run: Run, topics: Collection[str]) -> frozenset[Acl]:
+    """Return the right to delete exactly these topics."""
+    who, name = run.group.operator_principal, PatternType.LITERAL
+    return frozenset(
+        Acl(ResourceType.TOPIC, topic, name, who, AclOperation.DELETE, AclPermission.ALLOW) for topic in topics
+    )

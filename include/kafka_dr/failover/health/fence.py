@@ -1,0 +1,103 @@
+"""A cluster's DENYs: those that its role asks for are put back, and the brokers are asked whether they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kafka_dr.clusters import Acl
+from kafka_dr.failover.health.roles import denies_of, left_side_is_closed
+from kafka_dr.failover.record import Check, worst
+from kafka_dr.failover.run import PROOF_SECONDS, Run
+from kafka_dr.fencing import open_transactions, plan, proof
+from kafka_dr.fencing.proof import Finding
+from kafka_dr.register import RegisterState
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """What was found and done on one cluster.
+
+    :param added: how many DENYs were missing
+    :param ended: transactional ids whose open transactions were aborted
+    """
+
+    cluster: str
+    added: int
+    ended: tuple[str, ...] = ()
+    proofs: tuple[Check, ...] = field(default=())
+
+    @property
+    def proven(self) -> bool:
+        """Whether every leader refuses writes, and everything else that a fence is."""
+        return bool(self.proofs) and worst(self.proofs) == "ok"
+
+
+def close_standby(run: Run, cluster: str, state: RegisterState, still: Callable[[], None]) -> Fenced:
+    """Put back what a cluster that is not active lacks, end what its applications left open, and prove the fence.
+
+    :param still: asked right before each change
+    """
+    wanted = denies_of(run.group, state, cluster)
+    probe = plan.probe_fence(run.group) | plan.probe_freeze(run.group)
+    added = run.acl_changes(cluster, still).add(wanted - probe, wanted & probe)
+    ended = _end_transactions(run, cluster, still, all_of_them=left_side_is_closed(state)) if added else ()
+    return Fenced(cluster, len(added), ended, _proofs(run, cluster, wanted, still_ends=left_side_is_closed(state)))
+
+
+def close_to_replication(run: Run, cluster: str, state: RegisterState, still: Callable[[], None]) -> Fenced:
+    """Put back what keeps flows from writing to the active cluster; its applications are left alone."""
+    wanted = denies_of(run.group, state, cluster)
+    added = run.acl_changes(cluster, still).add(wanted)
+    return Fenced(cluster, len(added), proofs=(Check.of("denies", proof.acls_present(run.operator(cluster), wanted)),))
+
+
+def shut_out(run: Run, cluster: str) -> int:
+    """Return how many of a standby's DENYs stand on a cluster."""
+    return len(plan.standby(run.group) & run.operator(cluster).acls.list())
+
+
+def _end_transactions(run: Run, cluster: str, still: Callable[[], None], *, all_of_them: bool) -> tuple[str, ...]:
+    """Abort what is open: its commit would be accepted by a broker that denies the topic.
+
+    :param all_of_them: also those of ids that nobody declared, where no replication may write
+    """
+    reached, owns = run.operator(cluster), run.group.owns_transactional_id
+    topics = {partition.topic for partition in run.partitions(cluster)}
+    found = open_transactions.touching(reached, topics, owns=owns)
+    ids = tuple(each.transactional_id for each in found if all_of_them or owns(each.transactional_id))
+    if ids:
+        still()
+        reached.transactions.take_over(ids)
+    return ids
+
+
+def _proofs(run: Run, cluster: str, wanted: frozenset[Acl], *, still_ends: bool) -> tuple[Check, ...]:
+    if not run.partitions(cluster):
+        # Where replication has yet to create the topics there is no leader to ask.
+        return (Check.of("denies", proof.acls_present(run.operator(cluster), wanted)),)
+    asked: list[Callable[[], Check]] = [
+        lambda: Check.of("writes_refused", run.writes_refused(cluster)),
+        lambda: Check.of("denies", proof.acls_present(run.operator(cluster), wanted)),
+        lambda: Check.of("reads_refused", _reads_refused(run, cluster)),
+    ]
+    if still_ends:
+        asked.append(lambda: Check.of("nothing_open", _nothing_open(run, cluster)))
+    return tuple(run.at_once(*asked))
+
+
+def _reads_refused(run: Run, cluster: str) -> Finding:
+    groups = run.consumer_groups(cluster)
+    return proof.reads_refused(run.probe(cluster), groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+
+
+def _nothing_open(run: Run, cluster: str) -> Finding:
+    """An open transaction could still be committed, behind a fence that every leader upholds."""
+    partitions = run.partitions(cluster)
+    held = open_transactions.wait_until_stable(
+        run.operator(cluster), partitions, clock=run.clock, deadline_seconds=PROOF_SECONDS
+    )
+    if not held:
+        return Finding("ok", f"no transaction is open on {len(partitions)} partitions of {cluster}")
+    shown = ", ".join(str(partition) for partition in sorted(held)[:3])
+    return Finding("failed", f"open transactions hold back {shown} on {cluster}: they could still be committed")

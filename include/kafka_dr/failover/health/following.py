@@ -1,0 +1,51 @@
+"""What should follow the roles and is not mended here: it is named, so that a person looks."""
+
+from __future__ import annotations
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover.health.roles import SETTLED
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run
+from kafka_dr.fencing import plan
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.routing import Route
+
+
+def judge_route(state: RegisterState, route: Route | None) -> Check:
+    """Say whether the route leads to the active cluster. While a run hands over it may lead to either."""
+    if state.phase is Phase.HANDED_OVER or (route is not None and route.active == state.active):
+        return Check("route", "ok", f"the route leads to {route.active if route else 'nowhere'}")
+    if route is None:
+        return Check("route", "failed", f"there is no route, and {state.active} is active: write it with dr_adopt")
+    said = f"the route leads to {route.active} (epoch {route.epoch}), and {state.active} is active"
+    return Check("route", "failed", f"{said} (epoch {state.epoch}): applications look in the wrong place")
+
+
+def check_route(run: Run, state: RegisterState) -> Check:
+    """Read the route and judge it."""
+    try:
+        return judge_route(state, run.world.router(run.group).read())
+    except KafkaDrError as error:
+        return Check("route", "unknown", str(error))
+
+
+def check_active(run: Run, state: RegisterState) -> Check:
+    """Say whether something keeps the applications from the active cluster. Never lifted here: a person decides."""
+    if state.phase not in SETTLED:
+        return Check("active", "ok", f"{state.group} is {state.phase}: its run opens and shuts")
+    standing = plan.standby(run.group) & run.operator(state.active).acls.list()
+    if not standing:
+        return Check("active", "ok", f"{state.active} is open to the applications")
+    shown = "; ".join(str(acl) for acl in sorted(standing)[:3])
+    said = f"{len(standing)} DENYs of a standby stand on {state.active}, which is active ({shown})"
+    return Check("active", "failed", f"{said}: applications are shut out, see who set them")
+
+
+def check_standby(run: Run, state: RegisterState) -> Check:
+    """Say whether replication may write where it should."""
+    if state.phase is not Phase.STABLE:
+        return Check("standby", "ok", f"{state.group} is {state.phase}: nothing has to be copied")
+    denied = plan.flow_fence(run.group) & run.operator(state.standby).acls.list()
+    if not denied:
+        return Check("standby", "ok", f"{run.group.replicator_principal} may write on {state.standby}")
+    return Check("standby", "failed", f"{run.group.replicator_principal} is denied on {state.standby}: see dr_flows")

@@ -1,0 +1,121 @@
+"""Proposing an unplanned failover without a person: once for each disaster, and withdrawn when its cause is gone.
+
+What was proposed is journaled where the group would go, before it is: a look that died in between proposes the same run
+again, which Airflow starts only once. Whoever rejects a proposal is not asked again while the cause lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover.disaster import Answer, judge, take
+from kafka_dr.failover.health.registers import read_registers
+from kafka_dr.failover.request import TAKES, RunRequest
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.world import World
+from kafka_dr.register import Phase, RegisterState
+
+#: Under which name, in place of a run's, proposals are journaled.
+_JOURNAL, _FACT = "proposals", "newest"
+
+
+class Move(StrEnum):
+    """What to do about a proposal."""
+
+    NOTHING = "nothing"
+    PROPOSE = "propose"
+    WITHDRAW = "withdraw"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """The newest proposal, as journaled.
+
+    :param epoch: of the register when it was made; in another epoch it is about something else
+    :param open: whether its cause was still there when it was looked at last
+    """
+
+    run: str
+    epoch: int
+    open: bool
+
+    @classmethod
+    def of(cls, fact: Mapping[str, Any] | None) -> Proposed | None:
+        """Read what was journaled."""
+        return None if fact is None else cls(str(fact["run"]), int(fact["epoch"]), bool(fact["open"]))
+
+    def fact(self) -> dict[str, Any]:
+        """Return what is journaled."""
+        return {"run": self.run, "epoch": self.epoch, "open": self.open}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What was decided, and why.
+
+    :param run: the run that is proposed or withdrawn; empty where there is none
+    """
+
+    move: Move
+    sentence: str
+    run: str = ""
+    source: str = ""
+    target: str = ""
+
+
+def decide(state: RegisterState, answer: Answer, newest: Proposed | None, *, now: datetime) -> tuple[Move, Proposed]:
+    """Decide, purely.
+
+    :param answer: whether the active cluster is down
+    :param newest: the proposal that was made last
+    """
+    standing = newest if newest is not None and newest.epoch == state.epoch and newest.open else None
+    if answer == "down":
+        made = Proposed(f"proposed-{state.group}-{state.epoch}-{now:%Y%m%dT%H%M%SZ}", state.epoch, True)
+        return Move.PROPOSE, standing or made
+    if answer == "up" and standing is not None:
+        return Move.WITHDRAW, standing
+    return Move.NOTHING, standing or Proposed("", state.epoch, False)
+
+
+def consider(group: str, world: World) -> Proposal:
+    """Look whether the active cluster of a group is down by the topology's rule, where that may propose a run.
+
+    :raises KafkaDrError: the register of the cluster that it would go to cannot be written
+    """
+    run = Run(RunRequest(group, "health"), world)
+    if not run.group.disaster.auto_propose:
+        return Proposal(Move.NOTHING, f"{group}: the topology leaves proposals to people (auto_propose)")
+    state = read_registers(run).newest
+    if state is None or not _may_be_taken(state):
+        standing = "not adopted, or does not answer" if state is None else f"{state.phase} by run {state.run}"
+        return Proposal(Move.NOTHING, f"{group} is {standing}: there is nothing to propose")
+    seen = judge(state.active, take(run.group, world, source=state.active, target=state.standby), run.group.disaster)
+    try:
+        newest = Proposed.of(world.register(state.standby).facts(group, _JOURNAL).get(_FACT))
+    except KafkaDrError as error:
+        said = f"{seen.sentence}; but the register of {state.standby} cannot be read, so nothing can go there ({error})"
+        return Proposal(Move.NOTHING, said)
+    move, proposed = decide(state, seen.answer, newest, now=run.clock.now())
+    if move is Move.PROPOSE and proposed != newest:
+        world.register(state.standby).write_fact(group, _JOURNAL, _FACT, proposed.fact())
+    return Proposal(move, seen.sentence, proposed.run, state.active, state.standby)
+
+
+def _may_be_taken(state: RegisterState) -> bool:
+    """Return whether an unplanned failover may take the group, and none has it already."""
+    under_way = state.phase is Phase.SWITCHING and state.verb == "unplanned_failover"
+    return state.phase in TAKES["unplanned_failover"] and not under_way
+
+
+def close(group: str, proposal: Proposal, world: World) -> None:
+    """Journal that a proposal is over, so that the next disaster of this epoch gets one of its own."""
+    register = world.register(proposal.target)
+    newest = Proposed.of(register.facts(group, _JOURNAL).get(_FACT))
+    if newest is not None and newest.run == proposal.run:
+        register.write_fact(group, _JOURNAL, _FACT, Proposed(newest.run, newest.epoch, False).fact())

@@ -1,0 +1,153 @@
+"""One look at a group's health, in the order of urgency: registers, fences, then everything that can wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.failover import beside
+from kafka_dr.failover.health import following
+from kafka_dr.failover.health.connectors import check_connectors
+from kafka_dr.failover.health.dead_runs import check_run
+from kafka_dr.failover.health.fence import Fenced, close_standby, close_to_replication
+from kafka_dr.failover.health.fence_on_return import welcome_back
+from kafka_dr.failover.health.reconciliation import bring_up_stragglers
+from kafka_dr.failover.health.registers import Registers, as_long_as, newest_now, read_registers
+from kafka_dr.failover.health.roles import denies_of, left_side_is_closed
+from kafka_dr.failover.record import Check, worst
+from kafka_dr.failover.request import RunRequest
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.watched import Watched
+from kafka_dr.failover.world import World
+from kafka_dr.register import Phase, RegisterState
+
+#: To shut a cluster and prove it takes a second; one that dies meanwhile is waited for no longer than this.
+FENCE_SECONDS = 40.0
+#: For each question that can wait.
+QUESTION_SECONDS = 20.0
+
+
+def watch_health(group: str, world: World) -> Watched:
+    """Look at a group's clusters, close what has to be closed, and name everything that does not follow the register.
+
+    A cluster that does not answer is named, and unknown is what it makes of the look.
+    """
+    run = Run(RunRequest(group, "health"), world)
+    registers = read_registers(run)
+    try:
+        state = registers.newest
+    except NeedsPerson as conflict:
+        return Watched(group, "failed", (str(conflict),))
+    if state is None:
+        return _without_record(group, registers)
+    if _is_being_adopted(run, state, registers):
+        return Watched(group, "left_alone", ("its adoption is under way, or died: then run dr_adopt again",))
+    checks = [_standing(state), *_fences(run, state, registers)]
+    reached = newest_now(run, registers)
+    if reached is not None and _is_ours(state, reached):
+        checks += bring_up_stragglers(run, reached, registers)
+        checks += _followers(run, reached, registers)
+    checks += [_silent(state, name, error) for name, error in registers.silent.items()]
+    checks += [_stranger(run, name, found) for name, found in registers.strangers.items()]
+    told = tuple(check.detail for check in checks if check.outcome != "ok" or check.name == "register")
+    if reached is None or not _is_ours(state, reached) or newest_now(run, registers) != reached:
+        return Watched(group, "left_alone", (*told, "it began to move meanwhile: what was seen counts for nothing"))
+    return Watched(group, worst(checks), told)
+
+
+def _is_being_adopted(run: Run, state: RegisterState, registers: Registers) -> bool:
+    """Return whether the first fence is still being made, which only one may do: the seed is journaled behind it."""
+    if state.verb != "adopt" or state.active not in registers.states:
+        return False
+    return "flow_seed" not in run.world.register(state.active).facts(state.group, state.run)
+
+
+def _is_ours(before: RegisterState, now: RegisterState) -> bool:
+    """Return whether a record stands still, or moved only as the fence on return moves it."""
+    returned = before.phase is Phase.UNFENCED and now.phase is Phase.DIVERGED
+    return now == before or (returned and (now.epoch, now.revision) == (before.epoch, before.revision + 1))
+
+
+def _standing(state: RegisterState) -> Check:
+    said = f"{state.group} is {state.phase} on {state.active} (epoch {state.epoch}, run {state.run})"
+    if state.phase is Phase.DIVERGED and left_side_is_closed(state):
+        return Check("register", "failed", f"{said}: bring {state.standby} home with dr_failback")
+    if state.phase is Phase.UNFENCED:
+        return Check("register", "failed", f"{said}: {state.standby} is fenced as soon as it answers")
+    return Check("register", "ok", said)
+
+
+def _without_record(group: str, registers: Registers) -> Watched:
+    if registers.silent:
+        told = tuple(f"{name} is silent: {error}" for name, error in registers.silent.items())
+        return Watched(group, "unknown", ("no register that answers has a record of it", *told))
+    return Watched(group, "left_alone", ("no register has a record of it: it is not adopted, nothing is touched",))
+
+
+def _silent(state: RegisterState, cluster: str, error: KafkaDrError) -> Check:
+    role = "is active and" if cluster == state.active else "is not active and"
+    return Check("silent", "unknown", f"{cluster} {role} does not answer ({error})")
+
+
+def _fences(run: Run, state: RegisterState, registers: Registers) -> list[Check]:
+    """Close every cluster that answers, side by side; one that was left unfenced may be welcomed back then."""
+
+    def closing(cluster: str) -> Callable[[], list[Check]]:
+        return lambda: _closed(run, cluster, state, registers)
+
+    answers = beside.ask_all(
+        {name: closing(name) for name in registers.states}, seconds=dict.fromkeys(registers.states, FENCE_SECONDS)
+    )
+    checks: list[Check] = []
+    for cluster, answer in answers.items():
+        failed = [Check("fence", "unknown", f"the fence of {cluster} could not be proven: {answer}")]
+        checks += failed if isinstance(answer, KafkaDrError) else answer
+    return checks
+
+
+def _closed(run: Run, cluster: str, state: RegisterState, registers: Registers) -> list[Check]:
+    wanted = denies_of(run.group, state, cluster)
+    still = as_long_as(run, registers, lambda now: wanted <= denies_of(run.group, now, cluster))
+    close = close_to_replication if cluster == state.active else close_standby
+    fenced = close(run, cluster, state, still)
+    checks = _told(fenced, state)
+    if state.phase is Phase.UNFENCED and cluster == state.standby and fenced.proven:
+        unchanged = as_long_as(run, registers, lambda now: now == state)
+        checks.append(welcome_back(run, state, fenced, unchanged))
+    return checks
+
+
+def _told(fenced: Fenced, state: RegisterState) -> list[Check]:
+    checks = list(fenced.proofs)
+    if fenced.added:
+        role = "active" if fenced.cluster == state.active else "not active"
+        said = f"{fenced.cluster}, which is {role}, lacked {fenced.added} DENYs: they are there now"
+        checks.append(Check("fence", "failed", said))
+    if fenced.ended:
+        ended = ", ".join(fenced.ended)
+        checks.append(Check("fence", "failed", f"open transactions were aborted on {fenced.cluster}: {ended}"))
+    return checks
+
+
+def _stranger(run: Run, cluster: str, found: str) -> Check:
+    declared = run.world.topology.cluster(cluster).cluster_id
+    said = f"{cluster} answers with cluster id {found}, the topology says {declared}"
+    return Check("cluster_id", "failed", f"{said}: it is not touched, and what it holds counts for nothing")
+
+
+def _followers(run: Run, state: RegisterState, registers: Registers) -> list[Check]:
+    """Look at everything else that should follow the record; what nobody can be asked about is unknown."""
+    questions: dict[str, Callable[[], tuple[Check, ...]]] = {
+        "the connectors": lambda: check_connectors(run, state, lambda holds: as_long_as(run, registers, holds)),
+        "the route": lambda: (following.check_route(run, state),),
+        "the run": lambda: (check_run(run, state),),
+    }
+    if state.active in registers.states:
+        questions[state.active] = lambda: (following.check_active(run, state),)
+    if state.standby in registers.states:
+        questions[state.standby] = lambda: (following.check_standby(run, state),)
+    checks: list[Check] = []
+    for what, answer in beside.ask_all(questions, seconds=dict.fromkeys(questions, QUESTION_SECONDS)).items():
+        asked = Check("followers", "unknown", f"{what} could not be looked at: {answer}")
+        checks += (asked,) if isinstance(answer, KafkaDrError) else answer
+    return checks

@@ -1,0 +1,69 @@
+"""Looking at the active cluster while it lives, so that its groups and its loss can be told when it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
+from kafka_dr.failover.run import Run
+from kafka_dr.offsets import FileLookStore, LastLook
+from kafka_dr.replication import Flow, committed_positions
+
+#: Records that wait to be copied and are remembered one by one, in each partition.
+_MOST_WAITING = 1_000
+_STALL_SECONDS = 5.0
+
+
+def look(run: Run, *, active: str, standby: str, epoch: int) -> LastLook:
+    """Look at the active cluster and keep what was seen.
+
+    :raises ClusterUnreachable: a side does not answer; what was kept before stays
+    """
+    found = _seen(run, Flow(run.group.name, active, standby), epoch=epoch)
+    FileLookStore(run.world.evidence_root, run.group.name).write(f"{active}-to-{standby}", found)
+    return found
+
+
+def kept(run: Run, *, source: str, target: str) -> LastLook | None:
+    """Return the last look at a cluster that is now dead; ``None`` where nobody ever looked.
+
+    :raises NeedsPerson: what was kept cannot be read
+    """
+    return FileLookStore(run.world.evidence_root, run.group.name).read(f"{source}-to-{target}")
+
+
+def crossed(run: Run, flow: Flow, *, stall_seconds: float = _STALL_SECONDS) -> Mapping[TopicPartition, int]:
+    """Return, by partition, up to where a flow has copied its source: what is kept beside its target, asked there.
+
+    :raises NotFound: Connect keeps its positions elsewhere
+    """
+    topic = run.world.topology.cluster(flow.target).connect_positions_topic
+    return committed_positions(run.operator(flow.target), topic, flow, stall_seconds=stall_seconds)
+
+
+def _seen(run: Run, flow: Flow, *, epoch: int) -> LastLook:
+    source = run.operator(flow.source)
+    at: datetime = run.clock.now()
+    groups = source.groups.offsets(run.consumer_groups(flow.source), require_stable=False)
+    ends = source.topics.last_stable_offsets(run.partitions(flow.source))
+    try:
+        copied = crossed(run, flow)
+    except NotFound:
+        copied = {}
+    starts = source.topics.log_starts(ends)
+    tails = {p: OffsetRange(max(starts[p], min(copied[p], end)), end) for p, end in ends.items() if p in copied}
+    tails = {p: OffsetRange(tail.start, min(tail.end, tail.start + _MOST_WAITING)) for p, tail in tails.items()}
+    waiting: dict[TopicPartition, list[int]] = {}
+    for record in source.log.read({p: tail for p, tail in tails.items() if len(tail)}):
+        waiting.setdefault(record.topic_partition, []).append(record.offset)
+    return LastLook(
+        epoch=epoch,
+        at=at,
+        ends=ends,
+        groups={
+            group: {p: offset for p, offset in offsets.items() if run.group.owns_topic(p.topic)}
+            for group, offsets in groups.items()
+        },
+        waiting={p: tuple(offsets) for p, offsets in waiting.items()},
+    )

@@ -1,0 +1,166 @@
+"""Everything that has to hold before a source is given up, and the facts that a person decides about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kafka_dr.clusters import Topic
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover import beside
+from kafka_dr.failover.disaster import Verdict
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.steps.cut_over_groups import no_live_members
+from kafka_dr.failover.unplanned import known
+from kafka_dr.fencing import plan, proof
+from kafka_dr.register import Phase
+
+#: What each question about the target may take; they run beside each other.
+_SECONDS = 8.0
+_MOVES = ("planned_failover", "unplanned_failover", "failback")
+
+
+def unplanned_checks(run: Run, verdict: Verdict) -> tuple[Check, ...]:
+    """Ask every question; one that cannot be answered is unknown and does not keep the others from being asked.
+
+    :param verdict: what the probes say about the source
+    """
+    first = _active_side(run)
+    if first.outcome != "ok":
+        return (first,)
+    questions: dict[str, Callable[[], Check]] = {name: _bound(ask, run) for name, ask in _QUESTIONS.items()}
+    answers = beside.ask_all(questions, seconds=dict.fromkeys(questions, _SECONDS))
+    asked = (a if isinstance(a, Check) else Check(name, "unknown", str(a)) for name, a in answers.items())
+    return (first, source_is_down(run, verdict), hold_down(run), *asked)
+
+
+def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
+    """Return the facts that an approval is bound to; none of them needs the source.
+
+    :param checks: of the same moment
+    """
+    topology = run.world.topology
+    partitions = run.partitions(run.target)
+    return {
+        "protection_group": run.group.name,
+        "verb": run.request.verb,
+        "source": run.source,
+        "target": run.target,
+        "epoch": run.standing.epoch if run.standing else 0,
+        "taken_from": known.taken_from(run),
+        "cluster_ids": {name: topology.cluster(name).cluster_id for name in (run.source, run.target)},
+        "partitions": {p.topic: sum(1 for other in partitions if other.topic == p.topic) for p in partitions},
+        "principals": sorted(run.group.principals),
+        "offset_classes": known.classes(run),
+        "override": run.request.override,
+        "checks": {check.name: check.outcome for check in checks},
+    }
+
+
+def source_is_down(run: Run, verdict: Verdict) -> Check:
+    """Return whether the source may be given up: by the topology's rule, or because somebody says so and why."""
+    facts = {"signs": list(verdict.signs), "down_for": list(verdict.down_for), "up_for": list(verdict.up_for)}
+    if verdict.answer == "down":
+        return Check("source_is_down", "ok", verdict.sentence, facts)
+    if run.request.override:
+        said = f"overridden ({run.request.override}): {verdict.sentence}"
+        return Check("source_is_down", "ok", said, {**facts, "override": run.request.override})
+    outcome = "failed" if verdict.answer == "up" else "unknown"
+    return Check("source_is_down", outcome, verdict.sentence, facts)  # type: ignore[arg-type]
+
+
+def hold_down(run: Run) -> Check:
+    """Return whether the last move is long enough ago, or somebody knows that it is not."""
+    state, limit = run.standing, run.group.timing.hold_down_seconds
+    if state is None or state.verb not in _MOVES or state.phase is Phase.SWITCHING:
+        return Check("hold_down", "ok", "nothing moved this group a short while ago")
+    age = (run.clock.now() - state.at).total_seconds()
+    said = f"{state.verb} {state.run} moved it {age:.0f} s ago"
+    if age >= limit:
+        return Check("hold_down", "ok", said)
+    if run.request.acknowledged:
+        return Check("hold_down", "ok", f"{said}, less than {limit:g} s, which is acknowledged")
+    detail = f"{said}, less than {limit:g} s: find out why it fails on either side, or acknowledge it in a new run"
+    return Check("hold_down", "failed", detail)
+
+
+def _bound(ask: Callable[[Run], Check], run: Run) -> Callable[[], Check]:
+    return lambda: ask(run)
+
+
+def _active_side(run: Run) -> Check:
+    state = run.standing
+    active = state.active if state else "nowhere"
+    if active != run.source:
+        return Check.that("active_side", False, f"{run.group.name} is active on {active}, not on {run.source}")
+    if run.target not in run.group.clusters or run.target == run.source:
+        known_clusters = ", ".join(run.group.clusters)
+        detail = f"{run.target} is no other cluster of the group: choose among {known_clusters}"
+        return Check.that("active_side", False, detail)
+    return Check.that(
+        "active_side", True, f"{run.group.name} is active on {active}, epoch {state.epoch if state else 0}"
+    )
+
+
+def _right_target(run: Run) -> Check:
+    found = run.operator(run.target).topics.identity().cluster_id
+    expected = run.world.topology.cluster(run.target).cluster_id
+    said = f"{run.target} answers with cluster id {found}"
+    return Check.that("right_target", found == expected, said if found == expected else f"{said}, not {expected}")
+
+
+def _owned(run: Run) -> Mapping[str, Topic]:
+    topics = run.operator(run.target).topics
+    return topics.describe(name for name in topics.names() if run.group.owns_topic(name))
+
+
+def _topics_on_target(run: Run) -> Check:
+    found = _owned(run)
+    wrong = [f"{name} has partitions without a leader" for name, topic in sorted(found.items()) if -1 in topic.leaders]
+    if run.group.canary_topic not in found:
+        wrong.append(f"the canary topic {run.group.canary_topic} is missing")
+    detail = f"{run.target}: {'; '.join(wrong[:5])}" if wrong else f"{len(found)} topics on {run.target} have leaders"
+    return Check.that("topics_on_target", not wrong, detail)
+
+
+def _target_refuses(run: Run) -> Check:
+    refused = run.writes_refused(run.target)
+    missing = proof.acls_present(run.operator(run.target), plan.application_denies(run.group))
+    return Check.of("target_refuses", refused if refused.outcome != "ok" else missing)
+
+
+def _target_can_be_opened(run: Run) -> Check:
+    foreign = run.acl_changes(run.target, lambda: None).foreign(plan.standby(run.group))
+    if not foreign:
+        return Check("target_can_be_opened", "ok", f"every DENY on {run.target} was added here and can be lifted")
+    shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
+    detail = f"{run.target} holds DENYs that were not added here and would not be lifted: {shown}. Remove them"
+    return Check("target_can_be_opened", "failed", detail)
+
+
+def _positions_known(run: Run) -> Check:
+    """Return whether it is known where groups stood; without that nobody can say what each has read."""
+    try:
+        classes = known.classes(run)
+    except KafkaDrError as error:
+        return Check("positions_known", "unknown", str(error))
+    if classes:
+        said = ", ".join(f"{group} {kind}" for group, kind in classes.items())
+        return Check("positions_known", "ok", said, {"classes": classes})
+    if known.look(run) is not None:
+        return Check("positions_known", "ok", "no group had committed anything when the source was seen last")
+    detail = "nobody knows where groups stood: each will begin where its own auto.offset.reset says"
+    if run.group.groups_policy.unknown_offsets == "earliest" or run.request.override:
+        return Check("positions_known", "ok", detail)
+    return Check("positions_known", "failed", f"{detail}. Override with a reason if that is right")
+
+
+_QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
+    "right_target": _right_target,
+    "topics_on_target": _topics_on_target,
+    "target_refuses": _target_refuses,
+    "target_can_be_opened": _target_can_be_opened,
+    "no_live_members_on_target": no_live_members,
+    "positions_known": _positions_known,
+}

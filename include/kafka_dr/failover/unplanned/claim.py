@@ -1,0 +1,161 @@
+"""Take the group for this run: the approvals are checked against the world as it is now, then the registers are set.
+
+The target's register decides. If the source's answers, the run wins that one first: whoever still works there loses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.failover import approval, beside, decision
+from kafka_dr.failover.disaster import Probe, judge, take, take_of_silent
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.request import StepName
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.unplanned import known
+from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
+from kafka_dr.register import Phase, RegisterConflict, RegisterState
+from kafka_dr.register.transitions import claimed_unplanned
+
+#: One last look at the source: every second here is a second of outage, and it was looked at twice before.
+_PROBE_SECONDS = 1.5
+#: What the register of a source that answers may take.
+SOURCE_SECONDS = 5.0
+
+
+def check(run: Run) -> Sequence[Check]:
+    """The answers are approvers', fresh, of different people, and about the facts that hold now."""
+    if run.request.dry_run or _is_claimed(run):
+        return ()
+    answers = [approval.newest_answer(run), *_second_answer(run)]
+    given = [answer for answer in answers if answer is not None]
+    if len(given) < len(answers):
+        missing = f"{len(given)} of {len(answers)} approvals are in the evidence: nobody else has answered"
+        return (Check("approved", "failed", missing),)
+    run.probes = tuple(_last_look_at_source(run))
+    facts = decision_facts(run, unplanned_checks(run, judge(run.source, run.probes, run.group.disaster)))
+    digest = decision.digest_of(facts)
+    same = {digest} == {answer.digest for answer in given}
+    differs = "the decision facts are those that were approved"
+    if not same:
+        differs = (
+            f"what was approved has changed since ({decision.difference(run, facts)}): the approval is superseded; "
+            "trigger a new run"
+        )
+    people = {answer.responder for answer in given}
+    return (
+        *(found for answer in given for found in approval.judge(run, answer)),
+        Check.that("approvers_differ", len(people) == len(given), f"approved by {', '.join(sorted(people))}"),
+        Check.that("decision_unchanged", same, differs, digest=digest),
+    )
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (f"write to the register of {run.target} that this run is switching {run.group.name}, under the next 1,000",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Compare and set the source's register if it answers, then the target's, which decides."""
+    state = run.standing
+    if state is not None and _is_claimed(run):
+        run.world.register(run.target).copy(state)
+        return {"epoch": state.epoch, "approved_by": state.approved_by, "claimed_at": state.at}
+    answer = approval.newest_answer(run)
+    if state is None or answer is None:
+        raise NeedsPerson("the register's record or the approval is gone since it was checked")
+    new = _next(run, state, answer)
+    run.write_fact("claim", _fact(run, new))
+    if "source_ends" in known.taken_over(run) or "drained" in known.taken_over(run):
+        run.write_fact("source_touched", {"by": known.taken_from(run)})
+    source = _win_source(run, state, new)
+    _win(run, run.target, state, new)
+    return {"epoch": new.epoch, "approved_by": new.approved_by, "claimed_at": new.at, "source_register": source}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """The register that decides names this run."""
+    state = run.world.register(run.target).read(run.group.name)
+    held = state is not None and state.run == run.request.run
+    said = f"{run.target}'s register names {'this run' if held else state.run if state else 'nobody'}"
+    return (Check.that("register_read_back", held, said),)
+
+
+def _fact(run: Run, state: RegisterState) -> dict[str, Any]:
+    answers = [a for a in (approval.newest_answer(run), *_second_answer(run)) if a is not None]
+    return {
+        "verb": run.request.verb,
+        "source": run.source,
+        "target": run.target,
+        "epoch": state.epoch,
+        "reason": run.request.reason,
+        "override": run.request.override,
+        "approved_by": state.approved_by,
+        "approved_at": max(answer.responded_at for answer in answers).isoformat(),
+        "digest": state.evidence_sha256,
+        "claimed_at": state.at.isoformat(),
+        "taken_from": known.taken_from(run),
+    }
+
+
+def _last_look_at_source(run: Run) -> list[Probe]:
+    if run.source in run.silent and "unreachable" in run.group.disaster.down_when:
+        return take_of_silent(run.group, run.world, source=run.source, seconds=_PROBE_SECONDS)
+    return take(run.group, run.world, source=run.source, target=run.target, seconds=_PROBE_SECONDS)
+
+
+def _next(run: Run, state: RegisterState, answer: approval.Answer) -> RegisterState:
+    """Return the record to be written; the same again where an earlier attempt died between the two registers."""
+    begun = run.journal.get("claim", {})
+    reserved = [int(facts["claim"]["epoch"]) for facts in run.history.values() if "epoch" in facts.get("claim", {})]
+    others = [epoch for epoch in reserved if epoch != begun.get("epoch")]
+    return claimed_unplanned(
+        state,
+        run=run.request.run,
+        source=run.source,
+        target=run.target,
+        highest_epoch=max([state.epoch, *others]),
+        evidence_sha256=answer.digest,
+        approved_by=", ".join(_people(run)),
+        at=datetime.fromisoformat(begun["claimed_at"]) if begun else run.clock.now(),
+    )
+
+
+def _win(run: Run, cluster: str, state: RegisterState, new: RegisterState) -> None:
+    """Compare and set a register that may lie behind what is known, and must not lie ahead of it."""
+    register = run.world.register(cluster)
+    held = register.read(run.group.name)
+    if held is not None and held.order > state.order and held != new:
+        raise RegisterConflict(state, held)
+    register.compare_and_set(held, new)
+
+
+def _win_source(run: Run, state: RegisterState, new: RegisterState) -> str:
+    """Take the source's register first, if it answers; nobody there can claim the group any more then."""
+    if not any(probe.name == "metadata" and probe.outcome == "ok" for probe in run.probes):
+        return f"{run.source} did not answer"
+    try:
+        beside.ask(run.source, lambda: _win(run, run.source, state, new), seconds=SOURCE_SECONDS)
+    except RegisterConflict:
+        raise
+    except KafkaDrError as error:
+        return str(error)
+    return f"{run.source} names this run, too"
+
+
+def _second_answer(run: Run) -> list[approval.Answer | None]:
+    needed = approval.needs_second(run.request, run.world)
+    return [approval.answer_of(run, StepName.SECOND_APPROVAL)] if needed else []
+
+
+def _people(run: Run) -> list[str]:
+    answers = (approval.newest_answer(run), *_second_answer(run))
+    return [answer.responder for answer in answers if answer is not None]
+
+
+def _is_claimed(run: Run) -> bool:
+    state = run.standing
+    return state is not None and state.run == run.request.run and state.phase is Phase.SWITCHING

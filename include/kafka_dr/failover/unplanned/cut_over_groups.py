@@ -1,0 +1,60 @@
+"""Give each consumer group its place on the target, from what is known there; never past an unread record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover import beside, content
+from kafka_dr.failover.run import Run, positions_from_json
+from kafka_dr.failover.steps import cut_over_groups as planned
+from kafka_dr.failover.unplanned import known, places
+from kafka_dr.failover.unplanned.source import SourceSide
+from kafka_dr.offsets import TranslatedOffset
+from kafka_dr.register import Phase
+
+#: What a source that was drained may take to be compared with; else the places are found without it.
+_SOURCE_SECONDS = 8.0
+
+check = planned.check
+prove = planned.prove
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (f"place each group on {run.target} by its positions as they were known last, and commit them",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Place, journal, commit."""
+    placed = content.placed_from_json(run.journal.get("translations", {}).get("positions", [])) or _placed(run)
+    rows = [content.placed_to_json(position) for position in placed]
+    run.write_fact("translations", {"positions": rows})
+    run.permission(Phase.SWITCHING)()
+    run.operator(run.target).groups.set_offsets(planned.by_group(placed))
+    found = known.positions(run)
+    return {
+        "groups": rows,
+        "positions_final": found.final,
+        "positions_as_of": found.at.isoformat() if found.at else None,
+    }
+
+
+def _placed(run: Run) -> list[TranslatedOffset]:
+    found = known.positions(run)
+    placed = _compared(run) if SourceSide.of(run.journal).drained else None
+    if placed is None:
+        crossed = positions_from_json(run.fact("unverified")["crossed"])
+        placed = places.place(run, crossed, found)
+    return [*placed, *content.stale_positions(run, found.groups)]
+
+
+def _compared(run: Run) -> list[TranslatedOffset] | None:
+    """Translate by content while the source can be read; ``None`` where it went silent again, or a place is unknown."""
+    frozen = known.positions(run).groups
+    try:
+        placed = beside.ask(run.source, lambda: content.translate(run, frozen), seconds=_SOURCE_SECONDS)
+    except KafkaDrError:
+        return None
+    return None if any(position.target_offset is None for position in placed) else placed

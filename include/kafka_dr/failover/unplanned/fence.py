@@ -1,0 +1,107 @@
+"""Fence the flow at the target, provably, and beside it the source, if that answers.
+
+The replicator's principal is denied, its transactional ids are taken over, and then the target's log stands still:
+what was copied, and what will never be, is decided here. Connect is asked to stop and not waited for; with a dead
+source it takes a minute, and a task that wakes up finds every door shut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.failover import last_look
+from kafka_dr.failover.beside import Beside
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run, positions_to_json
+from kafka_dr.failover.steps.stop_flow import replicator_refused, target_is_still
+from kafka_dr.failover.unplanned import known, source
+from kafka_dr.failover.unplanned.source import SourceSide
+from kafka_dr.fencing import open_transactions, plan
+from kafka_dr.register import Phase
+
+#: What the target may take to end the flow's transactions, and to say what has crossed.
+_STABLE_SECONDS = 8.0
+_CROSSED_SECONDS = 4.0
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Nothing besides the register, which the runner has asked."""
+    return ()
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (
+        f"if {run.source} answers: fence it and bring across what is left, for at most "
+        f"{source.FENCE_SECONDS + source.drain_seconds(run):g} s; if not, nobody waits for it",
+        f"deny WRITE on {run.target} to {run.group.replicator_principal} and take over what it has open, then journal "
+        f"the ends of {run.target} and what has crossed",
+    )
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Fence, and journal the ends of the target and what has crossed."""
+    if source.answers(run):
+        side = source.fence_and_drain(run)
+    else:
+        side = SourceSide(fenced=False, drained=False, detail=f"{run.source} does not answer")
+    ended = _fence_flow(run)
+    ends = run.operator(run.target).topics.high_watermarks(run.partitions(run.target))
+    crossed, said = _crossed(run)
+    frontier = known.frontier(run)
+    places = frontier.places if frontier else {}
+    verified = {TopicPartition(*key): place.source_offset for key, place in places.items()}
+    run.write_fact("source_side", side.to_json())
+    run.write_fact("unverified", {"frontier": positions_to_json(verified), "crossed": positions_to_json(crossed)})
+    run.write_fact("target_ends", {"ends": positions_to_json(ends)})
+    return {
+        "source_side": side.to_json(),
+        "target_ends": positions_to_json(ends),
+        "crossed": positions_to_json(crossed),
+        "crossed_known_from": said,
+        "verified_frontier": positions_to_json(verified),
+        "ended_transactions": ended,
+        "predicted_loss": known.loss(run, crossed),
+    }
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """The replicator is refused by every leader, and the target's ends are still."""
+    return run.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
+
+
+def ask_to_stop(run: Run) -> Beside[None]:
+    """Ask Connect to stop the flow, beside everything else."""
+    return Beside("Connect", run.world.replicator(run.flow).stop)
+
+
+def _fence_flow(run: Run) -> list[str]:
+    """Shut the flow out at the target; return the transactional ids that were taken over."""
+    target = run.operator(run.target)
+    permission = run.permission(Phase.SWITCHING)
+    permission()
+    ask_to_stop(run)
+    run.acl_changes(run.target, permission).add(plan.flow_fence(run.group))
+    partitions = run.partitions(run.target)
+    found = open_transactions.touching(target, {p.topic for p in partitions}, owns=lambda _: False)
+    ids = {*run.world.replicator(run.flow).transactional_ids(), *(each.transactional_id for each in found)}
+    permission()
+    target.transactions.take_over(ids)
+    held = open_transactions.wait_until_stable(target, partitions, clock=run.clock, deadline_seconds=_STABLE_SECONDS)
+    if held:
+        shown = ", ".join(map(str, sorted(held)[:5]))
+        raise TryAgain(f"open transactions still hold back {shown} on {run.target}: end them and run the step again")
+    return sorted(ids)
+
+
+def _crossed(run: Run) -> tuple[Mapping[TopicPartition, int], str]:
+    """Return up to where the source was copied; nothing where Connect keeps that out of reach."""
+    try:
+        found = Beside("what has crossed", lambda: last_look.crossed(run, run.flow)).within(_CROSSED_SECONDS)
+    except KafkaDrError as error:
+        return {}, f"not known: {error}"
+    owned = {p: offset for p, offset in found.items() if run.group.owns_topic(p.topic)}
+    return owned, "the positions that were committed with the records"

@@ -1,0 +1,98 @@
+"""Find out whether the source is down: probed from here and from elsewhere, and once more after a while."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+from kafka_dr.audit import AuditKind, gate
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover import beside, decision, last_look
+from kafka_dr.failover.disaster import Probe, Verdict, judge, take
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.unplanned import known, places
+from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
+
+#: What finding out about groups and loss may take; without it they are shown as not known.
+_SECONDS = 20.0
+
+
+def check(run: Run) -> Sequence[Check]:
+    """The rule holds twice, ``confirm_seconds`` apart, and the target can be opened."""
+    probes, verdict = _look(run)
+    if verdict.answer == "down" or (run.request.override and verdict.signs):
+        run.clock.sleep(run.group.timing.confirm_seconds)
+        probes, verdict = _look(run)
+    run.probes = tuple(probes)
+    return unplanned_checks(run, verdict)
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return ("write the decision facts, their digest, the probes and what is known of the loss to the evidence",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Put facts and measurements together; nothing on any cluster is changed."""
+    facts = decision_facts(run, run.checks)
+    return {"decision": facts, "digest": decision.digest_of(facts), "measurements": _measured(run)}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """Nothing was done, so there is nothing to prove."""
+    return ()
+
+
+def _look(run: Run) -> tuple[list[Probe], Verdict]:
+    probes = take(run.group, run.world, source=run.source, target=run.target)
+    return probes, judge(run.source, probes, run.group.disaster)
+
+
+def _measured(run: Run) -> dict[str, Any]:
+    try:
+        crossed = beside.ask("what has crossed", lambda: last_look.crossed(run, run.flow), seconds=_SECONDS)
+        placed = beside.ask("the groups' places", lambda: places.place(run, crossed), seconds=_SECONDS)
+    except KafkaDrError:
+        crossed, placed = {}, []
+    seen = known.look(run)
+    groups: dict[str, dict[str, Any]] = {}
+    for position in placed:
+        found = groups.setdefault(position.group, {"class": "exact", "redelivered_at_most": 0})
+        found["class"] = position.kind if position.kind != "exact" else found["class"]
+        total, more = found["redelivered_at_most"], position.redelivered_at_most
+        found["redelivered_at_most"] = None if total is None or more is None else total + more
+    return {
+        "predicted_loss": known.loss(run, crossed),
+        "groups": dict(sorted(groups.items())),
+        "groups_as_of": seen.at.isoformat() if seen else None,
+        "probes": [asdict(probe) for probe in run.probes],
+        "checksum_audit": _checksum_audit(run),
+        "could_not_be_checked": _unchecked(run),
+    }
+
+
+def _checksum_audit(run: Run) -> str:
+    audits = run.group.audits
+    return gate.ask(
+        run.world.evidence_root,
+        AuditKind.CHECKSUM,
+        group=run.group.name,
+        source=run.source,
+        target=run.target,
+        epoch=run.standing.epoch if run.standing else 0,
+        now=run.clock.now(),
+        max_age=timedelta(seconds=audits.checksum_max_age_seconds),
+    ).sentence
+
+
+def _unchecked(run: Run) -> list[str]:
+    unknown = [f"{probe.name} ({probe.detail})" for probe in run.probes if probe.outcome == "unknown"]
+    return [
+        f"what was written to {run.source} after the last look",
+        f"open transactions and undeclared writers on {run.source}",
+        "whether what crossed after the verified frontier is equal",
+        *unknown,
+    ]

@@ -1,0 +1,48 @@
+"""Hand over and open the target, at the target's register. The compare-and-set in this step is the point of no return.
+
+A source that could not be fenced may take writes after this, until it is fenced on its return: that window is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.failover.beside import Beside
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.steps import open_target as planned
+from kafka_dr.failover.steps.stop_flow import replicator_refused, target_is_still
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.transitions import handed_over
+
+intent = planned.intent
+prove = planned.prove
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Up to the hand-over: the flow is shut out still, and the target's log stands where that left it."""
+    if run.request.dry_run or (run.standing is not None and run.standing.phase is Phase.HANDED_OVER):
+        return ()
+    run.fact("translations")
+    return run.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Hand over where it is decided, let the source know if it listens, and lift the target's fence."""
+    state = run.standing
+    if state is None:
+        raise NeedsPerson(f"no register has a record of {run.group.name} any more")
+    if state.phase is Phase.SWITCHING:
+        new = handed_over(state, run=run.request.run, at=run.clock.now())
+        run.world.register(run.target).compare_and_set(state, new)
+        state = new
+    tell_source(run, state)
+    opened_at = planned.lift_fence(run)
+    return {"epoch": state.epoch, "handed_over_at": state.at, "opened_at": opened_at}
+
+
+def tell_source(run: Run, state: RegisterState) -> Beside[RegisterState]:
+    """Copy a record to the source's register, if it lives."""
+    return Beside(run.source, lambda: run.world.register(run.source).copy(state))

@@ -1,0 +1,134 @@
+"""Where each group goes on at the target, from what is known there alone; never past an unread record."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.failover import content
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.unplanned import known
+from kafka_dr.failover.unplanned.known import GroupPositions, Offsets
+from kafka_dr.offsets import FilePairStore, TranslatedOffset, offset_syncs, sync_topic
+from kafka_dr.offsets.target_only import Known, Pair
+from kafka_dr.offsets.target_only import place as place_one
+
+Pairs = dict[TopicPartition, list[Pair]]
+
+
+def place(run: Run, crossed: Offsets, positions: GroupPositions | None = None) -> list[TranslatedOffset]:
+    """Place every position that is known.
+
+    :param crossed: next to copy on the source, by partition; with the target's ends of the same moment that is a pair
+    :param positions: where groups stood; what is known of that where ``None``
+    """
+    positions = positions or known.positions(run)
+    if (before := _of_run_before(run, positions)) is not None:
+        return before
+    topics = run.operator(run.target).topics
+    there = set(run.partitions(run.target))
+    wanted = {p for offsets in positions.groups.values() for p in offsets if p in there}
+    starts, ends = topics.log_starts(wanted), topics.last_stable_offsets(wanted)
+    held = {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in wanted}
+    pairs = _pairs(run, wanted)
+    for p in wanted & crossed.keys():
+        pairs.setdefault(p, []).append(Pair(crossed[p], held[p].end))
+    found = {p: Known.of(pairs.get(p, ()), held[p]) for p in wanted}
+    counter = _Counter(run.world.cluster(run.target, "audit"))
+    return [
+        _placed(group, p, offset, found[p], counter, positions)
+        for group, offsets in sorted(positions.groups.items())
+        for p, offset in sorted(offsets.items())
+        if p in there
+    ]
+
+
+def _of_run_before(run: Run, positions: GroupPositions) -> list[TranslatedOffset] | None:
+    """Return the places that the run translated by content from which this one took the group, if it came so far."""
+    rows = known.taken_over(run).get("translations", {}).get("positions")
+    if rows is None or positions.final:
+        return None
+    placed = [p for p in content.placed_from_json(rows) if p.group in positions.groups]
+    ends = run.operator(run.target).topics.last_stable_offsets({p.partition for p in placed})
+    return [_as_seen_last(position, ends[position.partition], positions) for position in placed]
+
+
+class _Counter:
+    """Reads a stretch of the target once, and remembers where its records lie."""
+
+    def __init__(self, target: KafkaCluster) -> None:
+        self._target = target
+        self._read: dict[tuple[TopicPartition, OffsetRange], list[int]] = {}
+
+    def records(self, partition: TopicPartition, stretch: OffsetRange) -> Sequence[int]:
+        key = (partition, stretch)
+        if key not in self._read:
+            self._read[key] = [record.offset for record in self._target.log.read({partition: stretch}, stall_seconds=3)]
+        return self._read[key]
+
+
+def _placed(
+    group: str, partition: TopicPartition, offset: int, found: Known, counter: _Counter, positions: GroupPositions
+) -> TranslatedOffset:
+    stretch = found.to_count(offset)
+    there = place_one(offset, found, None if stretch is None else counter.records(partition, stretch))
+    placed = TranslatedOffset(
+        group, partition, offset, there.target_offset, there.kind, there.redelivered_at_most, there.reason
+    )
+    return placed if positions.final else _as_seen_last(placed, found.held.end, positions)
+
+
+def _as_seen_last(placed: TranslatedOffset, end: int, positions: GroupPositions) -> TranslatedOffset:
+    """A group may have gone on since it was seen: everything behind its place may be read again, and nothing more."""
+    again = end - (placed.target_offset or 0)
+    if again == 0:
+        return replace(placed, kind="exact", redelivered_at_most=0, reason="it had read all that crossed")
+    at = f"{positions.at:%Y-%m-%d %H:%M:%S} UTC" if positions.at else "an unknown time"
+    return replace(placed, kind="bounded", redelivered_at_most=again, reason=f"as seen at {at}; {placed.reason}")
+
+
+def _pairs(run: Run, wanted: set[TopicPartition]) -> Pairs:
+    """Put together every place that is known on both sides; what may be about another life of a topic is left out."""
+    pairs: Pairs = {}
+    for p, pair in (*_seeds(run), *_compared(run, wanted), *_synced(run)):
+        if p in wanted:
+            pairs.setdefault(p, []).append(pair)
+    return pairs
+
+
+def _seeds(run: Run) -> Iterator[tuple[TopicPartition, Pair]]:
+    """Yield where directions began. Below such a place may lie what stayed aside, which must not be counted."""
+    for p, found in content.seeds(run).items():
+        yield from ((p, Pair(seed.source_offset, seed.target_offset, closes=False)) for seed in found)
+
+
+def _compared(run: Run, wanted: Collection[TopicPartition]) -> Iterator[tuple[TopicPartition, Pair]]:
+    """Yield what content has confirmed, of the very topics that the target has now."""
+    kept = known.frontier(run)
+    if kept is None:
+        return
+    described = run.operator(run.target).topics.describe({p.topic for p in wanted})
+    same = {t: ids for t, ids in kept.topic_ids.items() if t in described and described[t].topic_id == ids[1]}
+    for (topic, number), place in kept.places.items():
+        if topic in same:
+            yield TopicPartition(topic, number), Pair(place.source_offset, place.target_offset)
+    remembered = FilePairStore(run.world.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
+    for (topic, number), found in remembered.offsets.items():
+        if topic in same and remembered.topic_ids.get(topic) == same[topic]:
+            for offsets in found:
+                yield from ((TopicPartition(topic, number), pair) for pair in _of_record(*offsets))
+
+
+def _synced(run: Run) -> Iterator[tuple[TopicPartition, Pair]]:
+    """Yield what the flow wrote down since the present direction began."""
+    since = known.direction(run).since
+    since_ms = int(since.timestamp() * 1000) if since else 0
+    reader = run.world.cluster(run.target, "audit")
+    for sync in offset_syncs(reader, sync_topic(run.source), since_ms=since_ms):
+        yield from ((sync.topic_partition, pair) for pair in _of_record(sync.source_offset, sync.target_offset))
+
+
+def _of_record(here: int, there: int) -> tuple[Pair, Pair]:
+    """A record that lies on both sides is a place before it and one behind it."""
+    return Pair(here, there), Pair(here + 1, there + 1)

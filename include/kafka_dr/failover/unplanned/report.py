@@ -1,0 +1,49 @@
+"""Measure what the run took and what is known of the loss, and seal its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from kafka_dr.failover import content
+from kafka_dr.failover.run import Run, positions_from_json
+from kafka_dr.failover.steps import report as planned
+from kafka_dr.failover.unplanned import known
+from kafka_dr.failover.unplanned.source import SourceSide
+
+check = planned.check
+prove = planned.prove
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return ("measure RTO, say what is known of the loss and what is not, and seal the evidence",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Measure from the journal. What was lost is known when the source returns; until then a lower bound is."""
+    claim, side = run.fact("claim"), SourceSide.of(run.journal)
+    verified_at = datetime.fromisoformat(run.fact("verified")["at"])
+    placed = content.placed_from_json(run.fact("translations")["positions"])
+    again = [position.redelivered_at_most for position in placed]
+    measured = {
+        "rto_seconds": planned.between(claim["approved_at"], verified_at),
+        "rpo_seconds": 0.0 if side.drained else None,
+    }
+    loss = known.loss(run, positions_from_json(run.fact("unverified")["crossed"]))
+    if side.drained:
+        loss = {"at_least_records": 0, "as_of": None, "reason": side.detail}
+    run.write_fact("measured", {**measured, "predicted_loss": loss})
+    return {
+        **measured,
+        "predicted_loss": loss,
+        "lost_at_least": loss["at_least_records"],
+        "redelivered_at_most": None if None in again else sum(filter(None, again)),
+        "objectives": [planned.judged(run, name, value) for name, value in measured.items()],
+        "phase": str(run.standing.phase) if run.standing else None,
+        "source_side": side.to_json(),
+        "override": claim["override"],
+        "approved_at": claim["approved_at"],
+        "verified_at": verified_at,
+    }

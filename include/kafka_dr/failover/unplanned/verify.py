@@ -1,0 +1,19 @@
+"""See that it works: a canary goes round through the route, no group has lost its place, replication is shut out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.steps import verify as planned
+from kafka_dr.failover.steps.stop_flow import replicator_refused
+
+check = planned.check
+intent = planned.intent
+act = planned.act
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """Offsets have only moved forward, and nothing but applications writes. The old side is the next step's matter."""
+    return run.at_once(lambda: planned.offsets_hold(run), lambda: replicator_refused(run))

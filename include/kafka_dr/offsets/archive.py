@@ -1,0 +1,126 @@
+"""What the archive of offset syncs says about one partition. Pure: syncs in the order in which they were written.
+
+A sync is one record, copied: everything before it on the source was copied before it, in order. So a group that stands
+behind it may go on behind its copy, and skips nothing. That holds for one life of both logs:
+
+* where the target goes backwards, it was cut or made again, and what was written before says nothing about it now;
+* where the source alone goes backwards, a flow was set back and copied records a second time. Of two copies the
+  earlier one counts, so that nothing that only the first pass copied is passed by, and everything from there on may
+  come again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+
+class Pair(NamedTuple):
+    """One record, on both sides. These are offsets *of* it."""
+
+    source: int
+    target: int
+
+
+class ArchivedSync(NamedTuple):
+    """One offset sync, as it lies in the archive.
+
+    :param at: its own offset in the topic of syncs
+    :param synced_ms: when it was written, milliseconds since the epoch
+    """
+
+    at: int
+    source: int
+    target: int
+    synced_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The pairs of one partition that can be relied on, rising on both sides.
+
+    :param left_out: how many others the archive holds
+    :param reason: why those are not relied on; empty where there are none
+    :param repeated_from: the target's first copy of the last pass that began over again; 0 where none did. Whoever
+        begins before it may get everything behind it once more
+    """
+
+    pairs: tuple[Pair, ...] = ()
+    left_out: int = 0
+    reason: str = ""
+    repeated_from: int = 0
+
+    def below(self, position: int) -> Pair | None:
+        """Return the last pair at or below a position, which is next to read on the source."""
+        number = bisect_right(self.pairs, position, key=lambda pair: pair.source)
+        return self.pairs[number - 1] if number else None
+
+
+NOTHING = History()
+
+
+def history(syncs: Sequence[ArchivedSync]) -> History:
+    """Return what one partition's syncs say, in the order in which they were written."""
+    first, repeated, reasons = 0, 0, []
+    for number in range(1, len(syncs)):
+        before, now = syncs[number - 1], syncs[number]
+        if (now.source, now.target) == (before.source, before.target):
+            continue
+        step = f"from {before.source}→{before.target} to {now.source}→{now.target}"
+        if now.target <= before.target:
+            first, repeated = number, 0
+            reasons = [f"the target goes back {step}: the {number} syncs before that are not relied on"]
+        elif now.source <= before.source:
+            repeated = now.target
+            reasons = [*reasons[-1:], f"the flow was set back {step} and copied records twice"]
+    found = {Pair(sync.source, sync.target) for sync in syncs[first:]}
+    pairs = _rising(found)
+    return History(pairs, first + len(found) - len(pairs), "; ".join(reasons), repeated)
+
+
+def composed(forth: History, back: History) -> History:
+    """Join what the flow of a direction wrote with what the flow of the other one wrote, over any number of switches.
+
+    Whatever direction wrote a sync, it is a pair of offsets of one record. Where pairs cross, those that point further
+    ahead on the target are left out, so that an ambiguity makes no group skip anything.
+
+    :param forth: of the flow from source to target
+    :param back: of the flow from target to source, so its own source is this one's target
+    """
+    found = {*forth.pairs, *(Pair(pair.target, pair.source) for pair in back.pairs)}
+    pairs = _rising(found)
+    crossing = len(found) - len(pairs)
+    reasons = [forth.reason, back.reason, f"{crossing} syncs contradict others" if crossing else ""]
+    return History(
+        pairs,
+        forth.left_out + back.left_out + crossing,
+        "; ".join(each for each in reasons if each),
+        forth.repeated_from,
+    )
+
+
+def since(syncs: Sequence[ArchivedSync], at: int) -> History:
+    """Return what is left where the archive has a hole: nothing that was written before it is relied on.
+
+    :param at: the first offset of the topic of syncs behind the hole
+    """
+    left = [sync for sync in syncs if sync.at >= at]
+    found, lost = history(left), len(syncs) - len(left)
+    if not lost:
+        return found
+    why = f"the archive has a hole before {at}: the {lost} syncs before it are not relied on"
+    said = "; ".join(filter(None, (why, found.reason)))
+    return replace(found, left_out=found.left_out + lost, reason=said)
+
+
+def _rising(found: Collection[Pair]) -> tuple[Pair, ...]:
+    """Return pairs that rise on both sides: of two that cross, the one that points further ahead is left out."""
+    kept: list[Pair] = []
+    for pair in sorted(found, reverse=True):
+        if kept and pair.source == kept[-1].source:
+            kept.pop()
+        if not kept or pair.target < kept[-1].target:
+            kept.append(pair)
+    return tuple(reversed(kept))

@@ -1,0 +1,117 @@
+"""The last look at an active cluster: what nobody can ask any more once it is dead. A small file, replaced as a whole.
+
+It lies under the evidence root, outside the datacenter that it is about.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.errors import NeedsPerson
+
+_SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LastLook:
+    """What was seen of the active cluster.
+
+    :param epoch: of the register, whose active cluster this is
+    :param at: when, aware: everything here is from that moment or shortly after it
+    :param ends: last stable offset by partition
+    :param groups: what groups had committed there, next to read
+    :param waiting: offsets of records that were not copied yet, by partition; not all of them where there are many
+    """
+
+    epoch: int
+    at: datetime
+    ends: Mapping[TopicPartition, int]
+    groups: Mapping[str, Mapping[TopicPartition, int]]
+    waiting: Mapping[TopicPartition, tuple[int, ...]]
+
+    def __post_init__(self) -> None:
+        if self.at.tzinfo is None:
+            raise ValueError(f"the look is stamped {self.at}, which has no time zone: pass an aware datetime")
+
+    def certainly_lost(self, crossed: Mapping[TopicPartition, int]) -> int:
+        """Count records that were seen and have not crossed: the least that is missing on the target.
+
+        :param crossed: next to copy, by partition, when the flow ended; of a partition that is not in it nothing counts
+        """
+        return sum(
+            sum(1 for offset in seen if offset >= crossed[p]) for p, seen in self.waiting.items() if p in crossed
+        )
+
+
+class FileLookStore:
+    """Keeps the last look at each direction of a protection group.
+
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    """
+
+    def __init__(self, root: Any, group: str) -> None:
+        self._folder = root.joinpath("last_looks", group)
+
+    def read(self, direction: str) -> LastLook | None:
+        """Return the last look; ``None`` where there never was one.
+
+        :raises NeedsPerson: there is a file, and it cannot be read
+        """
+        path = self._file(direction)
+        try:
+            return _from_json(json.loads(path.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise NeedsPerson(f"the last look in {path} cannot be read ({error})") from error
+
+    def write(self, direction: str, look: LastLook) -> None:
+        """Keep this instead of what was kept before; whoever reads sees the one or the other."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        draft = self._folder.joinpath(f".{direction}.{secrets.token_hex(4)}")
+        with draft.open("wb") as file:
+            file.write(json.dumps(_to_json(look), sort_keys=True).encode())
+        draft.rename(self._file(direction))
+
+    def _file(self, direction: str) -> Any:
+        return self._folder.joinpath(f"{direction}.json")
+
+
+def _to_json(look: LastLook) -> dict[str, Any]:
+    return {
+        "schema_version": _SCHEMA_VERSION,
+        "epoch": look.epoch,
+        "at": look.at.astimezone(UTC).isoformat(),
+        "ends": _rows(look.ends),
+        "groups": {group: _rows(offsets) for group, offsets in look.groups.items()},
+        "waiting": _rows(look.waiting),
+    }
+
+
+def _rows(values: Mapping[TopicPartition, Any]) -> list[list[Any]]:
+    return [[p.topic, p.partition, value] for p, value in sorted(values.items())]
+
+
+def _from_json(content: Any) -> LastLook:
+    if content["schema_version"] != _SCHEMA_VERSION:
+        raise ValueError(f"its schema is {content['schema_version']}, this program knows {_SCHEMA_VERSION}")
+    return LastLook(
+        epoch=int(content["epoch"]),
+        at=datetime.fromisoformat(content["at"]),
+        ends=_offsets(content["ends"]),
+        groups={str(group): _offsets(rows) for group, rows in content["groups"].items()},
+        waiting={
+            TopicPartition(str(topic), int(number)): tuple(int(offset) for offset in offsets)
+            for topic, number, offsets in content["waiting"]
+        },
+    )
+
+
+def _offsets(rows: Any) -> dict[TopicPartition, int]:
+    return {TopicPartition(str(topic), int(number)): int(offset) for topic, number, offset in rows}

@@ -1,0 +1,183 @@
+"""The rules by which a group's position gets its place on the target, from what is known without reading a record.
+
+Pure: positions and facts in, places out. The surest rule that applies decides:
+
+1. the map of matched records reaches the position: *exact*;
+2. the verified frontier stands at the position: *exact*;
+3. an offset sync lies at or below it: one behind that record's copy, *bounded* by what lies between;
+4. both logs hold everything from their first record on: from the target's start, *bounded* by what lies below;
+5. else *unknown*, and the policy of the protection group decides.
+
+None of them goes past an unread record: a map ends where records differ, and whatever is unread lies behind a sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from kafka_dr.clusters.model import OffsetRange, TopicPartition
+from kafka_dr.offsets.archive import NOTHING as NO_SYNCS
+from kafka_dr.offsets.archive import History
+from kafka_dr.offsets.mirrormaker import CheckpointRule
+from kafka_dr.offsets.translation import Kind, Translation
+from kafka_dr.offsets.verified_runs import NOTHING as NO_RUNS
+from kafka_dr.offsets.verified_runs import VerifiedRuns
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """What is known about one partition.
+
+    :param source: the offsets that it holds: its start, and its end, next to be written; the last ones seen where the
+        source is gone; ``None`` where nobody knows them
+    :param target: the same of the target; ``None`` where the partition does not exist there
+    :param runs: what audits matched
+    :param frontier: next to verify, on source and target: everything from where the direction began was matched
+    :param syncs: of both directions
+    :param mirrormaker: what MirrorMaker's own checkpoint task knows
+    :param caution: why the map is not relied on, such as open findings of an audit; empty where it is
+    """
+
+    source: OffsetRange | None
+    target: OffsetRange | None
+    runs: VerifiedRuns = NO_RUNS
+    frontier: tuple[int, int] | None = None
+    syncs: History = NO_SYNCS
+    mirrormaker: CheckpointRule | None = None
+    caution: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A position's place, beside what MirrorMaker itself would have chosen.
+
+    :param mirrormaker: next to read on the target; ``None`` where it writes none, and ``auto.offset.reset`` decides
+    :param mirrormaker_again: records that it would deliver again, at most; ``None`` where nobody knows
+    """
+
+    translation: Translation
+    mirrormaker: int | None
+    mirrormaker_again: int | None
+
+
+class FactsMap:
+    """An offset map of facts alone: it asks no cluster.
+
+    :param facts: by partition; of others nothing is known
+    """
+
+    def __init__(self, facts: Mapping[TopicPartition, PartitionFacts]) -> None:
+        self._facts = facts
+
+    def on_both_sides(self, partition: TopicPartition) -> bool:
+        """Return whether both clusters hold the partition, so that records can be compared."""
+        facts = self._facts.get(partition)
+        return facts is not None and facts.source is not None and facts.target is not None
+
+    def translate(
+        self, positions: Mapping[TopicPartition, Collection[int]]
+    ) -> Mapping[tuple[TopicPartition, int], Translation]:
+        """Translate positions: next to read on the source, by partition."""
+        unknown = PartitionFacts(None, None)
+        return {
+            (partition, position): place(position, self._facts.get(partition, unknown))
+            for partition, wanted in positions.items()
+            for position in set(wanted)
+        }
+
+
+def place(position: int, facts: PartitionFacts) -> Translation:
+    """Return a position's place on the target.
+
+    :param position: next to read on the source
+    """
+    target = facts.target
+    if target is None:
+        return _unknown(position, "the target has no such partition: replication has not made it yet")
+    if facts.source is not None and position > facts.source.end:
+        return _unknown(
+            position, f"it lies past the source's end {facts.source.end}: the log was cut, or the topic made again"
+        )
+    if not facts.caution and (found := facts.runs.translate(position)) is not None:
+        return _within(position, found, facts, 0, "every record up to here was matched by an audit")
+    if not facts.caution and facts.frontier is not None and facts.frontier[0] == position:
+        return _within(position, facts.frontier[1], facts, 0, "every record up to here was matched")
+    return _by_syncs(position, facts, target)
+
+
+def beside(position: int, facts: PartitionFacts, translation: Translation) -> Placed:
+    """Add what MirrorMaker's own checkpoint would do to a place."""
+    theirs = facts.mirrormaker.translate(position) if facts.mirrormaker is not None else None
+    if theirs is None or translation.target_offset is None:
+        return Placed(translation, theirs, None)
+    between = facts.runs.between(theirs, translation.target_offset)
+    again = max(0, translation.target_offset - theirs) if between is None else between
+    return Placed(translation, theirs, again + (translation.redelivered_at_most or 0))
+
+
+def never_committed(facts: PartitionFacts) -> Translation:
+    """Return what becomes of a partition that a group reads and never committed to.
+
+    On a partition without records every choice is the same, and its start is made the group's position, so that no
+    ``auto.offset.reset`` can pass by what is written there first. Elsewhere the group's own reset decides, as it does
+    on the source: anything else would give it records that it never asked for, or take some away.
+    """
+    if facts.target is not None and facts.target.end == 0 and (facts.source is None or facts.source.end == 0):
+        return Translation(0, 0, "exact", 0, "never committed, and there is no record: from the start")
+    return _unknown(0, "never committed: its auto.offset.reset decides, as it does on the source")
+
+
+def _by_syncs(position: int, facts: PartitionFacts, target: OffsetRange) -> Translation:
+    doubt = "; ".join(each for each in (facts.caution, facts.syncs.reason) if each)
+    pair = facts.syncs.below(position)
+    if pair is None:
+        return _from_the_start(position, facts, target, doubt)
+    if pair.target >= target.end:
+        return _unknown(position, f"{_and(doubt)}the target's log ends before what was copied to it: it was cut")
+    if pair.source == position:
+        said = f"{_and(doubt)}an offset sync says so; content was not compared"
+        return _within(position, pair.target, facts, _again(0, pair.target, facts), said, kind="bounded")
+    again = min(_again(position - pair.source - 1, pair.target + 1, facts), max(0, target.end - pair.target - 1))
+    said = f"{_and(doubt)}behind the offset sync {pair.source}→{pair.target}"
+    return _within(position, pair.target + 1, facts, again, said, kind="bounded")
+
+
+def _again(between: int, begin: int, facts: PartitionFacts) -> int:
+    """Return how many records may come again, where ``between`` lie between a sync and the position."""
+    target = facts.target
+    repeated = target is not None and begin <= facts.syncs.repeated_from != 0
+    return target.end - begin if target is not None and repeated else between
+
+
+def _from_the_start(position: int, facts: PartitionFacts, target: OffsetRange, doubt: str) -> Translation:
+    """No sync lies below: what the group has not read lies anywhere on the target."""
+    why = f"{_and(doubt)}no offset sync lies at or below it"
+    if len(target) == 0 and target.start == 0:
+        return Translation(position, 0, "bounded", 0, f"{why}, and the target has never held a record")
+    if facts.source is not None and target.start == 0:
+        return Translation(position, 0, "bounded", len(target), f"{why}: from the target's start")
+    return _unknown(position, f"{why}, and the target no longer holds its first records")
+
+
+def _within(
+    position: int, found: int, facts: PartitionFacts, again: int, reason: str, *, kind: Kind = "exact"
+) -> Translation:
+    """Return a place, unless the target no longer holds it."""
+    target = facts.target or OffsetRange(0, 0)
+    if found > target.end:
+        return _unknown(position, f"{reason}, at {found}, but the target's log ends at {target.end}: it was cut")
+    if found >= target.start:
+        return Translation(position, found, kind, again, reason)
+    gone = f"{reason}, at {found}, but the target begins at {target.start}"
+    if facts.source is None or position < facts.source.start:
+        return Translation(position, target.start, "bounded", 0, f"{gone}, as records expired on both sides")
+    return _unknown(position, f"{gone}: unread records expired there that the source may still hold")
+
+
+def _unknown(position: int, reason: str) -> Translation:
+    return Translation(position, None, "unknown", None, reason)
+
+
+def _and(doubt: str) -> str:
+    return f"{doubt}; " if doubt else ""

@@ -1,0 +1,161 @@
+"""What a switch would do to each consumer group: how sure its place is, what it would get again, and what
+MirrorMaker's own checkpoint would have done in its stead. Pure: facts in, rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.offsets.placing import PartitionFacts, Placed
+from kafka_dr.offsets.strategies import STRATEGIES, Start, Strategy, start
+from kafka_dr.offsets.translation import Kind
+
+_BADNESS: tuple[Kind, ...] = ("exact", "bounded", "declared", "unknown")
+Place = tuple[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When records were made, as far as anybody looked: milliseconds since the epoch.
+
+    :param unread: by partition and position on the source: the first unread record
+    :param by_time: by the same: the target's first offset that is as young, less the margin
+    :param copies: by partition and offset on the target: the first record there
+    """
+
+    unread: Mapping[Place, int] = field(default_factory=dict)
+    by_time: Mapping[Place, int] = field(default_factory=dict)
+    copies: Mapping[Place, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PositionRow:
+    """One group in one partition.
+
+    :param starts: where each choice leads; the group's own is ``chosen``
+    :param seconds: between the first record that comes again and the first unread one; ``None`` where nobody knows
+    :param mirrormaker_seconds: the same for MirrorMaker's checkpoint
+    """
+
+    group: str
+    partition: TopicPartition
+    source_offset: int
+    chosen: Start
+    starts: tuple[Start, ...]
+    mirrormaker: int | None
+    mirrormaker_again: int | None
+    seconds: float | None
+    mirrormaker_seconds: float | None
+
+
+def position_row(
+    group: str,
+    place: Place,
+    placed: Placed,
+    facts: PartitionFacts,
+    *,
+    strategy: Strategy,
+    times: Times,
+    otherwise: Strategy | None = None,
+) -> PositionRow:
+    """Return what becomes of one position.
+
+    :param otherwise: the policy for a position to which the group's own choice gives no place; ``None`` refuses it
+    """
+    starts = tuple(start(each, placed, facts, by_time=times.by_time.get(place)) for each in STRATEGIES)
+    chosen = starts[STRATEGIES.index(strategy)]
+    if chosen.target_offset is None and otherwise is not None:
+        chosen = starts[STRATEGIES.index(otherwise)]
+    return PositionRow(
+        group,
+        *place,
+        chosen,
+        starts,
+        placed.mirrormaker,
+        placed.mirrormaker_again,
+        _seconds(place, chosen.target_offset, chosen.redelivered_at_most, times),
+        _seconds(place, placed.mirrormaker, placed.mirrormaker_again, times),
+    )
+
+
+def _seconds(place: Place, begin: int | None, again: int | None, times: Times) -> float | None:
+    if again == 0:
+        return 0.0
+    if begin is None or again is None:
+        return None
+    unread, first = times.unread.get(place), times.copies.get((place[0], begin))
+    return None if unread is None or first is None else round(max(0, unread - first) / 1000, 3)
+
+
+def group_rows(rows: Sequence[PositionRow], *, strategy_of: Mapping[str, Strategy]) -> list[dict[str, Any]]:
+    """Return one row for each group, as JSON: the worst of its partitions, and sums."""
+    by_group: dict[str, list[PositionRow]] = {}
+    for row in rows:
+        by_group.setdefault(row.group, []).append(row)
+    return [_group_row(group, found, strategy_of[group]) for group, found in sorted(by_group.items())]
+
+
+def _group_row(group: str, rows: Sequence[PositionRow], strategy: Strategy) -> dict[str, Any]:
+    worst = max((row.chosen for row in rows), key=lambda chosen: _BADNESS.index(chosen.kind))
+    return {
+        "group": group,
+        "start": strategy,
+        "verdict": worst.kind,
+        "partitions": len(rows),
+        "redelivered_at_most": total(row.chosen.redelivered_at_most for row in rows),
+        "redelivered_seconds": longest(row.seconds for row in rows),
+        "skipped_at_most": total(row.chosen.skipped_at_most for row in rows),
+        "mm2_redelivered_at_most": total(row.mirrormaker_again for row in rows if row.mirrormaker is not None),
+        "mm2_redelivered_seconds": longest(row.mirrormaker_seconds for row in rows if row.mirrormaker is not None),
+        "mm2_without_checkpoint": sum(row.mirrormaker is None for row in rows),
+        "reason": worst.reason if worst.kind != "exact" else "",
+    }
+
+
+def choice_rows(rows: Sequence[PositionRow]) -> list[dict[str, Any]]:
+    """Return what each choice would cost each group, as JSON."""
+    found: list[dict[str, Any]] = []
+    for group in sorted({row.group for row in rows}):
+        line: dict[str, Any] = {"group": group}
+        for number, strategy in enumerate(STRATEGIES):
+            starts = [row.starts[number] for row in rows if row.group == group]
+            line[f"{strategy}_again"] = total(each.redelivered_at_most for each in starts)
+            line[f"{strategy}_skipped"] = total(each.skipped_at_most for each in starts)
+        found.append(line)
+    return found
+
+
+def position_rows(rows: Iterable[PositionRow]) -> list[dict[str, Any]]:
+    """Return one row for each group and partition, as JSON."""
+    return [
+        {
+            "group": row.group,
+            "topic": row.partition.topic,
+            "partition": row.partition.partition,
+            "source_offset": row.source_offset,
+            "target_offset": row.chosen.target_offset,
+            "verdict": row.chosen.kind,
+            "redelivered_at_most": row.chosen.redelivered_at_most,
+            "redelivered_seconds": row.seconds,
+            "skipped_at_most": row.chosen.skipped_at_most,
+            "mm2_offset": row.mirrormaker,
+            "mm2_redelivered_at_most": row.mirrormaker_again,
+            "mm2_redelivered_seconds": row.mirrormaker_seconds,
+            "reason": row.chosen.reason,
+        }
+        for row in rows
+    ]
+
+
+def total(values: Iterable[int | None]) -> int | None:
+    """Return the sum; ``None`` where one is not known, as the sum is not known either."""
+    found = list(values)
+    return None if None in found else sum(each for each in found if each is not None)
+
+
+def longest(values: Iterable[float | None]) -> float | None:
+    """Return the longest; ``None`` where one is not known."""
+    found = list(values)
+    return None if None in found else max((each for each in found if each is not None), default=0.0)

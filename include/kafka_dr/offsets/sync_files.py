@@ -1,0 +1,270 @@
+"""The archive of offset syncs: small Parquet files under the evidence root, each named by the stretch that it holds.
+
+::
+
+    offset_syncs/<source>-to-<target>/<id of the topic of syncs>/<first>-<end>.<digest>.parquet
+
+The names are the state: the files of one topic lie one behind the other, and a name appears only when its file is
+whole. So nothing else has to be kept in step, whoever dies while writing leaves nothing that is ever read, and a file
+that is gone shows as a hole. Many small files are joined into one now and then; until the old ones are removed both
+say the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.offsets.archive import NOTHING, ArchivedSync, History, history, since
+
+_NAME = re.compile(r"(\d{19})-(\d{19})\.([0-9a-f]{16})\.parquet")
+#: Small files of one topic of syncs; when there are more, they are joined.
+_MOST_FILES = 48
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRow:
+    """One offset sync on its way into the archive.
+
+    :param topic_ids: of its topic on the source and on the target when it was archived; empty where unknown
+    """
+
+    partition: TopicPartition
+    sync: ArchivedSync
+    topic_ids: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """What the archive says about some topics.
+
+    :param problems: what is wrong with its files, a sentence each
+    :param reached: next to read in the topic of syncs that counts now; ``None`` where nothing of it was archived
+    :param behind_hole: only what was written from here on is relied on
+    :param base: what is added to offsets of the topic of syncs that counts now, so that they follow those of earlier
+        topics of that name
+    """
+
+    histories: Mapping[TopicPartition, History] = field(default_factory=dict)
+    syncs: Mapping[TopicPartition, Sequence[ArchivedSync]] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    reached: int | None = None
+    behind_hole: int = 0
+    base: int = 0
+
+    def of(self, partition: TopicPartition) -> History:
+        """Return what is known of a partition."""
+        return self.histories.get(partition, NOTHING)
+
+    def with_problem(self, problem: str) -> Archived:
+        """Return the same, with something more that is wrong."""
+        return replace(self, problems=(*self.problems, problem))
+
+    def with_newer(self, newer: Mapping[TopicPartition, Sequence[ArchivedSync]], *, begin: int) -> Archived:
+        """Return the same with syncs that were just read from the topic.
+
+        :param begin: where reading began; a hole between that and what was archived leaves nothing before it
+        """
+        if self.reached is not None and begin > self.reached:
+            gone = f"the syncs {self.reached} to {begin} were deleted before they were archived"
+            return Archived({p: history(found) for p, found in newer.items()}, newer, (*self.problems, gone), begin)
+        shifted = {p: [s._replace(at=self.base + s.at) for s in found] for p, found in newer.items()}
+        together = {p: [*self.syncs.get(p, ()), *shifted.get(p, ())] for p in self.syncs.keys() | newer.keys()}
+        known = {p: since(found, self.behind_hole) for p, found in together.items()}
+        return replace(self, histories=known, syncs=together)
+
+
+@dataclass(slots=True)
+class _Generation:
+    """The files of one topic of syncs, read."""
+
+    tables: list[Any] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    reached: int | None = None
+    behind_hole: int = 0
+
+
+class SyncArchive:
+    """Keeps the offset syncs of one direction between two clusters.
+
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    :param source: the cluster's name
+    :param target: the cluster's name
+    :param cluster_ids: of source and target; files of other clusters are not read
+    """
+
+    def __init__(self, root: Any, *, source: str, target: str, cluster_ids: tuple[str, str]) -> None:
+        self._folder = root.joinpath("offset_syncs", f"{source}-to-{target}")
+        self._clusters = "/".join(cluster_ids).encode()
+
+    def reached(self, sync_topic_id: str) -> int:
+        """Return what is archived of a topic of syncs: the next offset to read there.
+
+        A newest file that is damaged is read again from the topic, as long as that still holds it.
+        """
+        files = self._files(sync_topic_id)
+        end = max((end for _, end, _ in files), default=0)
+        newest = [(first, name) for first, last, name in files if last == end]
+        whole = any(self._is_whole(sync_topic_id, name) for _, name in newest)
+        return end if whole or not newest else min(first for first, _ in newest)
+
+    def extend(self, sync_topic_id: str, rows: Sequence[SyncRow], *, first: int, end: int) -> None:
+        """Keep what was read of a topic of syncs.
+
+        :param first: the first offset that was asked for
+        :param end: next to read
+        """
+        if end <= first:
+            return
+        self._write(sync_topic_id, first, end, _tables().from_rows(rows))
+        files = self._files(sync_topic_id)
+        if len(files) > _MOST_FILES:
+            self._join(sync_topic_id, files)
+
+    def read(
+        self,
+        topics: Collection[str],
+        *,
+        topic_ids: Mapping[str, tuple[str, str]] | None = None,
+        sync_topic_id: str | None = None,
+    ) -> Archived:
+        """Return what is known about topics.
+
+        :param topic_ids: what they are now, on source and target; syncs of topics with other ids are left out, an
+            empty id is not compared
+        :param sync_topic_id: the topic of syncs that counts now
+        """
+        read = {name: self._generation(name, topics) for name in self._generations()}
+        ordered = sorted(read.items(), key=lambda item: _tables().earliest(item[1].tables))
+        syncs: dict[TopicPartition, list[ArchivedSync]] = {}
+        strangers: dict[str, int] = {}
+        bases: dict[str, int] = {}
+        base = hole = 0
+        for name, generation in ordered:
+            bases[name] = base
+            hole = max(hole, base + generation.behind_hole if generation.behind_hole else 0)
+            for table in generation.tables:
+                _collect(table, topic_ids or {}, base, syncs, strangers)
+            base += (generation.reached or 0) + 1
+        known = {p: since(found, hole) for p, found in syncs.items()}
+        current = sync_topic_id or (ordered[-1][0] if ordered else "")
+        reached = read[current].reached if current in read else None
+        problems = [problem for _, generation in ordered for problem in generation.problems]
+        problems += [f"{count} syncs are of another {name}, which was made again" for name, count in strangers.items()]
+        return Archived(known, syncs, tuple(problems), reached, hole, bases.get(current, base))
+
+    def _generation(self, sync_topic_id: str, topics: Collection[str]) -> _Generation:
+        """Read the files of one topic of syncs; those that were joined meanwhile are looked for anew, once."""
+        try:
+            return self._files_read(sync_topic_id, topics, patient=False)
+        except FileNotFoundError:
+            return self._files_read(sync_topic_id, topics, patient=True)
+
+    def _files_read(self, sync_topic_id: str, topics: Collection[str], *, patient: bool) -> _Generation:
+        found = _Generation()
+        reached = 0
+        for first, end, name in self._files(sync_topic_id):
+            if end <= reached:
+                continue
+            if first > reached and found.reached is not None:
+                found.problems.append(f"{self._folder.name}: nothing is kept of the syncs {reached} to {first}")
+                found.behind_hole = first
+            try:
+                found.tables.append(self._table(sync_topic_id, name, topics))
+            except (OSError, ValueError) as error:
+                if isinstance(error, FileNotFoundError) and not patient:
+                    raise
+                said = str(error).splitlines()[0] if str(error) else type(error).__name__
+                found.problems.append(f"{self._folder.name}: {name} is damaged ({said})")
+                continue
+            found.reached = reached = end
+        return found
+
+    def _table(self, sync_topic_id: str, name: str, topics: Collection[str] | None) -> Any:
+        content = self._folder.joinpath(sync_topic_id, name).read_bytes()
+        if _digest(content) not in name:
+            raise ValueError("it is not what was written")
+        return _tables().decoded(content, clusters=self._clusters, topics=topics)
+
+    def _is_whole(self, sync_topic_id: str, name: str) -> bool:
+        try:
+            self._table(sync_topic_id, name, ())
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def _join(self, sync_topic_id: str, files: Sequence[tuple[int, int, str]]) -> None:
+        """Join files that lie one behind the other and can be read; damaged ones stay, to be looked at."""
+        together: list[tuple[int, int, str]] = []
+        tables: list[Any] = []
+        for first, end, name in files:
+            if together and first != together[-1][1]:
+                break
+            try:
+                tables.append(self._table(sync_topic_id, name, None))
+            except (OSError, ValueError):
+                break
+            together.append((first, end, name))
+        if len(together) < 2:
+            return
+        self._write(sync_topic_id, together[0][0], together[-1][1], _tables().together(tables))
+        for _, _, name in together:
+            self._folder.joinpath(sync_topic_id, name).unlink()
+
+    def _write(self, sync_topic_id: str, first: int, end: int, table: Any) -> None:
+        folder = self._folder.joinpath(sync_topic_id)
+        folder.mkdir(parents=True, exist_ok=True)
+        content = _tables().encoded(table, clusters=self._clusters)
+        draft = folder.joinpath(f".{first}.{secrets.token_hex(4)}")
+        with draft.open("wb") as file:
+            file.write(content)
+        draft.rename(folder.joinpath(f"{first:019d}-{end:019d}.{_digest(content)}.parquet"))
+
+    def _generations(self) -> list[str]:
+        return [name for name in _names(self._folder) if not name.startswith(".")]
+
+    def _files(self, sync_topic_id: str) -> list[tuple[int, int, str]]:
+        """Return first, end and name of each file, the longer one first where two begin at the same place."""
+        names = _names(self._folder.joinpath(sync_topic_id))
+        found = [(int(m[1]), int(m[2]), name) for name in names if (m := _NAME.fullmatch(name))]
+        return sorted(found, key=lambda file: (file[0], -file[1]))
+
+
+def _tables() -> Any:
+    """Load Arrow when there is something to read or to write: a step of a failover waits for what it imports."""
+    from kafka_dr.offsets import sync_tables
+
+    return sync_tables
+
+
+def _collect(
+    table: Any,
+    topic_ids: Mapping[str, tuple[str, str]],
+    base: int,
+    syncs: dict[TopicPartition, list[ArchivedSync]],
+    strangers: dict[str, int],
+) -> None:
+    for at, topic, number, source, target, synced_ms, here, there in _tables().rows_of(table):
+        now = topic_ids.get(topic, ("", ""))
+        if any(a and b and a != b for a, b in zip((here, there), now, strict=True)):
+            strangers[topic] = strangers.get(topic, 0) + 1
+            continue
+        found = syncs.setdefault(TopicPartition(topic, number), [])
+        if not found or base + at > found[-1].at:
+            found.append(ArchivedSync(base + at, source, target, synced_ms))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _names(folder: Any) -> list[str]:
+    try:
+        return sorted(place.name for place in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []

@@ -1,0 +1,95 @@
+"""Offset syncs as Parquet. Apart from the archive, so that whoever does not look into it does not load Arrow: a step of
+a failover waits for what it imports."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kafka_dr.offsets.sync_files import SyncRow
+
+_SCHEMA = pa.schema(
+    [
+        ("at", pa.int64()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("source_offset", pa.int64()),
+        ("target_offset", pa.int64()),
+        ("synced_ms", pa.int64()),
+        ("source_topic_id", pa.string()),
+        ("target_topic_id", pa.string()),
+    ]
+)
+_RISING = ("at", "source_offset", "target_offset", "synced_ms")
+_CLUSTERS = b"kafka_dr.clusters"
+
+
+def from_rows(rows: Sequence[SyncRow]) -> pa.Table:
+    """Return syncs as a table."""
+    columns = (
+        [row.sync.at for row in rows],
+        [row.partition.topic for row in rows],
+        [row.partition.partition for row in rows],
+        [row.sync.source for row in rows],
+        [row.sync.target for row in rows],
+        [row.sync.synced_ms for row in rows],
+        [row.topic_ids[0] for row in rows],
+        [row.topic_ids[1] for row in rows],
+    )
+    return pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), schema=_SCHEMA)
+
+
+def together(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return several tables as one."""
+    return pa.concat_tables(tables)
+
+
+def encoded(table: pa.Table, *, clusters: bytes) -> bytes:
+    """Return a table as the bytes of a file.
+
+    :param clusters: whose syncs these are
+    """
+    buffer = io.BytesIO()
+    pq.write_table(
+        table.replace_schema_metadata({_CLUSTERS: clusters}),
+        buffer,
+        compression="zstd",
+        use_dictionary=[name for name in _SCHEMA.names if name not in _RISING],
+        column_encoding=dict.fromkeys(_RISING, "DELTA_BINARY_PACKED"),
+    )
+    return buffer.getvalue()
+
+
+def decoded(content: bytes, *, clusters: bytes, topics: Collection[str] | None) -> pa.Table:
+    """Return what lies in a file.
+
+    :param topics: of these alone; ``None`` for all
+    :raises ValueError: the bytes are no such file, or one of other clusters
+    """
+    try:
+        file = pq.ParquetFile(io.BytesIO(content))
+        of = (file.schema_arrow.metadata or {}).get(_CLUSTERS)
+        if of != clusters:
+            raise ValueError(f"it is of the clusters {(of or b'').decode()}, expected {clusters.decode()}")
+        table = file.read().select(_SCHEMA.names).cast(_SCHEMA)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(str(error)) from error
+    if topics is None:
+        return table
+    return table.filter(pc.is_in(table["topic"], value_set=pa.array(sorted(topics), pa.string())))
+
+
+def rows_of(table: pa.Table) -> Iterable[tuple[Any, ...]]:
+    """Return the rows, each as the columns are ordered: where it lay, partition, offsets, time, topic ids."""
+    return zip(*(table[name].to_pylist() for name in _SCHEMA.names), strict=True)
+
+
+def earliest(tables: Sequence[pa.Table]) -> int:
+    """Return when the first of all syncs was written, in milliseconds since the epoch; 0 where there is none."""
+    found = [pc.min(table["synced_ms"]).as_py() for table in tables if len(table)]
+    return min((each for each in found if each is not None), default=0)

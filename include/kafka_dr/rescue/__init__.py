@@ -1,0 +1,23 @@
+"""Stranded records: read from where they are kept, and published again to the active cluster, each once."""
+
+from __future__ import annotations
+
+from kafka_dr.rescue.kept import KeptRecord, missing_from, read_partition
+from kafka_dr.rescue.ledger import LEDGER_TOPIC, Entry, read_ledger
+from kafka_dr.rescue.publishing import Rescue, Rescued
+from kafka_dr.rescue.routing import Destination, KeysSince, destination, side_topic
+
+__all__ = [
+    "KeptRecord",
+    "read_partition",
+    "missing_from",
+    "Destination",
+    "destination",
+    "side_topic",
+    "KeysSince",
+    "LEDGER_TOPIC",
+    "Entry",
+    "read_ledger",
+    "Rescue",
+    "Rescued",
+]

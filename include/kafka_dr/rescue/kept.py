@@ -1,0 +1,98 @@
+"""Reading the list's records from Parquet, partition by partition, in the order in which they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_dr.audit.stranded import StrandedList
+from kafka_dr.errors import NeedsPerson
+
+_BATCH = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRecord:
+    """A stranded record, whole.
+
+    :param offset: the offset *of* the record on the side that was left
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None = field(repr=False)
+    value: bytes | None = field(repr=False)
+    headers: tuple[tuple[str, bytes | None], ...] = field(repr=False)
+
+
+def missing_from(found: StrandedList, folder: Any) -> str:
+    """Say what of a list is not kept any more; empty where every record is there.
+
+    :param folder: where the list lies
+    """
+    rows = 0
+    for each in found.files:
+        place = folder.joinpath(*each.path.split("/"))
+        try:
+            with place.open("rb") as file:
+                rows += _parquet(file).metadata.num_rows
+        except (OSError, ValueError) as error:
+            return f"{place} cannot be read ({error})"
+    if rows != found.records:
+        return f"the files below {folder} hold {rows} records, and {found.records} are stranded"
+    return ""
+
+
+def read_partition(
+    found: StrandedList, folder: Any, *, topic: str, partition: int, from_offset: int = 0
+) -> Iterator[KeptRecord]:
+    """Yield the records of one partition from an offset on, in order.
+
+    :raises NeedsPerson: a file cannot be read
+    """
+    try:
+        for _, path in sorted(_files_of(found, folder, topic, partition)):
+            with folder.joinpath(*path.split("/")).open("rb") as file:
+                for batch in _parquet(file).iter_batches(_BATCH):
+                    yield from (
+                        _record(row)
+                        for row in batch.to_pylist()
+                        if (row["topic"], row["partition"]) == (topic, partition) and row["offset"] >= from_offset
+                    )
+    except (OSError, ValueError) as error:
+        raise NeedsPerson(f"the records kept in {folder} cannot be read ({error}): restore them") from error
+
+
+def _files_of(found: StrandedList, folder: Any, topic: str, partition: int) -> Iterator[tuple[int, str]]:
+    """Yield the files that may hold records of a partition, by the first offset in each: one reader wrote each file."""
+    for each in found.files:
+        with folder.joinpath(*each.path.split("/")).open("rb") as file:
+            metadata = _parquet(file).metadata
+            if not metadata.num_rows:
+                continue
+            first = metadata.row_group(0)
+            topics, partitions, offsets = (first.column(number).statistics for number in range(3))
+            if topics.min <= topic <= topics.max and partitions.min <= partition <= partitions.max:
+                yield offsets.min, each.path
+
+
+def _parquet(file: Any) -> Any:
+    # Loaded here: every step of every verb imports this room, and Arrow takes half a second.
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(file)
+
+
+def _record(row: dict[str, Any]) -> KeptRecord:
+    return KeptRecord(
+        topic=row["topic"],
+        partition=row["partition"],
+        offset=row["offset"],
+        timestamp_ms=row["timestamp"],
+        key=row["key"],
+        value=row["value"],
+        headers=tuple((header["key"], header["value"]) for header in row["headers"] or ()),
+    )

@@ -1,0 +1,84 @@
+"""What was published again, on the cluster that it was published to, written in the same transactions.
+
+Topic ``_kafka_dr.rescued``, compacted. Key ``<group>/<run>/<topic>/<partition>``; value: up to which offset of the side
+that was left records are done with, and what became of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
+from kafka_dr.errors import NeedsPerson
+
+LEDGER_TOPIC = "_kafka_dr.rescued"
+LEDGER = TopicPartition(LEDGER_TOPIC, 0)
+LEDGER_CONFIG = {"cleanup.policy": "compact"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How far the records of one partition are done with.
+
+    :param next_offset: of the side that was left: next to be published
+    :param published: to the topic itself
+    :param aside: to the topic beside it
+    :param kept: records that stay in the list alone
+    """
+
+    next_offset: int = 0
+    published: int = 0
+    aside: int = 0
+    kept: int = 0
+
+    def to_json(self) -> bytes:
+        """Return the record's value."""
+        values = {"next": self.next_offset, "published": self.published, "aside": self.aside, "kept": self.kept}
+        return json.dumps(values, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, value: bytes) -> Entry:
+        """Read a record's value.
+
+        :raises NeedsPerson: it is none
+        """
+        try:
+            found = json.loads(value)
+            return cls(*(int(found[name]) for name in ("next", "published", "aside", "kept")))
+        except (ValueError, KeyError, TypeError) as error:
+            raise NeedsPerson(f"{LEDGER_TOPIC} holds a record that cannot be read ({error}): {value[:80]!r}") from error
+
+
+def ledger_key(group: str, run: str, partition: TopicPartition) -> bytes:
+    """Return the key of a partition's entry."""
+    return f"{group}/{run}/{partition.topic}/{partition.partition}".encode()
+
+
+def read_ledger(reader: KafkaCluster, group: str, run: str) -> dict[TopicPartition, Entry]:
+    """Return the entries of a run.
+
+    Whoever publishes takes its transactional id over first, so that nothing is open that could still change this.
+    """
+    prefix = f"{group}/{run}/"
+    return {
+        _partition(key.removeprefix(prefix)): Entry.from_json(value)
+        for key, value in dict(_newest(reader)).items()
+        if key.startswith(prefix)
+    }
+
+
+def _newest(reader: KafkaCluster) -> Iterator[tuple[str, bytes]]:
+    try:
+        start, end = reader.topics.log_starts([LEDGER])[LEDGER], reader.topics.last_stable_offsets([LEDGER])[LEDGER]
+    except NotFound:
+        return
+    for record in reader.log.read({LEDGER: OffsetRange(start, max(start, end))}):
+        if record.key is not None and record.value is not None:
+            yield record.key.decode(), record.value
+
+
+def _partition(name: str) -> TopicPartition:
+    topic, _, number = name.rpartition("/")
+    return TopicPartition(topic, int(number))

@@ -1,0 +1,171 @@
+"""Publishing stranded records again: records and ledger in one transaction, so that none is published twice.
+
+Whoever publishes writes as the probe: it may write what applications may, and every fence refuses it as it refuses
+them, so nothing is ever published to a side that is not active.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from kafka_dr.audit.stranded import StrandedList, StrandedPartition
+from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
+from kafka_dr.rescue.kept import KeptRecord, read_partition
+from kafka_dr.rescue.ledger import LEDGER, LEDGER_CONFIG, LEDGER_TOPIC, Entry, ledger_key, read_ledger
+from kafka_dr.rescue.routing import RUN_HEADER, Destination, KeysSince, destination, side_topic
+
+#: Records of one transaction.
+_BATCH = 500
+_SIDE_CONFIG = {"cleanup.policy": "delete", "retention.ms": "-1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """What became of the stranded records by now, earlier runs included.
+
+    :param this_time: how many were published by this call
+    """
+
+    published: int
+    aside: int
+    kept: int
+    this_time: int
+
+
+@dataclass(slots=True)
+class Rescue:
+    """One list, on its way to the active cluster.
+
+    :param folder: where the list lies
+    :param writer: the active cluster, reached as the probe
+    :param reader: the same, reached as audit
+    :param operator: the same, reached as the operator, who creates topics
+    :param canary_topic: whose records are not published
+    :param permission: asked before each transaction; raises unless it may be made
+    """
+
+    found: StrandedList
+    folder: Any
+    writer: KafkaCluster
+    reader: KafkaCluster
+    operator: KafkaCluster
+    canary_topic: str
+    replication_factor: int
+    permission: Callable[[], None]
+
+    def publish(self) -> Rescued:
+        """Publish what was not published yet.
+
+        :raises OutcomeUnknown: a commit was not answered; doing it again finds out, and goes on
+        """
+        wanted = [each for each in self.found.partitions if each.records]
+        copies = max(1, min(self.replication_factor, len(self.operator.topics.identity().brokers)))
+        self.operator.topics.create(LEDGER_TOPIC, partitions=1, replication_factor=copies, config=LEDGER_CONFIG)
+        self._prepare_side_topics(wanted, copies)
+        done = 0
+        # Taking the id over ends what an earlier attempt left open, so the ledger says all there is.
+        with self.writer.writing.transactions(f"kafka-dr-rescue-{self.found.group}") as transactions:
+            ledger = read_ledger(self.reader, self.found.group, self.found.run)
+            for topic in sorted({each.topic for each in wanted}):
+                keys = self._keys_of(topic)
+                for each in (each for each in wanted if each.topic == topic):
+                    partition = TopicPartition(topic, each.partition)
+                    for entry, count in self._publish(partition, ledger.get(partition, Entry()), keys, transactions):
+                        done += count
+                        ledger[partition] = entry
+        entries = [ledger.get(TopicPartition(each.topic, each.partition), Entry()) for each in wanted]
+        return Rescued(
+            published=sum(entry.published for entry in entries),
+            aside=sum(entry.aside for entry in entries),
+            kept=sum(entry.kept for entry in entries),
+            this_time=done,
+        )
+
+    def _publish(
+        self, partition: TopicPartition, entry: Entry, keys: KeysSince, transactions: TransactionalWriter
+    ) -> Iterator[tuple[Entry, int]]:
+        records = read_partition(
+            self.found,
+            self.folder,
+            topic=partition.topic,
+            partition=partition.partition,
+            from_offset=entry.next_offset,
+        )
+        exists = partition in keys.starts
+        compacted = partition.topic in self.found.compacted
+        while batch := list(islice(records, _BATCH)):
+            since = keys.among({record.key for record in batch if record.key is not None})
+            placed = [
+                (
+                    record,
+                    destination(
+                        key=record.key,
+                        written_since=since,
+                        compacted=compacted,
+                        canary=partition.topic == self.canary_topic,
+                        exists=exists,
+                    ),
+                )
+                for record in batch
+            ]
+            counts = Counter(where for _, where in placed)
+            entry = replace(
+                entry,
+                next_offset=batch[-1].offset + 1,
+                published=entry.published + counts[Destination.TOPIC],
+                aside=entry.aside + counts[Destination.SIDE_TOPIC],
+                kept=entry.kept + counts[Destination.KEPT_ONLY],
+            )
+            line = NewRecord(LEDGER, ledger_key(self.found.group, self.found.run, partition), entry.to_json())
+            self.permission()
+            transactions.write([*self._again(placed), line])
+            yield entry, counts[Destination.TOPIC] + counts[Destination.SIDE_TOPIC]
+
+    def _again(self, placed: Iterable[tuple[KeptRecord, Destination]]) -> Iterator[NewRecord]:
+        for record, where in placed:
+            if where is Destination.KEPT_ONLY:
+                continue
+            topic = record.topic if where is Destination.TOPIC else side_topic(record.topic)
+            yield NewRecord(
+                TopicPartition(topic, record.partition),
+                record.key,
+                record.value,
+                (*record.headers, *self._provenance(record)),
+            )
+
+    def _provenance(self, record: KeptRecord) -> tuple[tuple[str, bytes], ...]:
+        said = {
+            "kafka-dr-origin-cluster": self.found.old,
+            "kafka-dr-origin-topic": record.topic,
+            "kafka-dr-origin-partition": record.partition,
+            "kafka-dr-origin-offset": record.offset,
+            "kafka-dr-origin-timestamp": record.timestamp_ms,
+            RUN_HEADER: self.found.run,
+        }
+        return tuple((name, str(value).encode()) for name, value in said.items())
+
+    def _prepare_side_topics(self, wanted: Sequence[StrandedPartition], copies: int) -> None:
+        """Create the topics beside those with stranded records: which will be needed shows only in mid-transaction."""
+        for topic in sorted({each.topic for each in wanted} - {self.canary_topic}):
+            partitions = 1 + max(each.partition for each in wanted if each.topic == topic)
+            name = side_topic(topic)
+            self.operator.topics.create(name, partitions=partitions, replication_factor=copies, config=_SIDE_CONFIG)
+            there = len(self.operator.topics.describe([name])[name].leaders)
+            if there < partitions:
+                self.operator.topics.add_partitions(name, partitions)
+
+    def _keys_of(self, topic: str) -> KeysSince:
+        """Return who tells which keys were written since the switch, to any partition of a topic."""
+        switched = {
+            TopicPartition(each.topic, each.partition): each.new_end
+            for each in self.found.partitions
+            if each.topic == topic
+        }
+        there = self.operator.topics.describe({topic} & self.operator.topics.names())
+        partitions = there[topic].partitions if topic in there else ()
+        return KeysSince(self.reader, {p: switched.get(p, 0) for p in partitions}, self.found.run)

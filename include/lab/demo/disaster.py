@@ -1,0 +1,177 @@
+"""The disaster: the active cluster dies under load, is left, comes back, is fenced, rescued and brought home."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from lab.clusters import PROTECTION_GROUP, cluster_named
+from lab.credentials import ADMIN
+from lab.demo.airflow_rest import AirflowApi
+from lab.demo.disaster_sabotage import DisasterSaboteur
+from lab.demo.failover_run import FailoverRun, FailoverRunner, Order
+from lab.demo.forgotten import ForgottenApplication
+from lab.demo.rehearsal import DAGS, Rehearsal, watching
+from lab.demo.run_evidence import RunEvidence
+from lab.demo.sabotage import Saboteur
+from lab.errors import LabError
+from lab.judge.court import logs_of, observe
+from lab.judge.model import Earlier, Left, Tenure, Verdict
+from lab.judge.verdict import judge
+from lab.rights import ORDERS_APP
+
+UNPLANNED, HEALTH, FAILBACK, CANARY = "dr_unplanned_failover", "dr_health", "dr_failback", "dr_canary"
+#: Why the switch is asked for although nobody elsewhere sees the cluster down: the lab has no elsewhere.
+OVERRIDE = "the demonstration killed it, and there is no other vantage on one machine"
+BACK_SECONDS = 90.0
+#: A health period, and what a look may take on a machine that does ten things at a time.
+FENCED_SECONDS = 90.0
+PATIENCE_SECONDS = 180.0
+FORGOTTEN_AT_ONCE, FORGOTTEN_SECONDS = 5, 0.5
+
+
+class DisasterRehearsal(Rehearsal):
+    """Runs the demonstration of a disaster in one lab."""
+
+    dags = (*DAGS, UNPLANNED, HEALTH, FAILBACK, CANARY)
+    _left: Left | None = None
+    _earlier: tuple[Earlier, ...] = ()
+
+    def _fail_over(
+        self, operator: AirflowApi, approvers: Sequence[AirflowApi]
+    ) -> tuple[tuple[FailoverRun, ...], str | None]:
+        """Everything between the kill and the way home; stop at the first run that does not go through."""
+        runner = self._runner(operator, approvers)
+        source = self._active()
+        target = cluster_named(source).other.name
+        saboteur = self._saboteur()
+        self._watch(operator)
+        runs = [self._leave(runner, source, target, saboteur)]
+        if runs[-1].through:
+            self._welcome(runs[0])
+            runs.append(self._bring_home(runner, runs[0]))
+        if runs[-1].through:
+            runs.append(self._go_home(runner, source=target, target=source))
+        return tuple(runs), saboteur.result() if saboteur is not None else None
+
+    def _watch(self, operator: AirflowApi) -> None:
+        """Let the canary look: it does every minute, and what it saw last is all that is known of a dead cluster."""
+        run = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
+        operator.trigger(CANARY, run, {})
+        state = operator.wait_for_end(CANARY, run, seconds=PATIENCE_SECONDS)
+        self._did(f"{CANARY} [dim]{state}[/]")
+
+    def _leave(self, runner: FailoverRunner, source: str, target: str, saboteur: Saboteur | None) -> FailoverRun:
+        self._say(f"{source} dies: its brokers and its Connect are killed under load")
+        for name in self._processes_of(source):
+            self._lab.kill(name)
+        self._say(f"Unplanned failover {source} → {target}")
+        order = Order(source, target, dag=UNPLANNED, conf={"override": OVERRIDE})
+        run = runner.run(order, beside=watching(saboteur, source, target))
+        self._let_work(run)
+        return run
+
+    def _welcome(self, run: FailoverRun) -> None:
+        """Bring the dead side back, with an application beside it that never heard of any switch."""
+        source = run.source
+        self._say(f"{source} comes back, and a forgotten application with it")
+        for name in self._processes_of(source):
+            self._lab.restart(name)
+        reachable = self._wait_until_back(source)
+        forgotten = ForgottenApplication(source, self._settings(ORDERS_APP)[source], logs=self._traffic.logs)
+        written, fenced = 0, None
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while fenced is None:
+            if time.monotonic() > deadline:
+                raise LabError(f"{source} was back for {PATIENCE_SECONDS:.0f} s and {HEALTH} has not fenced it")
+            written += forgotten.write(FORGOTTEN_AT_ONCE)
+            time.sleep(FORGOTTEN_SECONDS)
+            fenced = run.evidence.step("fence_on_return")
+        at = datetime.fromisoformat(fenced.facts["fenced_at"]).timestamp()
+        self._did(f"{fenced.sentence} [dim]{at - reachable:.1f} s after it could be reached; {written} written[/]")
+        approved = run.approved_at.timestamp() if run.approved_at else 0.0
+        self._left = Left(source, approved, reachable, at, FENCED_SECONDS, predicted_loss(run.evidence))
+
+    def _bring_home(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
+        """Have the stranded records kept and published again, and the old side made a copy."""
+        self._say(f"Failback: {left.source} becomes a copy of {left.target}")
+        logs = logs_of(left.source, self._settings(ADMIN)[left.source])
+        self._earlier = (Earlier(left.source, time.time(), logs),)
+        conf = {"mode": "rebuild", "rescue": "republish"}
+        return runner.run(Order(left.target, left.source, dag=FAILBACK, moves=False, conf=conf))
+
+    def _go_home(self, runner: FailoverRunner, *, source: str, target: str) -> FailoverRun:
+        self._say(f"Planned failover {source} → {target}: home")
+        run = runner.run(Order(source, target))
+        self._let_work(run)
+        return run
+
+    def _judge(self, began: float, runs: Sequence[FailoverRun]) -> Verdict:
+        self._say("Verdict")
+        self._traffic.stop(drain_seconds=1.0)
+        listed = self._lists / PROTECTION_GROUP / runs[0].run
+        observation = observe(
+            self._traffic.logs,
+            self._settings(ADMIN),
+            aside=listed if listed.exists() else None,
+            quarantine={runs[0].source: quarantine(runs)},
+            earlier=self._earlier,
+        )
+        tenures = [Tenure(runs[0].source, began)]
+        tenures += [Tenure(run.target, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at]
+        return judge(observation, tenures, left=self._left)
+
+    def _saboteur(self) -> Saboteur | None:
+        if self._wishes.sabotage is None:
+            return None
+        status = self._lab.status()
+        return DisasterSaboteur(
+            self._wishes.sabotage,
+            admin=self._settings(ADMIN),
+            application=self._settings(ORDERS_APP),
+            logs=self._traffic.logs,
+            connect={cluster.name: cluster.connect_url for cluster in status.clusters},
+            aside=self._lists,
+        )
+
+    @property
+    def _lists(self) -> Path:
+        return self._lab.home.evidence / "stranded"
+
+    def _processes_of(self, cluster: str) -> list[str]:
+        """The processes of one datacenter, brokers first."""
+        return sorted(name for name in self._lab.supervisor.names() if name.startswith(f"{cluster}-"))
+
+    def _wait_until_back(self, cluster: str) -> float:
+        """Wait until a cluster answers, and return when it did."""
+        admin = AdminClient({**self._settings(ADMIN)[cluster], "client.id": "demo", "log_level": 2})
+        deadline = time.monotonic() + BACK_SECONDS
+        while True:
+            try:
+                admin.list_topics(timeout=1.0)
+                return time.time()
+            except KafkaException as error:
+                if time.monotonic() > deadline:
+                    raise LabError(
+                        f"{cluster} does not answer {BACK_SECONDS:.0f} s after its start: {error}"
+                    ) from error
+
+
+def predicted_loss(evidence: RunEvidence) -> int | None:
+    """How many records the approval said would be lost at least; ``None`` where it said nothing."""
+    step = evidence.step("gather_evidence")
+    measured: dict[str, Any] = step.facts.get("measurements", {}) if step else {}
+    records = measured.get("predicted_loss", {}).get("at_least_records")
+    return None if records is None else int(records)
+
+
+def quarantine(runs: Sequence[FailoverRun]) -> list[str]:
+    """The ranges that a failback left aside in the logs of the side that came home."""
+    reports = [run.evidence.step("report") for run in runs if not run.moves]
+    return [text for step in reports if step is not None for text in step.facts.get("quarantine", ())]

@@ -1,0 +1,158 @@
+"""What Spark does for a failback: the list of stranded records, and the audit of everything that was copied home."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from kafka_dr_airflow.declared import TOPOLOGY, read_topology
+from kafka_dr_airflow.evidence_root import evidence_root
+from kafka_dr_airflow.links import StrandedLink
+from kafka_dr_airflow.operators.record import plain_errors
+from kafka_dr_airflow.operators.spark_audit import JOBS, SPARK_CONNECTION, SparkAuditOperator
+
+if TYPE_CHECKING:
+    from kafka_dr.audit.stranded import StrandedList
+    from kafka_dr.register import RegisterState
+    from kafka_dr.replication import Flow
+
+#: Reading a large group takes as long as it takes.
+_LONGEST = timedelta(hours=6)
+
+
+def standing(group: str) -> tuple[RegisterState, str]:
+    """Return how a group stands, and which unplanned run left its standby.
+
+    :raises KafkaDrError: no side of it was left, or the registers cannot be read
+    """
+    from kafka_dr.errors import Refused
+    from kafka_dr.failover import RunRequest
+    from kafka_dr.failover.run import Run
+    from kafka_dr.register.abandonment import abandonment
+    from kafka_dr_airflow.world import open_world
+
+    with open_world() as world:
+        state = Run(RunRequest(group, "failback"), world).read_standing()
+        if state is None:
+            raise Refused(f"no register has a record of {group}: nothing was left behind")
+        return state, abandonment(world.register(state.active).history(group), state).run
+
+
+class StrandedRecordsOperator(SparkSubmitOperator):
+    """Lists what the side that was left holds and never crossed, and keeps it below the evidence root.
+
+    Records that are found are no reason to be red: they are kept, which is what this is for. A list that could not be
+    made is. What Spark needs to know of connections lies in a file that is gone with the task.
+    """
+
+    ui_color = "#e6e0f0"
+    operator_extra_links = (StrandedLink(),)
+
+    def __init__(self, **kwargs: Any) -> None:
+        defaults = {
+            "task_id": "stranded_records",
+            "application": str(JOBS / "stranded_records.py"),
+            "conn_id": SPARK_CONNECTION,
+            "deploy_mode": "client",  # the driver reads the file of connections, which is here
+            "name": "kafka-dr stranded records",
+            "retries": 0,
+            "execution_timeout": _LONGEST,
+        }
+        super().__init__(**{**defaults, **kwargs})
+        self._secrets: Any = None
+        #: Where this task's list is, below the evidence root; known when it runs.
+        self.report_place = ""
+
+    def execute(self, context: Any) -> dict[str, Any]:
+        """List the records, and say where they are."""
+        group = context["params"]["protection_group"]
+        with plain_errors():
+            _, run = standing(group)
+        self.application_args = ["--topology", os.environ[TOPOLOGY], "--group", group]
+        with self._reachable(group):
+            problem = self._submit(context)
+        self.report_place = f"stranded/{group}/{run}"
+        found = _list_of(group, run)
+        if problem is not None or found is None:
+            raise AirflowFailException(f"{group}: unknown: {problem or 'the job ended without a list'}")
+        self.log.info("%s", found.sentence)
+        return {"verdict": found.verdict, "records": found.records, "list": self.report_place}
+
+    def on_kill(self) -> None:
+        """Leave neither the file nor the application behind."""
+        if self._secrets is not None:
+            self._secrets.remove()
+        super().on_kill()
+
+    @contextmanager
+    def _reachable(self, group: str) -> Iterator[None]:
+        """Write the file of connections, and tell the processes that this one starts where it is."""
+        from kafka_dr_airflow.secrets_file import SETTING, SecretsFile, connect_entry, kafka_entry
+
+        with plain_errors():
+            topology = read_topology(os.environ)
+            clusters = [topology.cluster(name) for name in topology.group(group).clusters]
+            entries = {each.connections.audit: kafka_entry(each.connections.audit) for each in clusters}
+            entries |= {each.connect: connect_entry(each.connect) for each in clusters}
+        with SecretsFile(entries) as self._secrets:
+            os.environ[SETTING] = str(self._secrets.path)
+            try:
+                yield
+            finally:
+                del os.environ[SETTING]
+
+    def _submit(self, context: Any) -> str | None:
+        """Run the job; return what it could not find out. That records were found is no problem."""
+        try:
+            super().execute(context)
+        except AirflowException as error:
+            lines = str(error).splitlines()
+            if said := [line for line in lines if line.startswith("unknown: ")]:
+                return said[-1].removeprefix("unknown: ")
+            # Java and Python end with 1 as well, when they cannot even begin.
+            listed = "Error code is: 1." in str(error) and any(line.startswith("stranded: ") for line in lines)
+            return None if listed else str(error)
+        return None
+
+
+class FailbackAuditOperator(SparkAuditOperator):
+    """Audits the flow home, all of it, while the group is still diverged; offsets that stay aside are left out."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        defaults = {"task_id": "checksum_audit", "retries": 0, "execution_timeout": _LONGEST}
+        super().__init__(protection_group="", audit="checksum", **{**defaults, **kwargs})
+
+    def execute(self, context: Any) -> dict[str, str]:
+        """Audit the flow and judge the report; a dry run has copied nothing."""
+        if context["params"].get("dry_run"):
+            self.log.info("Dry run: nothing was copied, so nothing is audited.")
+            return {}
+        self.protection_group = context["params"]["protection_group"]
+        return super().execute(context)
+
+    def arguments(self, params: Mapping[str, Any]) -> list[str]:
+        """Everything is compared, also what was verified before the disaster."""
+        return ["--full"]
+
+    def _flow(self, wanted: str | None) -> Flow:
+        from kafka_dr.replication import Flow
+
+        with plain_errors():
+            state, _ = standing(self.protection_group)
+        return Flow(self.protection_group, state.active, state.standby)
+
+
+def _list_of(group: str, run: str) -> StrandedList | None:
+    from kafka_dr.audit.stranded import StrandedStore, StrandedUnreadable
+
+    root = evidence_root(read_topology(os.environ).evidence.root)
+    try:
+        return StrandedStore(root, group, run).read()
+    except StrandedUnreadable as error:
+        raise AirflowFailException(str(error)) from None

@@ -1,0 +1,79 @@
+"""Positions of consumer groups: the archive of offset syncs, and what a switch would do to each group."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowSkipException
+
+from kafka_dr_airflow.links import AuditLink
+from kafka_dr_airflow.operators.record import plain_errors
+from kafka_dr_airflow.operators.watch import WatchOperator
+from kafka_dr_airflow.report_folders import prune, report_folder
+
+if TYPE_CHECKING:
+    from kafka_dr.failover import World
+    from kafka_dr.failover.watched import Watched
+
+
+class OffsetSyncsOperator(WatchOperator):
+    """Archives the offset syncs between the clusters of a protection group."""
+
+    def look(self, world: World) -> Watched:
+        """Read what was written since the last time, and keep it."""
+        from kafka_dr.failover.sync_archive import archive_syncs
+
+        return archive_syncs(self.protection_group, world)
+
+
+class OffsetPreviewOperator(BaseOperator):
+    """Shows where each consumer group would go on if the switch were now; red where one would have no place.
+
+    :param protection_group: whose consumer groups
+    """
+
+    ui_color = "#dfeedd"
+    operator_extra_links = (AuditLink(),)
+
+    def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.protection_group = protection_group
+        #: Where this task's report is, below the evidence root; known when it has run.
+        self.report_place = ""
+
+    def execute(self, context: Any) -> dict[str, Any]:
+        """Look at every group, write the report, and judge it."""
+        from kafka_dr.failover.offset_preview import Preview, preview_offsets
+        from kafka_dr_airflow.world import open_world
+
+        now = datetime.now(UTC)
+        with plain_errors(), open_world() as world:
+            reports = f"audits/{self.protection_group}/offsets/{self._direction(world)}"
+            folder = f"{reports}/{report_folder(now, context['run_id'], context['ti'].try_number)}"
+            found = preview_offsets(self.protection_group, world, folder=folder)
+            keep = timedelta(seconds=world.topology.group(self.protection_group).audits.keep_fingerprints_seconds)
+            prune(world.evidence_root.joinpath(*reports.split("/")), now=now, keep=keep)
+        if not isinstance(found, Preview):
+            raise AirflowSkipException(found.summary)
+        self.report_place = f"{folder}/report.json"
+        for sentence in found.watched.sentences:
+            self.log.info("%s", sentence)
+        if found.watched.outcome != "ok":
+            raise AirflowException(found.watched.summary)
+        return {
+            "verdict": found.report["verdict"],
+            "redelivered": found.report["redelivered"],
+            "mm2_redelivered": found.report["mm2_redelivered"],
+            "report": self.report_place,
+        }
+
+    def _direction(self, world: World) -> str:
+        from kafka_dr.failover.audited import flow_to_audit
+        from kafka_dr.replication import Flow
+
+        flow = flow_to_audit(self.protection_group, world)
+        if not isinstance(flow, Flow):
+            raise AirflowSkipException(flow.summary)
+        return f"{flow.source}-to-{flow.target}"

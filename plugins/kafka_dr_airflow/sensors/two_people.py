@@ -1,0 +1,54 @@
+"""Decisions that may take two different people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka_dr_airflow.operators.record import plain_errors
+from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
+
+if TYPE_CHECKING:
+    from kafka_dr.failover import Answer, ApprovalQuestion, RunRequest, StepRecord, World
+    from kafka_dr.register import Verb
+
+
+class TwoPeopleSensor(ManualApprovalSensor):
+    """Asks for the first or the second approval. The second is asked only where two are needed, and of others.
+
+    :param step: ``approval`` or ``second_approval``, which is the task's id too
+    """
+
+    #: Why nobody else is asked, where one approval is enough.
+    one_is_enough = "One approval is enough for this group: nobody else is asked."
+
+    def __init__(self, *, step: str, number: int, verb: Verb, **kwargs: Any) -> None:
+        super().__init__(number=number, verb=verb, **{"task_id": step, **kwargs})
+        self.step = step
+
+    def question(self, context: Any) -> ApprovalQuestion | None:
+        """Make the question; ``None`` in a dry run, and where no second person is needed."""
+        from kafka_dr.failover import StepName, ask_approval
+        from kafka_dr.failover.approval import needs_second
+        from kafka_dr_airflow.world import open_world
+
+        request = self.request(context)
+        if request.dry_run:
+            self.log.info("Dry run: nobody is asked.")
+            return None
+        with plain_errors(), open_world() as world:
+            if self.step == "approval" or needs_second(request, world):
+                return ask_approval(request, world, StepName(self.step))
+        self.log.info("%s", self.one_is_enough)
+        return None
+
+    def keep(self, request: RunRequest, world: World, answer: Answer) -> StepRecord:
+        """Keep an answer in evidence, where the claim looks for it."""
+        from kafka_dr.failover import StepName, record_answer
+
+        return record_answer(request, world, answer, StepName(self.step))
+
+    def keep_expiry(self, request: RunRequest, world: World) -> StepRecord:
+        """Keep in evidence that nobody answered this question."""
+        from kafka_dr.failover import StepName, record_expiry
+
+        return record_expiry(request, world, StepName(self.step))

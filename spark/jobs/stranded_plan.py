@@ -1,0 +1,214 @@
+"""What the list of stranded records is made from: the registers, the journal, and the ends of both sides' logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kafka_dr.audit import FileFrontierStore
+from kafka_dr.audit.stranded import StrandedList, StrandedPartition
+from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
+from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.register import KafkaRegister, Phase, highest
+from kafka_dr.register.abandonment import Abandonment, History, abandonment
+from kafka_dr.topology import ProtectionGroup
+
+_RESTAMPED = ("message.timestamp.type", "LogAppendTime")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the group stands, and what is journaled about it."""
+
+    group: str
+    abandonment: Abandonment
+    history: History
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlan:
+    """One partition of the old side.
+
+    :param old: what is read of the old side
+    :param new: what is read of the new side: to where nothing could be copied any more
+    :param since: what was written to the new side afterwards; read on compacted topics
+    :param position: what the flow said: next to be copied
+    :param expired: whether the old side deleted records behind the place where comparing begins
+    :param copies_expired: whether the new side deleted copies behind it
+    """
+
+    old: OffsetRange
+    new: OffsetRange
+    since: OffsetRange
+    position: int
+    expired: bool
+    copies_expired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All partitions that the old side has."""
+
+    standing: Standing
+    at: datetime
+    cluster_ids: Mapping[str, str]
+    topic_ids: Mapping[str, str]
+    compacted: frozenset[str]
+    restamped: frozenset[str]
+    gone: tuple[str, ...]
+    partitions: Mapping[TopicPartition, PartitionPlan]
+
+    def as_list(self, partitions: Iterable[StrandedPartition] | None = None) -> StrandedList:
+        """Return the list that this plan leads to.
+
+        :param partitions: what was found; without it, only the ends are told
+        """
+        left = self.standing.abandonment
+        found = tuple(partitions) if partitions is not None else tuple(map(self._ends_of, sorted(self.partitions)))
+        return StrandedList(
+            group=self.standing.group,
+            run=left.run,
+            old=left.old,
+            new=left.new,
+            at=self.at,
+            cluster_ids=self.cluster_ids,
+            topic_ids=self.topic_ids,
+            partitions=found,
+            gone=self.gone,
+            compacted=tuple(sorted(self.compacted)),
+        )
+
+    def _ends_of(self, partition: TopicPartition) -> StrandedPartition:
+        planned = self.partitions[partition]
+        start, end = planned.old.start, planned.old.end
+        return StrandedPartition(partition.topic, partition.partition, start, start, end, planned.new.end)
+
+
+def standing(group: ProtectionGroup, registers: Mapping[str, KafkaRegister]) -> Standing:
+    """Ask the registers how the group stands.
+
+    :raises Refused: no side of it was left
+    """
+    states = {name: register.read(group.name) for name, register in registers.items()}
+    state = highest(states)
+    if state is None or state.phase not in (Phase.UNFENCED, Phase.DIVERGED):
+        stands = "not adopted" if state is None else f"{state.phase} on {state.active}"
+        raise Refused(f"{group.name} is {stands}: no side was left behind, so nothing can be stranded")
+    history = registers[state.active].history(group.name)
+    return Standing(group.name, abandonment(history, state), history)
+
+
+def plan(
+    group: ProtectionGroup,
+    left: Standing,
+    old: KafkaCluster,
+    new: KafkaCluster,
+    *,
+    root: Any,
+    positions: Mapping[TopicPartition, int],
+    now: datetime,
+) -> Plan:
+    """Resolve what is read.
+
+    :param root: the evidence root
+    :param positions: what the flow says: next to be copied
+    :raises TryAgain: an open transaction hides the end of the old side's log
+    """
+    here, there = _owned(group, old), _owned(group, new)
+    starts, ends = _held(old, here)
+    configs = [cluster.topics.configs(found) for cluster, found in ((old, here), (new, there))]
+    begins = _beginnings(left, old, new, here, there, root=root)
+    new_held = {p for topic in there.values() for p in topic.partitions}
+    new_starts, new_ends = new.topics.log_starts(new_held), new.topics.last_stable_offsets(new_held)
+    switched = left.abandonment.new_ends
+    compacted = {t for found in configs for t, c in found.items() if "compact" in c.get("cleanup.policy", "")}
+    partitions = {}
+    for p, end in ends.items():
+        begin, copy = begins.get(p, (0, 0))
+        begin = min(begin, end)
+        until = min(switched.get(p, 0), new_ends.get(p, 0))
+        copy = min(max(copy, new_starts.get(p, 0)), until)
+        since = OffsetRange(until, new_ends.get(p, 0)) if p.topic in compacted else OffsetRange(0, 0)
+        partitions[p] = PartitionPlan(
+            OffsetRange(max(begin, starts[p]), end),
+            OffsetRange(copy, until),
+            since,
+            positions.get(p, 0),
+            expired=begin < starts[p],
+            copies_expired=begins.get(p, (0, 0))[1] < min(new_starts.get(p, 0), until),
+        )
+    return Plan(
+        standing=left,
+        at=now,
+        cluster_ids={cluster.name: cluster.topics.identity().cluster_id for cluster in (old, new)},
+        topic_ids={name: topic.topic_id for name, topic in here.items()},
+        compacted=frozenset(compacted),
+        restamped=frozenset(t for t, c in configs[1].items() if c.get(_RESTAMPED[0]) == _RESTAMPED[1]),
+        gone=tuple(sorted({p.topic for p in switched} - here.keys())),
+        partitions=partitions,
+    )
+
+
+def _owned(group: ProtectionGroup, cluster: KafkaCluster) -> dict[str, Topic]:
+    return cluster.topics.describe(name for name in cluster.topics.names() if group.owns_topic(name))
+
+
+def _held(
+    cluster: KafkaCluster, topics: Mapping[str, Topic]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    wanted = [partition for topic in topics.values() for partition in topic.partitions]
+    starts, ends = cluster.topics.log_starts(wanted), cluster.topics.high_watermarks(wanted)
+    stable = cluster.topics.last_stable_offsets(wanted)
+    hidden = sorted(p for p in wanted if stable[p] < ends[p])
+    if hidden:
+        raise TryAgain(
+            f"{cluster.name}: an open transaction hides the end of {', '.join(map(str, hidden[:3]))}, so nobody can "
+            "say what is stranded there: fence it and end its transactions, as dr_health does, and run this again"
+        )
+    return starts, ends
+
+
+def _beginnings(
+    left: Standing,
+    old: KafkaCluster,
+    new: KafkaCluster,
+    here: Mapping[str, Topic],
+    there: Mapping[str, Topic],
+    *,
+    root: Any,
+) -> dict[TopicPartition, tuple[int, int]]:
+    """Return from where on both sides are compared: where the last direction began, or up to where it was verified."""
+    epoch, begins = newest_seed(left)
+    identity = (old.topics.identity().cluster_id, new.topics.identity().cluster_id, epoch)
+    remembered = FileFrontierStore(root, left.group).read(f"{old.name}-to-{new.name}")
+    if remembered is None or remembered.identity != identity:
+        return begins
+    for (topic, number), verified in remembered.places.items():
+        ids = (here[topic].topic_id, there[topic].topic_id) if topic in here and topic in there else None
+        partition = TopicPartition(topic, number)
+        reached = left.abandonment.new_ends.get(partition, 0)
+        if ids == remembered.topic_ids.get(topic) and verified.target_offset <= reached:
+            begins[partition] = (verified.source_offset, verified.target_offset)
+    return begins
+
+
+def newest_seed(left: Standing) -> tuple[int, dict[TopicPartition, tuple[int, int]]]:
+    """Return the epoch in which the flow from the old side began, and where on both sides; 0 and nothing where it
+    always was that one.
+    """
+    ends = (left.abandonment.old, left.abandonment.new)
+    seeds = [facts["flow_seed"] for facts in left.history.values() if "flow_seed" in facts]
+    newest = max(
+        (seed for seed in seeds if (seed["source"], seed["target"]) == ends),
+        key=lambda seed: int(seed["epoch"]),
+        default=None,
+    )
+    if newest is None:
+        return 0, {}
+    here = {(topic, number): offset for topic, number, offset in newest["source_positions"]}
+    there = {(topic, number): offset for topic, number, offset in newest["target_positions"]}
+    return int(newest["epoch"]), {
+        TopicPartition(*place): (here[place], there[place]) for place in here.keys() & there.keys()
+    }

@@ -1,0 +1,53 @@
+"""Stranded records as they are kept: whole, with key, value and headers, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+#: ``topic, partition, first, after``: offsets ``first <= offset < after``.
+Stretch = tuple[str, int, int, int]
+
+
+def whole(records: DataFrame) -> DataFrame:
+    """Return records as the list keeps them; the timestamp in milliseconds since the epoch."""
+    return records.select(
+        "topic",
+        "partition",
+        "offset",
+        f.unix_millis("timestamp").alias("timestamp"),
+        "key",
+        "value",
+        "headers",
+    )
+
+
+def within(session: SparkSession, records: DataFrame, stretches: Iterable[Stretch]) -> DataFrame:
+    """Return the records that lie in one of the stretches."""
+    wanted = session.createDataFrame(
+        list(stretches), "wanted_topic string, wanted_partition int, first long, after long"
+    )
+    lies_in = (
+        (f.col("topic") == f.col("wanted_topic"))
+        & (f.col("partition") == f.col("wanted_partition"))
+        & (f.col("offset") >= f.col("first"))
+        & (f.col("offset") < f.col("after"))
+    )
+    return records.join(f.broadcast(wanted), lies_in, "left_semi")
+
+
+def counted(kept: DataFrame) -> DataFrame:
+    """Return, by topic and partition, how many records, keys and bytes are kept, and from when to when."""
+    length = (
+        "coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0) + coalesce(aggregate(headers, 0, "
+        "(sum, header) -> sum + octet_length(header.key) + coalesce(octet_length(header.value), 0)), 0)"
+    )
+    return kept.groupBy("topic", "partition").agg(
+        f.count("*").alias("records"),
+        f.countDistinct("key").alias("keys"),
+        f.sum(f.expr(length).cast("long")).alias("size"),
+        f.min("timestamp").alias("oldest_ms"),
+        f.max("timestamp").alias("newest_ms"),
+    )

@@ -1,0 +1,323 @@
+"""What logs live through between and during audits: killed drivers, the cleaner, open transactions, new partitions."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyspark
+import pytest
+import yaml
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
+from kafka_dr.audit.difference import Fault
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.offsets import AuditedPairs, BracketingOffsetMap, Translation
+from lab import rights
+from lab.layout import PROJECT
+from support.auditing import job_environ, topology_file
+from support.checksum import Audited, Auditor, write_copy
+from support.faulty_copy import FaultyCopy, Known
+from support.flowing import Flowing
+from support.protection import Protection
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+_SECONDS = 60.0
+_OLD_MS = 1_800_000  # nothing as old as this is still on its way
+
+
+@pytest.fixture
+def audit(flowing: Flowing, spark: SparkSession, tmp_path: Path) -> Auditor:
+    return Auditor(flowing.protection, spark, tmp_path)
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def kept(protection: Protection) -> dict[str, bytes]:
+    """Return the files that the next audit goes on from."""
+    folder = protection.folder / "evidence" / "audits" / protection.name
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def scans(protection: Protection) -> set[str]:
+    folder = protection.folder / "evidence" / "fingerprints" / protection.name / "east-to-west"
+    return {each.name for each in folder.iterdir()}
+
+
+def map_parts(protection: Protection) -> set[str]:
+    return {name.partition(".")[0] for name in kept(protection) if "/map/" in name}
+
+
+def test_a_driver_that_is_killed_half_way_leaves_everything_as_it_was(flowing: Flowing, audit: Auditor) -> None:
+    protection = flowing.protection
+    topic = f"{protection.name}.killed"
+    copy = FaultyCopy.make(partitions=2, records=200, faults=[Fault.LOST] * 3, seed=3, start=now_ms() - _OLD_MS)
+    write_copy(protection, topic, copy)
+    assert audit().found(topic) == copy.truth
+    before, begun = kept(protection), scans(protection)
+    flowing.write(20)
+    kill_half_way(protection, audit.folder / "killed", begun)
+    assert kept(protection) == before
+    assert not (audit.folder / "killed" / "report.json").exists()
+    again = audit()
+    assert (again.found(topic), again.report["counts"]) == ([], {"LOST": 3})
+    assert again.report["coverage"]["in_flight"] == 22
+    left = scans(protection) - begun
+    assert len(left) == 2, "what the killed one had read stays for as long as the log is kept"
+    state = json.loads(kept(protection)["checksum/east-to-west/state.json"])
+    assert {each["name"] for each in state["scans"]} < begun | left
+
+
+def kill_half_way(protection: Protection, out: Path, before: set[str]) -> None:
+    """Submit an audit as a person would, and kill it with all that it started once it has begun to write."""
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    job = PROJECT / "spark" / "jobs" / "checksum_audit.py"
+    flow = f"{protection.name}.east-to-west"
+    process = subprocess.Popen(
+        [submit, job, "--topology", topology_file(protection), "--flow", flow, "--out", out],
+        env=os.environ | protection.lab.spark_environ() | job_environ(protection) | {"PYSPARK_PYTHON": sys.executable},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 2 * _SECONDS
+    while scans(protection) == before:
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=_SECONDS)
+
+
+@contextmanager
+def a_quick_cleaner(protection: Protection, cluster: str) -> Iterator[None]:
+    """Let the cleaner look for work all the time instead of every fifteen seconds."""
+    client = AdminClient(protection.lab.client_settings(cluster, "admin"))
+
+    def change(operation: AlterConfigOpType) -> None:
+        entry = ConfigEntry("log.cleaner.backoff.ms", "100", incremental_operation=operation)
+        broker = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
+        for future in client.incremental_alter_configs([broker]).values():
+            future.result(_SECONDS)
+
+    change(AlterConfigOpType.SET)
+    try:
+        yield
+    finally:
+        change(AlterConfigOpType.DELETE)
+
+
+def test_what_the_cleaner_took_is_no_finding_and_what_it_left_is_compared(flowing: Flowing, audit: Auditor) -> None:
+    protection = flowing.protection
+    topic, partition = f"{protection.name}.table", TopicPartition(f"{protection.name}.table", 0)
+    compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.001", "segment.ms": "100"}
+    start = now_ms() - _OLD_MS
+    records = [NewRecord(partition, f"k{n % 4}".encode(), f"v{n}".encode(), (), start + n) for n in range(40)]
+    for cluster, config in (("east", compacted), ("west", {"cleanup.policy": "compact"})):
+        with protection.cluster(cluster, "admin") as admin:
+            admin.topics.create(topic, partitions=1, replication_factor=1, config=config)
+    with protection.cluster("west", "admin") as west:
+        # The newest record of k1 never came.
+        west.writing.append(record for number, record in enumerate(records) if number != 37)
+    with protection.cluster("east", "admin") as east, a_quick_cleaner(protection, "east"):
+        deadline = time.monotonic() + _SECONDS
+        east.writing.append(records)
+        while len(list(east.log.read({partition: OffsetRange(0, 40)}))) > 8:
+            assert time.monotonic() < deadline, "the cleaner did nothing"
+            time.sleep(0.2)
+            # A segment is closed by the first record that comes when it is old enough; the last one is never cleaned.
+            east.writing.append([NewRecord(partition, b"roll", None, (), now_ms())])
+        gone = 40 - len(list(east.log.read({partition: OffsetRange(0, 40)})))
+    found = audit("--topics", topic)
+    lost = [each for each in found.found(topic) if each.source_offset == 37]
+    assert (found.code, lost) == (1, [Known(Fault.LOST, 0, 37, None)])
+    # What made the segments roll is on its way.
+    assert {each["kind"] for each in found.lines if each["source_offset"] != 37} == {"IN_FLIGHT"}
+    coverage = found.topic(topic)["coverage"]
+    assert gone >= 32
+    assert (coverage["differing"], coverage["compacted"] >= gone) == (1, True)
+
+
+def test_partitions_that_are_added_and_transactions_that_hang_between_audits(flowing: Flowing, audit: Auditor) -> None:
+    protection = flowing.protection
+    quick = dict.fromkeys(("max_record_age_seconds", "max_replication_latency_seconds"), 1)
+    protection.changes["thresholds"] = protection.group.thresholds.model_copy(update=quick)
+    topic = f"{protection.name}.grows"
+    copy = FaultyCopy.make(partitions=1, records=30, faults=[], seed=1, start=now_ms() - _OLD_MS)
+    write_copy(protection, topic, copy)
+    assert audit().report["verdict"] == "equal"
+    start = now_ms() - _OLD_MS
+    add_a_partition(protection, topic, "east", start)
+    waiting = audit()
+    assert waiting.found(topic) == [Known(Fault.LOST, 1, 0, None, 5)]
+    assert waiting.topic(topic)["coverage"]["verified"] == 30
+    open_transaction = begun_transaction(protection, topic)
+    add_a_partition(protection, topic, "west", start)
+    before = map_parts(protection)
+    held = audit("--full").topic(topic)
+    assert (held["verdict"], held["coverage"]["verified"]) == ("equal", 35)
+    assert held["partitions"][0]["held_back"] == {"source": {"from_offset": 30, "offsets": 2}}
+    assert (len(map_parts(protection)), map_parts(protection) & before) == (1, set()), "the old map is gone"
+    time.sleep(1.1)
+    hangs = audit()
+    assert hangs.found(topic) == [Known(Fault.UNVERIFIABLE, 0, 30, None, 2)]
+    assert "open transaction on the source" in hangs.report["findings"][0]["sentence"]
+    open_transaction.abort_transaction(_SECONDS)
+    over = audit()
+    assert (over.code, over.lines) == (0, [])
+    assert over.topic(topic)["coverage"]["control"] == 3
+
+
+def add_a_partition(protection: Protection, topic: str, cluster: str, start: int) -> None:
+    with protection.cluster(cluster, "admin") as admin:
+        admin.topics.add_partitions(topic, 2)
+        partition = TopicPartition(topic, 1)
+        admin.writing.append(NewRecord(partition, b"k", str(n).encode(), (), start + n) for n in range(5))
+
+
+def begun_transaction(protection: Protection, topic: str) -> Producer:
+    settings = protection.lab.client_settings("east", rights.BILLING_APP)
+    producer = Producer({**settings, "transactional.id": f"{protection.name}-hangs"})
+    producer.init_transactions(_SECONDS)
+    producer.begin_transaction()
+    for number in range(2):
+        producer.produce(topic, partition=0, value=str(number))
+    producer.flush(_SECONDS)
+    return producer
+
+
+@pytest.mark.long
+def test_a_source_whose_log_was_cut_off_is_told_from_a_copy_that_has_too_much(flowing: Flowing, audit: Auditor) -> None:
+    protection = flowing.protection
+    topic = f"{protection.name}.cut"
+    copy = FaultyCopy.make(partitions=1, records=200, faults=[], seed=1, start=now_ms() - _OLD_MS)
+    write_copy(protection, topic, copy)
+    last = NewRecord(TopicPartition(topic, 0), b"k", b"the last one", (), now_ms() - _OLD_MS)
+    for cluster in ("east", "west"):  # a batch of its own, which can be cut off
+        with protection.cluster(cluster, "admin") as admin:
+            admin.writing.append([last])
+    assert audit("--topics", topic).report["verdict"] == "equal"
+    protection.lab.kill("east-broker-1")
+    (log,) = protection.lab.home.root.glob(f"**/east*/**/{topic}-0/*.log")
+    os.truncate(log, log.stat().st_size - 1)
+    protection.lab.restart("east-broker-1")
+    wait_for(protection, "east", topic)
+    found = audit("--topics", topic)
+    assert found.code == 1
+    assert found.found(topic) == [Known(Fault.UNVERIFIABLE, 0, 201, None, 201)]
+    assert found.topic(topic)["coverage"]["verified"] == found.topic(topic)["coverage"]["produced"] == 200
+
+
+def wait_for(protection: Protection, cluster: str, topic: str) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while True:
+        try:
+            with protection.cluster(cluster, "admin") as admin:
+                admin.topics.last_stable_offsets([TopicPartition(topic, 0)])
+                return
+        except KafkaDrError:
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+
+
+def test_records_of_ten_megabytes_are_compared_and_told_apart(flowing: Flowing, audit: Auditor) -> None:
+    protection = flowing.protection
+    topic, size = f"{protection.name}.huge", 10 * 1024**2
+    config = {"max.message.bytes": str(size + 4096)}
+    same, other = os.urandom(size), bytearray(os.urandom(size))
+    when = now_ms() - _OLD_MS
+    for cluster in ("east", "west"):
+        with protection.cluster(cluster, "admin") as admin:
+            admin.topics.create(topic, partitions=1, replication_factor=1, config=config)
+        producer = Producer(protection.lab.client_settings(cluster, "admin") | {"message.max.bytes": size + 4096})
+        for value in (b"small", same, bytes(other), b"small again"):
+            producer.produce(topic, value, partition=0, timestamp=when)
+        assert producer.flush(_SECONDS) == 0
+        other[-1] ^= 1
+    found = audit("--topics", topic)
+    assert found.found(topic) == [Known(Fault.CORRUPT_VALUE, 0, 2, 2)]
+    assert found.topic(topic)["coverage"]["verified"] == 3
+
+
+def test_a_stretch_of_offsets_is_audited_where_the_map_says_it_is(flowing: Flowing, audit: Auditor) -> None:
+    protection = flowing.protection
+    topic = f"{protection.name}.stretch"
+    faults = [Fault.LOST, Fault.DUPLICATE, Fault.CORRUPT_VALUE] * 3
+    copy = FaultyCopy.make(partitions=1, records=400, faults=faults, seed=6, start=now_ms() - _OLD_MS)
+    write_copy(protection, topic, copy)
+    assert audit().found(topic) == copy.truth
+    before = kept(protection)
+    found = audit("--offsets", f"{topic}-0:100-300")
+    assert found.found(topic) == [known for known in copy.truth if 100 <= (known.source_offset or 0) < 300]
+    assert found.topic(topic)["coverage"]["excluded"] == 200
+    assert kept(protection) == before
+    translated = translated_by_the_map_alone(flowing, TopicPartition(topic, 0))
+    assert all(found.kind == "exact" for found in translated.values())
+    targets = {record.origin: record.offset for record in copy.target[0] if record.fault is None}
+    assert {found.source_offset: found.target_offset for found in translated.values()} == {
+        position: targets[position - 1] + 1 for position in (391, 398)
+    }
+
+
+def translated_by_the_map_alone(
+    flowing: Flowing, partition: TopicPartition
+) -> Mapping[tuple[TopicPartition, int], Translation]:
+    """Translate positions near the end, far from the beginning of the log, with nothing but what audits matched."""
+    clusters = {name: (name, flowing.audit(name).topics.identity().cluster_id) for name in ("east", "west")}
+    root = flowing.protection.folder / "evidence"
+    pairs = AuditedPairs(root, flowing.protection.name, source=clusters["east"], target=clusters["west"])
+    offsets = BracketingOffsetMap(flowing.audit("east"), flowing.audit("west"), audited=pairs)
+    return offsets.translate({partition: [391, 398]})
+
+
+def test_evidence_may_lie_where_only_spark_reaches(
+    flowing: Flowing, audit: Auditor, spark: SparkSession, tmp_path: Path
+) -> None:
+    protection, far = flowing.protection, tmp_path / "far"
+    far.mkdir()
+    # Hadoop's own way to mount one file system in another: what it takes is what an object store would get.
+    spark.conf.set(f"fs.viewfs.mounttable.{protection.name}.link./kept", f"file://{far}")
+    declared = yaml.safe_load(topology_file(protection).read_text())
+    declared["evidence"]["root"] = f"viewfs://{protection.name}/kept"
+    there = tmp_path / "there.yaml"
+    there.write_text(yaml.safe_dump(declared))
+    topic = f"{protection.name}.far"
+    copy = FaultyCopy.make(
+        partitions=2, records=120, faults=[Fault.LOST, Fault.REPLAY], seed=9, start=now_ms() - _OLD_MS
+    )
+    write_copy(protection, topic, copy)
+
+    def audited(*more: str) -> Audited:
+        code = audit("--topology", str(there), "--out", f"viewfs://{protection.name}/kept/out", *more).code
+        return Audited(code, far / "out")
+
+    assert (audited().code, audited("--full").found(topic)) == (1, copy.truth)
+    flowing.write(10)
+    last = audited()
+    assert (last.report["counts"], last.report["coverage"]["in_flight"]) == (
+        {"LOST": 1, "REPLAY": sum(k.count for k in copy.truth if k.fault is Fault.REPLAY)},
+        12,
+    )
+    (part,) = {file.stem for file in far.rglob("map/*") if not file.name.startswith(".")}
+    assert json.loads(next(far.rglob("state.json")).read_text())["maps"] == [part]
+    newest = ResultStore(far).newest(AuditKind.CHECKSUM, group=protection.name, source="east", target="west")
+    assert newest is not None
+    assert newest.verdict is AuditVerdict.RED

@@ -1,0 +1,178 @@
+"""What happens to the standby while an apply is under way: a person changes it, or it does not take what must be first.
+
+The observer of the operator's requests is where a test does something at the right moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_dr.clock import ManualClock, SystemClock
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, ResourceType
+from kafka_dr.config_sync.lock import FACTS
+from kafka_dr.failover import StepFailed
+from kafka_dr.failover.configuration import apply_config
+from kafka_dr.replication import Flow
+
+if TYPE_CHECKING:
+    from kafka_dr.clusters import KafkaCluster
+    from kafka_dr.failover import World
+    from support.configured import Configured
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def before(world: World) -> Iterator[Callable[[str, Callable[[], None]], None]]:
+    """Return what does something once, right before the standby is asked for the first time to do something."""
+    standby = world.cluster("west", "operator")
+
+    def arrange(doing: str, act: Callable[[], None]) -> None:
+        left = [act]
+
+        def look(said: str) -> None:
+            if said == doing and left:
+                left.pop()()
+
+        standby.observe(look)
+
+    yield arrange
+    standby.observe(lambda doing: None)
+
+
+@pytest.fixture
+def west(configured: Configured) -> Iterator[KafkaCluster]:
+    """The standby as the lab's administrator sees it."""
+    with closing(configured.reached("west")) as reached:
+        yield reached
+
+
+def test_what_a_person_changes_between_two_batches_is_left_alone_and_named(
+    configured: Configured, world: World, before: Callable[[str, Callable[[], None]], None]
+) -> None:
+    east, admin, name = configured.admin("east"), configured.admin("west"), configured.name
+    other = f"{name}.beside"
+    for reached in (east, admin):
+        reached.create(other)
+    east.create(f"{name}.comes-first")
+    for topic in (configured.topic, other):
+        east.configure(topic, max_message_bytes="12000")
+    configured.plan(world, "overtaken-by-hand")
+
+    before("create topics", lambda: admin.configure(configured.topic, max_message_bytes="777"))
+    with pytest.raises(StepFailed, match=f"1 changes were not made: {configured.topic}: became stale") as failed:
+        apply_config(name, world, "overtaken-by-hand", approved=False)
+
+    assert "777 on the standby" in failed.value.record.detail
+    found = admin.effective([configured.topic, other])
+    assert {topic: configs["max.message.bytes"] for topic, configs in found.items()} == {
+        configured.topic: "777",
+        other: "12000",
+    }
+    configured.apply_everything(world, "by-hand-no-more")
+    assert configured.plan(world, "by-hand-none-left").changes == ()
+
+
+def test_an_apply_that_lost_the_lock_between_two_batches_changes_nothing_more(
+    configured: Configured, world: World, before: Callable[[str, Callable[[], None]], None]
+) -> None:
+    east, west, name = configured.admin("east"), configured.admin("west"), configured.name
+    east.create(f"{name}.before-the-loss")
+    east.configure(configured.topic, max_message_bytes="12500")
+    configured.plan(world, "held-up")
+
+    def take_over() -> None:
+        with world.cluster("east", "operator").writing.transactions(f"kafka-dr-config-{name}"):
+            pass
+
+    before("create topics", take_over)
+    with pytest.raises(StepFailed, match="another apply took over the configuration"):
+        apply_config(name, world, "held-up", approved=False)
+    assert west.effective([configured.topic])[configured.topic]["max.message.bytes"] != "12500"
+    world.register("east").write_fact(name, FACTS, "lock", {})
+    configured.apply_everything(world, "not-held-up")
+
+
+@pytest.fixture
+def rights(configured: Configured, west: KafkaCluster) -> Iterator[tuple[Acl, Acl]]:
+    """A DENY and an ALLOW that the active cluster has and the standby lacks."""
+    deny = configured.acl(AclOperation.DELETE, permission=AclPermission.DENY)
+    allow = configured.acl(AclOperation.DESCRIBE, f"{configured.name}-", resource=ResourceType.GROUP)
+    with closing(configured.reached("east")) as east:
+        east.acls.add([deny, allow])
+        yield deny, allow
+        east.acls.remove([deny, allow])
+    west.acls.remove([deny, allow])
+
+
+def test_a_deny_is_in_place_before_anything_is_allowed(
+    configured: Configured, world: World, west: KafkaCluster, rights: tuple[Acl, Acl]
+) -> None:
+    deny, allow = rights
+    configured.plan(world, "deny-first")
+    seen: list[tuple[bool, bool]] = []
+
+    def look(doing: str) -> None:
+        if doing == "describe the cluster":  # the guard is asking, right before a batch
+            listed = west.acls.list()
+            seen.append((deny in listed, allow in listed))
+
+    world.cluster("west", "operator").observe(look)
+    assert apply_config(configured.name, world, "deny-first", approved=False).outcome == "done"
+    assert (seen[0], seen[-1]) == ((False, False), (True, False))
+    assert set(rights) <= west.acls.list()
+
+
+def test_nothing_is_allowed_where_its_deny_did_not_stay(
+    configured: Configured,
+    world: World,
+    west: KafkaCluster,
+    rights: tuple[Acl, Acl],
+    before: Callable[[str, Callable[[], None]], None],
+) -> None:
+    deny, allow = rights
+    configured.admin("east").create(f"{configured.name}.between")
+    configured.plan(world, "deny-lost")
+    world.clock = ManualClock(datetime.now(UTC))
+    before("create topics", lambda: west.acls.remove([deny]))
+    with pytest.raises(StepFailed, match=r"nothing is allowed before DENY DELETE on topic .* is in place"):
+        apply_config(configured.name, world, "deny-lost", approved=False)
+    world.clock = SystemClock()
+    assert allow not in west.acls.list()
+
+
+def test_mirrormaker_does_not_change_what_is_changed_here(configured: Configured, world: World) -> None:
+    configured.admin("east").configure(configured.topic, max_message_bytes="13000")
+    configured.plan(world, "two-of-us")
+    flow = Flow(configured.name, "east", "west")
+    ours = world.replicator(flow).config()
+    world.connect("west").create(flow.connector, {**ours, "sync.topic.configs.enabled": "true"})
+    with pytest.raises(StepFailed, match=r"does not say sync.topic.configs.enabled=false, so two would change it"):
+        apply_config(configured.name, world, "two-of-us", approved=False)
+    world.connect("west").delete(flow.connector)
+    configured.apply_everything(world, "alone")
+
+
+def test_the_direction_turns_with_the_register(configured: Configured, world: World) -> None:
+    configured.admin("west").configure(configured.topic, max_message_bytes="14000")
+    state = world.register("east").read(configured.name)
+    assert state is not None
+    turned = replace(state, epoch=state.epoch + 1, active=state.standby, standby=state.active)
+    back = replace(state, epoch=state.epoch + 2)
+    for cluster in ("west", "east"):
+        world.register(cluster).copy(turned)
+    plan = configured.plan(world, "turned")
+    assert (plan.active, plan.standby) == ("west", "east")
+    (row,) = [item for item in plan.changes if item.subject == configured.topic]
+    assert row.active == "14000"
+    for cluster in ("east", "west"):
+        world.register(cluster).copy(back)
+    (row,) = [item for item in configured.plan(world, "turned-back").changes if item.subject == configured.topic]
+    assert row.standby == "14000"
+    configured.apply_everything(world, "east-again")

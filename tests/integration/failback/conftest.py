@@ -1,0 +1,20 @@
+"""Groups that are left in a disaster, made by the tests of this folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from support.left_behind import LeftBehind
+    from support.protection import Protection
+
+
+@pytest.fixture
+def left(protection: Protection) -> LeftBehind:
+    """Return a group that is adopted on east and flows to west."""
+    from support.left_behind import LeftBehind
+
+    protection.adopt()
+    return LeftBehind(protection)

@@ -1,0 +1,105 @@
+"""What the side that was left holds and never crossed, on real clusters; the truth comes from the test."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.clusters.writing import NewRecord
+from lab import rights
+from support import onlooker
+from support.left_behind import RUN, LeftBehind
+from support.stranding import list_stranded
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+_NOW = int(time.time() * 1000)
+
+
+def twins(left: LeftBehind, topic: str, count: int) -> None:
+    """Write records that nothing tells apart, not even their time."""
+    record = NewRecord(TopicPartition(topic, 0), b"twin", b"twin", (), _NOW)
+    with left.protection.cluster("east", rights.ORDERS_APP) as client:
+        client.writing.append([record] * count)
+
+
+def test_the_list_holds_exactly_what_never_crossed_and_does_not_forget(
+    left: LeftBehind, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protection, name = left.protection, left.protection.name
+    with protection.cluster("east", "admin") as east, protection.cluster("west", "admin") as west:
+        for cluster in (east, west):
+            cluster.topics.create(f"{name}.twins", partitions=1, replication_factor=1, config={})
+            config = {"cleanup.policy": "compact"}
+            cluster.topics.create(f"{name}.state", partitions=2, replication_factor=1, config=config)
+    left.write("east", 60)
+    left.write_committed("east", 6)
+    left.write("east", 10, topic=f"{name}.state", keys=3)
+    twins(left, f"{name}.twins", 2)
+    left.stop_flow()
+    crossed = onlooker.contents(protection, "east")
+    assert list_stranded(protection, spark, run=RUN).code == 2
+    assert "no side was left behind" in capsys.readouterr().err
+
+    # From here on nothing crosses: some of it before the switch, some of it after, to a side that nobody has fenced.
+    stranded = left.write("east", 11) + left.write_committed("east", 4)
+    left.write_aborted("east", 5)
+    twins(left, f"{name}.twins", 3)
+    state = left.write("east", 4, topic=f"{name}.state", keys=2)
+    left.leave()
+    left.write("west", 30)
+    # The keys of what is stranded are written on the new side, too, which does not make the old records crossed.
+    left.write("west", 4, topic=f"{name}.state", keys=2)
+    late = left.write("east", 7)
+    left.fence_on_return()
+
+    found = list_stranded(protection, spark, run=RUN)
+
+    assert found.code == 1, capsys.readouterr().err
+    assert found.values == sorted([*stranded, *state, *late, *[b"twin"] * 3])
+    east_now = onlooker.contents(protection, "east")
+    for row in found.records:
+        partition = TopicPartition(row["topic"], row["partition"])
+        headers = tuple((h["key"], h["value"]) for h in row["headers"] or ())
+        with protection.cluster("east", "admin") as admin:
+            (kept,) = admin.log.read({partition: OffsetRange(row["offset"], row["offset"] + 1)})
+        assert (kept.timestamp_ms, kept.key, kept.value, kept.headers) == (
+            row["timestamp"],
+            row["key"],
+            row["value"],
+            headers,
+        )
+    for partition, contents in east_now.items():
+        here = [r for r in found.records if (r["topic"], r["partition"]) == (partition.topic, partition.partition)]
+        assert len(here) == len(contents) - len(crossed[partition])
+    summary = found.summary
+    assert (summary["verdict"], summary["records"]) == ("stranded", len(found.records))
+    by_place = {(row["topic"], row["partition"]): row for row in summary["partitions"]}
+    payments = [by_place[protection.topic, number] for number in range(2)]
+    assert sum(row["records"] for row in payments) == len(stranded) + len(late)
+    assert sum(row["keys"] for row in payments) >= 8
+    assert all(row["oldest_ms"] <= row["newest_ms"] and row["size"] > 0 for row in payments)
+
+    # The old side is emptied: what is kept is not forgotten for that.
+    _delete_topics(left, [protection.topic])
+    again = list_stranded(protection, spark, run=RUN)
+    assert (again.code, again.values) == (1, found.values)
+    assert "kept before" in capsys.readouterr().out
+    passwords = [protection.lab.client_settings(c, rights.AUDIT)["sasl.password"] for c in ("east", "west")]
+    for file in (each for each in (protection.folder / "evidence").rglob("*") if each.is_file()):
+        assert not any(password.encode() in file.read_bytes() for password in passwords), file
+
+
+def _delete_topics(left: LeftBehind, topics: list[str]) -> None:
+    from confluent_kafka.admin import AdminClient
+
+    client = AdminClient(left.protection.lab.client_settings("east", "admin"))
+    for future in client.delete_topics(topics).values():
+        future.result(30)

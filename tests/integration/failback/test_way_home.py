@@ -1,0 +1,299 @@
+"""From a disaster back home, on real clusters: nothing that was acknowledged is lost, or there twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters.configs import Configs
+from kafka_dr.clusters.metadata import Topics
+from kafka_dr.clusters.writing import TransactionalWriter
+from kafka_dr.failover import ResumeRequest, StepFailed, StepName, resume
+from kafka_dr.fencing.change import AclChanges
+from kafka_dr.register import KafkaRegister, Phase
+from kafka_dr.register.quarantine import QuarantinedRange, by_partition
+from kafka_dr.replication import Mm2Replicator
+from support import onlooker
+from support.checksum import Auditor
+from support.failing_back import BEHIND_CLAIM, STEPS, FailingBack
+from support.left_behind import RUN, LeftBehind
+from support.stranding import Listed, list_stranded
+from support.switching import Switching, dying
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def auditor(left: LeftBehind, spark: SparkSession, tmp_path: Path) -> Callable[[], None]:
+    """Return what audits the flow home and must find nothing."""
+    audit = Auditor(left.protection, spark, tmp_path)
+
+    def green() -> None:
+        found = audit("--full", flow=f"{left.protection.name}.west-to-east")
+        assert found.code == 0, found.report["findings"]
+
+    return green
+
+
+def disaster(left: LeftBehind, *, by_the_verb: bool = False) -> None:
+    """Write, lose sight of the rest, switch, go on writing on both sides, and come back."""
+    name = left.protection.name
+    left.write("east", 40)
+    left.write_committed("east", 4)
+    left.protection.commit("east", f"{name}-slow", {_payments(left, 0): 5, _payments(left, 1): 7})
+    left.stop_flow()
+    left.write("east", 9, keys=0)
+    left.write("east", 6, keys=3)
+    left.write_aborted("east", 3)
+    if by_the_verb:
+        left.leave_by_the_verb()
+        left.write("west", 20)
+        return
+    left.leave()
+    left.write("west", 20)
+    left.write("east", 5, keys=0)
+    left.fence_on_return()
+
+
+def _payments(left: LeftBehind, number: int) -> TopicPartition:
+    return TopicPartition(left.protection.topic, number)
+
+
+def read_to_the_end(left: LeftBehind, group: str) -> None:
+    """Let a group read everything that the active side holds."""
+    with left.protection.cluster("west", "admin") as admin:
+        partitions = admin.topics.describe([left.protection.topic])[left.protection.topic].partitions
+        admin.groups.set_offsets({group: admin.topics.last_stable_offsets(partitions)})
+
+
+def counted(left: LeftBehind, cluster: str, aside: tuple[str, ...] = ()) -> Counter[bytes]:
+    """Count the values on a cluster; what stays aside does not count. Records of the project's own are left out."""
+    ranges = by_partition([QuarantinedRange.parse(each) for each in aside])
+    found: Counter[bytes] = Counter()
+    with left.protection.cluster(cluster, "admin") as admin:
+        owned = [name for name in admin.topics.names() if left.protection.group.owns_topic(name)]
+        partitions = [
+            p
+            for topic in admin.topics.describe(owned).values()
+            for p in topic.partitions
+            if topic.name != left.protection.group.canary_topic
+        ]
+        starts, ends = admin.topics.log_starts(partitions), admin.topics.last_stable_offsets(partitions)
+        from kafka_dr.clusters import OffsetRange
+
+        for record in admin.log.read({p: OffsetRange(starts[p], ends[p]) for p in partitions}):
+            here = ranges.get(record.topic_partition, ())
+            if record.value is not None and not any(each.start <= record.offset < each.end for each in here):
+                found[record.value] += 1
+    return found
+
+
+def assert_nothing_lost_or_twice(left: LeftBehind, listed: Listed, cluster: str, aside: tuple[str, ...]) -> None:
+    acknowledged = {value for values in left.written.values() for value in values}
+    stranded, there = Counter(listed.values), counted(left, cluster, aside)
+    assert set(there) <= acknowledged
+    assert max(stranded.values()) == max(there.values()) == 1
+    assert acknowledged == set(stranded) | set(there)
+    assert not set(stranded) & set(counted_without_origin(left, cluster, aside))
+
+
+def counted_without_origin(left: LeftBehind, cluster: str, aside: tuple[str, ...]) -> set[bytes]:
+    """Return the values on a cluster whose records do not say that they were published again."""
+    republished = {
+        value
+        for contents in onlooker.contents(left.protection, cluster).values()
+        for _, _, value, headers in contents
+        if value is not None and any(name == "kafka-dr-origin-run" for name, _ in headers)
+    }
+    return set(counted(left, cluster, aside)) - republished
+
+
+def go_home(left: LeftBehind) -> None:
+    """Move the group home by a planned failover, and see that every group reads on where it was."""
+    before = onlooker.committed(left.protection, "west")
+    unread = {g: onlooker.next_values(left.protection, "west", offsets) for g, offsets in before.items()}
+    switching = Switching(left.protection)
+    switching.go(StepName.REPORT)
+    after = onlooker.committed(left.protection, "east")
+    for group, expected in unread.items():
+        moved = {p: after[group][p] for p in expected}
+        assert onlooker.next_values(left.protection, "east", moved) == expected, group
+    for cluster, phase in (("east", Phase.STABLE), ("west", Phase.STABLE)):
+        state = left.protection.state(cluster)
+        assert state is not None
+        assert (state.phase, state.active) == (phase, "east")
+    assert left.protection.takes_writes("east")
+    assert left.protection.refuses_writes("west")
+
+
+def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
+    left: LeftBehind, spark: SparkSession, auditor: Callable[[], None]
+) -> None:
+    protection, name = left.protection, left.protection.name
+    disaster(left)
+    home = FailingBack(protection, auditor, rescue="republish")
+    assert "there is no list" in home.failed(StepName.PREFLIGHT).detail
+    listed = list_stranded(protection, spark, run=RUN)
+    assert listed.code == 1
+    # A group that has not read past the switch would read what never crossed.
+    refused = home.failed(StepName.PREFLIGHT)
+    assert "Choose rebuild" in refused.detail
+    assert f"{name}-slow" in refused.detail
+    read_to_the_end(left, f"{name}-slow")
+    read_to_the_end(left, f"{name}-head")
+    protection.commit("west", f"{name}-head", onlooker.committed(protection, "west")[f"{name}-slow"])
+
+    before = onlooker.look(protection)
+    dry = FailingBack(protection, auditor, dry_run=True)
+    assert {dry.step(step).outcome for step in STEPS} == {"would_do"}
+    assert onlooker.look(protection) == before
+    assert home.three_times(StepName.PREFLIGHT) == ["done", "done"]
+    home.approve()
+    assert not home.approve("bob", StepName.SECOND_APPROVAL)
+    assert home.three_times(StepName.CLAIM) == ["done", "done"]
+    other = FailingBack(protection, auditor)
+    assert "dr_resume" in other.failed(StepName.PREFLIGHT).detail
+    for step in BEHIND_CLAIM:
+        assert home.three_times(step) == ["done", "done"], step
+        assert protection.refuses_writes("east")
+    assert home.failed(StepName.SETTLE).outcome == "unknown"
+    auditor()
+    assert home.three_times(StepName.SETTLE) == ["done", "done"]
+    assert home.three_times(StepName.REPORT) == ["done", "done"]
+
+    state = protection.state("west")
+    assert state is not None
+    assert state == protection.state("east")
+    assert (state.phase, state.active, state.verb) == (Phase.STABLE, "west", "failback")
+    summary = listed.summary
+    assert {str(QuarantinedRange.parse(each).topic_partition) for each in state.quarantine} == {
+        f"{row['topic']}-{row['partition']}" for row in summary["partitions"] if row["records"]
+    }
+    # Keys that were written on the active side since went beside the topic, the others into it; each once.
+    again = counted(left, "west")
+    assert all(again[value] == 1 for value in listed.values)
+    beside = onlooker.contents(protection, "west")
+    keyed = {row["value"] for row in listed.records if row["key"] is not None}
+    aside = {v for p, found in beside.items() if p.topic.endswith(".stranded") for _, _, v, _ in found}
+    assert aside == keyed
+    assert_nothing_lost_or_twice(left, listed, "west", ())
+
+    left.write("west", 10)
+    go_home(left)
+    left.write("east", 6)
+    assert_nothing_lost_or_twice(left, listed, "east", state.quarantine)
+    # The other direction is audited with the same ranges left out.
+    audit = Auditor(protection, spark, protection.folder / "again")
+    protection.wait_copied()
+    assert audit("--full").code == 0
+
+
+def test_a_rebuild_behind_an_abandoned_quarantine_leads_home_wherever_its_process_dies(
+    left: LeftBehind, spark: SparkSession, auditor: Callable[[], None]
+) -> None:
+    protection, name = left.protection, left.protection.name
+    with protection.cluster("east", "admin") as east, protection.cluster("west", "admin") as west:
+        for cluster in (east, west):
+            config = {"cleanup.policy": "compact"}
+            cluster.topics.create(f"{name}.state", partitions=2, replication_factor=1, config=config)
+    left.write("east", 10, topic=f"{name}.state", keys=5)
+    disaster(left, by_the_verb=True)
+    listed = list_stranded(protection, spark, run=left.run)
+    _give_up_a_quarantine(left, auditor)
+
+    assert list_stranded(protection, spark, run=left.run).values == listed.values
+    assert "Choose rebuild" in FailingBack(protection, auditor).failed(StepName.PREFLIGHT).detail
+    home = FailingBack(protection, auditor, mode="rebuild", rescue="republish")
+    home.step(StepName.PREFLIGHT)
+    home.approve("alice")
+    with pytest.raises(StepFailed, match="may not give this answer"):
+        home.approve("alice", StepName.SECOND_APPROVAL)
+    assert "both approvals are alice's" in home.failed(StepName.CLAIM).detail
+    home.approve("bob", StepName.SECOND_APPROVAL)
+    for method in ("write_fact", "compare_and_set"):
+        home.killed(StepName.CLAIM, dying(KafkaRegister, method))
+    home.step(StepName.CLAIM)
+    home.killed(StepName.RESCUE, dying(TransactionalWriter, "_commit", when="before"))
+    home.killed(StepName.RESCUE, dying(TransactionalWriter, "write"))
+    home.step(StepName.RESCUE)
+    _hide(listed)
+    before = _ids(left, "east")
+    assert "cannot be read" in home.failed(StepName.SET_ASIDE).detail
+    assert _ids(left, "east") == before
+    _show(listed)
+    for place in _deaths_of_a_rebuild():
+        home.killed(StepName.SET_ASIDE, place)
+    assert home.step(StepName.SET_ASIDE).outcome == "done"
+    made = _ids(left, "east")
+    assert home.step(StepName.SET_ASIDE).outcome == "done"
+    assert _ids(left, "east") == made
+    assert not set(made.values()) & set(before.values())
+    for at, method in ((AclChanges, "lift"), (Mm2Replicator, "seed"), (Mm2Replicator, "resume")):
+        home.killed(StepName.REVERSE_FLOW, dying(at, method))
+    # Somebody lists what is stranded once more: what was kept is not forgotten.
+    assert list_stranded(protection, spark, run=left.run).values == listed.values
+    with protection.world() as world, pytest.raises(StepFailed, match="checksum"):
+        resume(ResumeRequest(name, "finish", reason="it died"), world)
+    auditor()
+    home.killed(StepName.SETTLE, dying(KafkaRegister, "compare_and_set"))
+    home.step(StepName.SETTLE)
+    home.step(StepName.REPORT)
+
+    state = protection.state("east")
+    assert state is not None
+    assert (state.phase, state.quarantine) == (Phase.STABLE, ())
+    assert protection.refuses_writes("east")
+    assert all(counted(left, "west")[value] == 1 for value in listed.values)
+    assert_nothing_lost_or_twice(left, listed, "west", ())
+    left.write("west", 10)
+    go_home(left)
+    left.write("east", 6)
+    assert_nothing_lost_or_twice(left, listed, "east", ())
+
+
+def _give_up_a_quarantine(left: LeftBehind, auditor: Callable[[], None]) -> None:
+    """Begin with the way that deletes nothing, and give it up when it has copied already."""
+    read_to_the_end(left, f"{left.protection.name}-slow")
+    given_up = FailingBack(left.protection, auditor)
+    given_up.begin()
+    for step in (StepName.RESCUE, StepName.SET_ASIDE, StepName.REVERSE_FLOW, StepName.CATCH_UP):
+        given_up.step(step)
+    with left.protection.world() as world:
+        resume(ResumeRequest(left.protection.name, "abandon", reason="it copies the wrong way"), world)
+    assert onlooker.connectors(left.protection)[f"dr.{left.protection.name}.west-to-east"] == "STOPPED"
+    assert given_up.failed(StepName.CATCH_UP).outcome == "refused"
+
+
+def _deaths_of_a_rebuild() -> list[AbstractContextManager[None]]:
+    return [
+        dying(KafkaRegister, "write_fact"),
+        dying(Topics, "delete"),
+        dying(Configs, "create"),
+    ]
+
+
+def _hide(listed: Listed) -> None:
+    for row in listed.summary["files"]:
+        path = listed.folder / row["path"]
+        path.rename(path.with_suffix(".away"))
+
+
+def _show(listed: Listed) -> None:
+    for row in listed.summary["files"]:
+        path = listed.folder / row["path"]
+        path.with_suffix(".away").rename(path)
+
+
+def _ids(left: LeftBehind, cluster: str) -> dict[str, str]:
+    with left.protection.cluster(cluster, "admin") as admin:
+        owned = [name for name in admin.topics.names() if left.protection.group.owns_topic(name)]
+        return {name: topic.topic_id for name, topic in admin.topics.describe(owned).items()}

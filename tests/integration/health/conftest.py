@@ -1,0 +1,105 @@
+"""A group at rest, and what happens to it when its active cluster is given up and comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.failover.health import watch_health
+from kafka_dr.failover.run import positions_to_json
+from kafka_dr.failover.watched import Watched
+from kafka_dr.fencing import plan
+from kafka_dr.register import RegisterState
+from kafka_dr.register.transitions import claimed_unplanned, handed_over, left_behind
+from kafka_dr.routing import FileRouter, Route
+from lab.api import Lab
+from support import onlooker
+from support.protection import Protection
+from support.switching import Switching
+
+RUN = "given-up"
+
+
+@dataclass(slots=True)
+class GivenUp:
+    """A group whose east was given up while it was away: west's register, rights and route say so, east knows nothing.
+
+    :param state: west's record, ``unfenced``
+    """
+
+    switching: Switching
+    state: RegisterState
+
+    @classmethod
+    def give_up(cls, switching: Switching) -> GivenUp:
+        """Do to west what an unplanned failover does, and nothing to east."""
+        protection = switching.protection
+        state = _left_behind(protection.state("east"))
+        with protection.world() as world, protection.cluster("west", "admin") as west:
+            flow = world.replicator(protection.flow)
+            flow.stop()
+            flow.wait_stopped(30)
+            ends = world.cluster("east", "operator").topics.last_stable_offsets(switching.at(0, 0))
+            crossed = positions_to_json(ends)
+            register = world.register("west")
+            register.write_fact(protection.name, RUN, "unverified", {"frontier": [], "crossed": crossed})
+            register.write_fact(protection.name, RUN, "opened", {"at": state.at.isoformat()})
+            register.copy(state)
+            west.acls.add(plan.flow_fence(protection.group))
+            west.acls.remove(plan.standby(protection.group))
+            router = FileRouter(Path(protection.group.route.path))
+            stored, servers = router.read(), world.topology.cluster("west").route_bootstrap_servers
+            assert stored is not None
+            route = Route(protection.name, "west", servers, state.epoch, state.at)
+            router.switch(expected_epoch=stored.epoch, route=route)
+        return cls(switching, state)
+
+
+def _left_behind(stable: RegisterState | None) -> RegisterState:
+    """The record of a group whose active cluster was given up, as the register's own moves lead to it."""
+    assert stable is not None
+    now = datetime.now(UTC)
+    claimed = claimed_unplanned(
+        stable,
+        run=RUN,
+        source="east",
+        target="west",
+        highest_epoch=stable.epoch,
+        evidence_sha256="",
+        approved_by="alice",
+        at=now,
+    )
+    return left_behind(handed_over(claimed, run=RUN, at=now), run=RUN, fenced=False, at=now)
+
+
+def look(protection: Protection) -> Watched:
+    """Look once, in a world of its own, as each run of the DAG does."""
+    with protection.world() as world:
+        return watch_health(protection.name, world)
+
+
+def said(watched: Watched) -> str:
+    return "\n".join(watched.sentences)
+
+
+@pytest.fixture(scope="module")
+def group(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switching]:
+    """A group at rest on east, shared by the tests of a module, each of which leaves it as it was."""
+    protection = Protection(lab, tmp_path_factory.mktemp("health"))
+    switching = Switching.adopt(protection, records=60)
+    try:
+        yield switching
+    finally:
+        protection.delete_flows()
+
+
+@pytest.fixture
+def at_rest(group: Switching) -> Iterator[Switching]:
+    """The shared group, which is at rest again when the test is over."""
+    yield group
+    denies = onlooker.denies(group.protection, "west")
+    assert plan.standby(group.protection.group) <= denies

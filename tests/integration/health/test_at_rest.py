@@ -1,0 +1,149 @@
+"""A group at rest: everything that does not follow the register is closed, stopped or named, and never opened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from integration.health.conftest import look, said
+
+from kafka_dr.errors import Refused
+from kafka_dr.failover import RunRequest
+from kafka_dr.failover.health import watch_health
+from kafka_dr.failover.health.registers import as_long_as, newest_now, read_registers
+from kafka_dr.failover.run import Run
+from kafka_dr.fencing import plan
+from kafka_dr.register import Phase
+from kafka_dr.register.transitions import adopted, claimed
+from kafka_dr.replication import Flow
+from support import onlooker
+from support.protection import Protection
+from support.switching import Switching
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_healthy_group_is_green_and_nothing_is_touched(at_rest: Switching) -> None:
+    before = onlooker.look(at_rest.protection)
+    watched = look(at_rest.protection)
+    assert watched.outcome == "ok", said(watched)
+    assert onlooker.look(at_rest.protection) == before
+
+
+def test_a_group_whose_adoption_is_under_way_is_left_alone(protection: Protection) -> None:
+    state = adopted(protection.name, active="east", standby="west", run="adoption", at=datetime.now(UTC))
+    with protection.world() as world:
+        world.register("east").copy(state)
+        watched = watch_health(protection.name, world)
+    assert watched.outcome == "left_alone"
+    assert "run dr_adopt again" in said(watched)
+    assert onlooker.denies(protection, "west") == frozenset()
+    assert protection.state("west") is None
+
+
+def test_a_fence_that_somebody_removed_is_put_back_and_named(at_rest: Switching) -> None:
+    protection = at_rest.protection
+    with protection.cluster("west", "admin") as admin:
+        admin.acls.remove(plan.write_fence(protection.group) | plan.probe_fence(protection.group))
+    watched = look(protection)
+    assert watched.outcome == "failed"
+    assert "west, which is not active, lacked" in said(watched)
+    assert protection.refuses_writes("west")
+    assert look(protection).outcome == "ok"
+
+
+def test_a_fence_on_the_active_side_is_named_and_never_lifted(at_rest: Switching) -> None:
+    protection, foreign = at_rest.protection, plan.group_freeze(at_rest.protection.group)
+    with protection.cluster("east", "admin") as admin:
+        admin.acls.add(foreign)
+        try:
+            watched = look(protection)
+            assert watched.outcome == "failed"
+            assert "stand on east, which is active" in said(watched)
+            assert foreign <= admin.acls.list()
+        finally:
+            admin.acls.remove(foreign)
+
+
+def test_a_register_that_missed_the_newest_record_is_brought_up(at_rest: Switching) -> None:
+    protection = at_rest.protection
+    state = protection.state("east")
+    assert state is not None
+    newer = replace(state, revision=state.revision + 1, at=datetime.now(UTC))
+    with protection.world() as world:
+        world.register("east").copy(newer)
+    watched = look(protection)
+    assert "the register of west was behind" in said(watched)
+    assert protection.state("west") == newer
+    assert look(protection).outcome == "ok"
+
+
+def test_a_connector_against_the_register_is_stopped_and_named(at_rest: Switching) -> None:
+    protection = at_rest.protection
+    back = Flow(protection.name, "west", "east")
+    with protection.world() as world:
+        replicator = world.replicator(back)
+        replicator.ensure(stopped=False)
+        replicator.wait_running(30)
+        watched = watch_health(protection.name, world)
+        assert watched.outcome == "failed"
+        assert "the register forbids this direction" in said(watched)
+        assert replicator.wait_stopped(30).state == "stopped"
+    # The direction that the register wants was left alone.
+    assert "RUNNING" in onlooker.connectors(protection)[protection.flow.connector]
+    assert look(protection).outcome == "ok"
+
+
+def test_a_route_that_leads_astray_is_named(at_rest: Switching) -> None:
+    route = Path(at_rest.protection.group.route.path)
+    kept = route.read_bytes()
+    route.write_bytes(kept.replace(b'"east"', b'"west"'))
+    try:
+        watched = look(at_rest.protection)
+        assert watched.outcome == "failed"
+        assert "the route leads to west" in said(watched)
+    finally:
+        route.write_bytes(kept)
+
+
+def test_a_change_that_the_register_no_longer_asks_for_is_refused(at_rest: Switching) -> None:
+    """Between the look and the change the group may have moved: then the change is somebody else's fence."""
+    protection = at_rest.protection
+    with protection.world() as world:
+        run = Run(RunRequest(protection.name, "health"), world)
+        registers = read_registers(run)
+        assert newest_now(run, registers) == protection.state("east")
+        with pytest.raises(Refused, match="what was not changed yet is left"):
+            as_long_as(run, registers, lambda now: now.active == "west")()
+
+
+def test_a_run_that_died_is_named_and_its_registers_are_left_alone(at_rest: Switching) -> None:
+    protection = at_rest.protection
+    state = protection.state("east")
+    assert state is not None
+    long_ago = datetime.now(UTC) - timedelta(hours=1)
+    switching = claimed(
+        state,
+        run="died",
+        verb="planned_failover",
+        source="east",
+        target="west",
+        highest_epoch=state.epoch,
+        evidence_sha256="",
+        approved_by="alice",
+        at=long_ago,
+    )
+    with protection.world() as world:
+        world.register("east").copy(switching)
+        try:
+            watched = look(protection)
+            assert watched.outcome == "failed"
+            assert "by run died" in said(watched)
+            assert "dr_resume" in said(watched)
+            assert protection.state("west") == state
+        finally:
+            rest = replace(switching, phase=Phase.STABLE, revision=1, at=datetime.now(UTC))
+            world.register("east").copy(rest)
+            world.register("west").copy(rest)

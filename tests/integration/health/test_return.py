@@ -1,0 +1,70 @@
+"""Fence on return, on real brokers: a cluster that was given up comes back, takes writes, and is shut by one look."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from integration.health.conftest import RUN, GivenUp, look, said
+
+from kafka_dr.fencing import plan
+from kafka_dr.register import Phase
+from support import onlooker
+from support.protection import Protection
+from support.switching import Switching
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_cluster_that_was_given_up_is_fenced_counted_and_told_as_soon_as_it_answers(protection: Protection) -> None:
+    given_up = GivenUp.give_up(Switching.adopt(protection, records=40))
+    assert protection.takes_writes("east")
+    protection.produce("east", 7)
+    with protection.world() as world:
+        world.replicator(protection.flow).resume()
+        world.replicator(protection.flow).wait_running(30)
+
+    watched = look(protection)
+
+    assert watched.outcome == "failed"
+    assert "east is back and fenced; it holds at most 7 records" in said(watched), said(watched)
+    assert "at most 7 of them made since the hand-over" in said(watched)
+    assert protection.refuses_writes("east")
+    assert plan.standby(protection.group) | plan.flow_fence(protection.group) <= onlooker.denies(protection, "east")
+    assert protection.takes_writes("west")
+    assert f"{protection.flow.connector} was " in said(watched)
+    assert "the register forbids this direction: it is stopped now" in said(watched)
+    assert onlooker.connectors(protection)[protection.flow.connector].startswith("STOPPED")
+
+    state = protection.state("west")
+    assert state is not None
+    assert (state.phase, state.active, state.epoch) == (Phase.DIVERGED, "west", given_up.state.epoch)
+    assert protection.state("east") == state
+    with protection.world() as world:
+        returned = world.register("west").facts(protection.name, RUN)["returned"]
+        assert world.evidence.newest(protection.name, RUN, "fence_on_return") is not None
+    assert (returned["cluster"], returned["beyond_frontier"], returned["since_opening"]) == ("east", 7, 7)
+
+    again = look(protection)
+    assert again.outcome == "failed"
+    assert "bring east home with dr_failback" in said(again)
+    assert protection.state("west") == state
+
+
+def test_a_dead_cluster_holds_up_nothing_and_is_never_green(protection: Protection) -> None:
+    given_up = GivenUp.give_up(Switching.adopt(protection, records=10))
+    with protection.cluster("west", "admin") as admin:
+        admin.acls.remove(plan.flow_fence(protection.group))
+    protection.lab.pause("east-broker-1")
+    try:
+        began = time.monotonic()
+        watched = look(protection)
+        assert time.monotonic() - began < 45
+    finally:
+        protection.lab.resume("east-broker-1")
+    assert watched.outcome == "failed"
+    assert "east is not active and does not answer" in said(watched)
+    assert "west, which is active, lacked" in said(watched)
+    assert protection.state("west") == given_up.state
+    given_up.switching.wait_answering()
+    assert "east is back and fenced" in said(look(protection))

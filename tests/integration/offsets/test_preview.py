@@ -1,0 +1,205 @@
+"""The archive, the preview and the choices on real clusters, judged by what lies in the logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
+from kafka_dr.failover import StepName
+from kafka_dr.failover.offset_facts import known_syncs
+from kafka_dr.failover.offset_preview import Preview, look, preview_offsets
+from kafka_dr.failover.other_groups import only_offsets_to_move
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.sync_archive import archive_syncs
+from kafka_dr.topology.model import GroupsPolicy
+from lab import rights
+from support import onlooker
+from support.protection import Protection
+from support.share_group import join_share_group
+from support.switching import Switching
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def group(protection: Protection) -> Switching:
+    """A group with records, a reader at the head, one far behind, and one that never read on."""
+    switching = Switching.adopt(protection, records=0)
+    protection.produce("east", 600)
+    protection.commit("east", f"{protection.name}-slow", switching.at(117, 233))
+    protection.commit("east", f"{protection.name}-idle", switching.at(3))
+    switching.wait_equal()
+    with protection.cluster("east", "admin") as admin:
+        ends = admin.topics.last_stable_offsets(switching.at(0, 0))
+    protection.commit("east", f"{protection.name}-head", ends)
+    return switching
+
+
+def test_every_group_is_shown_beside_mirrormaker_and_nothing_is_changed(group: Switching) -> None:
+    protection = group.protection
+    before = onlooker.committed(protection, "west")
+    with protection.world() as world:
+        assert archive_syncs(group.name, world).outcome == "ok"
+        found = preview_offsets(group.name, world, folder=f"audits/{group.name}/offsets/east-to-west/one")
+    assert isinstance(found, Preview)
+    assert found.watched.outcome == "ok", found.watched
+    rows = {row["group"]: row for row in found.report["groups"]}
+    assert {name.rpartition("-")[2]: row["verdict"] for name, row in rows.items()} == {
+        "head": "exact",
+        "slow": "exact",
+        "idle": "exact",
+    }
+    assert found.report["redelivered"] == 0
+    assert found.report["proof"]["state"] == "ok", found.report["proof"]
+    assert found.report["mm2_redelivered"] > 0
+    assert [row["partition"] for row in found.report["never_committed"]] == [1]
+    assert onlooker.committed(protection, "west") == before
+    for row in found.report["positions"]:
+        place = TopicPartition(row["topic"], row["partition"])
+        here = onlooker.next_values(protection, "east", {place: row["source_offset"]})
+        assert onlooker.next_values(protection, "west", {place: row["target_offset"]}) == here
+    kept = protection.folder / "evidence" / "audits" / group.name / "offsets" / "east-to-west" / "one" / "report.json"
+    assert json.loads(kept.read_text())["redelivered"] == 0
+
+
+def test_the_archive_grows_by_what_is_new_and_outlives_both_topics(group: Switching) -> None:
+    protection = group.protection
+    with protection.world() as world:
+        archive_syncs(group.name, world)
+        again = archive_syncs(group.name, world)
+        whole = known_syncs(Run(protection.request("look"), world)).read({protection.topic})
+    assert "0 syncs archived" in again.sentences[0]
+    partition = TopicPartition(protection.topic, 0)
+    assert len(whole.of(partition).pairs) >= 3
+    east, west = (dict(onlooker.contents(protection, cluster))[partition] for cluster in ("east", "west"))
+    assert len(east) == len(west)
+    folder = Path(protection.folder, "evidence", "offset_syncs", "east-to-west")
+    assert [file.suffix for place in folder.iterdir() for file in place.iterdir()] == [".parquet"]
+
+
+def test_each_group_starts_where_its_owners_chose(protection: Protection) -> None:
+    name = protection.name
+    choices = {f"{name}-{each}": each for each in ("mm2_checkpoint", "timestamp", "earliest", "latest")}
+    protection.changes["groups_policy"] = GroupsPolicy(start_of=choices, timestamp_margin_seconds=0.001)
+    group = Switching.adopt(protection, records=0)
+    protection.produce("east", 600)
+    for consumer_group in (*choices, f"{name}-exact"):
+        protection.commit("east", consumer_group, group.at(117, 233))
+    group.wait_equal()
+    request = group.go(StepName.CUT_OVER_GROUPS)
+    after = onlooker.committed(protection, "west")
+    exact = after[f"{name}-exact"]
+    with protection.cluster("west", "admin") as admin:
+        ends = admin.topics.high_watermarks(group.at(0, 0))
+    assert set(after[f"{name}-earliest"].values()) == {0}
+    assert after[f"{name}-latest"] == ends
+    for partition, offset in exact.items():
+        assert 0 <= after[f"{name}-mm2_checkpoint"][partition] <= offset
+        assert 0 <= after[f"{name}-timestamp"][partition] <= offset
+    assert sum(exact.values()) > sum(after[f"{name}-mm2_checkpoint"].values())
+    group.roll_back(request)
+
+
+def test_the_map_is_exported_for_who_keeps_positions_elsewhere_and_what_it_lacks_is_named(
+    protection: Protection,
+) -> None:
+    protection.changes["groups_policy"] = GroupsPolicy(external_offsets=(f"{protection.name}-lake",))
+    group = Switching.adopt(protection, records=0)
+    protection.produce("east", 60)
+    group.wait_equal()
+    first, second = group.at(0, 0)
+    folder = protection.folder / "evidence" / "audits" / group.name
+    matched(folder / "checksum" / "east-to-west", protection, {first: OffsetRun(0, 0, 20)})
+    with protection.world() as world:
+        found = preview_offsets(group.name, world, folder=f"audits/{group.name}/offsets/east-to-west/one")
+    assert isinstance(found, Preview)
+    report = json.loads((folder / "offsets" / "east-to-west" / "one" / "report.json").read_text())
+    assert report["external_offsets"] == [{"consumer": f"{group.name}-lake"}]
+    lacking = {(row["topic"], row["partition"]): row["reason"] for row in report["not_exported"]}
+    assert lacking[second.topic, second.partition] == "no audit has matched it yet"
+    assert (first.topic, first.partition) not in lacking
+    place = folder / "offsets" / "east-to-west" / "one"
+    assert (place / "offset_map.csv").read_text().splitlines()[1:] == [f"{first.topic},0,0,0,20"]
+    assert pq.read_table(place / "offset_map.parquet").num_rows == 1
+
+
+def matched(folder: Path, protection: Protection, runs: Mapping[TopicPartition, OffsetRun]) -> None:
+    """Leave what a checksum audit leaves that matched these records."""
+    ids = {}
+    for cluster in ("east", "west"):
+        with protection.cluster(cluster, "admin") as admin:
+            ids[cluster] = admin.topics.describe([protection.topic])[protection.topic].topic_id
+    rows = [
+        {
+            "epoch": 1,
+            "source_topic_id": ids["east"],
+            "target_topic_id": ids["west"],
+            "topic": p.topic,
+            "partition": p.partition,
+            "source_start": run.source,
+            "target_start": run.target,
+            "length": run.length,
+        }
+        for p, run in runs.items()
+    ]
+    (folder / "map").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows), folder / "map" / "one.parquet")
+    (folder / "state.json").write_text(json.dumps({"identity": ["e", "w", 1], "maps": ["one"], "partitions": []}))
+
+
+def test_a_group_that_may_not_be_read_is_named(group: Switching) -> None:
+    protection = group.protection
+    hidden = f"{group.name}-slow"
+    deny = Acl(
+        resource=ResourceType.GROUP,
+        name=hidden,
+        pattern=PatternType.LITERAL,
+        principal=f"User:{rights.OPERATOR}",
+        operation=AclOperation.ALL,
+        permission=AclPermission.DENY,
+    )
+    with protection.cluster("east", "admin") as admin:
+        admin.acls.add([deny])
+        try:
+            with protection.world() as world:
+                found = look(Run(protection.request("look"), world))
+        finally:
+            admin.acls.remove([deny])
+    assert found.watched.outcome == "failed"
+    assert any(hidden in sentence and "cannot be read" in sentence for sentence in found.watched.sentences)
+    assert hidden in " ".join(found.blocking), "a preflight has to stop for it"
+
+
+def test_a_share_group_is_refused_by_name_and_never_passed_over(group: Switching) -> None:
+    protection = group.protection
+    shared = f"{group.name}-shared"
+    join_share_group(protection.lab, "east", shared, topic=protection.topic, folder=protection.folder)
+    with protection.world() as world:
+        found = look(Run(protection.request("look"), world))
+    assert found.watched.outcome == "failed"
+    assert any(f"{shared} is a share group" in sentence for sentence in found.watched.sentences)
+    assert [(row["group"], row["state"]) for row in found.report["not_moved"]] == [(shared, "refused")]
+    # It has no offset to move, and nothing is known against the others.
+    assert shared not in {row["group"] for row in found.report["groups"]}
+    assert found.blocking == ()
+
+
+def test_a_streams_application_is_refused_until_somebody_takes_care_of_it(group: Switching) -> None:
+    protection = group.protection
+    topic = f"{group.name}-slow-counts-changelog"
+    with protection.cluster("east", "admin") as admin:
+        admin.topics.create(topic, partitions=1, replication_factor=1, config={})
+    with protection.world() as world:
+        refused = only_offsets_to_move(Run(protection.request("look"), world))
+    assert refused.outcome == "failed"
+    assert f"{group.name}-slow is a Kafka Streams application" in refused.detail
+    protection.changes["groups_policy"] = GroupsPolicy(left_behind=(f"{group.name}-slow",))
+    with protection.world() as world:
+        assert only_offsets_to_move(Run(protection.request("look"), world)).outcome == "ok"

@@ -1,0 +1,63 @@
+"""Each test loses the active cluster of a group, and lets it return before it ends.
+
+A test that leaves its group at rest hands it on; whoever leaves one behind takes a group of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from lab.api import Lab
+    from support.disaster import Disaster
+    from support.protection import Protection
+    from support.switching import Switching
+
+
+@pytest.fixture(scope="package")
+def _shared(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Switching]]:
+    """Hold the groups that tests hand on, the newest last; their flows are deleted at the end."""
+    made: list[Switching] = []
+    yield made
+    for switching in made:
+        switching.protection.delete_flows()
+
+
+@pytest.fixture
+def passing(lab: Lab, tmp_path_factory: pytest.TempPathFactory, _shared: list[Switching]) -> Iterator[Disaster]:
+    """Return a disaster that passes: when the test is over its group is at rest, and the next test has it."""
+    from support.disaster import adopted, disaster_is_over
+    from support.protection import Protection
+    from support.switching import Switching
+
+    if not _shared or not _shared[-1].is_at_rest():
+        _shared.append(adopted(Protection(lab, tmp_path_factory.mktemp("group"))))
+    group = Switching(_shared[-1].protection)
+    declared = dict(group.protection.changes)
+    made = disaster_at_rest(group)
+    yield made
+    disaster_is_over(made)
+    group.protection.changes.clear()
+    group.protection.changes.update(declared)
+
+
+@pytest.fixture
+def disaster(protection: Protection) -> Iterator[Disaster]:
+    """Return a group of the test's own that is about to lose its active cluster."""
+    from support.disaster import adopted, disaster_is_over
+
+    made = disaster_at_rest(adopted(protection))
+    yield made
+    disaster_is_over(made)
+
+
+def disaster_at_rest(group: Switching) -> Disaster:
+    """Return a group that was looked at a moment ago, as the canary does every minute."""
+    from support.disaster import Disaster
+
+    made = Disaster.of(group)
+    made.look()
+    return made

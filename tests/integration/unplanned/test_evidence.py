@@ -1,0 +1,93 @@
+"""What it takes to give a source up: signs, vantages, a second look, and people."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from kafka_dr.errors import Refused
+from kafka_dr.failover import Answer, StepName, ask_approval, record_answer, roll_back
+from kafka_dr.failover.disaster import take
+from support.disaster import Disaster
+from support.switching import failed
+from support.vantage import vantage
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_source_that_answers_is_not_given_up_without_an_override(passing: Disaster) -> None:
+    with passing.group.protection.world() as world:
+        record = failed(StepName.GATHER_EVIDENCE, passing.request(override=""), world)
+
+    assert record.outcome == "refused"
+    assert "move it with dr_planned_failover" in record.detail
+
+
+def test_one_that_hangs_needs_a_second_vantage_that_sees_it_down(passing: Disaster) -> None:
+    group, quick = passing.group, {"override": ""}
+    with passing.hanging(passing.broker), vantage() as office:
+        with group.protection.world() as world:
+            alone = failed(StepName.GATHER_EVIDENCE, passing.request(**quick), world)
+        passing.watch_from(office.address)
+        office.says = {"up": True}
+        with group.protection.world() as world:
+            contradicted = failed(StepName.GATHER_EVIDENCE, passing.request(**quick), world)
+        office.hangs = True
+        began = time.monotonic()
+        with group.protection.world() as world:
+            probes = take(group.protection.group, world, source=passing.active, target=passing.standby, seconds=5)
+        took = time.monotonic() - began
+        office.hangs, office.says = False, {"up": False}
+        request = passing.request(**quick)
+        seconded = passing.approve(request)
+
+    assert (alone.outcome, contradicted.outcome) == ("unknown", "unknown")
+    assert "1 of 2 vantages see that (here)" in alone.detail
+    assert "is it our network?" in contradicted.detail
+    assert took < 10
+    assert {p.name: p.outcome for p in probes if p.name.startswith(("meta", "vantage"))} == {
+        "metadata": "failed",
+        "vantage office": "unknown",
+    }
+    assert "seen by here, office" in {check.name: check.detail for check in seconded.checks}["source_is_down"]
+
+
+def test_two_people_have_to_say_yes_where_the_topology_says_so(passing: Disaster) -> None:
+    group = passing.group
+    spec = group.protection.group.disaster.model_copy(update={"approvers_needed": 2})
+    group.protection.changes["disaster"] = spec
+    request = passing.request()
+    first = passing.approve(request)
+    with group.protection.world() as world:
+        assert "1 of 2 approvals" in failed(StepName.CLAIM, request, world).detail
+        second = ask_approval(request, world, StepName.SECOND_APPROVAL)
+        assert second.approvers == ("bob",)
+        with pytest.raises(Exception, match="alice, who may not give this answer"):
+            record_answer(
+                request, world, Answer(True, "alice", datetime.now(UTC), second.digest), StepName.SECOND_APPROVAL
+            )
+        yes = Answer(True, "bob", datetime.now(UTC), second.digest)
+        record_answer(request, world, yes, StepName.SECOND_APPROVAL)
+    claimed = passing.step(StepName.CLAIM, request)
+    with group.protection.world() as world:
+        roll_back(request, world)
+
+    assert first.facts["digest"] == second.digest
+    assert claimed.facts["approved_by"] == "alice, bob"
+    # Its register is won first, as it answers: nobody there can claim the group any more.
+    assert claimed.facts["source_register"] == f"{passing.active} names this run, too"
+
+
+def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement(passing: Disaster) -> None:
+    group = passing.group
+    group.go(StepName.REPORT)
+    back = Disaster.of(group)
+    with group.protection.world() as world:
+        record = failed(StepName.GATHER_EVIDENCE, back.request(acknowledged=False), world)
+
+    assert record.outcome == "refused"
+    assert "or acknowledge it in a new run" in record.detail
+    with pytest.raises(Refused, match="nothing to approve"), group.protection.world() as world:
+        ask_approval(back.request(acknowledged=False), world)

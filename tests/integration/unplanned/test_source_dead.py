@@ -1,0 +1,51 @@
+"""The source is killed, or hangs, and so does Connect: the group works on the other side ten seconds after a yes."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.failover import StepName
+from kafka_dr.register import Phase
+from support.disaster import Disaster
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_killed_source_is_left_behind_and_what_it_took_along_is_known(disaster: Disaster) -> None:
+    group = disaster.group
+    disaster.produce_what_never_crosses(30)
+
+    records = disaster.go(StepName.REPORT)
+
+    state = disaster.state()
+    assert (state.phase, state.active, state.epoch) == (Phase.UNFENCED, "west", 1000)
+    assert group.protection.takes_writes("west")
+    assert disaster.seconds < 10
+    report = records[StepName.REPORT].facts
+    assert report["predicted_loss"]["at_least_records"] == 30
+    # Each place is counted on the target, so nothing is read again of what was known to be read.
+    assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
+    assert {row["class"] for row in records[StepName.CUT_OVER_GROUPS].facts["groups"]} == {"bounded"}
+    seed = disaster.journal(state.run)["flow_seed"]
+    assert (seed["source"], seed["held"], seed["target_positions"]) == ("west", True, [])
+
+
+def test_a_source_that_hangs_and_a_connect_that_hangs_are_not_waited_for(disaster: Disaster) -> None:
+    group = disaster.group
+    disaster.remember()
+    with disaster.hanging("west-connect"), disaster.hanging(disaster.broker):
+        disaster.go(StepName.VERIFY)
+        assert disaster.seconds < 10
+        assert group.protection.takes_writes("west")
+        run = disaster.state().run
+        before = group.protection.produce("west", 10)
+
+    # The source wakes up: replication that slept with it can write nothing, and it is fenced before the run ends.
+    group.wait_answering()
+    record = disaster.step(StepName.PROTECT, disaster.request_of(run))
+
+    assert before == 10
+    assert record.facts["source_side"]["fenced"], record.facts
+    assert disaster.state().phase is Phase.DIVERGED
+    assert group.protection.refuses_writes("east")
+    assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}

@@ -1,0 +1,54 @@
+"""A source that answers after all is fenced and drained for a bounded time first; how the run ends says how far."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.failover import StepName
+from kafka_dr.register import Phase
+from support import onlooker
+from support.disaster import STEPS, Disaster
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_source_that_comes_back_behind_the_claim_is_fenced_and_drained_and_the_group_is_stable_with_a_flow_back(
+    disaster: Disaster,
+) -> None:
+    group = disaster.group
+    group.protection.produce("east", 40)
+    disaster.remember()
+    request = disaster.request()
+    with disaster.hanging(disaster.broker):
+        disaster.approve(request)
+        claimed = disaster.step(StepName.CLAIM, request)
+    group.wait_answering()
+
+    records = {step: disaster.step(step, request) for step in STEPS[1:]}
+
+    assert claimed.facts["source_register"] == "east did not answer"
+    assert disaster.state().phase is Phase.STABLE
+    assert records[StepName.REPORT].facts["rpo_seconds"] == 0.0
+    assert {row["class"] for row in records[StepName.CUT_OVER_GROUPS].facts["groups"]} == {"exact"}
+    assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
+    group.assert_at_rest("west")
+
+
+def test_a_source_that_cannot_be_drained_in_time_is_left_diverged(disaster: Disaster) -> None:
+    group = disaster.group
+    disaster.remember()
+    with disaster.hanging("west-connect"):
+        group.protection.produce("east", 25)
+        disaster.look()
+        records = disaster.go(StepName.PROTECT)
+
+    side = records[StepName.FENCE].facts["source_side"]
+    assert (side["fenced"], side["drained"]) == (True, False), side
+    assert disaster.state().phase is Phase.DIVERGED
+    assert group.protection.refuses_writes("east")
+    report = disaster.step(StepName.REPORT, disaster.request_of(disaster.state().run)).facts
+    assert report["predicted_loss"]["at_least_records"] == 25
+    # What was left is on the old side alone, and its connector can write nothing of it, however long it lives.
+    ends = len(onlooker.contents(group.protection, "west")[next(iter(group.at(0)))])
+    assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
+    assert len(onlooker.contents(group.protection, "west")[next(iter(group.at(0)))]) == ends

@@ -1,0 +1,196 @@
+"""A protection group whose active cluster dies, hangs or returns, and the unplanned failover from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.failover import Answer, RunRequest, StepName, StepRecord, ask_approval, record_answer, run_step
+from kafka_dr.failover.last_look import look
+from kafka_dr.failover.request import UNPLANNED_FAILOVER
+from kafka_dr.failover.run import Run
+from kafka_dr.register import RegisterState
+from support import onlooker
+from support.protection import Protection
+from support.switching import Killed, Switching, other
+from support.vantage import vantage
+
+_RUNS = itertools.count(1)
+_ASKED = {StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL}
+STEPS = tuple(step.name for step in UNPLANNED_FAILOVER if step.name not in _ASKED)
+
+
+@dataclass(slots=True)
+class Disaster:
+    """A group at rest on one side, which is going to be lost."""
+
+    group: Switching
+    active: str
+    seconds: float = 0.0
+    before: dict[TopicPartition, list[onlooker.Content]] = field(default_factory=dict)
+    positions: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, group: Switching) -> Disaster:
+        """Take a group, whose active side is the one to be lost."""
+        return cls(group, group.active)
+
+    @property
+    def standby(self) -> str:
+        """Where the group goes."""
+        return other(self.active)
+
+    @property
+    def broker(self) -> str:
+        """The process that is the active cluster."""
+        return onlooker.broker_of(self.active)
+
+    def request(self, **changes: object) -> RunRequest:
+        """Return a request for an unplanned failover away from the active side."""
+        fields: dict[str, object] = {
+            "source": self.active,
+            "target": self.standby,
+            "verb": "unplanned_failover",
+            "acknowledged": True,
+            "override": "a test has one vantage",
+            **changes,
+        }
+        return self.group.protection.request(f"disaster-{next(_RUNS)}", **fields)
+
+    def request_of(self, run: str) -> RunRequest:
+        """Return the request of a run again."""
+        return dataclasses.replace(self.request(), run=run)
+
+    def look(self) -> None:
+        """Look at the active cluster as the canary does every minute."""
+        with self.group.protection.world() as world:
+            state = world.register(self.active).read(self.group.name)
+            assert state is not None
+            run = Run(RunRequest(self.group.name, "look"), world)
+            look(run, active=state.active, standby=state.standby, epoch=state.epoch)
+
+    def produce_what_never_crosses(self, count: int) -> None:
+        """Write records that the flow does not copy any more: its worker hangs meanwhile."""
+        with self.hanging(f"{self.standby}-connect"):
+            self.group.protection.produce(self.active, count)
+            self.look()
+            self.remember()
+            self.group.protection.lab.kill(self.broker)
+
+    def watch_from(self, address: str) -> None:
+        """Declare a vantage."""
+        spec = self.group.protection.group.disaster.model_copy(update={"vantages": {"office": address}})
+        self.group.protection.changes["disaster"] = spec
+
+    @contextmanager
+    def seen_down_elsewhere(self) -> Iterator[None]:
+        """Have a vantage that sees the active cluster down."""
+        with vantage() as office:
+            self.watch_from(office.address)
+            yield
+
+    @contextmanager
+    def hanging(self, process: str) -> Iterator[None]:
+        """Let a process hang, its connections open."""
+        lab = self.group.protection.lab
+        lab.pause(process)
+        try:
+            yield
+        finally:
+            lab.resume(process)
+
+    def back(self) -> None:
+        """Let the dead cluster return."""
+        self.group.protection.lab.restart(self.broker)
+        self.group.wait_answering(90)
+
+    def approve(self, request: RunRequest) -> StepRecord:
+        """Gather evidence, ask, and say yes."""
+        with self.group.protection.world() as world:
+            record = run_step(StepName.GATHER_EVIDENCE, request, world)
+            question = ask_approval(request, world)
+            record_answer(request, world, Answer(True, "alice", datetime.now(UTC), question.digest))
+        return record
+
+    def go(self, last: StepName, request: RunRequest | None = None) -> dict[StepName, StepRecord]:
+        """Run a new run through a step, each step with clients of its own, as its task would."""
+        request = request or self.request()
+        records = {StepName.GATHER_EVIDENCE: self.approve(request)}
+        began = time.monotonic()
+        for step in STEPS[: STEPS.index(last) + 1]:
+            records[step] = self.step(step, request)
+            if step is StepName.VERIFY:
+                self.seconds = time.monotonic() - began
+        return records
+
+    def step(self, step: StepName, request: RunRequest) -> StepRecord:
+        """Run one step in a world of its own."""
+        with self.group.protection.world() as world:
+            return run_step(step, request, world)
+
+    def killed(self, step: StepName, request: RunRequest, place: AbstractContextManager[None]) -> None:
+        """Run a step that does not live to see its end."""
+        with self.group.protection.world() as world, place:
+            try:
+                run_step(step, request, world)
+            except Killed:
+                return
+        raise AssertionError(f"{step} came through: it never reached the place where it was to die")
+
+    def state(self) -> RegisterState:
+        """Return what the register of the new side says."""
+        with self.group.protection.world() as world:
+            found = world.register(self.standby).read(self.group.name)
+        assert found is not None
+        return found
+
+    def journal(self, run: str) -> dict[str, Any]:
+        """Return what a run journaled on the new side."""
+        with self.group.protection.world() as world:
+            return world.register(self.standby).facts(self.group.name, run)
+
+    def remember(self) -> None:
+        """Read the active cluster while it lives, as somebody who will know better when it is dead."""
+        self.before = onlooker.contents(self.group.protection, self.active)
+        self.positions = onlooker.committed(self.group.protection, self.active)
+
+    def read_again(self) -> dict[str, int]:
+        """Return how many records each group reads again on the new side; one that skips any is caught here."""
+        protection, again = self.group.protection, dict[str, int]()
+        placed, there = onlooker.committed(protection, self.standby), onlooker.contents(protection, self.standby)
+        for name, positions in self.positions.items():
+            assert placed.get(name, {}).keys() >= positions.keys(), f"{name} has no place on {self.standby}"
+            following = onlooker.next_values(protection, self.standby, {p: placed[name][p] for p in positions})
+            for p, position in positions.items():
+                values, old = [record[2] for record in there[p]], {record[2] for record in self.before[p]}
+                read = min(position, sum(value in old for value in values))
+                goes_on = len(values) if following[p] is None else values.index(following[p])
+                assert goes_on <= read, f"{name} at {position} of {p} goes on at record {goes_on}: late"
+                again[name] = again.get(name, 0) + read - goes_on
+        return again
+
+
+def adopted(protection: Protection) -> Switching:
+    """Adopt a group with quick looks at its clusters."""
+    group = protection.group
+    protection.changes["timing"] = group.timing.model_copy(update={"confirm_seconds": 0.2})
+    protection.changes["disaster"] = group.disaster.model_copy(update={"probe_seconds": 2.0})
+    return Switching.adopt(protection)
+
+
+def disaster_is_over(disaster: Disaster) -> None:
+    """Let everything run again that hangs or is dead, and wait until it answers."""
+    lab = disaster.group.protection.lab
+    for process in lab.status().processes:
+        if process.running:
+            lab.resume(process.name)
+        else:
+            lab.restart(process.name)
+    disaster.group.wait_answering(90)

@@ -1,0 +1,32 @@
+"""A share group on the lab's brokers, made by Kafka's own console share consumer: librdkafka makes none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from lab import jars, java
+from lab.api import Lab
+from lab.bootstrap import cache_folder
+from lab.jvm import Jvm
+
+_SECONDS = 60
+
+
+def join_share_group(lab: Lab, cluster: str, group: str, *, topic: str, folder: Path) -> None:
+    """Let a member of a share group look for records once, and leave."""
+    environ = dict(os.environ)
+    jvm = Jvm(
+        java_home=java.java_home(environ),
+        jars=jars.obtain(jars.KAFKA, cache=cache_folder(environ), environ=environ, progress=lambda _done, _of: None),
+    )
+    argv = jvm.argv(
+        "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+        *("--bootstrap-server", lab.client_settings(cluster, "admin")["bootstrap.servers"]),
+        *("--command-config", str(lab.home.client(cluster, "admin").with_suffix(".java.properties"))),
+        *("--topic", topic, "--group", group, "--timeout-ms", "2000"),
+        heap_megabytes=128,
+        folder=folder,
+    )
+    subprocess.run(argv, check=True, capture_output=True, timeout=_SECONDS)

@@ -1,0 +1,55 @@
+"""A vantage elsewhere: a small server that says whether it sees a cluster up, as it was told to."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+
+@dataclass(slots=True)
+class Vantage:
+    """What it answers.
+
+    :param says: the body of its answer, as JSON
+    :param hangs: it takes requests and never answers
+    """
+
+    address: str = ""
+    says: object = field(default_factory=lambda: {"up": False})
+    hangs: bool = False
+    asked: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def vantage() -> Iterator[Vantage]:
+    """Run one on a free port."""
+    told, over = Vantage(), Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            told.asked.append(self.path)
+            while told.hangs and not over.is_set():
+                time.sleep(0.05)
+            body = json.dumps(told.says).encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    told.address = f"http://127.0.0.1:{server.server_address[1]}/{{cluster}}"
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield told
+    finally:
+        over.set()
+        server.shutdown()
+        server.server_close()

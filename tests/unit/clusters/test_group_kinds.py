@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.clusters.group_kinds import _group, streams_applications
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [
+        ({"group_id": "g", "protocol_type": "consumer", "group_type": "classic"}, "consumer"),
+        ({"group_id": "g", "protocol_type": "consumer", "group_type": "consumer"}, "consumer"),
+        ({"group_id": "g", "protocol_type": "", "group_type": "classic"}, "consumer"),
+        ({"group_id": "g", "protocol_type": "share", "group_type": "share"}, "share"),
+        ({"group_id": "g", "protocol_type": "share", "group_type": "Share"}, "share"),
+        ({"group_id": "g", "protocol_type": "streams", "group_type": "streams"}, "streams"),
+        ({"group_id": "g", "protocol_type": "connect", "group_type": "classic"}, "other"),
+    ],
+)
+def test_a_group_is_told_by_its_type_and_its_protocol(row: dict[str, str], kind: str) -> None:
+    assert _group(row).kind == kind
+
+
+def test_a_streams_application_is_told_by_its_internal_topics() -> None:
+    topics = ["orders-totals-counts-changelog", "orders.payments", "orders-joined-by-key-repartition"]
+    assert streams_applications(["orders-totals", "orders-joined", "orders-plain"], topics) == {
+        "orders-totals": "orders-totals-counts-changelog",
+        "orders-joined": "orders-joined-by-key-repartition",
+    }

@@ -1,0 +1,104 @@
+"""Brokers and Connect that take connections and never answer: nobody waits, neither for answers nor for an end."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.clock import SystemClock
+from kafka_dr.clusters import ClientSettings
+from kafka_dr.failover import World
+from kafka_dr.failover.disaster import judge, take
+from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.topology import Topology, load
+
+LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
+TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
+
+
+def silent() -> AbstractContextManager[int]:
+    """Take connections, and never answer: a process that hangs, or whose answers are lost on their way."""
+    return _listening(backlog=64, filled=0)
+
+
+def vanishing() -> AbstractContextManager[int]:
+    """Let nobody connect: what is sent there vanishes."""
+    return _listening(backlog=0, filled=4)
+
+
+@contextmanager
+def gone() -> Iterator[int]:
+    """Refuse connections: nobody listens any more."""
+    with _listening(backlog=1, filled=0) as port:
+        pass
+    yield port
+
+
+@contextmanager
+def _listening(*, backlog: int, filled: int) -> Iterator[int]:
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.socket())
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(backlog)
+        address = listening.getsockname()
+        for _ in range(filled):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(address)
+        yield address[1]
+
+
+def a_topology(hole: int) -> Topology:
+    declared = load(TOPOLOGY, LAB)
+    group = declared.group("orders")
+    spec = group.disaster.model_copy(update={"probe_seconds": 1.0, "vantages": {"office": f"http://127.0.0.1:{hole}/"}})
+    groups = {"orders": group.model_copy(update={"disaster": spec})}
+    return declared.model_copy(update={"protection_groups": groups})
+
+
+@pytest.mark.parametrize("failure", [silent, vanishing, gone])
+def test_probes_that_all_fail_end_together_and_their_clients_with_them(
+    failure: Callable[[], AbstractContextManager[int]], tmp_path: Path
+) -> None:
+    with failure() as port:
+        _everything_ends_in_time(port, tmp_path)
+
+
+def _everything_ends_in_time(hole: int, tmp_path: Path) -> None:
+    topology = a_topology(hole)
+    settings = ClientSettings(
+        f"127.0.0.1:{hole}",
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="SCRAM-SHA-512",
+        username="dr",
+        password="x",
+    )
+    world = World(
+        topology,
+        settings_of=lambda _: settings,
+        connect_of=lambda _: ConnectEndpoint(f"http://127.0.0.1:{hole}"),
+        evidence_root=tmp_path,
+        clock=SystemClock(),
+    )
+    group = topology.group("orders")
+
+    began = time.monotonic()
+    probes = take(group, world, source="east", target="west")
+    asked = time.monotonic() - began
+    world.close()
+    ended = time.monotonic() - began
+
+    assert {probe.name: probe.outcome for probe in probes} == {
+        "metadata": "failed",
+        **dict.fromkeys(
+            ("brokers", "controller", "partitions", "writes", "canary", "flow", "lag", "vantage office"), "unknown"
+        ),
+    }
+    assert asked < 5
+    assert ended - asked < 5
+    assert judge("east", probes, group.disaster).answer == "unclear"

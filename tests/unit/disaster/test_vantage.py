@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kafka_dr.errors import TryAgain
+from kafka_dr.failover.disaster.vantage import sees_up
+from support.vantage import vantage
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_a_vantage_says_whether_it_sees_a_cluster_up(up: bool) -> None:
+    with vantage() as office:
+        office.says = {"up": up}
+        assert sees_up(office.address, "east", seconds=2) is up
+        assert office.asked == ["/east"]
+
+
+@pytest.mark.parametrize("says", [{}, {"up": "yes"}, {"up": None}, [True], "up", 1])
+def test_anything_else_that_it_says_is_no_answer(says: object) -> None:
+    with vantage() as office:
+        office.says = says
+        with pytest.raises(TryAgain, match="answered something else"):
+            sees_up(office.address, "east", seconds=2)
+
+
+def test_one_that_hangs_is_not_waited_for() -> None:
+    with vantage() as office:
+        office.hangs = True
+        began = time.monotonic()
+        with pytest.raises(TryAgain, match="did not say whether east is up"):
+            sees_up(office.address, "east", seconds=0.3)
+        assert time.monotonic() - began < 2
+
+
+def test_one_that_is_gone_is_no_answer() -> None:
+    with vantage() as office:
+        address = office.address
+    with pytest.raises(TryAgain):
+        sees_up(address, "east", seconds=1)

@@ -1,0 +1,65 @@
+"""The rule of a disaster, over every probe that can be seen, not seen, or contradicted."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from kafka_dr.failover.disaster.verdict import Answer, Probe, ProbeOutcome, judge
+from kafka_dr.topology import DisasterSpec
+
+OUTCOMES: tuple[ProbeOutcome, ...] = ("ok", "failed", "unknown")
+
+
+def probes(metadata: ProbeOutcome = "ok", **others: ProbeOutcome) -> list[Probe]:
+    found = [Probe("metadata", metadata, "seen")]
+    return found + [Probe(name.replace("_at_", " "), outcome, f"{name} {outcome}") for name, outcome in others.items()]
+
+
+@pytest.mark.parametrize(
+    ("seen", "answer"),
+    [
+        (probes("failed", vantage_at_office="failed"), "down"),
+        (probes("ok", partitions="failed", vantage_at_office="failed"), "down"),
+        (probes("ok", brokers="failed", vantage_at_office="failed"), "down"),
+        (probes("failed"), "unclear"),
+        (probes("failed", vantage_at_office="unknown"), "unclear"),
+        (probes("failed", vantage_at_office="ok"), "unclear"),
+        (probes("failed", vantage_at_office="failed", vantage_at_home="ok"), "unclear"),
+        (probes("ok"), "up"),
+        (probes("ok", flow="failed", canary="failed", lag="failed"), "up"),
+        (probes("ok", controller="failed", writes="failed"), "up"),
+        (probes("unknown"), "unclear"),
+        (probes("unknown", vantage_at_office="failed"), "unclear"),
+    ],
+)
+def test_a_cluster_is_down_when_a_sign_is_seen_by_enough(seen: list[Probe], answer: Answer) -> None:
+    found = judge("east", seen, DisasterSpec())
+    assert (found.answer, "east" in found.sentence) == (answer, True)
+
+
+@pytest.mark.parametrize(("metadata", "partitions", "office"), list(product(OUTCOMES, repeat=3)))
+def test_what_is_not_known_never_makes_a_cluster_down(
+    metadata: ProbeOutcome, partitions: ProbeOutcome, office: ProbeOutcome
+) -> None:
+    found = judge("east", probes(metadata, partitions=partitions, vantage_at_office=office), DisasterSpec())
+    assert (found.answer == "down") == ("failed" in (metadata, partitions) and office == "failed")
+    assert found.answer != "up" or metadata == "ok"
+
+
+def test_the_topology_says_what_counts() -> None:
+    spec = DisasterSpec(down_when=("writes_fail",), vantages_needed=1)
+    assert judge("east", probes("ok", writes="failed"), spec).answer == "down"
+    assert judge("east", probes("failed", writes="unknown"), spec).answer == "unclear"
+
+
+def test_lag_alone_is_a_reason_for_the_planned_failover() -> None:
+    sentence = judge("east", probes("ok", lag="failed"), DisasterSpec()).sentence
+    assert sentence.endswith("lag failed; that is a reason for dr_planned_failover, not for this one")
+
+
+def test_only_the_number_of_vantages_may_be_missing_from_a_verdict_that_is_seconded() -> None:
+    assert judge("east", probes("failed"), DisasterSpec()).seconded
+    assert not judge("east", probes("failed", vantage_at_office="ok"), DisasterSpec()).seconded
+    assert not judge("east", probes("ok"), DisasterSpec()).seconded

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import time
+from threading import Event
+
+import pytest
+
+from kafka_dr.errors import Refused
+from kafka_dr.failover.beside import Beside, Silent, ask, ask_all
+
+
+def test_an_answer_is_returned_and_an_error_raised_where_it_is_waited_for() -> None:
+    assert ask("east", lambda: 7, seconds=2) == 7
+
+    def refuse() -> int:
+        raise Refused("no")
+
+    with pytest.raises(Refused, match="no"):
+        ask("east", refuse, seconds=2)
+
+
+def test_what_hangs_is_left_behind_and_named() -> None:
+    over = Event()
+    began = time.monotonic()
+    with pytest.raises(Silent, match=r"no answer to east within 0\.2 s"):
+        ask("east", lambda: over.wait(20), seconds=0.2)
+    assert time.monotonic() - began < 2
+    over.set()
+
+
+def test_everything_that_hangs_is_waited_for_at_the_same_time() -> None:
+    over = Event()
+    began = time.monotonic()
+    answers = ask_all(
+        {"east": lambda: over.wait(20), "west": lambda: True, "north": lambda: over.wait(20)},
+        seconds={"east": 0.3, "west": 2, "north": 0.3},
+    )
+    assert time.monotonic() - began < 2
+    assert answers["west"] is True
+    assert isinstance(answers["east"], Silent)
+    assert isinstance(answers["north"], Silent)
+    over.set()
+
+
+def test_the_time_counts_from_the_question_and_a_late_answer_is_an_answer() -> None:
+    over = Event()
+    question = Beside("east", lambda: over.wait(20))
+    assert not question.answered
+    with pytest.raises(Silent):
+        question.within(0)
+    over.set()
+    assert question.within(20) is True
+    assert question.answered

@@ -1,0 +1,122 @@
+"""The rules of the way home: whose turn it is, what stays aside, and when that is no way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from kafka_dr.audit.stranded import StrandedList, StrandedPartition
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.errors import Refused
+from kafka_dr.failover.content import _past
+from kafka_dr.failover.failback.quarantine import hindrances, ranges_of
+from kafka_dr.failover.position import position
+from kafka_dr.failover.request import FAILBACK, VERBS, StepName
+from kafka_dr.failover.runner import MODULES
+from kafka_dr.offsets import TranslatedOffset
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.quarantine import QuarantinedRange
+from kafka_dr.register.transitions import failback_abandoned, failback_begun, failed_back
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+LEFT = RegisterState("orders", 1000, 2, Phase.DIVERGED, "west", "east", "unplanned_failover", "disaster", AT)
+PAYMENTS = TopicPartition("orders.payments", 0)
+BEFORE_CLAIM = {StepName.PREFLIGHT, StepName.APPROVAL, StepName.SECOND_APPROVAL, StepName.CLAIM}
+
+
+def begun(state: RegisterState = LEFT, *, run: str = "home") -> RegisterState:
+    return failback_begun(state, run=run, evidence_sha256="", approved_by="alice", at=AT)
+
+
+def partition(**changes: object) -> StrandedPartition:
+    made = StrandedPartition("orders.payments", 0, 80, 100, 125, 100, records=20, ranges=((100, 120),))
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def a_list(*partitions: StrandedPartition, **changes: object) -> StrandedList:
+    made = StrandedList("orders", "disaster", "east", "west", AT, {}, {}, partitions or (partition(),))
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def at(offset: int | None, group: str = "orders-slow") -> TranslatedOffset:
+    return TranslatedOffset(group, PAYMENTS, 50, offset, "exact", 0, "found")
+
+
+def test_every_step_that_is_no_answer_of_people_has_a_module() -> None:
+    people = {StepName.APPROVAL, StepName.SECOND_APPROVAL}
+    assert {step.name for step in VERBS["failback"]} - people == set(MODULES["failback"])
+    assert [step.number for step in FAILBACK] == list(range(1, len(FAILBACK) + 1))
+
+
+@pytest.mark.parametrize("step", [step.name for step in FAILBACK])
+def test_each_step_finds_its_place_in_the_register(step: StepName) -> None:
+    own, settled = begun(), failed_back(begun(), run="home", quarantine=(), at=AT)
+    late = step in (StepName.SETTLE, StepName.REPORT)
+    before = position(step, "home", LEFT, "failback").verdict
+    assert before == ("here" if step in BEFORE_CLAIM else "refused")
+    expected = "passed" if step in BEFORE_CLAIM - {StepName.CLAIM} else "here"
+    assert position(step, "home", own, "failback").verdict == ("refused" if step is StepName.REPORT else expected)
+    assert position(step, "home", settled, "failback").verdict == ("here" if late else "passed")
+    assert position(step, "other", own, "failback").verdict == "refused"
+    assert position(step, "home", replace(LEFT, phase=Phase.UNFENCED), "failback").verdict == "refused"
+
+
+def test_a_failback_takes_a_new_epoch_and_another_one_may_begin_when_it_is_abandoned() -> None:
+    own = begun()
+    assert (own.epoch, own.revision, own.verb) == (1001, 0, "failback")
+    with pytest.raises(Refused, match="abandon that one"):
+        begun(own, run="other")
+    given_up = failback_abandoned(own, run="home", at=AT)
+    assert (given_up.phase, given_up.epoch) == (Phase.DIVERGED, 1002)
+    assert position(StepName.CATCH_UP, "home", given_up, "failback").verdict == "refused"
+    assert begun(given_up, run="other").epoch == 1003
+    with pytest.raises(Refused, match="no failback has it"):
+        failback_abandoned(LEFT, run="disaster", at=AT)
+
+
+def test_what_stays_aside_begins_behind_the_last_record_that_crossed_and_reaches_the_end() -> None:
+    assert ranges_of(a_list()) == (QuarantinedRange("orders.payments", 0, 100, 125),)
+    passed_over = partition(ranges=((85, 86), (104, 120)), records=17)
+    assert ranges_of(a_list(passed_over)) == (
+        QuarantinedRange("orders.payments", 0, 85, 86),
+        QuarantinedRange("orders.payments", 0, 100, 125),
+    )
+    assert ranges_of(a_list(partition(records=0, ranges=()))) == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "compacted", "positions", "said"),
+    [
+        (a_list(), set(), [at(100), at(110), at(130)], ""),
+        (a_list(), {"orders.state"}, [at(100)], ""),
+        (a_list(), {"orders.payments"}, [], "orders.payments is compacted"),
+        (a_list(partition(missing=3)), set(), [], "east has lost 3 records that had crossed"),
+        (a_list(gone=("orders.old",)), set(), [], "east has lost orders.old"),
+        (a_list(), set(), [at(99)], "the position of orders-slow orders.payments-0 lies before stranded records"),
+        (a_list(), set(), [at(None)], "lies before stranded records"),
+        (a_list(partition(records=0, ranges=())), {"orders.payments"}, [at(3)], ""),
+    ],
+)
+def test_quarantine_is_no_way_home_where_somebody_would_read_what_never_crossed(
+    found: StrandedList, compacted: set[str], positions: list[TranslatedOffset], said: str
+) -> None:
+    reasons = hindrances(found, ranges_of(found), compacted=compacted, positions=positions, log_starts={})
+    assert bool(reasons) == bool(said)
+    assert said in "; ".join(reasons)
+
+
+def test_a_range_that_retention_has_deleted_is_in_nobodys_way() -> None:
+    found = a_list()
+    reasons = hindrances(
+        found, ranges_of(found), compacted={"orders.payments"}, positions=[at(3)], log_starts={PAYMENTS: 125}
+    )
+    assert reasons == []
+
+
+@pytest.mark.parametrize(("offset", "expected"), [(99, None), (100, 125), (124, 125), (125, 125), (140, 140)])
+def test_a_position_never_lands_amid_what_stays_aside(offset: int, expected: int | None) -> None:
+    found = _past(at(offset), [OffsetRange(100, 125)])
+    assert found.target_offset == expected
+    assert found.kind == ("unknown" if expected is None else "exact")

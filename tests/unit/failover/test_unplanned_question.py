@@ -1,0 +1,66 @@
+"""What an approver of an unplanned failover reads: nothing that is not known is made to look known."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_dr.failover.unplanned.question import body, loss_sentence
+
+EXPIRES = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
+
+
+def shown(**decision: Any) -> str:
+    facts = {
+        "decision": {"partitions": {"orders.payments": 4}, "override": "", "taken_from": "", **decision},
+        "digest": "4f2a",
+        "measurements": {
+            "predicted_loss": {"at_least_records": 30, "as_of": "2026-11-20T02:59:00+00:00", "reason": "seen"},
+            "groups": {
+                "orders-a": {"class": "bounded", "redelivered_at_most": 12},
+                "orders-b": {"class": "bounded", "redelivered_at_most": None},
+            },
+            "probes": [{"name": "metadata", "outcome": "failed", "detail": "east does not answer"}],
+            "could_not_be_checked": ["open transactions"],
+        },
+    }
+    check = {"name": "source_is_down", "outcome": "ok", "detail": "seen by here, office"}
+    run: Any = SimpleNamespace(
+        group=SimpleNamespace(name="orders"), source="east", target="west", request=SimpleNamespace(reason="")
+    )
+    return body(run, {"facts": facts, "checks": [check]}, EXPIRES)
+
+
+def test_loss_is_a_lower_bound_with_its_time() -> None:
+    assert "**Loss**: at least 30 records, as of 2026-11-20T02:59:00 UTC; unknown after" in shown()
+
+
+def test_a_loss_of_which_nothing_is_known_is_not_called_nothing() -> None:
+    unknown = {"at_least_records": None, "as_of": None, "reason": "nobody looked at the source"}
+    assert loss_sentence(unknown) == "not known: nobody looked at the source"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "orders-a: bounded, at most 12 records read again; orders-b: bounded, how much is read again is not known",
+        "| source_is_down | ok | seen by here, office |",
+        "| metadata | failed | east does not answer |",
+        "**Could not be checked**: open transactions",
+        "may be cut apart",
+        "Digest of the facts: `4f2a`",
+        "Valid until 2026-11-20 03:15:00 UTC",
+    ],
+)
+def test_the_form_shows_what_was_seen_and_what_could_not_be(sentence: str) -> None:
+    assert sentence in shown()
+
+
+def test_an_override_and_a_run_that_is_taken_over_stand_out() -> None:
+    told = shown(override="one vantage is all we have", taken_from="run-7")
+    assert "**The rule is overridden**: one vantage is all we have" in told
+    assert "taken from run run-7, which died while switching" in told
+    assert "overridden" not in shown()

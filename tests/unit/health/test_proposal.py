@@ -1,0 +1,55 @@
+"""When a failover is proposed without a person, how often, and when that is taken back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from kafka_dr.failover.disaster import Answer
+from kafka_dr.failover.health.proposal import Move, Proposed, decide
+from kafka_dr.register import RegisterState
+from support.register_states import AT, a_state
+
+STATE = a_state(epoch=4)
+
+
+def decided(
+    answer: Answer, newest: Proposed | None, *, minutes: int = 0, state: RegisterState = STATE
+) -> tuple[Move, Proposed]:
+    return decide(state, answer, newest, now=AT + timedelta(minutes=minutes))
+
+
+def test_a_disaster_is_proposed_once_however_long_it_lasts() -> None:
+    move, first = decided("down", None)
+    assert move is Move.PROPOSE
+    assert first.run.startswith("proposed-orders-4-")
+    assert decided("down", first, minutes=7) == (Move.PROPOSE, first)
+
+
+def test_what_was_journaled_is_read_back() -> None:
+    _, made = decided("down", None)
+    assert Proposed.of(made.fact()) == made
+
+
+def test_a_proposal_whose_cause_is_gone_is_withdrawn_and_the_next_disaster_gets_its_own() -> None:
+    _, first = decided("down", None)
+    assert decided("up", first, minutes=1) == (Move.WITHDRAW, first)
+    over = Proposed(first.run, first.epoch, open=False)
+    assert decided("up", over, minutes=2)[0] is Move.NOTHING
+    move, second = decided("down", over, minutes=3)
+    assert move is Move.PROPOSE
+    assert second.run != first.run
+
+
+def test_what_is_not_known_neither_proposes_nor_withdraws() -> None:
+    _, first = decided("down", None)
+    assert decided("unclear", None)[0] is Move.NOTHING
+    assert decided("unclear", first)[0] is Move.NOTHING
+
+
+def test_a_proposal_of_another_epoch_is_about_another_disaster() -> None:
+    _, first = decided("down", None)
+    later = a_state(epoch=1000)
+    assert decided("up", first, state=later)[0] is Move.NOTHING
+    move, second = decided("down", first, state=later)
+    assert move is Move.PROPOSE
+    assert second.run != first.run

@@ -1,0 +1,84 @@
+"""What the record means for clusters and flows, in every phase."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.failover.health.roles import denies_of, may_run, must_run, stragglers
+from kafka_dr.fencing import plan
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.replication import Flow
+from kafka_dr.topology import ProtectionGroup, load
+from lab.layout import PROJECT
+from support.register_states import a_state
+
+THERE, BACK = Flow("orders", "east", "west"), Flow("orders", "west", "east")
+LEFT = [
+    a_state(phase=Phase.UNFENCED, active="west", standby="east", verb="unplanned_failover"),
+    a_state(phase=Phase.DIVERGED, active="west", standby="east", verb="unplanned_failover"),
+]
+COMING_HOME = a_state(phase=Phase.DIVERGED, active="west", standby="east", verb="failback")
+
+
+@pytest.fixture(scope="module")
+def group() -> ProtectionGroup:
+    environ = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "localhost:1", "KAFKA_DR_LAB_WEST": "localhost:2"}
+    return load(Path(PROJECT / "include" / "topology.yaml"), environ).group("orders")
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_the_active_cluster_is_never_denied_to_applications(group: ProtectionGroup, phase: Phase) -> None:
+    state = a_state(phase=phase, active="east", standby="west")
+    assert denies_of(group, state, "east") == plan.flow_fence(group)
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_a_cluster_that_is_not_active_refuses_in_every_phase(group: ProtectionGroup, phase: Phase) -> None:
+    state = a_state(phase=phase, active="west", standby="east")
+    for cluster in ("east", "a third one"):
+        assert plan.standby(group) <= denies_of(group, state, cluster)
+
+
+@pytest.mark.parametrize("state", LEFT, ids=lambda state: str(state.phase))
+def test_nothing_is_copied_to_the_side_that_was_left_before_a_failback(
+    group: ProtectionGroup, state: RegisterState
+) -> None:
+    assert plan.flow_fence(group) <= denies_of(group, state, "east")
+    assert not may_run(state, BACK)
+    assert not may_run(state, THERE)
+
+
+def test_a_failback_may_copy_to_the_side_that_comes_home_and_health_does_not_get_in_its_way(
+    group: ProtectionGroup,
+) -> None:
+    assert not plan.flow_fence(group) & denies_of(group, COMING_HOME, "east")
+    assert may_run(COMING_HOME, BACK)
+    assert not must_run(COMING_HOME, BACK)
+
+
+@pytest.mark.parametrize("state", [*LEFT, COMING_HOME, a_state(active="west", standby="east")])
+def test_the_old_direction_never_runs(state: RegisterState) -> None:
+    assert not may_run(state, THERE)
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_only_a_group_at_rest_has_to_replicate(phase: Phase) -> None:
+    assert must_run(a_state(phase=phase), THERE) is (phase is Phase.STABLE)
+
+
+def test_registers_of_a_group_at_rest_are_brought_up() -> None:
+    newest = a_state(epoch=3)
+    assert stragglers(newest, {"east": newest, "west": a_state(epoch=2), "north": None}) == ("north", "west")
+
+
+@pytest.mark.parametrize("phase", [Phase.SWITCHING, Phase.HANDED_OVER, Phase.UNFENCED])
+def test_registers_of_a_group_that_moves_are_its_runs_alone(phase: Phase) -> None:
+    newest = a_state(epoch=3, phase=phase)
+    assert stragglers(newest, {"east": newest, "west": a_state(epoch=2)}) == ()
+
+
+def test_the_side_that_was_left_is_told_once_it_is_fenced() -> None:
+    newest = a_state(epoch=1000, revision=3, phase=Phase.DIVERGED, active="west", standby="east")
+    assert stragglers(newest, {"west": newest, "east": a_state()}) == ("east",)

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.offsets import FileLookStore, LastLook
+
+AT = datetime(2026, 11, 20, 3, tzinfo=UTC)
+P, Q = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)
+LOOK = LastLook(4, AT, {P: 12, Q: 7}, {"orders-a": {P: 9}, "orders-b": {}}, {P: (9, 11), Q: (6,)})
+
+
+def test_a_look_is_read_as_it_was_kept_and_the_newest_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+    store = FileLookStore(tmp_path, "orders")
+    assert store.read("east-to-west") is None
+    store.write("east-to-west", LastLook(3, AT, {}, {}, {}))
+    store.write("east-to-west", LOOK)
+    assert store.read("east-to-west") == LOOK
+    assert store.read("west-to-east") is None
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"schema_version": 9}', b'{"schema_version": 1}'])
+def test_one_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path, content: bytes) -> None:
+    store = FileLookStore(tmp_path, "orders")
+    store.write("east-to-west", LOOK)
+    (tmp_path / "last_looks" / "orders" / "east-to-west.json").write_bytes(content)
+    with pytest.raises(NeedsPerson, match="cannot be read"):
+        store.read("east-to-west")
+
+
+def test_what_was_seen_and_has_not_crossed_is_certainly_lost() -> None:
+    assert LOOK.certainly_lost({P: 0, Q: 0}) == 3
+    assert LOOK.certainly_lost({P: 10, Q: 7}) == 1
+    assert LOOK.certainly_lost({P: 12, Q: 7}) == 0
+    # Of a partition of which it is not known what crossed, nothing is claimed.
+    assert LOOK.certainly_lost({P: 0}) == 2

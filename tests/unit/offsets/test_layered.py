@@ -1,0 +1,56 @@
+"""Facts first, and records only where facts leave something open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.clusters.model import OffsetRange, TopicPartition
+from kafka_dr.offsets.archive import ArchivedSync, history
+from kafka_dr.offsets.layered import LayeredOffsetMap
+from kafka_dr.offsets.placing import FactsMap, PartitionFacts
+from kafka_dr.offsets.translation import Translation
+from kafka_dr.offsets.verified_runs import composed_runs
+
+MATCHED, SYNCED, MISSING = (TopicPartition("t", number) for number in range(3))
+FACTS = FactsMap(
+    {
+        MATCHED: PartitionFacts(OffsetRange(0, 9), OffsetRange(0, 9), runs=composed_runs({1: [OffsetRun(0, 0, 9)]})),
+        SYNCED: PartitionFacts(OffsetRange(0, 9), OffsetRange(0, 9), syncs=history([ArchivedSync(0, 2, 2, 0)])),
+        MISSING: PartitionFacts(OffsetRange(0, 9), None),
+    }
+)
+
+
+class Reading:
+    """Answers what it was given, and knows what it was asked."""
+
+    def __init__(self, answer: int | None) -> None:
+        self.asked: dict[TopicPartition, list[int]] = {}
+        self._answer = answer
+
+    def translate(
+        self, positions: Mapping[TopicPartition, Collection[int]]
+    ) -> Mapping[tuple[TopicPartition, int], Translation]:
+        self.asked = {p: sorted(wanted) for p, wanted in positions.items()}
+        kind, at = ("unknown" if self._answer is None else "exact"), self._answer
+        return {(p, o): Translation(o, at, kind, 0, "read") for p in positions for o in positions[p]}  # type: ignore[arg-type]
+
+
+def test_records_are_read_only_where_no_audit_settled_the_position_and_both_sides_hold_the_partition() -> None:
+    reading = Reading(7)
+    found = LayeredOffsetMap(FACTS, reading).translate({MATCHED: [4], SYNCED: [5], MISSING: [5]})
+    assert reading.asked == {SYNCED: [5]}
+    assert [found[p, o].target_offset for p, o in ((MATCHED, 4), (SYNCED, 5), (MISSING, 5))] == [4, 7, None]
+    assert "not made it yet" in found[MISSING, 5].reason
+
+
+def test_a_position_that_records_cannot_place_keeps_what_the_syncs_say() -> None:
+    found = LayeredOffsetMap(FACTS, Reading(None)).translate({SYNCED: [5]})
+    assert (found[SYNCED, 5].kind, found[SYNCED, 5].target_offset) == ("bounded", 3)
+
+
+def test_nothing_is_read_where_audits_settled_everything() -> None:
+    reading = Reading(None)
+    assert LayeredOffsetMap(FACTS, reading).translate({MATCHED: [0, 9]})[MATCHED, 9].kind == "exact"
+    assert reading.asked == {}

@@ -1,0 +1,95 @@
+"""The audits' maps, read from the evidence root, and written out for consumers that keep their positions elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.offsets.map_files import MapFiles, export
+
+ONE = TopicPartition("orders.payments", 0)
+IDS = {"orders.payments": ("e", "w")}
+Row = tuple[int, str, str, int, int, int]
+
+
+def write(root: Path, direction: str, *, epoch: int, named: dict[str, list[Row]], others: dict[str, list[Row]]) -> None:
+    folder = root / "audits" / "orders" / "checksum" / direction
+    (folder / "map").mkdir(parents=True, exist_ok=True)
+    for name, rows in (named | others).items():
+        table = pa.table(
+            {
+                "epoch": [row[0] for row in rows],
+                "source_topic_id": [row[1] for row in rows],
+                "target_topic_id": [row[2] for row in rows],
+                "topic": ["orders.payments"] * len(rows),
+                "partition": [0] * len(rows),
+                "source_start": [row[3] for row in rows],
+                "target_start": [row[4] for row in rows],
+                "length": [row[5] for row in rows],
+            }
+        )
+        pq.write_table(table, folder / "map" / f"{name}.parquet")
+    open_findings = {"partition": ["orders.payments", 0], "open": {"missing": 2} if epoch == 9 else {}}
+    state = {"identity": ["E", "W", epoch], "maps": list(named), "partitions": [open_findings]}
+    (folder / "state.json").write_text(json.dumps(state))
+
+
+def test_maps_of_both_directions_and_earlier_epochs_make_one(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "east-to-west",
+        epoch=3,
+        named={"c": [(3, "e", "w", 30, 33, 10)]},
+        others={"a": [(1, "e", "w", 0, 0, 10)], "dead": [(3, "e", "w", 900, 5, 1)]},
+    )
+    write(tmp_path, "west-to-east", epoch=2, named={"b": [(2, "w", "e", 12, 11, 10)]}, others={})
+    found = MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS).of(ONE)
+    assert [found.translate(at) for at in (5, 15, 35, 900)] == [5, 16, 38, None]
+    back = MapFiles(tmp_path, "orders").read("west", "east", topic_ids={"orders.payments": ("w", "e")}).of(ONE)
+    assert [back.translate(at) for at in (5, 16, 38)] == [5, 15, 35]
+
+
+def test_a_map_of_a_topic_that_was_made_again_is_left_out(tmp_path: Path) -> None:
+    write(tmp_path, "east-to-west", epoch=1, named={"a": [(1, "e", "older", 0, 0, 10)]}, others={})
+    assert MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS).runs == {}
+
+
+def test_a_side_that_does_not_answer_is_not_compared(tmp_path: Path) -> None:
+    write(tmp_path, "east-to-west", epoch=1, named={"a": [(1, "e", "w", 0, 0, 10)]}, others={})
+    found = MapFiles(tmp_path, "orders").read("east", "west", topic_ids={"orders.payments": ("", "w")})
+    assert found.of(ONE).translate(4) == 4
+
+
+def test_findings_that_stand_are_a_caution(tmp_path: Path) -> None:
+    write(tmp_path, "east-to-west", epoch=9, named={"a": [(9, "e", "w", 0, 0, 10)]}, others={})
+    found = MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS)
+    assert found.cautions == {ONE: "2 findings of the checksum audit stand (missing)"}
+
+
+def test_files_that_cannot_be_read_are_named_and_nothing_rests_on_them(tmp_path: Path) -> None:
+    write(tmp_path, "east-to-west", epoch=1, named={"a": [(1, "e", "w", 0, 0, 10)]}, others={})
+    folder = tmp_path / "audits" / "orders" / "checksum" / "east-to-west"
+    (folder / "map" / "a.parquet").write_bytes(b"PAR1 cut")
+    found = MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS)
+    assert found.runs == {}
+    assert "map/a.parquet cannot be read" in found.problems[0]
+    (folder / "state.json").write_text("{")
+    assert "no map is used" in MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS).problems[0]
+
+
+def test_the_export_says_the_same_as_parquet_and_as_csv(tmp_path: Path) -> None:
+    write(tmp_path, "east-to-west", epoch=1, named={"a": [(1, "e", "w", 0, 2, 10)]}, others={})
+    runs = MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS).runs
+    for name in export(tmp_path / "out", runs):
+        assert (tmp_path / "out" / name).is_file()
+    [row] = pq.read_table(tmp_path / "out" / "offset_map.parquet").to_pylist()
+    with (tmp_path / "out" / "offset_map.csv").open() as file:
+        [line] = csv.DictReader(file)
+    assert line == {name: str(value) for name, value in row.items()}
+    assert OffsetRun(row["source_start"], row["target_start"], row["length"]) == OffsetRun(0, 2, 10)

@@ -1,0 +1,77 @@
+"""The preview's rows: sums, the worst class, and what is not known stays unknown."""
+
+from __future__ import annotations
+
+from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.clusters.model import OffsetRange, TopicPartition
+from kafka_dr.offsets.archive import ArchivedSync, history
+from kafka_dr.offsets.mirrormaker import CheckpointRule
+from kafka_dr.offsets.placing import PartitionFacts, beside, place
+from kafka_dr.offsets.preview import Times, choice_rows, group_rows, position_row, position_rows
+from kafka_dr.offsets.strategies import Strategy
+from kafka_dr.offsets.verified_runs import composed_runs
+
+ONE, TWO = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)
+SYNCS = [ArchivedSync(0, 0, 0, 0), ArchivedSync(1, 8, 8, 0)]
+MATCHED = PartitionFacts(
+    OffsetRange(0, 20),
+    OffsetRange(0, 20),
+    runs=composed_runs({1: [OffsetRun(0, 0, 20)]}),
+    syncs=history(SYNCS),
+    mirrormaker=CheckpointRule(SYNCS),
+)
+SYNCED = PartitionFacts(OffsetRange(0, 20), OffsetRange(0, 20), syncs=history(SYNCS))
+TIMES = Times(unread={(ONE, 12): 5_000, (TWO, 12): 6_000}, copies={(ONE, 9): 2_000, (TWO, 9): 1_500})
+
+
+def row(group: str, partition: TopicPartition, facts: PartitionFacts, strategy: Strategy = "exact", at: int = 12):  # type: ignore[no-untyped-def]
+    placed = beside(at, facts, place(at, facts))
+    return position_row(group, (partition, at), placed, facts, strategy=strategy, times=TIMES)
+
+
+def test_a_group_is_as_sure_as_its_worst_partition() -> None:
+    rows = [row("orders-a", ONE, MATCHED), row("orders-a", TWO, SYNCED), row("orders-b", ONE, MATCHED)]
+    first, second = group_rows(rows, strategy_of={"orders-a": "exact", "orders-b": "exact"})
+    assert (first["verdict"], first["partitions"], first["redelivered_at_most"]) == ("bounded", 2, 3)
+    assert first["redelivered_seconds"] == 4.5
+    assert (first["mm2_redelivered_at_most"], first["mm2_without_checkpoint"]) == (3, 1)
+    assert (second["verdict"], second["redelivered_at_most"], second["reason"]) == ("exact", 0, "")
+    assert (second["mm2_redelivered_at_most"], second["mm2_redelivered_seconds"]) == (3, 3.0)
+
+
+def test_a_declared_skip_is_counted_and_shown() -> None:
+    [found] = group_rows([row("orders-a", ONE, MATCHED, "latest")], strategy_of={"orders-a": "latest"})
+    assert (found["start"], found["verdict"], found["skipped_at_most"]) == ("latest", "declared", 8)
+
+
+def test_every_choice_has_its_price() -> None:
+    [found] = choice_rows([row("orders-a", ONE, MATCHED)])
+    assert (found["exact_again"], found["exact_skipped"]) == (0, 0)
+    assert (found["mm2_checkpoint_again"], found["earliest_again"], found["latest_skipped"]) == (3, 12, 8)
+    assert found["timestamp_again"] is None
+
+
+def test_by_policy_a_position_without_a_place_begins_elsewhere_and_its_price_is_unknown() -> None:
+    past = TopicPartition("orders.payments", 2)
+    placed = beside(21, MATCHED, place(21, MATCHED))
+    times = Times(by_time={(past, 21): 6})
+    found = {
+        policy: position_row("g", (past, 21), placed, MATCHED, strategy="exact", times=times, otherwise=policy).chosen
+        for policy in (None, "earliest", "timestamp")
+    }
+    assert (found[None].kind, found[None].target_offset) == ("unknown", None)
+    assert (found["earliest"].kind, found["earliest"].target_offset, found["earliest"].skipped_at_most) == (
+        "bounded",
+        0,
+        0,
+    )
+    assert (found["timestamp"].kind, found["timestamp"].target_offset) == ("declared", 6)
+    assert found["timestamp"].skipped_at_most is None
+
+
+def test_an_unknown_place_is_not_a_sum() -> None:
+    rows = [row("orders-a", ONE, MATCHED), row("orders-a", TWO, MATCHED, at=21)]
+    [found] = group_rows(rows, strategy_of={"orders-a": "exact"})
+    assert (found["verdict"], found["redelivered_at_most"]) == ("unknown", None)
+    assert "past the source's end 20" in found["reason"]
+    assert [each["target_offset"] for each in position_rows(rows)] == [12, None]

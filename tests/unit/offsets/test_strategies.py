@@ -1,0 +1,64 @@
+"""What each choice of a start would skip or deliver again."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.clusters.model import OffsetRange
+from kafka_dr.offsets.archive import Pair
+from kafka_dr.offsets.mirrormaker import CheckpointRule
+from kafka_dr.offsets.placing import PartitionFacts, beside, place
+from kafka_dr.offsets.strategies import STRATEGIES, Start, Strategy, start
+from kafka_dr.offsets.verified_runs import composed_runs
+
+#: Each fourth offset of the target is a marker.
+RUNS = composed_runs({1: [OffsetRun(3 * at, 4 * at, 3) for at in range(10)]})
+FACTS = PartitionFacts(
+    OffsetRange(0, 30), OffsetRange(0, 40), runs=RUNS, mirrormaker=CheckpointRule([Pair(0, 0), Pair(6, 8)])
+)
+
+
+def chosen(strategy: Strategy, *, position: int = 12, facts: PartitionFacts = FACTS, by_time: int | None = 9) -> Start:
+    return start(strategy, beside(position, facts, place(position, facts)), facts, by_time=by_time)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "offset", "kind", "again", "skipped"),
+    [
+        ("exact", 16, "exact", 0, 0),
+        ("mm2_checkpoint", 9, "bounded", 5, 0),
+        ("timestamp", 9, "bounded", 5, 0),
+        ("earliest", 0, "bounded", 12, 0),
+        ("latest", 40, "declared", 0, 24),
+    ],
+)
+def test_a_choice_is_counted_in_records(strategy: Strategy, offset: int, kind: str, again: int, skipped: int) -> None:
+    found = chosen(strategy)
+    assert (found.target_offset, found.kind, found.redelivered_at_most) == (offset, kind, again)
+    # The end lies behind what audits counted: there a marker may count as a record.
+    assert found.skipped_at_most == skipped
+
+
+def test_a_choice_that_hits_the_exact_place_is_exact() -> None:
+    assert chosen("timestamp", by_time=16).kind == "exact"
+
+
+def test_a_checkpoint_that_is_ahead_of_the_exact_place_is_called_by_its_name() -> None:
+    ahead = PartitionFacts(FACTS.source, FACTS.target, runs=RUNS, mirrormaker=CheckpointRule([Pair(12, 20)]))
+    found = chosen("mm2_checkpoint", facts=ahead)
+    assert (found.kind, found.skipped_at_most) == ("declared", 3)
+
+
+def test_without_a_checkpoint_or_a_time_the_choice_leads_nowhere() -> None:
+    nothing = PartitionFacts(FACTS.source, FACTS.target, runs=RUNS)
+    assert chosen("mm2_checkpoint", facts=nothing).kind == "unknown"
+    assert chosen("timestamp", by_time=None).kind == "unknown"
+    assert {chosen(each, facts=PartitionFacts(None, None)).kind for each in STRATEGIES} == {"unknown"}
+
+
+def test_where_the_exact_place_is_unknown_so_is_the_price() -> None:
+    blind = PartitionFacts(FACTS.source, OffsetRange(3, 40))
+    found = chosen("latest", facts=blind)
+    assert (found.target_offset, found.kind, found.skipped_at_most) == (40, "declared", None)
+    assert chosen("earliest", facts=blind).redelivered_at_most is None

@@ -1,0 +1,106 @@
+"""Random logs whose truth the generator knows: counted on the target alone, no place is ever past an unread record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_dr.clusters.model import OffsetRange
+from kafka_dr.offsets.target_only import Known, Pair, place
+
+
+@dataclass(frozen=True)
+class World:
+    """A source of records and other offsets, and its copy, which has markers of its own.
+
+    :param source: for each offset of the source, whether it is a record
+    :param copies: the offset on the target of each record that crossed, in order
+    """
+
+    source: tuple[bool, ...]
+    copies: tuple[int, ...]
+    end: int
+
+    @property
+    def records(self) -> list[int]:
+        """Source offsets of the records that crossed."""
+        return [offset for offset, record in enumerate(self.source) if record][: len(self.copies)]
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    source = tuple(draw(st.lists(st.booleans(), max_size=40)))
+    crossed = draw(st.integers(0, sum(source)))
+    gaps = draw(st.lists(st.integers(0, 2), min_size=crossed + 1, max_size=crossed + 1))
+    copies, at = [], 0
+    for gap in gaps[:crossed]:
+        at += gap
+        copies.append(at)
+        at += 1
+    return World(source, tuple(copies), at + gaps[-1])
+
+
+def known_of(world: World, synced: frozenset[int]) -> Known:
+    """Return what syncs of some of the records tell, and what was committed at the end."""
+    pairs = [Pair(0, 0)]
+    for number in synced:
+        if number < len(world.copies):
+            here, there = world.records[number], world.copies[number]
+            pairs += [Pair(here, there), Pair(here + 1, there + 1)]
+    crossed = world.records[-1] + 1 if world.copies else 0
+    return Known.of([*pairs, Pair(crossed, world.end)], OffsetRange(0, world.end))
+
+
+def placed(world: World, known: Known, position: int) -> int:
+    stretch = known.to_count(position)
+    seen = None if stretch is None else [o for o in world.copies if stretch.start <= o < stretch.end]
+    offset = place(position, known, seen).target_offset
+    assert offset is not None
+    return offset
+
+
+@given(worlds(), st.frozensets(st.integers(0, 40), max_size=4), st.integers(0, 45))
+def test_no_unread_record_lies_below_a_place(world: World, synced: frozenset[int], position: int) -> None:
+    offset = placed(world, known_of(world, synced), min(position, len(world.source)))
+    unread = [there for here, there in zip(world.records, world.copies, strict=True) if here >= position]
+    assert all(there >= offset for there in unread)
+
+
+@given(worlds(), st.frozensets(st.integers(0, 40), max_size=4), st.integers(0, 45))
+def test_what_is_read_again_is_bounded_by_what_was_said(world: World, synced: frozenset[int], position: int) -> None:
+    position = min(position, len(world.source))
+    known = known_of(world, synced)
+    stretch = known.to_count(position)
+    seen = None if stretch is None else [o for o in world.copies if stretch.start <= o < stretch.end]
+    found = place(position, known, seen)
+    again = [
+        there
+        for here, there in zip(world.records, world.copies, strict=True)
+        if here < position and there >= (found.target_offset or 0)
+    ]
+    assert found.redelivered_at_most is not None
+    assert len(again) <= found.redelivered_at_most
+
+
+def test_where_every_offset_is_a_record_counting_is_exact() -> None:
+    copies = (0, 1, 3, 4, 6)
+    known = Known.of([Pair(0, 0), Pair(5, 7)], OffsetRange(0, 7))
+    assert [place(position, known, copies).target_offset for position in range(1, 5)] == [1, 3, 4, 6]
+
+
+def test_behind_all_that_crossed_a_group_goes_on_at_the_end() -> None:
+    known = Known.of([Pair(0, 0), Pair(5, 7)], OffsetRange(0, 7))
+    assert place(9, known, None).target_offset == 7
+
+
+def test_up_to_a_place_before_which_records_stay_aside_nothing_is_counted() -> None:
+    known = Known.of([Pair(0, 0), Pair(5, 9, closes=False)], OffsetRange(0, 9))
+    assert known.to_count(3) is None
+    assert place(3, known, None).target_offset == 0
+
+
+def test_a_place_that_another_contradicts_gives_way_to_the_earlier_one() -> None:
+    known = Known.of([Pair(4, 9), Pair(5, 6)], OffsetRange(0, 12))
+    assert known.pairs == (Pair(5, 6),)

@@ -1,0 +1,59 @@
+"""Ranges that stay aside, and how the side that holds them was left."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.abandonment import abandonment
+from kafka_dr.register.quarantine import QuarantinedRange, quarantine_fact, quarantined
+
+RANGE = QuarantinedRange("orders.pay-ments", 3, 100, 120)
+STATE = RegisterState(
+    "orders", 1000, 2, Phase.DIVERGED, "west", "east", "unplanned_failover", "u", datetime(2026, 1, 1, tzinfo=UTC)
+)
+
+
+def a_seed(source: str, target: str, epoch: int, *, held: bool) -> dict[str, object]:
+    return {"source": source, "target": target, "epoch": epoch, "held": held, "source_positions": []}
+
+
+def test_a_range_is_read_as_it_is_written_also_where_the_topic_has_a_hyphen() -> None:
+    assert str(RANGE) == "orders.pay-ments-3:100-120"
+    assert QuarantinedRange.parse(str(RANGE)) == RANGE
+
+
+@pytest.mark.parametrize(
+    "text", ["", "orders-3", "orders-3:5", "orders-3:9-5", "-3:5-9", "orders-x:5-9", "orders-3:a-b"]
+)
+def test_what_is_no_range_is_refused(text: str) -> None:
+    with pytest.raises(NeedsPerson, match="no quarantined range"):
+        QuarantinedRange.parse(text)
+
+
+def test_ranges_count_on_their_cluster_and_while_the_topic_is_the_same_one() -> None:
+    history = {"home": {"quarantine": quarantine_fact("east", [RANGE], {RANGE.topic: "id-1", "other": "id-2"})}}
+    assert quarantined(history, "east", {RANGE.topic: "id-1"}) == (RANGE,)
+    assert quarantined(history, "west", {RANGE.topic: "id-1"}) == ()
+    assert quarantined(history, "east", {RANGE.topic: "id-9"}) == ()
+    assert quarantined(history, "east", {}) == ()
+
+
+def test_the_newest_unplanned_run_towards_this_side_says_how_the_other_was_left() -> None:
+    ends = {"ends": [["orders.payments", 0, 40]]}
+    history = {
+        "long ago": {"flow_seed": a_seed("west", "east", 1, held=True), "target_ends": {"ends": []}},
+        "u": {"flow_seed": a_seed("west", "east", 1000, held=True), "target_ends": ends},
+        "planned": {"flow_seed": a_seed("west", "east", 999, held=False), "target_ends": {"ends": []}},
+        "other way": {"flow_seed": a_seed("east", "west", 1000, held=True), "target_ends": {"ends": []}},
+        "later": {"flow_seed": a_seed("west", "east", 2000, held=True), "target_ends": {"ends": []}},
+    }
+    left = abandonment(history, STATE)
+    assert (left.run, left.old, left.new) == ("u", "east", "west")
+    assert left.new_ends == {TopicPartition("orders.payments", 0): 40}
+    with pytest.raises(NeedsPerson, match="holds no unplanned failover from east to west"):
+        abandonment({"planned": history["planned"]}, STATE)

@@ -1,0 +1,106 @@
+"""Where stranded records may go, and how they are read from where they are kept."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_dr.audit.stranded import StrandedFile, StrandedList, StrandedPartition
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.rescue import Destination, destination, missing_from, read_partition, side_topic
+from kafka_dr.rescue.ledger import Entry
+
+_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.int64()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+    ]
+)
+
+
+def kept(folder: Path, *files: list[tuple[int, int]]) -> StrandedList:
+    """Write files of records, each a list of partition and offset, and return the list of them."""
+    for number, rows in enumerate(files):
+        records = [
+            {
+                "topic": "orders.payments",
+                "partition": partition,
+                "offset": offset,
+                "timestamp": 7,
+                "key": None if offset % 2 else b"k",
+                "value": str(offset).encode(),
+                "headers": [{"key": "n", "value": None}, {"key": "n", "value": b""}] if offset % 2 else None,
+            }
+            for partition, offset in rows
+        ]
+        pq.write_table(pa.Table.from_pylist(records, _SCHEMA), folder / f"part-{number}.parquet")
+    total = sum(map(len, files))
+    return StrandedList(
+        "orders",
+        "disaster",
+        "east",
+        "west",
+        datetime(2026, 1, 1, tzinfo=UTC),
+        {},
+        {},
+        (StrandedPartition("orders.payments", 0, 0, 0, 99, 0, records=total, ranges=((0, 99),)),),
+        files=tuple(StrandedFile(f"part-{number}.parquet", 1) for number in range(len(files))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "where"),
+    [
+        ({}, Destination.TOPIC),
+        ({"key": None}, Destination.TOPIC),
+        ({"written_since": {b"other"}}, Destination.TOPIC),
+        ({"written_since": {b"k"}}, Destination.SIDE_TOPIC),
+        ({"compacted": True}, Destination.SIDE_TOPIC),
+        ({"exists": False}, Destination.SIDE_TOPIC),
+        ({"canary": True}, Destination.KEPT_ONLY),
+    ],
+)
+def test_a_record_goes_where_it_undoes_nothing_newer(facts: dict[str, object], where: Destination) -> None:
+    usual: dict[str, object] = {"key": b"k", "written_since": (), "compacted": False, "canary": False, "exists": True}
+    assert destination(**(usual | facts)) is where  # type: ignore[arg-type]
+    assert side_topic("orders.payments") == "orders.payments.stranded"
+
+
+def test_records_are_read_partition_by_partition_in_order_and_from_an_offset_on(tmp_path: Path) -> None:
+    found = kept(tmp_path, [(0, 20), (0, 23)], [(1, 4), (1, 5)], [(0, 10), (0, 11)])
+    rows = list(read_partition(found, tmp_path, topic="orders.payments", partition=0))
+    assert [row.offset for row in rows] == [10, 11, 20, 23]
+    assert [row.offset for row in read_partition(found, tmp_path, topic="orders.payments", partition=1)] == [4, 5]
+    later = read_partition(found, tmp_path, topic="orders.payments", partition=0, from_offset=11)
+    assert [row.offset for row in later] == [11, 20, 23]
+    assert (rows[0].key, rows[0].headers) == (b"k", ())
+    assert (rows[1].key, rows[1].headers) == (None, (("n", None), ("n", b"")))
+
+
+def test_a_list_whose_files_are_gone_short_or_damaged_is_not_kept(tmp_path: Path) -> None:
+    found = kept(tmp_path, [(0, 1)], [(0, 2)])
+    assert missing_from(found, tmp_path) == ""
+    (tmp_path / "part-1.parquet").write_bytes(b"PAR1")
+    assert "part-1.parquet cannot be read" in missing_from(found, tmp_path)
+    with pytest.raises(NeedsPerson, match="cannot be read"):
+        list(read_partition(found, tmp_path, topic="orders.payments", partition=0))
+    kept(tmp_path, [(0, 1)], [])
+    assert "hold 1 records, and 2 are stranded" in missing_from(found, tmp_path)
+    (tmp_path / "part-0.parquet").unlink()
+    assert "part-0.parquet" in missing_from(found, tmp_path)
+
+
+def test_an_entry_of_the_ledger_is_read_as_it_was_written() -> None:
+    entry = Entry(120, 15, 4, 1)
+    assert Entry.from_json(entry.to_json()) == entry
+    with pytest.raises(NeedsPerson, match="cannot be read"):
+        Entry.from_json(b"{}")
