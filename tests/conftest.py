@@ -45,6 +45,7 @@ def _group(item: pytest.Item) -> str | None:
     return next((_GROUPS[str(folder)] for folder in (where, *where.parents) if str(folder) in _GROUPS), None)
 
 
+@pytest.hookimpl(tryfirst=True)  # whoever distributes the tests looks at the groups right behind this
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if group := _group(item):
