@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -28,28 +28,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long versions, too")
 
 
-#: What is run one after the other where tests run beside each other: each of these starts labs that are shared in it.
-_GROUPS = {
-    "dags": "airflow",
-    "e2e": "airflow",
-    "integration/lab": "airflow",
-    "contract": "brokers",
-    "integration": "brokers",
-    "spark": "brokers",
-}
-_TESTS = Path(__file__).parent
+#: What is run one after the other where tests run beside each other: in each of these a lab is shared.
+_TOGETHER = (
+    ("tests/integration/lab/", "airflow"),
+    ("tests/dags/", "airflow"),
+    ("tests/e2e/", "airflow"),
+    ("tests/integration/", "brokers"),
+    ("tests/contract/", "brokers"),
+    ("tests/spark/", "brokers"),
+)
 
 
-def _group(item: pytest.Item) -> str | None:
-    where = item.path.parent.relative_to(_TESTS)
-    return next((_GROUPS[str(folder)] for folder in (where, *where.parents) if str(folder) in _GROUPS), None)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep tests that share a lab on one worker; all others go wherever there is room."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByLab(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return next((together for folder, together in _TOGETHER if nodeid.startswith(folder)), nodeid)
+
+    return ByLab(config, log)
 
 
-@pytest.hookimpl(tryfirst=True)  # whoever distributes the tests looks at the groups right behind this
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in items:
-        if group := _group(item):
-            item.add_marker(pytest.mark.xdist_group(group))
     if config.getoption("--long"):
         return
     long = [item for item in items if item.get_closest_marker("long")]

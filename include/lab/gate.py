@@ -15,7 +15,7 @@ from lab.layout import PROJECT
 SOURCES = ("include", "plugins", "dags", "spark", "tests")
 
 #: Two at a time; tests that share a lab stay together.
-BESIDE_EACH_OTHER = ("-n", "2", "--dist", "loadgroup")
+BESIDE_EACH_OTHER = ("-n", "2")
 
 
 def checks(project: Path) -> dict[str, tuple[str, ...]]:
