@@ -30,6 +30,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 #: What is run one after the other where tests run beside each other: in each of these a lab is shared.
 _TOGETHER = (
+    ("tests/e2e/test_disasters", "disasters"),
+    ("tests/integration/failback/", "disasters"),
+    ("tests/integration/health/", "disasters"),
+    ("tests/integration/unplanned/", "disasters"),
     ("tests/integration/lab/", "airflow"),
     ("tests/dags/", "airflow"),
     ("tests/e2e/", "airflow"),
