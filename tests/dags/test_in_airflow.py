@@ -151,7 +151,7 @@ def test_an_approval_that_nobody_gives_expires(airflow: QuickLab, alice: Airflow
 @pytest.mark.usefixtures("unchanged")
 def test_a_dry_run_checks_every_step_and_changes_nothing(alice: AirflowSession) -> None:
     run = alice.trigger(DAG, protection_group=GROUP, reason="a rehearsal", dry_run=True)
-    assert alice.ended(DAG, run) == "success"
+    assert alice.ended(DAG, run) == "success", alice.why(DAG, run)
     states = alice.tasks(DAG, run)
     assert states.pop("roll_back") == "skipped"
     assert set(states.values()) == {"success"}

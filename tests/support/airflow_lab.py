@@ -77,11 +77,18 @@ class AirflowSession:
         found = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
         return {each["task_id"]: each["state"] for each in found}
 
+    def why(self, dag: str, run: str) -> str:
+        """Say how the tasks of a run ended, and what the failed ones wrote."""
+        tasks = self.tasks(dag, run)
+        return "\n".join(
+            [str(tasks), *(self.log(dag, run, task) for task, state in tasks.items() if state == "failed")]
+        )
+
     def question(self, dag: str, run: str, *, seconds: float = 120) -> Mapping[str, Any]:
         """Wait until a run asks for its approval, and return what it asks."""
         deadline = time.monotonic() + seconds
         while (state := self.tasks(dag, run).get("approval")) != "awaiting_input":
-            assert state not in {"failed", "upstream_failed", "skipped"}, self.tasks(dag, run)
+            assert state not in {"failed", "upstream_failed", "skipped"}, self.why(dag, run)
             assert time.monotonic() < deadline, f"{run} does not ask after {seconds} s: {self.tasks(dag, run)}"
             time.sleep(0.5)
         self._wait_until_noticed(deadline)

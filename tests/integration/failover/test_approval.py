@@ -93,7 +93,10 @@ def test_an_answer_about_something_else_is_not_acted_upon(group: Switching, good
 
 def test_somebody_who_is_no_approver_approves_nothing(group: Switching, good: tuple[RunRequest, Answer]) -> None:
     carol = replace(good[1], responder="carol")
-    with group.protection.world() as world, pytest.raises(StepFailed, match="carol, who is no approver") as refused:
+    with (
+        group.protection.world() as world,
+        pytest.raises(StepFailed, match="carol, who may not give this answer") as refused,
+    ):
         record_answer(good[0], world, carol)
     assert refused.value.record.outcome == "refused"
 
