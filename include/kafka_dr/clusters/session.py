@@ -31,6 +31,9 @@ REQUEST_SECONDS = 10.0
 #: How long one producer may try to take a transactional id over, and how often until one gets more time.
 _PATIENCE_SECONDS = 0.15
 _IMPATIENT_TRIES = 4
+#: kafka-python sends what was asked while it connected all at once, and beyond its limit holds the rest back until fewer
+#: than the limit are unanswered, counting those it holds back: with twice the limit it waits for ever (seen in 3.0.12).
+_NEVER_REACHED = 10_000
 #: The topic that every transaction goes through; asked for to be connected, whatever the answer.
 _COORDINATORS = "__transaction_state"
 
@@ -102,7 +105,10 @@ class ClusterSession:
                 millis = int(self.request_seconds * 1000)
                 with translated(self.label, "connect"):
                     self._python_admin = RequestingAdminClient(
-                        **self.settings.kafka_python(), request_timeout_ms=millis, bootstrap_timeout_ms=millis
+                        **self.settings.kafka_python(),
+                        request_timeout_ms=millis,
+                        bootstrap_timeout_ms=millis,
+                        max_in_flight_requests_per_connection=_NEVER_REACHED,
                     )
             return self._python_admin
 

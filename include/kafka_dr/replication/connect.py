@@ -90,6 +90,14 @@ class ConnectorStatus:
             return "unassigned"
         return self.state
 
+    def need_not_be_waited_for(self, wanted: ConnectorState) -> bool:
+        """Whether it has settled in a state, or will not do so.
+
+        One that failed does not run by itself; but it can still be stopped, and then a task that failed is shown for a
+        moment longer.
+        """
+        return self.settled == wanted or (self.settled == "failed" and wanted == "running")
+
 
 @dataclass(frozen=True, slots=True)
 class SourceOffset:
@@ -220,13 +228,13 @@ class ConnectClient:
     def wait_for(self, name: str, state: ConnectorState, *, deadline_seconds: float) -> ConnectorStatus:
         """Wait until a connector has settled in a state.
 
-        :returns: the status seen last: that state, or ``failed`` at once when another one was waited for
+        :returns: the status seen last: that state, or ``failed`` where ``running`` was waited for
         :raises TryAgain: it had not settled there when the deadline passed
         """
         deadline = self._clock.monotonic() + deadline_seconds
         while True:
             status = self.status(name)
-            if status.settled in (state, "failed"):
+            if status.need_not_be_waited_for(state):
                 return status
             if self._clock.monotonic() >= deadline:
                 tasks = ", ".join(f"{task.number} {task.state}" for task in status.tasks) or "none"

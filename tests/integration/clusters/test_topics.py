@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -75,6 +76,13 @@ def test_acls_are_added_once_and_removed_exactly(admin: KafkaCluster) -> None:
     assert admin.acls.list() == before | {other}
     admin.acls.remove([other])
     assert admin.acls.list() == before
+
+
+def test_many_questions_asked_while_it_connects_are_all_answered(reach: Reach, topic: Topic) -> None:
+    audit, name = reach("audit"), topic()
+    with ThreadPoolExecutor(16) as pool:
+        answers = [pool.submit(audit.configs.describe, [name]) for _ in range(16)]
+        assert all(name in answer.result(30).configs for answer in answers)
 
 
 def test_a_cluster_that_does_not_answer_is_unreachable_within_the_deadline() -> None:

@@ -85,6 +85,8 @@ def test_whoever_takes_its_transactional_ids_over_ends_the_flow(flowing: Flowing
     flowing.write(20)
     assert flowing.replicator.connect.wait_for(flowing.flow.connector, "failed", deadline_seconds=30).tasks
     assert all(len(flowing.log("west", partition)) == 11 for partition in flowing.partitions)
+    flowing.replicator.stop()
+    assert flowing.replicator.wait_stopped(30).state == "stopped", "a failed one is stopped, too, not only let be"
 
 
 def test_a_flow_that_runs_is_seen_to_move_and_one_that_is_stopped_to_be_stuck(flowing: Flowing) -> None:

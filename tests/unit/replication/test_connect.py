@@ -66,6 +66,13 @@ def test_a_connector_has_settled_when_all_its_tasks_have(
     assert found.settled == settled
 
 
+def test_a_connector_that_failed_is_not_waited_for_to_run_but_to_stop() -> None:
+    failed = ConnectorStatus("c", "stopped", (task("failed"),))
+    assert failed.need_not_be_waited_for("running")
+    assert not failed.need_not_be_waited_for("stopped"), "its task has not ended yet"
+    assert ConnectorStatus("c", "stopped").need_not_be_waited_for("stopped")
+
+
 def test_a_connect_cluster_that_is_not_there_is_worth_another_try() -> None:
     with (
         ConnectClient(ConnectEndpoint("http://127.0.0.1:9"), clock=SystemClock(), request_seconds=1) as connect,
