@@ -31,8 +31,8 @@ REQUEST_SECONDS = 10.0
 #: How long one producer may try to take a transactional id over, and how often until one gets more time.
 _PATIENCE_SECONDS = 0.15
 _IMPATIENT_TRIES = 4
-#: Of what was asked while it connected kafka-python sends as many as its limit says, and holds the rest back until fewer
-#: are unanswered, counting those that it holds back: with twice the limit it waits for ever (seen in 3.0.12).
+#: Of what was asked while it connected kafka-python sends as many as its limit says, and holds the rest back until
+#: fewer are unanswered, counting those that it holds back: with twice the limit it waits for ever (seen in 3.0.12).
 _NEVER_REACHED = 10_000
 #: The topic that every transaction goes through; asked for to be connected, whatever the answer.
 _COORDINATORS = "__transaction_state"
