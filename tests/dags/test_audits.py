@@ -19,8 +19,8 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import AssetAlias, TriggerRule
 from airflow.sdk.exceptions import AirflowFailException
 
-from kafka_dr.replication import Flow
-from kafka_dr_airflow.operators.spark_audit import SPARK_CONNECTION, SparkAuditOperator
+from kafka_dr_airflow.operators.spark_audit import SparkAuditOperator
+from kafka_dr_airflow.operators.spark_job import SPARK_CONNECTION
 from kafka_dr_airflow.secrets_file import SecretsFile
 
 PASSWORD = "a-password-that-nobody-may-see"
@@ -227,7 +227,7 @@ def test_a_good_report_of_a_job_that_failed_is_not_good(spark: Spark) -> None:
 
 def test_a_task_that_is_killed_leaves_no_file(spark: Spark, tmp_path: Path) -> None:
     operator = SparkAuditOperator(task_id="audit", protection_group="orders", audit="lag")
-    with operator._reachable(Flow("orders", "east", "west")):
+    with operator.reachable(logs=("east", "west"), connect=("west",)):
         assert len(spark.files) == 1
         operator.on_kill()
         assert spark.files == []

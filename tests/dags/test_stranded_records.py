@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition, StrandedStore
 from kafka_dr_airflow.operators import failback
 from kafka_dr_airflow.operators.failback import StrandedRecordsOperator
-from kafka_dr_airflow.operators.spark_audit import SPARK_CONNECTION
+from kafka_dr_airflow.operators.spark_job import SPARK_CONNECTION
 
 PASSWORD = "a-password-that-nobody-may-see"
 SUBMIT = """#!{python}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_dr_airflow.declared import TOPOLOGY, read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import StrandedLink
 from kafka_dr_airflow.operators.record import plain_errors
-from kafka_dr_airflow.operators.spark_audit import JOBS, SPARK_CONNECTION, SparkAuditOperator
+from kafka_dr_airflow.operators.spark_audit import SparkAuditOperator
+from kafka_dr_airflow.operators.spark_job import SparkJobOperator
 
 if TYPE_CHECKING:
     from kafka_dr.audit.stranded import StrandedList
@@ -44,39 +43,33 @@ def standing(group: str) -> tuple[RegisterState, str]:
         return state, abandonment(world.register(state.active).history(group), state).run
 
 
-class StrandedRecordsOperator(SparkSubmitOperator):
+class StrandedRecordsOperator(SparkJobOperator):
     """Lists what the side that was left holds and never crossed, and keeps it below the evidence root.
 
     Records that are found are no reason to be red: they are kept, which is what this is for. A list that could not be
-    made is. What Spark needs to know of connections lies in a file that is gone with the task.
+    made is.
     """
 
-    ui_color = "#e6e0f0"
     operator_extra_links = (StrandedLink(),)
 
     def __init__(self, **kwargs: Any) -> None:
         defaults = {
             "task_id": "stranded_records",
-            "application": str(JOBS / "stranded_records.py"),
-            "conn_id": SPARK_CONNECTION,
-            "deploy_mode": "client",  # the driver reads the file of connections, which is here
             "name": "kafka-dr stranded records",
             "retries": 0,
             "execution_timeout": _LONGEST,
         }
-        super().__init__(**{**defaults, **kwargs})
-        self._secrets: Any = None
-        #: Where this task's list is, below the evidence root; known when it runs.
-        self.report_place = ""
+        super().__init__(job="stranded_records", **{**defaults, **kwargs})
 
     def execute(self, context: Any) -> dict[str, Any]:
         """List the records, and say where they are."""
         group = context["params"]["protection_group"]
         with plain_errors():
             _, run = standing(group)
+            both = read_topology(os.environ).group(group).clusters
         self.application_args = ["--topology", os.environ[TOPOLOGY], "--group", group]
-        with self._reachable(group):
-            problem = self._submit(context)
+        with self.reachable(logs=both, connect=both):
+            problem = self.submit(context)
         self.report_place = f"stranded/{group}/{run}"
         found = _list_of(group, run)
         if problem is not None or found is None:
@@ -84,41 +77,9 @@ class StrandedRecordsOperator(SparkSubmitOperator):
         self.log.info("%s", found.sentence)
         return {"verdict": found.verdict, "records": found.records, "list": self.report_place}
 
-    def on_kill(self) -> None:
-        """Leave neither the file nor the application behind."""
-        if self._secrets is not None:
-            self._secrets.remove()
-        super().on_kill()
-
-    @contextmanager
-    def _reachable(self, group: str) -> Iterator[None]:
-        """Write the file of connections, and tell the processes that this one starts where it is."""
-        from kafka_dr_airflow.secrets_file import SETTING, SecretsFile, connect_entry, kafka_entry
-
-        with plain_errors():
-            topology = read_topology(os.environ)
-            clusters = [topology.cluster(name) for name in topology.group(group).clusters]
-            entries = {each.connections.audit: kafka_entry(each.connections.audit) for each in clusters}
-            entries |= {each.connect: connect_entry(each.connect) for each in clusters}
-        with SecretsFile(entries) as self._secrets:
-            os.environ[SETTING] = str(self._secrets.path)
-            try:
-                yield
-            finally:
-                del os.environ[SETTING]
-
-    def _submit(self, context: Any) -> str | None:
-        """Run the job; return what it could not find out. That records were found is no problem."""
-        try:
-            super().execute(context)
-        except AirflowException as error:
-            lines = str(error).splitlines()
-            if said := [line for line in lines if line.startswith("unknown: ")]:
-                return said[-1].removeprefix("unknown: ")
-            # Java and Python end with 1 as well, when they cannot even begin.
-            listed = "Error code is: 1." in str(error) and any(line.startswith("stranded: ") for line in lines)
-            return None if listed else str(error)
-        return None
+    def is_an_answer(self, ended: str) -> bool:
+        """Return whether records were found; Java and Python end with 1 as well, when they cannot even begin."""
+        return "Error code is: 1." in ended and any(line.startswith("stranded: ") for line in ended.splitlines())
 
 
 class FailbackAuditOperator(SparkAuditOperator):

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Asset
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_dr_airflow.declared import TOPOLOGY, read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.record import plain_errors
+from kafka_dr_airflow.operators.spark_job import SparkJobOperator
 from kafka_dr_airflow.report_folders import prune, report_folder
 
 if TYPE_CHECKING:
     from kafka_dr.replication import Flow
-
-JOBS = Path(__file__).resolve().parents[3] / "spark" / "jobs"
-#: The Airflow connection of type ``spark`` that says where Spark runs.
-SPARK_CONNECTION = "kafka_dr_spark"
 
 #: How a task is mapped over the groups. An audit is not tried again: the next one comes soon enough.
 PER_FLOW: dict[str, Any] = {
@@ -38,33 +32,23 @@ PER_FLOW: dict[str, Any] = {
 }
 
 
-class SparkAuditOperator(SparkSubmitOperator):
+class SparkAuditOperator(SparkJobOperator):
     """Submits the audit of a group's flow, shows its verdict, and is red unless that is good.
 
-    What Spark needs to know of connections lies in a file that only this task's user can read, and only while it runs;
-    nothing of it is an argument, a setting of Spark or a rendered field. A good verdict makes an event of the flow's
-    asset, so that whoever waits for a verified copy can; which flow it is shows only now, so ``outlets`` are aliases.
+    A good verdict makes an event of the flow's asset, so that whoever waits for a verified copy can; which flow it is
+    shows only now, so ``outlets`` are aliases.
 
     :param protection_group: whose flow is audited, unless the run names another one
     :param audit: which one: the name of the job, and of the folder of its reports
     """
 
-    ui_color = "#e6e0f0"
     operator_extra_links = (AuditLink(),)
 
     def __init__(self, *, protection_group: str, audit: str, **kwargs: Any) -> None:
-        defaults = {
-            "application": str(JOBS / f"{audit}_audit.py"),
-            "conn_id": SPARK_CONNECTION,
-            "deploy_mode": "client",  # the driver reads the file of connections, which is here
-            "name": f"kafka-dr {audit} audit of {protection_group}",
-        }
-        super().__init__(**{**defaults, **kwargs})
+        kwargs.setdefault("name", f"kafka-dr {audit} audit of {protection_group}")
+        super().__init__(job=f"{audit}_audit", **kwargs)
         self.protection_group = protection_group
         self.audit = audit
-        self._secrets: Any = None
-        #: Where this task's report is, below the evidence root; known when it runs.
-        self.report_place = ""
 
     def execute(self, context: Any) -> dict[str, str]:
         """Audit the flow and judge the report."""
@@ -80,8 +64,9 @@ class SparkAuditOperator(SparkSubmitOperator):
             *("--out", f"{topology.evidence.root.rstrip('/')}/{folder}"),
             *self.arguments(context["params"]),
         ]
-        with self._reachable(flow):
-            problem = self._submit(context)
+        # Positions of a flow are kept beside its target.
+        with self.reachable(logs=(flow.source, flow.target), connect=(flow.target,)):
+            problem = self.submit(context)
         report = _read_report(root.joinpath(*self.report_place.split("/")))
         keep = timedelta(seconds=topology.group(flow.group).audits.keep_fingerprints_seconds)
         prune(root.joinpath(*reports.split("/")), now=now, keep=keep)
@@ -108,12 +93,6 @@ class SparkAuditOperator(SparkSubmitOperator):
                 found += [f"--{bound}", str(value)]
         return found
 
-    def on_kill(self) -> None:
-        """Leave neither the file nor the application behind."""
-        if self._secrets is not None:
-            self._secrets.remove()
-        super().on_kill()
-
     def _flow(self, wanted: str | None) -> Flow:
         from kafka_dr.failover.audited import flow_to_audit
         from kafka_dr.replication import Flow
@@ -130,32 +109,6 @@ class SparkAuditOperator(SparkSubmitOperator):
         if isinstance(found, Flow):
             return found
         raise AirflowSkipException(found.summary)
-
-    @contextmanager
-    def _reachable(self, flow: Flow) -> Iterator[None]:
-        """Write the file of connections, and tell the processes that this one starts where it is."""
-        from kafka_dr_airflow.secrets_file import SETTING, SecretsFile, connect_entry, kafka_entry
-
-        with plain_errors():
-            topology = read_topology(os.environ)
-            source, target = topology.cluster(flow.source), topology.cluster(flow.target)
-            entries = {each.connections.audit: kafka_entry(each.connections.audit) for each in (source, target)}
-            entries[target.connect] = connect_entry(target.connect)
-        with SecretsFile(entries) as self._secrets:
-            os.environ[SETTING] = str(self._secrets.path)
-            try:
-                yield
-            finally:
-                del os.environ[SETTING]
-
-    def _submit(self, context: Any) -> str | None:
-        """Run the job; return what it said where it did not end well."""
-        try:
-            super().execute(context)
-        except AirflowException as error:
-            said = [line for line in str(error).splitlines() if line.startswith("unknown: ")]
-            return said[-1].removeprefix("unknown: ") if said else str(error)
-        return None
 
     def _show(self, name: str, report: Mapping[str, Any]) -> None:
         self.log.info("%s: %s: %s", name, report["verdict"], _sentence(report))
