@@ -1,12 +1,23 @@
-"""Which flow of a group is to be audited now: the one that the register asks for, while nothing moves."""
+"""Audits, as far as a failover is concerned: which flow is to be audited, and what the newest audit of it says."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict, gate
+from kafka_dr.failover.record import Check, Outcome
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.watched import Watched, at_rest
 from kafka_dr.failover.world import World
 from kafka_dr.replication import Flow
+
+_OUTCOMES: dict[GateAnswer, Outcome] = {
+    GateAnswer.GREEN: "ok",
+    GateAnswer.RED: "failed",
+    GateAnswer.TOO_OLD: "failed",
+    GateAnswer.UNKNOWN: "unknown",
+}
 
 
 def flow_to_audit(group: str, world: World) -> Flow | Watched:
@@ -16,3 +27,22 @@ def flow_to_audit(group: str, world: World) -> Flow | Watched:
     """
     state = at_rest(group, Run(RunRequest(group, "audit"), world).read_standing())
     return state if isinstance(state, Watched) else Flow(group, state.active, state.standby)
+
+
+def newest_checksum_audit(run: Run) -> GateVerdict:
+    """Return what the newest audit of the run's flow says, judged by the group's own limits."""
+    return gate.ask(
+        run.world.evidence_root,
+        AuditKind.CHECKSUM,
+        group=run.group.name,
+        source=run.source,
+        target=run.target,
+        epoch=run.standing.epoch if run.standing else 0,
+        now=run.clock.now(),
+        max_age=timedelta(seconds=run.group.audits.checksum_max_age_seconds),
+    )
+
+
+def green(verdict: GateVerdict) -> Check:
+    """Return whether an audit is green and fresh."""
+    return Check("checksum_audit", _OUTCOMES[verdict.answer], verdict.sentence)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from functools import partial
 
-from kafka_dr.audit import AuditKind, GateAnswer, Verified, gate
+from kafka_dr.audit import GateAnswer, Verified
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import content
+from kafka_dr.failover.audited import green, newest_checksum_audit
 from kafka_dr.failover.config_compare import standby_configured
 from kafka_dr.failover.offset_preview import offsets_check
 from kafka_dr.failover.other_groups import only_offsets_to_move
-from kafka_dr.failover.record import Check, Outcome, worst
+from kafka_dr.failover.record import Check, worst
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
 from kafka_dr.fencing import plan, proof
@@ -171,20 +171,10 @@ def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[
 
 def _checksum_audit(run: Run) -> Check:
     """The newest audit must not be red; whether it has to be green and fresh is the group's policy."""
-    audits = run.group.audits
-    found = gate.ask(
-        run.world.evidence_root,
-        AuditKind.CHECKSUM,
-        group=run.group.name,
-        source=run.source,
-        target=run.target,
-        epoch=run.standing.epoch if run.standing else 0,
-        now=run.clock.now(),
-        max_age=timedelta(seconds=audits.checksum_max_age_seconds),
-    )
-    if found.answer is not GateAnswer.RED and audits.before_failover == "not_red":
+    found = newest_checksum_audit(run)
+    if found.answer is not GateAnswer.RED and run.group.audits.before_failover == "not_red":
         return Check("checksum_audit", "ok", f"not red, as audits.before_failover asks: {found.sentence}")
-    return Check("checksum_audit", _OF_GATE[found.answer], found.sentence)
+    return green(found)
 
 
 def _positions_translate(run: Run, verified: Mapping[TopicPartition, Verified]) -> Check:
@@ -205,12 +195,6 @@ def _route_follows(run: Run) -> Check:
     return Check.that("route_follows", follows, detail)
 
 
-_OF_GATE: dict[GateAnswer, Outcome] = {
-    GateAnswer.GREEN: "ok",
-    GateAnswer.RED: "failed",
-    GateAnswer.TOO_OLD: "failed",
-    GateAnswer.UNKNOWN: "unknown",
-}
 _FIRST: tuple[tuple[str, Question], ...] = (
     ("active_side", _active_side),
     ("right_clusters", _right_clusters),

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from kafka_dr.audit import AuditKind, GateAnswer, gate
+from kafka_dr.audit import GateAnswer
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.failover import content
+from kafka_dr.failover.audited import green, newest_checksum_audit
 from kafka_dr.failover.failback.way import Way
-from kafka_dr.failover.record import Check, Outcome
+from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 from kafka_dr.register import Phase
 from kafka_dr.register.quarantine import quarantined
 from kafka_dr.register.transitions import failed_back
-
-_OF_GATE: dict[GateAnswer, Outcome] = {
-    GateAnswer.GREEN: "ok",
-    GateAnswer.RED: "failed",
-    GateAnswer.TOO_OLD: "failed",
-    GateAnswer.UNKNOWN: "unknown",
-}
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -63,21 +57,12 @@ def prove(run: Run) -> Sequence[Check]:
 
 
 def _audit(run: Run) -> Check:
-    found = gate.ask(
-        run.world.evidence_root,
-        AuditKind.CHECKSUM,
-        group=run.group.name,
-        source=run.source,
-        target=run.target,
-        epoch=run.standing.epoch if run.standing else 0,
-        now=run.clock.now(),
-        max_age=timedelta(seconds=run.group.audits.checksum_max_age_seconds),
-    )
+    found = newest_checksum_audit(run)
     caught_up = datetime.fromisoformat(run.fact("caught_up")["at"])
     if found.answer is GateAnswer.GREEN and found.result is not None and found.result.at < caught_up:
         early = f"the checksum audit is older than the catching up ({caught_up:%H:%M:%S} UTC): run it again"
         return Check("checksum_audit", "failed", early)
-    return Check("checksum_audit", _OF_GATE[found.answer], found.sentence)
+    return green(found)
 
 
 def _is_settled(run: Run) -> bool:

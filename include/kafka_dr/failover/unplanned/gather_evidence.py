@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import timedelta
 from typing import Any
 
-from kafka_dr.audit import AuditKind, gate
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import beside, decision, last_look
+from kafka_dr.failover.audited import newest_checksum_audit
 from kafka_dr.failover.disaster import Probe, Verdict, judge, take
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
@@ -69,23 +68,9 @@ def _measured(run: Run) -> dict[str, Any]:
         "groups": dict(sorted(groups.items())),
         "groups_as_of": seen.at.isoformat() if seen else None,
         "probes": [asdict(probe) for probe in run.probes],
-        "checksum_audit": _checksum_audit(run),
+        "checksum_audit": newest_checksum_audit(run).sentence,
         "could_not_be_checked": _unchecked(run),
     }
-
-
-def _checksum_audit(run: Run) -> str:
-    audits = run.group.audits
-    return gate.ask(
-        run.world.evidence_root,
-        AuditKind.CHECKSUM,
-        group=run.group.name,
-        source=run.source,
-        target=run.target,
-        epoch=run.standing.epoch if run.standing else 0,
-        now=run.clock.now(),
-        max_age=timedelta(seconds=audits.checksum_max_age_seconds),
-    ).sentence
 
 
 def _unchecked(run: Run) -> list[str]:
