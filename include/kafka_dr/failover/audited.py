@@ -37,7 +37,7 @@ def newest_checksum_audit(run: Run) -> GateVerdict:
         group=run.group.name,
         source=run.source,
         target=run.target,
-        epoch=run.standing.epoch if run.standing else 0,
+        epoch=run.epoch,
         now=run.clock.now(),
         max_age=timedelta(seconds=run.group.audits.checksum_max_age_seconds),
     )

@@ -47,7 +47,7 @@ def plan_between(
 
 def standby_configured(run: Run) -> Check:
     """Answer, for a run that is about to switch, whether its target is configured to take over."""
-    epoch = run.standing.epoch if run.standing else 0
+    epoch = run.epoch
     answer = gate.ask(plan_between(run, run.source, run.target, epoch=epoch, acls=run.sight.acls))
     mend = ". The plan of dr_config_sync says what mends it" if answer.outcome == "failed" else ""
     return Check("standby_configured", answer.outcome, answer.sentence + mend)

@@ -58,6 +58,11 @@ class Run:
         """The highest record that the registers held when this step began."""
         return self.read_standing()
 
+    @property
+    def epoch(self) -> int:
+        """The epoch of that record; 0 where there is none, which no group has."""
+        return self.standing.epoch if self.standing else 0
+
     @cached_property
     def source(self) -> str:
         """Where the group was active before this run."""

@@ -25,7 +25,7 @@ def facts(way: Way, checks: Sequence[Check]) -> dict[str, Any]:
         "rescue": way.rescue,
         "source": run.source,
         "target": run.target,
-        "epoch": run.standing.epoch if run.standing else 0,
+        "epoch": run.epoch,
         "cluster_ids": {name: topology.cluster(name).cluster_id for name in (run.source, run.target)},
         "checks": {check.name: check.outcome for check in checks},
         **_of_the_list(way),

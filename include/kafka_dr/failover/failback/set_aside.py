@@ -95,7 +95,7 @@ def _journal(way: Way) -> None:
         ids = {name: topic.topic_id for name, topic in topics.items()}
         run.write_fact(QUARANTINE, quarantine_fact(run.target, ranges_of(way.stranded), ids))
     else:
-        run.write_fact("rebuild", {"cluster": run.target, "epoch": run.standing.epoch if run.standing else 0})
+        run.write_fact("rebuild", {"cluster": run.target, "epoch": run.epoch})
     run.write_fact("set_aside", fact)
 
 
@@ -133,7 +133,7 @@ def _rebuild(way: Way, deletes: Mapping[str, str]) -> Mapping[str, Any]:
 def _create(way: Way) -> list[str]:
     """Create what is missing as the config sync would: with the active side's partitions and configuration."""
     run = way.run
-    items = plan_between(run, run.source, run.target, epoch=run.standing.epoch if run.standing else 0).items
+    items = plan_between(run, run.source, run.target, epoch=run.epoch).items
     wanted = [item.change.topic for item in items if isinstance(item.change, CreateTopic)]
     if wanted:
         way.permission()()

@@ -13,7 +13,7 @@ from kafka_dr.routing import Route
 def check(run: Run) -> Sequence[Check]:
     """The route can be read and is not ahead of this run."""
     route = run.world.router(run.group).read()
-    epoch = run.standing.epoch if run.standing else 0
+    epoch = run.epoch
     fits = route is None or run.request.dry_run or route.epoch <= epoch
     said = "no route yet" if route is None else f"the route names {route.active} (epoch {route.epoch})"
     return (Check.that("route_is_not_ahead", fits, f"{said}, this run has epoch {epoch}"),)
@@ -29,7 +29,7 @@ def act(run: Run) -> Mapping[str, Any]:
     """Compare and set the route."""
     router = run.world.router(run.group)
     before = router.read()
-    epoch = run.standing.epoch if run.standing else 0
+    epoch = run.epoch
     if before is not None and (before.active, before.epoch) == (run.target, epoch):
         return {"route": run.target, "flipped_at": before.at}
     after = Route(

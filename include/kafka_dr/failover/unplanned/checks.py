@@ -47,7 +47,7 @@ def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
         "verb": run.request.verb,
         "source": run.source,
         "target": run.target,
-        "epoch": run.standing.epoch if run.standing else 0,
+        "epoch": run.epoch,
         "taken_from": known.taken_from(run),
         "cluster_ids": {name: topology.cluster(name).cluster_id for name in (run.source, run.target)},
         "partitions": {p.topic: sum(1 for other in partitions if other.topic == p.topic) for p in partitions},
