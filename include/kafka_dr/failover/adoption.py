@@ -14,6 +14,7 @@ from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.record import Check, StepOutcome, StepRecord, worst
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import Run, positions_to_json
+from kafka_dr.failover.sides import right_clusters
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.change import Permission
@@ -47,7 +48,7 @@ def adopt(group: str, world: World, run: str) -> StepRecord:
 def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     active = run.group.initial_active
     standby = next(name for name in run.group.clusters if name != active)
-    attempt.checks = tuple(_checks(run))
+    attempt.checks = (right_clusters(run, run.group.clusters),)
     if (found := worst(attempt.checks)) != "ok":
         reasons = " ".join(f"{check.name}: {check.detail}." for check in attempt.checks if check.outcome != "ok")
         return ("refused" if found == "failed" else "unknown"), reasons
@@ -67,16 +68,6 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
 
 def _is_adoption(state: RegisterState) -> bool:
     return state.verb == "adopt" and state.epoch == 1 and state.phase is Phase.STABLE
-
-
-def _checks(run: Run) -> Sequence[Check]:
-    wrong = []
-    for name in run.group.clusters:
-        found = run.operator(name).topics.identity().cluster_id
-        declared = run.world.topology.cluster(name).cluster_id
-        if found != declared:
-            wrong.append(f"{name} answers with cluster id {found}, the topology says {declared}")
-    return (Check.that("right_clusters", not wrong, "; ".join(wrong) or "every cluster has its declared id"),)
 
 
 def _complete(run: Run, state: RegisterState) -> Mapping[str, Any]:

@@ -16,8 +16,9 @@ from kafka_dr.failover.offset_preview import offsets_check
 from kafka_dr.failover.other_groups import only_offsets_to_move
 from kafka_dr.failover.record import Check, worst
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.sides import active_side, leaderless, right_clusters, target_refuses, would_stay_shut
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
-from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.replication import data_ends, flow_moves
 
@@ -54,36 +55,12 @@ def _asked(run: Run, names: str, ask: Question) -> tuple[Check, ...]:
     return answer if isinstance(answer, tuple) else (answer,)
 
 
-def _active_side(run: Run) -> Check:
-    state = run.standing
-    active = state.active if state else "nowhere"
-    declared = run.target in run.group.clusters and run.target != run.source
-    if active != run.source:
-        return Check.that("active_side", False, f"{run.group.name} is active on {active}, not on {run.source}")
-    if not declared:
-        known = ", ".join(run.group.clusters)
-        return Check.that("active_side", False, f"{run.target} is no other cluster of the group: choose among {known}")
-    return Check.that(
-        "active_side", True, f"{run.group.name} is active on {active}, epoch {state.epoch if state else 0}"
-    )
-
-
-def _right_clusters(run: Run) -> Check:
-    wrong = []
-    for name in (run.source, run.target):
-        found = run.operator(name).topics.identity().cluster_id
-        expected = run.world.topology.cluster(name).cluster_id
-        if found != expected:
-            wrong.append(f"{name} answers with cluster id {found}, the topology says {expected}")
-    return Check.that("right_clusters", not wrong, "; ".join(wrong) or "both clusters have the declared cluster ids")
-
-
 def _topics_have_leaders(run: Run) -> Check:
     """Whether the topics are alike is the question of their configuration; whether they can be used now is this one."""
     wrong, both = [], (run.source, run.target)
     for name, topics in zip(both, run.at_once(*(partial(run.sight.topics, name) for name in both)), strict=True):
-        if leaderless := sorted(topic for topic, found in topics.items() if -1 in found.leaders):
-            wrong.append(f"partitions of {', '.join(leaderless[:5])} have no leader on {name}")
+        if missing := leaderless(topics):
+            wrong.append(f"partitions of {', '.join(missing[:5])} have no leader on {name}")
         if name == run.source and run.group.canary_topic not in topics:
             wrong.append(f"the canary topic {run.group.canary_topic} is missing on {name}")
     return Check.that(
@@ -114,21 +91,13 @@ def _source_can_be_fenced(run: Run) -> Check:
     return Check.of("source_can_be_fenced", run.writes_allowed(run.source))
 
 
-def _target_refuses(run: Run) -> Check:
-    found = run.writes_refused(run.target)
-    missing = proof.acls_present(run.operator(run.target), plan.application_denies(run.group))
-    return Check.of("target_refuses", found if found.outcome != "ok" else missing if missing.outcome != "ok" else found)
-
-
 def _target_can_be_opened(run: Run) -> Check:
     """DENYs that others added stay, so the target would stay shut; applications need their ALLOWs there."""
     here, there = run.at_once(partial(run.sight.acls, run.source), partial(run.sight.acls, run.target))
     fence = plan.standby(run.group)
     foreign = (fence & there) - run.world.register(run.target).added_acls(run.group.name, run.target)
     if foreign:
-        shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
-        detail = f"{run.target} holds DENYs that were not added here and would not be lifted: {shown}. Remove them"
-        return Check.that("target_can_be_opened", False, detail)
+        return would_stay_shut(run, foreign)
     topics, opened, source = run.sight.topics(run.target), Authorizer(there - fence), Authorizer(here)
     lost = [
         f"{principal} ({topic})"
@@ -196,15 +165,15 @@ def _route_follows(run: Run) -> Check:
 
 
 _FIRST: tuple[tuple[str, Question], ...] = (
-    ("active_side", _active_side),
-    ("right_clusters", _right_clusters),
+    ("active_side", active_side),
+    ("right_clusters", lambda run: right_clusters(run, (run.source, run.target))),
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("standby_configured", standby_configured),
     ("topics_have_leaders", _topics_have_leaders),
     ("writers_declared", _writers_declared),
     ("source_can_be_fenced", _source_can_be_fenced),
-    ("target_refuses", _target_refuses),
+    ("target_refuses", target_refuses),
     ("target_can_be_opened", _target_can_be_opened),
     ("flow_moves content_verified positions_translate", _copy),
     ("checksum_audit", _checksum_audit),

@@ -10,6 +10,7 @@ from kafka_dr.config_sync import Plan, Side, gate, make_plan, read_sides
 from kafka_dr.errors import Refused
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.sides import stranger
 from kafka_dr.register import RegisterState
 
 
@@ -59,9 +60,5 @@ def require_cluster(run: Run, name: str, found: str) -> None:
     :param found: the id that the cluster itself told
     :raises Refused: it is another one
     """
-    declared = run.world.topology.cluster(name).cluster_id
-    if found != declared:
-        raise Refused(
-            f"{name} answers with cluster id {found}, the topology says {declared}: nothing is compared or changed "
-            "there; mend the address, or the topology"
-        )
+    if said := stranger(run.world, name, found):
+        raise Refused(f"{said}: nothing is compared or changed there; mend the address, or the topology")

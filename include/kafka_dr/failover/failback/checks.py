@@ -9,6 +9,7 @@ from kafka_dr.failover import content
 from kafka_dr.failover.failback.quarantine import hindrances, ranges_of
 from kafka_dr.failover.failback.way import Way, ends_of_the_old_side
 from kafka_dr.failover.record import Check, worst
+from kafka_dr.failover.sides import right_clusters
 from kafka_dr.fencing import plan, proof
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.register import Phase
@@ -42,16 +43,6 @@ def _a_side_was_left(way: Way) -> Check:
     said = f"{run.target} was left by run {way.left.run}, {run.source} is active since"
     wrong = f"the group is active on {state.active} and {state.standby} was left: leave source and target open"
     return Check.that("a_side_was_left", right, said if right else wrong)
-
-
-def _right_clusters(way: Way) -> Check:
-    wrong = []
-    for name in (way.run.source, way.run.target):
-        found = way.run.operator(name).topics.identity().cluster_id
-        expected = way.run.world.topology.cluster(name).cluster_id
-        if found != expected:
-            wrong.append(f"{name} answers with cluster id {found}, the topology says {expected}")
-    return Check.that("right_clusters", not wrong, "; ".join(wrong) or "both clusters have the declared cluster ids")
 
 
 def _old_side_refuses(way: Way) -> Check:
@@ -139,7 +130,7 @@ def _enough_approvers(way: Way) -> Check:
 
 _FIRST: tuple[tuple[str, Question], ...] = (
     ("a_side_was_left", _a_side_was_left),
-    ("right_clusters", _right_clusters),
+    ("right_clusters", lambda way: right_clusters(way.run, (way.run.source, way.run.target))),
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("old_side_refuses", _old_side_refuses),

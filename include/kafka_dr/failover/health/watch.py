@@ -17,6 +17,7 @@ from kafka_dr.failover.health.roles import denies_of, left_side_is_closed
 from kafka_dr.failover.record import Check, worst
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.sides import stranger
 from kafka_dr.failover.watched import Watched
 from kafka_dr.failover.world import World
 from kafka_dr.register import Phase, RegisterState
@@ -130,8 +131,7 @@ def _told(fenced: Fenced, state: RegisterState) -> list[Check]:
 
 
 def _stranger(run: Run, cluster: str, found: str) -> Check:
-    declared = run.world.topology.cluster(cluster).cluster_id
-    said = f"{cluster} answers with cluster id {found}, the topology says {declared}"
+    said = stranger(run.world, cluster, found)
     return Check("cluster_id", "failed", f"{said}: it is not touched, and what it holds counts for nothing")
 
 

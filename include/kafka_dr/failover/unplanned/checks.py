@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafka_dr.clusters import Topic
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import beside
 from kafka_dr.failover.disaster import Verdict
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.sides import active_side, leaderless, right_clusters, target_refuses, would_stay_shut
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
 from kafka_dr.failover.unplanned import known
-from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing import plan
 from kafka_dr.register import Phase
 
 #: What each question about the target may take; they run beside each other.
@@ -26,7 +26,7 @@ def unplanned_checks(run: Run, verdict: Verdict) -> tuple[Check, ...]:
 
     :param verdict: what the probes say about the source
     """
-    first = _active_side(run)
+    first = active_side(run)
     if first.outcome != "ok":
         return (first,)
     questions: dict[str, Callable[[], Check]] = {name: _bound(ask, run) for name, ask in _QUESTIONS.items()}
@@ -89,54 +89,20 @@ def _bound(ask: Callable[[Run], Check], run: Run) -> Callable[[], Check]:
     return lambda: ask(run)
 
 
-def _active_side(run: Run) -> Check:
-    state = run.standing
-    active = state.active if state else "nowhere"
-    if active != run.source:
-        return Check.that("active_side", False, f"{run.group.name} is active on {active}, not on {run.source}")
-    if run.target not in run.group.clusters or run.target == run.source:
-        known_clusters = ", ".join(run.group.clusters)
-        detail = f"{run.target} is no other cluster of the group: choose among {known_clusters}"
-        return Check.that("active_side", False, detail)
-    return Check.that(
-        "active_side", True, f"{run.group.name} is active on {active}, epoch {state.epoch if state else 0}"
-    )
-
-
-def _right_target(run: Run) -> Check:
-    found = run.operator(run.target).topics.identity().cluster_id
-    expected = run.world.topology.cluster(run.target).cluster_id
-    said = f"{run.target} answers with cluster id {found}"
-    return Check.that("right_target", found == expected, said if found == expected else f"{said}, not {expected}")
-
-
-def _owned(run: Run) -> Mapping[str, Topic]:
-    topics = run.operator(run.target).topics
-    return topics.describe(name for name in topics.names() if run.group.owns_topic(name))
-
-
 def _topics_on_target(run: Run) -> Check:
-    found = _owned(run)
-    wrong = [f"{name} has partitions without a leader" for name, topic in sorted(found.items()) if -1 in topic.leaders]
+    found = run.sight.topics(run.target)
+    wrong = [f"{name} has partitions without a leader" for name in leaderless(found)]
     if run.group.canary_topic not in found:
         wrong.append(f"the canary topic {run.group.canary_topic} is missing")
     detail = f"{run.target}: {'; '.join(wrong[:5])}" if wrong else f"{len(found)} topics on {run.target} have leaders"
     return Check.that("topics_on_target", not wrong, detail)
 
 
-def _target_refuses(run: Run) -> Check:
-    refused = run.writes_refused(run.target)
-    missing = proof.acls_present(run.operator(run.target), plan.application_denies(run.group))
-    return Check.of("target_refuses", refused if refused.outcome != "ok" else missing)
-
-
 def _target_can_be_opened(run: Run) -> Check:
     foreign = run.acl_changes(run.target, lambda: None).foreign(plan.standby(run.group))
     if not foreign:
         return Check("target_can_be_opened", "ok", f"every DENY on {run.target} was added here and can be lifted")
-    shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
-    detail = f"{run.target} holds DENYs that were not added here and would not be lifted: {shown}. Remove them"
-    return Check("target_can_be_opened", "failed", detail)
+    return would_stay_shut(run, foreign)
 
 
 def _positions_known(run: Run) -> Check:
@@ -157,9 +123,9 @@ def _positions_known(run: Run) -> Check:
 
 
 _QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
-    "right_target": _right_target,
+    "right_target": lambda run: right_clusters(run, (run.target,), name="right_target"),
     "topics_on_target": _topics_on_target,
-    "target_refuses": _target_refuses,
+    "target_refuses": target_refuses,
     "target_can_be_opened": _target_can_be_opened,
     "no_live_members_on_target": no_live_members,
     "positions_known": _positions_known,

@@ -1,0 +1,59 @@
+"""Whether a run's two sides are what it takes them for: questions that more than one verb asks before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from kafka_dr.clusters import Acl, Topic
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.world import World
+from kafka_dr.fencing import plan, proof
+
+
+def active_side(run: Run) -> Check:
+    """Return whether the register names the run's source as active, and its target is another cluster of the group."""
+    state, name = run.standing, "active_side"
+    active = state.active if state else "nowhere"
+    if active != run.source:
+        return Check.that(name, False, f"{run.group.name} is active on {active}, not on {run.source}")
+    if run.target not in run.group.clusters or run.target == run.source:
+        declared = ", ".join(run.group.clusters)
+        return Check.that(name, False, f"{run.target} is no other cluster of the group: choose among {declared}")
+    return Check.that(name, True, f"{run.group.name} is active on {active}, epoch {run.epoch}")
+
+
+def right_clusters(run: Run, clusters: Collection[str], *, name: str = "right_clusters") -> Check:
+    """Return whether each cluster is the declared one."""
+    found = {cluster: run.operator(cluster).topics.identity().cluster_id for cluster in clusters}
+    wrong = [said for cluster, told in found.items() if (said := stranger(run.world, cluster, told))]
+    return Check.that(name, not wrong, "; ".join(wrong) or f"the declared cluster id on {' and '.join(clusters)}")
+
+
+def stranger(world: World, cluster: str, found: str) -> str:
+    """Say that a cluster is another one than was declared; empty where it is that one.
+
+    :param found: the id that the cluster itself told
+    """
+    declared = world.topology.cluster(cluster).cluster_id
+    return "" if found == declared else f"{cluster} answers with cluster id {found}, the topology says {declared}"
+
+
+def leaderless(topics: Mapping[str, Topic]) -> list[str]:
+    """Name the topics that cannot be used now, as a partition has no leader."""
+    return sorted(name for name, topic in topics.items() if -1 in topic.leaders)
+
+
+def target_refuses(run: Run) -> Check:
+    """Return whether the target is fenced: every leader refuses a write, and the DENYs stand."""
+    refused = run.writes_refused(run.target)
+    missing = proof.acls_present(run.operator(run.target), plan.application_denies(run.group))
+    tells = missing if refused.outcome == "ok" and missing.outcome != "ok" else refused
+    return Check.of("target_refuses", tells)
+
+
+def would_stay_shut(run: Run, foreign: Collection[Acl]) -> Check:
+    """Say that DENYs that others added would stay, and the target with them shut."""
+    shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
+    detail = f"{run.target} holds DENYs that were not added here and would not be lifted: {shown}. Remove them"
+    return Check("target_can_be_opened", "failed", detail)
