@@ -6,7 +6,8 @@ good enough is a verdict, and verdicts are among the facts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.evidence import digest
@@ -15,14 +16,12 @@ from kafka_dr.failover.request import first_step
 from kafka_dr.failover.run import Run
 
 
-def facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
-    """Return the decision facts as they are now.
+def common(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
+    """Return the facts that a decision about any verb rests on: what moves whence and whither, and the verdicts.
 
-    :param checks: the preflight checks of the same moment
+    :param checks: of the same moment
     """
     topology = run.world.topology
-    classes = next((dict(c.facts["classes"]) for c in checks if "classes" in c.facts), {})
-    partitions = run.partitions(run.source)
     return {
         "protection_group": run.group.name,
         "verb": run.request.verb,
@@ -30,11 +29,27 @@ def facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
         "target": run.target,
         "epoch": run.epoch,
         "cluster_ids": {name: topology.cluster(name).cluster_id for name in (run.source, run.target)},
-        "partitions": {p.topic: sum(1 for other in partitions if other.topic == p.topic) for p in partitions},
-        "principals": sorted(run.group.principals),
-        "offset_classes": classes,
         "checks": {check.name: check.outcome for check in checks},
     }
+
+
+def of_switch(run: Run, checks: Sequence[Check], *, seen_on: str) -> dict[str, Any]:
+    """Return the facts that are common to the verbs which send applications elsewhere.
+
+    :param checks: of the same moment
+    :param seen_on: the cluster that is asked which topics and partitions there are
+    """
+    partitions = Counter(partition.topic for partition in run.partitions(seen_on))
+    return {**common(run, checks), "partitions": dict(partitions), "principals": sorted(run.group.principals)}
+
+
+def facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
+    """Return the decision facts of a planned failover as they are now.
+
+    :param checks: the preflight checks of the same moment
+    """
+    classes = next((dict(c.facts["classes"]) for c in checks if "classes" in c.facts), {})
+    return {**of_switch(run, checks, seen_on=run.source), "offset_classes": classes}
 
 
 def digest_of(facts: Mapping[str, Any]) -> str:
@@ -55,3 +70,16 @@ def difference(run: Run, now: Mapping[str, Any]) -> str:
     if kept is None:
         return f"the evidence of {first} is gone"
     return "; ".join(parts) or f"not since {first}: the answer carries the digest of something else"
+
+
+def unchanged(run: Run, now: Mapping[str, Any], approved: Collection[str]) -> Check:
+    """Return whether every approval is about the decision facts that hold now.
+
+    :param approved: the digests that the answers carry
+    """
+    found, given = digest_of(now), sorted(set(approved))
+    said = "the decision facts are those that were approved"
+    if given != [found]:
+        said = f"what was approved has changed since ({difference(run, now)}): the approval is superseded; "
+        said += "trigger a new run"
+    return Check.that("decision_unchanged", given == [found], said, digest=found, approved_digests=given)

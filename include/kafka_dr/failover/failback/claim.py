@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.failover.decision import digest_of, unchanged
 from kafka_dr.failover.failback import answers as people
 from kafka_dr.failover.failback import decision
 from kafka_dr.failover.failback.checks import failback_checks
@@ -23,12 +24,7 @@ def check(run: Run) -> Sequence[Check]:
     way = Way(run)
     judged, answers = people.judged(way)
     facts = decision.facts(way, failback_checks(way))
-    digest = decision.digest_of(facts)
-    same = bool(answers) and all(answer.digest == digest for answer in answers)
-    differs = "the decision facts are those that were approved"
-    if not same:
-        differs = "what was approved has changed since: the approval is superseded; trigger a new run"
-    return (*judged, Check.that("decision_unchanged", same, differs, digest=digest))
+    return (*judged, unchanged(run, facts, approved={answer.digest for answer in answers}))
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -88,7 +84,7 @@ def _approved(run: Run, digest: str) -> Mapping[str, Any]:
     """Return the decision facts that were approved."""
     kept = run.world.evidence.newest(run.group.name, run.request.run, StepName.PREFLIGHT.value)
     decided: Mapping[str, Any] = (kept or {}).get("facts", {}).get("decision", {})
-    if decision.digest_of(decided) != digest:
+    if digest_of(decided) != digest:
         raise NeedsPerson("the evidence of preflight is not what was approved: trigger a new run")
     return decided
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import digest
+from kafka_dr.failover.decision import common
 from kafka_dr.failover.failback.way import Way
 from kafka_dr.failover.record import Check
 
@@ -16,18 +17,11 @@ def facts(way: Way, checks: Sequence[Check]) -> dict[str, Any]:
 
     :param checks: those of the same moment
     """
-    run, topology = way.run, way.run.world.topology
     ranges = next((list(check.facts["ranges"]) for check in checks if "ranges" in check.facts), [])
     return {
-        "protection_group": run.group.name,
-        "verb": "failback",
+        **common(way.run, checks),
         "mode": way.mode,
         "rescue": way.rescue,
-        "source": run.source,
-        "target": run.target,
-        "epoch": run.epoch,
-        "cluster_ids": {name: topology.cluster(name).cluster_id for name in (run.source, run.target)},
-        "checks": {check.name: check.outcome for check in checks},
         **_of_the_list(way),
         "quarantine": ranges if way.mode == "quarantine" else [],
     }
@@ -46,11 +40,6 @@ def _of_the_list(way: Way) -> dict[str, Any]:
         "partitions": {name: len(topic.leaders) for name, topic in sorted(here.items())},
         "deletes": {name: topic.topic_id for name, topic in sorted(there.items())} if way.mode == "rebuild" else {},
     }
-
-
-def digest_of(decided: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of decision facts, in hex."""
-    return digest(decided)
 
 
 def measured(way: Way) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.evidence import render_audit, tell_stranded
+from kafka_dr.failover.decision import digest_of
 from kafka_dr.failover.failback import decision
 from kafka_dr.failover.failback.checks import failback_checks
 from kafka_dr.failover.failback.way import Way
@@ -28,7 +29,7 @@ def act(run: Run) -> Mapping[str, Any]:
     way = Way(run)
     _write_page(way)
     decided = decision.facts(way, run.checks)
-    return {"decision": decided, "digest": decision.digest_of(decided), "measurements": decision.measured(way)}
+    return {"decision": decided, "digest": digest_of(decided), "measurements": decision.measured(way)}
 
 
 def _write_page(way: Way) -> None:

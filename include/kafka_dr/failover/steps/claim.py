@@ -24,18 +24,7 @@ def check(run: Run) -> Sequence[Check]:
     if answer is None:
         return (Check("approved", "failed", "no answer to this run's approval is in the evidence: nobody approved it"),)
     facts = decision.facts(run, preflight_checks(run, closely=False))
-    digest = decision.digest_of(facts)
-    same = digest == answer.digest
-    differs = "the decision facts are those that were approved"
-    if not same:
-        differs = (
-            f"what was approved has changed since ({decision.difference(run, facts)}): the approval is superseded; "
-            "trigger a new run"
-        )
-    return (
-        *approval.judge(run, answer),
-        Check.that("decision_unchanged", same, differs, digest=digest, approved_digest=answer.digest),
-    )
+    return (*approval.judge(run, answer), decision.unchanged(run, facts, approved=(answer.digest,)))
 
 
 def intent(run: Run) -> Sequence[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import beside
+from kafka_dr.failover import beside, decision
 from kafka_dr.failover.disaster import Verdict
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
@@ -40,21 +40,11 @@ def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
 
     :param checks: of the same moment
     """
-    topology = run.world.topology
-    partitions = run.partitions(run.target)
     return {
-        "protection_group": run.group.name,
-        "verb": run.request.verb,
-        "source": run.source,
-        "target": run.target,
-        "epoch": run.epoch,
+        **decision.of_switch(run, checks, seen_on=run.target),
         "taken_from": known.taken_from(run),
-        "cluster_ids": {name: topology.cluster(name).cluster_id for name in (run.source, run.target)},
-        "partitions": {p.topic: sum(1 for other in partitions if other.topic == p.topic) for p in partitions},
-        "principals": sorted(run.group.principals),
         "offset_classes": known.classes(run),
         "override": run.request.override,
-        "checks": {check.name: check.outcome for check in checks},
     }
 
 

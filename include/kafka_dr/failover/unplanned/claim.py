@@ -37,19 +37,11 @@ def check(run: Run) -> Sequence[Check]:
         return (Check("approved", "failed", missing),)
     run.probes = tuple(_last_look_at_source(run))
     facts = decision_facts(run, unplanned_checks(run, judge(run.source, run.probes, run.group.disaster)))
-    digest = decision.digest_of(facts)
-    same = {digest} == {answer.digest for answer in given}
-    differs = "the decision facts are those that were approved"
-    if not same:
-        differs = (
-            f"what was approved has changed since ({decision.difference(run, facts)}): the approval is superseded; "
-            "trigger a new run"
-        )
     people = {answer.responder for answer in given}
     return (
         *(found for answer in given for found in approval.judge(run, answer)),
         Check.that("approvers_differ", len(people) == len(given), f"approved by {', '.join(sorted(people))}"),
-        Check.that("decision_unchanged", same, differs, digest=digest),
+        decision.unchanged(run, facts, approved={answer.digest for answer in given}),
     )
 
 
