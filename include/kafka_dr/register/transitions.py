@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
@@ -51,19 +52,9 @@ def claimed(
     :param highest_epoch: the highest epoch that any cluster's register holds for the group
     :raises Refused: the group is not stable, or stands otherwise than the run believes
     """
-    if state.phase is not Phase.STABLE:
-        raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
-    if state.active != source:
-        raise Refused(f"{state.group} is active on {state.active}, not on {source}: trigger the run from there")
-    if source == target:
-        raise Refused(f"{state.group} is active on {target} already: name another target")
     return replace(
-        state,
+        _taken(state, out_of=(Phase.STABLE,), source=source, target=target),
         epoch=max(state.epoch, highest_epoch) + 1,
-        revision=0,
-        phase=Phase.SWITCHING,
-        active=source,
-        standby=target,
         verb=verb,
         run=run,
         evidence_sha256=evidence_sha256,
@@ -91,18 +82,9 @@ def claimed_unplanned(
     :param highest_epoch: the highest epoch that any register that answers holds for the group
     :raises Refused: the group is past a hand-over that is not settled, or stands otherwise than the run believes
     """
-    if state.phase not in (Phase.STABLE, Phase.SWITCHING):
-        raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
-    if state.active != source:
-        raise Refused(f"{state.group} is active on {state.active}, not on {source}: trigger the run from there")
-    if source == target:
-        raise Refused(f"{state.group} is active on {target} already: name another target")
     return replace(
-        state,
+        _taken(state, out_of=(Phase.STABLE, Phase.SWITCHING), source=source, target=target),
         epoch=(max(state.epoch, highest_epoch) // UNPLANNED_EPOCHS + 1) * UNPLANNED_EPOCHS,
-        revision=0,
-        phase=Phase.SWITCHING,
-        standby=target,
         verb="unplanned_failover",
         run=run,
         evidence_sha256=evidence_sha256,
@@ -207,6 +189,20 @@ def rolled_back(state: RegisterState, *, run: str, at: datetime) -> RegisterStat
     """
     _owned(state, run, Phase.SWITCHING)
     return replace(state, epoch=state.epoch + 1, revision=0, phase=Phase.STABLE, verb="roll_back", at=at)
+
+
+def _taken(state: RegisterState, *, out_of: Collection[Phase], source: str, target: str) -> RegisterState:
+    """Return the record of a group that begins to switch, if it stands as the run believes.
+
+    :param out_of: the phases in which it may be taken
+    """
+    if state.phase not in out_of:
+        raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
+    if state.active != source:
+        raise Refused(f"{state.group} is active on {state.active}, not on {source}: trigger the run from there")
+    if source == target:
+        raise Refused(f"{state.group} is active on {target} already: name another target")
+    return replace(state, revision=0, phase=Phase.SWITCHING, standby=target)
 
 
 def _owned(state: RegisterState, run: str, phase: Phase) -> None:
