@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from jobs.checksum_report import Report, parquet, write_file
+from jobs.checksum_report import Report, parquet
 from jobs.checksum_state import AuditState, StateStore
 from jobs.fingerprint_log import FingerprintLog
 from jobs.offset_map import map_table
@@ -29,6 +29,7 @@ from kafka_dr.audit import (
     ResultStore,
 )
 from kafka_dr.audit.kept_map import KeptMap, Runs, merged, to_lines
+from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.replication import Flow
 
@@ -117,8 +118,8 @@ class Memory:
             if last is not None and sum(map(len, (*last.values(), *runs.values()))) <= _MOST_JOINED:
                 runs, maps = merged([last, runs]), maps[:-1]
         folder = self.folder.joinpath("map")
-        write_file(folder, f"{found.scan}.parquet", parquet(map_table(runs)))
-        write_file(folder, f"{found.scan}.jsonl", to_lines(runs))
+        write_whole(folder.joinpath(f"{found.scan}.parquet"), parquet(map_table(runs)))
+        write_whole(folder.joinpath(f"{found.scan}.jsonl"), to_lines(runs))
         return (*maps, found.scan)
 
     @property

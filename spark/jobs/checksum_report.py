@@ -18,6 +18,7 @@ from kafka_dr.audit.coverage import Coverage, total
 from kafka_dr.audit.difference import Difference, Fault
 from kafka_dr.audit.kept_map import MapKey
 from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters import TopicPartition
 from kafka_dr_spark.digests import Digests
 
@@ -225,11 +226,11 @@ class Report:
     def write(self, out: Any) -> None:
         """Write everything into a folder; ``report.json`` comes last, so that it stands for the rest."""
         found = list(self.findings())
-        write_file(out, "findings.jsonl", "".join(f"{json.dumps(each)}\n" for each in found).encode())
-        write_file(out.joinpath("findings"), "part-0.parquet", parquet(pa.Table.from_pylist(found, _FINDINGS)))
-        write_file(out.joinpath("digests"), "part-0.parquet", parquet(self.minutes()))
-        write_file(out.joinpath("offset_map"), "part-0.parquet", parquet(map_table(self.offset_map())))
-        write_file(out, "report.json", (json.dumps(self.to_json(), indent=1) + "\n").encode())
+        write_whole(out.joinpath("findings.jsonl"), "".join(f"{json.dumps(each)}\n" for each in found).encode())
+        write_whole(out.joinpath("findings", "part-0.parquet"), parquet(pa.Table.from_pylist(found, _FINDINGS)))
+        write_whole(out.joinpath("digests", "part-0.parquet"), parquet(self.minutes()))
+        write_whole(out.joinpath("offset_map", "part-0.parquet"), parquet(map_table(self.offset_map())))
+        write_whole(out.joinpath("report.json"), (json.dumps(self.to_json(), indent=1) + "\n").encode())
 
 
 def parquet(table: pa.Table) -> bytes:
@@ -248,15 +249,6 @@ def parquet(table: pa.Table) -> bytes:
         column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
     )
     return buffer.getvalue()
-
-
-def write_file(folder: Any, name: str, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = folder.joinpath(f".{name}")
-    with draft.open("wb") as file:
-        file.write(content)
-    draft.rename(folder.joinpath(name))
 
 
 def counted(differences: Iterable[Difference]) -> dict[str, int]:

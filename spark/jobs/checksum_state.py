@@ -7,13 +7,13 @@ that would ever be read.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.audit.coverage import Coverage
+from kafka_dr.audit.whole_file import read_json, write_whole
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
 
@@ -98,7 +98,7 @@ class StateStore:
         """
         place = self._folder.joinpath("state.json")
         try:
-            return _from_json(json.loads(place.read_bytes()))
+            return _from_json(read_json(place, schema=_SCHEMA_VERSION))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -109,11 +109,7 @@ class StateStore:
 
     def write(self, state: AuditState) -> None:
         """Replace what was kept."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        draft = self._folder.joinpath(f".state.{secrets.token_hex(4)}")
-        with draft.open("wb") as file:
-            file.write(json.dumps(_to_json(state.slimmed())).encode())
-        draft.rename(self._folder.joinpath("state.json"))
+        write_whole(self._folder.joinpath("state.json"), json.dumps(_to_json(state.slimmed())).encode())
 
 
 def _to_json(state: AuditState) -> dict[str, Any]:
@@ -148,8 +144,6 @@ def _to_json(state: AuditState) -> dict[str, Any]:
 
 
 def _from_json(content: Any) -> AuditState:
-    if content["schema_version"] != _SCHEMA_VERSION:
-        raise ValueError(f"its schema is {content['schema_version']}, this program knows {_SCHEMA_VERSION}")
     source, target, epoch = content["identity"]
     return AuditState(
         identity=(str(source), str(target), int(epoch)),

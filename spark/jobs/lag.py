@@ -16,6 +16,7 @@ from jobs.lag_reading import Reading, read
 from jobs.places import place
 from jobs.session import Sessions, exit_code, spark_session
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
+from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.lag import (
@@ -157,7 +158,4 @@ def _subject(flow: Flow, facts: Facts, reading: Reading, *, seconds: float) -> S
 
 
 def _write(out: Any, content: Mapping[str, Any]) -> None:
-    draft = out.joinpath(".report.json")
-    with draft.open("wb") as file:
-        file.write((json.dumps(content, indent=1) + "\n").encode())
-    draft.rename(out.joinpath("report.json"))
+    write_whole(out.joinpath("report.json"), (json.dumps(content, indent=1) + "\n").encode())

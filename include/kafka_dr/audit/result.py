@@ -6,11 +6,12 @@ Programs that audit write it, whoever has to decide reads it; neither needs the 
 from __future__ import annotations
 
 import json
-import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
+
+from kafka_dr.audit.whole_file import read_json, write_whole
 
 _SCHEMA_VERSION = 1
 
@@ -76,7 +77,7 @@ class ResultStore:
         """
         place = self._place(kind, group, source, target)
         try:
-            found = _from_json(json.loads(place.read_bytes()))
+            found = _from_json(read_json(place, schema=_SCHEMA_VERSION))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
@@ -97,12 +98,7 @@ class ResultStore:
             kept = None
         if kept is not None and kept.at > result.at:
             return False
-        folder = place.parent
-        folder.mkdir(parents=True, exist_ok=True)
-        draft = folder.joinpath(f".newest.{secrets.token_hex(4)}")
-        with draft.open("wb") as file:
-            file.write(json.dumps(_to_json(result), sort_keys=True, indent=1).encode())
-        draft.rename(place)
+        write_whole(place, json.dumps(_to_json(result), sort_keys=True, indent=1).encode())
         return True
 
     def _place(self, kind: AuditKind, group: str, source: str, target: str) -> Any:
@@ -125,8 +121,6 @@ def _to_json(result: AuditResult) -> dict[str, Any]:
 
 
 def _from_json(content: Any) -> AuditResult:
-    if content["schema_version"] != _SCHEMA_VERSION:
-        raise ValueError(f"its schema is {content['schema_version']}, this program knows {_SCHEMA_VERSION}")
     epoch = content["epoch"]
     return AuditResult(
         kind=AuditKind(content["kind"]),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from kafka_dr.audit.whole_file import read_json, write_whole
 
 _SCHEMA_VERSION = 1
 _LOG = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ class FileFrontierStore:
         """Return what was kept; ``None`` where there is nothing, or nothing that can be read."""
         path = self._file(direction)
         try:
-            return _from_json(json.loads(path.read_bytes()))
+            return _from_json(read_json(path, schema=_SCHEMA_VERSION))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
@@ -59,11 +60,7 @@ class FileFrontierStore:
 
     def write(self, direction: str, remembered: Remembered) -> None:
         """Keep this instead of what was kept before; whoever reads sees the one or the other."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        draft = self._folder.joinpath(f".frontier-{direction}.{secrets.token_hex(4)}")
-        with draft.open("wb") as file:
-            file.write(json.dumps(_to_json(remembered), sort_keys=True).encode())
-        draft.rename(self._file(direction))
+        write_whole(self._file(direction), json.dumps(_to_json(remembered), sort_keys=True).encode())
 
     def _file(self, direction: str) -> Any:
         return self._folder.joinpath(f"frontier-{direction}.json")
@@ -82,8 +79,6 @@ def _to_json(remembered: Remembered) -> dict[str, Any]:
 
 
 def _from_json(content: Any) -> Remembered:
-    if content["schema_version"] != _SCHEMA_VERSION:
-        raise ValueError(f"its schema is {content['schema_version']}, this program knows {_SCHEMA_VERSION}")
     source, target, epoch = content["identity"]
     return Remembered(
         identity=(str(source), str(target), int(epoch)),

@@ -7,11 +7,12 @@ names the folder with the records as Parquet. A list is never replaced by one th
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
+
+from kafka_dr.audit.whole_file import write_whole
 
 _SCHEMA_VERSION = 1
 
@@ -174,11 +175,8 @@ class StrandedStore:
 
     def write(self, found: StrandedList) -> None:
         """Keep this list instead of what was kept before; whoever reads sees the one or the other."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        draft = self.folder.joinpath(f".summary.{secrets.token_hex(4)}")
-        with draft.open("wb") as file:
-            file.write((json.dumps(found.to_json(), indent=1) + "\n").encode())
-        draft.rename(self.folder.joinpath("summary.json"))
+        content = json.dumps(found.to_json(), indent=1) + "\n"
+        write_whole(self.folder.joinpath("summary.json"), content.encode())
 
 
 def knows_less(now: StrandedList, kept: StrandedList) -> bool:

@@ -6,11 +6,11 @@ Nothing is changed on any cluster. What is not moved, or cannot be read, is name
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover import content
 from kafka_dr.failover.offset_facts import Committed, by_time, facts_of, places_proven, read_positions
@@ -252,7 +252,4 @@ def _records(count: int | None) -> str:
 
 def write_report(place: Any, report: Mapping[str, Any]) -> None:
     """Write ``report.json``: it stands for the rest of its folder, so it appears whole or not at all."""
-    draft = place.joinpath(f".report.{secrets.token_hex(4)}")
-    with draft.open("wb") as file:
-        file.write((json.dumps(report, indent=1) + "\n").encode())
-    draft.rename(place.joinpath("report.json"))
+    write_whole(place.joinpath("report.json"), (json.dumps(report, indent=1) + "\n").encode())

@@ -6,12 +6,12 @@ It lies under the evidence root, outside the datacenter that it is about.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_dr.audit.whole_file import read_json, write_whole
 from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.errors import NeedsPerson
 
@@ -65,7 +65,7 @@ class FileLookStore:
         """
         path = self._file(direction)
         try:
-            return _from_json(json.loads(path.read_bytes()))
+            return _from_json(read_json(path, schema=_SCHEMA_VERSION))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -73,11 +73,7 @@ class FileLookStore:
 
     def write(self, direction: str, look: LastLook) -> None:
         """Keep this instead of what was kept before; whoever reads sees the one or the other."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        draft = self._folder.joinpath(f".{direction}.{secrets.token_hex(4)}")
-        with draft.open("wb") as file:
-            file.write(json.dumps(_to_json(look), sort_keys=True).encode())
-        draft.rename(self._file(direction))
+        write_whole(self._file(direction), json.dumps(_to_json(look), sort_keys=True).encode())
 
     def _file(self, direction: str) -> Any:
         return self._folder.joinpath(f"{direction}.json")
@@ -99,8 +95,6 @@ def _rows(values: Mapping[TopicPartition, Any]) -> list[list[Any]]:
 
 
 def _from_json(content: Any) -> LastLook:
-    if content["schema_version"] != _SCHEMA_VERSION:
-        raise ValueError(f"its schema is {content['schema_version']}, this program knows {_SCHEMA_VERSION}")
     return LastLook(
         epoch=int(content["epoch"]),
         at=datetime.fromisoformat(content["at"]),

@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets.verified_runs import NOTHING, VerifiedRuns, composed_runs, inverse
 
@@ -132,12 +132,8 @@ def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[st
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_EXPORTED)
     writer.writerows(rows)
-    folder.mkdir(parents=True, exist_ok=True)
     for name, content in (("offset_map.parquet", parquet.getvalue()), ("offset_map.csv", text.getvalue().encode())):
-        draft = folder.joinpath(f".{name}.{secrets.token_hex(4)}")
-        with draft.open("wb") as file:
-            file.write(content)
-        draft.rename(folder.joinpath(name))
+        write_whole(folder.joinpath(name), content)
     return "offset_map.parquet", "offset_map.csv"
 
 

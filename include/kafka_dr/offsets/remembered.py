@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from kafka_dr.audit.whole_file import read_json, write_whole
 
 _SCHEMA_VERSION = 1
 #: Pairs that are kept of one partition; those that were learned last.
@@ -62,7 +63,7 @@ class FilePairStore:
         """Return what was kept; nothing where there is no file, or none that can be read."""
         path = self._file(direction)
         try:
-            return _from_json(json.loads(path.read_bytes()))
+            return _from_json(read_json(path, schema=_SCHEMA_VERSION))
         except FileNotFoundError:
             return NOTHING
         except (ValueError, KeyError, TypeError) as error:
@@ -71,11 +72,7 @@ class FilePairStore:
 
     def write(self, direction: str, pairs: Pairs) -> None:
         """Keep this instead of what was kept before; whoever reads sees the one or the other."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        draft = self._folder.joinpath(f".{direction}.{secrets.token_hex(4)}")
-        with draft.open("wb") as file:
-            file.write(json.dumps(_to_json(pairs), sort_keys=True).encode())
-        draft.rename(self._file(direction))
+        write_whole(self._file(direction), json.dumps(_to_json(pairs), sort_keys=True).encode())
 
     def _file(self, direction: str) -> Any:
         return self._folder.joinpath(f"{direction}.json")
@@ -90,8 +87,6 @@ def _to_json(pairs: Pairs) -> dict[str, Any]:
 
 
 def _from_json(content: Any) -> Pairs:
-    if content["schema_version"] != _SCHEMA_VERSION:
-        raise ValueError(f"its schema is {content['schema_version']}, this program knows {_SCHEMA_VERSION}")
     return Pairs(
         topic_ids={str(topic): (str(here), str(there)) for topic, (here, there) in content["topic_ids"].items()},
         offsets={

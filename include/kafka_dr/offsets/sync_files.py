@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets.archive import NOTHING, ArchivedSync, History, history, since
 
@@ -218,12 +218,8 @@ class SyncArchive:
 
     def _write(self, sync_topic_id: str, first: int, end: int, table: Any) -> None:
         folder = self._folder.joinpath(sync_topic_id)
-        folder.mkdir(parents=True, exist_ok=True)
         content = _tables().encoded(table, clusters=self._clusters)
-        draft = folder.joinpath(f".{first}.{secrets.token_hex(4)}")
-        with draft.open("wb") as file:
-            file.write(content)
-        draft.rename(folder.joinpath(f"{first:019d}-{end:019d}.{_digest(content)}.parquet"))
+        write_whole(folder.joinpath(f"{first:019d}-{end:019d}.{_digest(content)}.parquet"), content)
 
     def _generations(self) -> list[str]:
         return [name for name in _names(self._folder) if not name.startswith(".")]
