@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.clusters import KafkaCluster
-from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
+from kafka_dr.errors import Refused
 from kafka_dr.failover.attempt import Attempt
-from kafka_dr.failover.record import Check, StepOutcome, StepRecord, worst
+from kafka_dr.failover.record import Check, StepOutcome, StepRecord, shortfall
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import Run, positions_to_json
 from kafka_dr.failover.sides import right_clusters
@@ -34,13 +34,7 @@ def adopt(group: str, world: World, run: str) -> StepRecord:
     """
     request = RunRequest(group, run, verb="adopt")
     attempt = Attempt.start(request, world, "adopt", _NUMBER)
-    try:
-        outcome, detail = _go(Run(request, world), attempt)
-    except (OutcomeUnknown, NeedsPerson) as error:
-        return attempt.end(world, "unknown", str(error))
-    except KafkaDrError as error:
-        return attempt.end(world, "failed", str(error))
-    record = attempt.end(world, outcome, detail)
+    record = attempt.carry_out(world, lambda: _go(Run(request, world), attempt))
     world.evidence.seal(group, run)
     return record
 
@@ -49,9 +43,8 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     active = run.group.initial_active
     standby = next(name for name in run.group.clusters if name != active)
     attempt.checks = (right_clusters(run, run.group.clusters),)
-    if (found := worst(attempt.checks)) != "ok":
-        reasons = " ".join(f"{check.name}: {check.detail}." for check in attempt.checks if check.outcome != "ok")
-        return ("refused" if found == "failed" else "unknown"), reasons
+    if forbidden := shortfall(attempt.checks, failed="refused"):
+        return forbidden
     for name in run.group.clusters:
         brokers = len(run.operator(name).topics.identity().brokers)
         run.world.register(name).create(replication_factor=min(3, brokers))
@@ -61,9 +54,8 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     state = standing or adopted(run.group.name, active=active, standby=standby, run=run.request.run, at=run.clock.now())
     attempt.facts = _complete(run, state)
     attempt.proofs = tuple(_proofs(run, state))
-    if (found := worst(attempt.proofs)) != "ok":
-        return ("failed" if found == "failed" else "unknown"), " ".join(p.detail for p in attempt.proofs)
-    return "done", f"{run.group.name} is adopted: active on {state.active}, standby {state.standby}"
+    stands = f"{run.group.name} is adopted: active on {state.active}, standby {state.standby}"
+    return shortfall(attempt.proofs, failed="failed") or ("done", stands)
 
 
 def _is_adoption(state: RegisterState) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
 from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.world import World
@@ -32,6 +33,30 @@ class Attempt:
         """Begin an attempt now."""
         clock = world.clock
         return cls(request.protection_group, request.run, step, number, clock.now(), clock.monotonic())
+
+    def carry_out(
+        self, world: World, work: Callable[[], tuple[StepOutcome, str]], *, refusal: StepOutcome = "failed"
+    ) -> StepRecord:
+        """Do the work, and end the attempt as it says, or as the error says that kept it from its end.
+
+        :param work: returns the outcome, and one sentence about it
+        :param refusal: what it means that something was refused on the way
+        :raises StepFailed: the outcome is not a good one
+        """
+        try:
+            outcome, detail = work()
+        except (OutcomeUnknown, NeedsPerson) as error:
+            return self.end(world, "unknown", str(error))
+        except Refused as error:
+            return self.end(world, refusal, str(error))
+        except KafkaDrError as error:
+            return self.end(world, "failed", str(error))
+        except Exception as error:  # noqa: BLE001 - a mistake of this program stops the run as well, and is kept
+            try:
+                return self.end(world, "failed", f"unforeseen {type(error).__name__}: {error}")
+            except StepFailed as failed:
+                raise failed from error
+        return self.end(world, outcome, detail)
 
     def end(self, world: World, outcome: StepOutcome, detail: str) -> StepRecord:
         """End the attempt: write its evidence and return the record, which knows where that lies.

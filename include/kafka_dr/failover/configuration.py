@@ -15,11 +15,11 @@ from kafka_dr.config_sync import Item, Plan, Verdict, gate
 from kafka_dr.config_sync.applying import Applying, Failure
 from kafka_dr.config_sync.lock import FACTS, HeldLock, held
 from kafka_dr.config_sync.text import lines, table
-from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
+from kafka_dr.errors import Refused
 from kafka_dr.failover.approval import judge, newest_answer
 from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.config_compare import current_plan, require_cluster
-from kafka_dr.failover.record import Check, StepRecord, worst
+from kafka_dr.failover.record import Check, StepOutcome, StepRecord, worst
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import PROOF_SECONDS, Run
 from kafka_dr.failover.watched import Watched, at_rest
@@ -95,20 +95,17 @@ def apply_config(group: str, world: World, run_id: str, *, approved: bool) -> St
     run = Run(RunRequest(group, run_id), world)
     step = APPLY if approved else APPLY_SAFE
     attempt = Attempt.start(run.request, world, step, NUMBERS[step])
-    try:
-        left, failures = _apply(run, attempt, approved=approved)
-    except (OutcomeUnknown, NeedsPerson) as error:
-        return attempt.end(world, "unknown", str(error))
-    except Refused as error:
-        return attempt.end(world, "refused", str(error))
-    except KafkaDrError as error:
-        return attempt.end(world, "failed", str(error))
+    return attempt.carry_out(world, lambda: _go(run, attempt, approved=approved), refusal="refused")
+
+
+def _go(run: Run, attempt: Attempt, *, approved: bool) -> tuple[StepOutcome, str]:
+    left, failures = _apply(run, attempt, approved=approved)
     if failures or worst(attempt.proofs) != "ok":
         reasons = "; ".join(f"{failure.item.subject}: {failure.reason}" for failure in failures[:5])
         said = f"{len(failures)} changes were not made: {reasons}" if failures else attempt.proofs[0].detail
-        return attempt.end(world, "failed" if failures else "unknown", said)
+        return ("failed" if failures else "unknown"), said
     made = len(attempt.intent)
-    return attempt.end(world, "done", f"{made} changes made, {len(left.changes)} left: {left.summary}")
+    return "done", f"{made} changes made, {len(left.changes)} left: {left.summary}"
 
 
 def _apply(run: Run, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[Failure, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -45,6 +45,17 @@ def worst(checks: Iterable[Check]) -> Outcome:
     if "failed" in outcomes:
         return "failed"
     return "unknown" if "unknown" in outcomes else "ok"
+
+
+def shortfall(checks: Collection[Check], *, failed: StepOutcome) -> tuple[StepOutcome, str] | None:
+    """Return how a step ends because of these checks, and why; ``None`` where all of them are ok.
+
+    :param failed: what it means that one of them failed: it forbids acting, or says that acting did not work
+    """
+    if (found := worst(checks)) == "ok":
+        return None
+    said = " ".join(f"{check.name}: {check.detail}." for check in checks if check.outcome != "ok").replace("..", ".")
+    return (failed if found == "failed" else "unknown"), said
 
 
 @dataclass(frozen=True, slots=True)

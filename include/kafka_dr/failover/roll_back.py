@@ -15,10 +15,10 @@ from contextlib import suppress
 from typing import Any
 
 from kafka_dr.clusters import Acl
-from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
+from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.failover import beside
 from kafka_dr.failover.attempt import Attempt
-from kafka_dr.failover.record import Check, StepOutcome, StepRecord, worst
+from kafka_dr.failover.record import Check, StepOutcome, StepRecord, shortfall
 from kafka_dr.failover.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.failover.run import PROOF_SECONDS, Run
 from kafka_dr.failover.world import World
@@ -38,13 +38,7 @@ def roll_back(request: RunRequest, world: World) -> StepRecord:
     :raises StepFailed: it may not, or could not be brought to an end; running it again goes on where it stopped
     """
     attempt = Attempt.start(request, world, "roll_back", ROLL_BACK_NUMBER)
-    try:
-        outcome, detail = _go(Run(request, world), attempt)
-    except (OutcomeUnknown, NeedsPerson) as error:
-        return attempt.end(world, "unknown", str(error))
-    except KafkaDrError as error:
-        return attempt.end(world, "failed", str(error))
-    record = attempt.end(world, outcome, detail)
+    record = attempt.carry_out(world, lambda: _go(Run(request, world), attempt))
     world.evidence.seal(request.protection_group, request.run)
     return record
 
@@ -61,10 +55,8 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
         )
     attempt.facts = _undo(run, state)
     attempt.proofs = _proofs(run, state)
-    if (found := worst(attempt.proofs)) != "ok":
-        reasons = " ".join(f"{proof.name}: {proof.detail}." for proof in attempt.proofs if proof.outcome != "ok")
-        return ("failed" if found == "failed" else "unknown"), reasons
-    return "done", f"{run.group.name} is stable on {state.active} again (epoch {state.epoch})"
+    stands = f"{run.group.name} is stable on {state.active} again (epoch {state.epoch})"
+    return shortfall(attempt.proofs, failed="failed") or ("done", stands)
 
 
 def _won(run: Run) -> RegisterState | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown
 from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.failback import catch_up, rescue, reverse_flow, set_aside, settle
 from kafka_dr.failover.failback import claim as failback_claim
 from kafka_dr.failover.failback import preflight as failback_preflight
 from kafka_dr.failover.failback import report as failback_report
 from kafka_dr.failover.position import position
-from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord, worst
+from kafka_dr.failover.record import Check, StepOutcome, StepRecord, shortfall
 from kafka_dr.failover.request import RunRequest, StepName, definition
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps import (
@@ -115,18 +114,8 @@ def run_step(step: StepName, request: RunRequest, world: World) -> StepRecord:
     :raises StepFailed: it was refused, failed, or its outcome is unknown; the record says which, and why
     """
     attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
-    try:
-        outcome, detail = _go(MODULES[request.verb][step], step, Run(request, world), attempt)
-    except (OutcomeUnknown, NeedsPerson) as error:
-        return attempt.end(world, "unknown", str(error))
-    except KafkaDrError as error:
-        return attempt.end(world, "failed", str(error))
-    except Exception as error:  # noqa: BLE001 - a mistake of this program stops the run as well, and is kept
-        try:
-            return attempt.end(world, "failed", f"unforeseen {type(error).__name__}: {error}")
-        except StepFailed as failed:
-            raise failed from error
-    record = attempt.end(world, outcome, detail)
+    module = MODULES[request.verb][step]
+    record = attempt.carry_out(world, lambda: _go(module, step, Run(request, world), attempt))
     if step is StepName.REPORT:
         world.evidence.seal(request.protection_group, request.run)
     return record
@@ -147,21 +136,15 @@ def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepO
         return "refused", where.detail
     run.checks = attempt.checks = tuple(module.check(run))
     attempt.intent = tuple(module.intent(run))
-    if (found := worst(attempt.checks)) != "ok":
-        return ("refused" if found == "failed" else "unknown"), _reasons(attempt.checks)
+    if forbidden := shortfall(attempt.checks, failed="refused"):
+        return forbidden
     if dry:
         return "would_do", "dry run: nothing was changed"
     attempt.facts = module.act(run)
     attempt.proofs = tuple(module.prove(run))
-    if (found := worst(attempt.proofs)) != "ok":
-        return ("failed" if found == "failed" else "unknown"), _reasons(attempt.proofs)
-    return "done", where.detail
+    return shortfall(attempt.proofs, failed="failed") or ("done", where.detail)
 
 
 def _at_rest(run: Run) -> bool:
     """Whether a later step is refused only because a dry run claims nothing."""
     return position(StepName.CLAIM, run.request.run, run.standing, run.request.verb).verdict == "here"
-
-
-def _reasons(checks: Sequence[Check]) -> str:
-    return " ".join(f"{check.name}: {check.detail}." for check in checks if check.outcome != "ok").replace("..", ".")

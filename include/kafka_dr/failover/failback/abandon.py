@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
 from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.record import StepOutcome, StepRecord
 from kafka_dr.failover.request import ROLL_BACK_NUMBER, RunRequest
@@ -17,15 +16,7 @@ def abandon(request: RunRequest, world: World) -> StepRecord:
     :raises StepFailed: it does not hold the group, or could not let go of it
     """
     attempt = Attempt.start(request, world, "roll_back", ROLL_BACK_NUMBER)
-    try:
-        outcome, detail = _go(Run(request, world))
-    except (OutcomeUnknown, NeedsPerson) as error:
-        return attempt.end(world, "unknown", str(error))
-    except Refused as error:
-        return attempt.end(world, "refused", str(error))
-    except KafkaDrError as error:
-        return attempt.end(world, "failed", str(error))
-    record = attempt.end(world, outcome, detail)
+    record = attempt.carry_out(world, lambda: _go(Run(request, world)), refusal="refused")
     world.evidence.seal(request.protection_group, request.run)
     return record
 
