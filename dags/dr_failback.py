@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Param, chain
 
-from kafka_dr_airflow.declared import declared
+from kafka_dr_airflow.declared import declared, dry_run_param, reason_param
 from kafka_dr_airflow.operators.failback import FailbackAuditOperator, StrandedRecordsOperator
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.sensors.failback_approval import FailbackApprovalSensor
@@ -49,19 +49,8 @@ with DAG(
             title="Stranded records",
             description="What becomes of the records that never crossed.",
         ),
-        "dry_run": Param(
-            False,
-            type="boolean",
-            title="Dry run",
-            description="Lists the stranded records, runs every check and shows what each step would do.",
-        ),
-        "reason": Param(
-            type="string",
-            minLength=3,
-            maxLength=500,
-            title="Reason",
-            description="Why now. Shown to the approvers and kept with the evidence.",
-        ),
+        "dry_run": dry_run_param("Lists the stranded records, runs every check and shows what each step would do."),
+        "reason": reason_param("Why now. Shown to the approvers and kept with the evidence."),
     },
 ) as dag:
     stranded_records = StrandedRecordsOperator()

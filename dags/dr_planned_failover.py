@@ -6,9 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, Param, chain
+from airflow.sdk import DAG, chain
 
-from kafka_dr_airflow.declared import declared
+from kafka_dr_airflow.declared import declared, dry_run_param, reason_param
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
@@ -33,22 +33,11 @@ with DAG(
             description="The cluster that applications write to now; the run stops if the register names another.",
             default="the active cluster",
         ),
-        "target": declared().cluster_param(
-            title="To", description="The cluster that applications are moved to.", default="its standby"
+        "target": declared().target_param(),
+        "dry_run": dry_run_param(
+            "Runs every check and shows what each step would do. Changes nothing and asks nobody."
         ),
-        "dry_run": Param(
-            False,
-            type="boolean",
-            title="Dry run",
-            description="Runs every check and shows what each step would do. Changes nothing and asks nobody.",
-        ),
-        "reason": Param(
-            type="string",
-            minLength=3,
-            maxLength=500,
-            title="Reason",
-            description="Why now. Shown to the approvers and kept with the evidence.",
-        ),
+        "reason": reason_param("Why now. Shown to the approvers and kept with the evidence."),
     },
 ) as dag:
     preflight = FailoverStepOperator(step="preflight", number=1)

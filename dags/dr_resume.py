@@ -6,7 +6,7 @@ from pathlib import Path
 
 from airflow.sdk import DAG, Param
 
-from kafka_dr_airflow.declared import declared
+from kafka_dr_airflow.declared import declared, reason_param
 from kafka_dr_airflow.operators.resume import ResumeOperator
 
 with DAG(
@@ -35,13 +35,7 @@ with DAG(
             title="Run",
             description="The run that died, to be sure that no other one is meant. Left open: the one that holds it.",
         ),
-        "reason": Param(
-            type="string",
-            minLength=3,
-            maxLength=500,
-            title="Reason",
-            description="How it is known that the run is dead. Kept with the evidence.",
-        ),
+        "reason": reason_param("How it is known that the run is dead. Kept with the evidence."),
     },
 ) as dag:
     ResumeOperator()

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import DAG, Param, chain
 
-from kafka_dr_airflow.declared import declared
+from kafka_dr_airflow.declared import declared, dry_run_param, reason_param
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.sensors.unplanned_approval import UnplannedApprovalSensor
@@ -34,9 +34,7 @@ with DAG(
             description="The cluster that is down; the run stops if the register names another as active.",
             default="the active cluster",
         ),
-        "target": declared().cluster_param(
-            title="To", description="The cluster that applications are moved to.", default="its standby"
-        ),
+        "target": declared().target_param(),
         "override": Param(
             "",
             type="string",
@@ -51,19 +49,10 @@ with DAG(
             title="I know that it was moved a short while ago",
             description="Needed within the hold-down after another move, so that a group does not go to and fro.",
         ),
-        "dry_run": Param(
-            False,
-            type="boolean",
-            title="Dry run",
-            description="Takes all probes, twice, and shows what each step would do. Changes nothing and asks nobody.",
+        "dry_run": dry_run_param(
+            "Takes all probes, twice, and shows what each step would do. Changes nothing and asks nobody."
         ),
-        "reason": Param(
-            type="string",
-            minLength=3,
-            maxLength=500,
-            title="Reason",
-            description="What has happened. Shown to the approvers and kept with the evidence.",
-        ),
+        "reason": reason_param("What has happened. Shown to the approvers and kept with the evidence."),
     },
 ) as dag:
     gather_evidence = FailoverStepOperator(step="gather_evidence", number=1, verb=VERB)

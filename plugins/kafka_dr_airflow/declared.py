@@ -1,9 +1,9 @@
-"""What the topology declares, as far as trigger forms need it: read once, and never a reason for a DAG not to load."""
+"""What trigger forms ask for; the topology's names are read once, and are never a reason for a DAG not to load."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
@@ -56,34 +56,51 @@ class Declared:
 
         :param default: what leaving it open means, as the form shows it
         """
-        if not self.readable:
-            free = f"{description} Empty: {default}. {_UNREADABLE}"
-            return Param(None, type=["null", "string"], title=title, description=free)
-        labels = {"null": default} | {name: name for name in self.clusters}
-        return Param(
-            None,
-            type=["null", "string"],
-            enum=[None, *self.clusters],
-            values_display=labels,
-            title=title,
-            description=f"{description} Left open: {default}.",
+        return self._choice(self.clusters, title=title, description=description, default=default)
+
+    def target_param(self) -> Param:
+        """Return the parameter that chooses where applications are moved."""
+        return self.cluster_param(
+            title="To", description="The cluster that applications are moved to.", default="its standby"
         )
 
     def flow_param(self) -> Param:
         """Return the parameter that chooses one flow, or leaves it to the DR register."""
-        title, description = "Flow", "One flow alone, as group.source-to-target."
-        default = "of each group the flow that the DR register asks for"
+        return self._choice(
+            self.flows,
+            title="Flow",
+            description="One flow alone, as group.source-to-target.",
+            default="of each group the flow that the DR register asks for",
+        )
+
+    def _choice(self, names: Sequence[str], *, title: str, description: str, default: str) -> Param:
         if not self.readable:
             free = f"{description} Empty: {default}. {_UNREADABLE}"
             return Param(None, type=["null", "string"], title=title, description=free)
         return Param(
             None,
             type=["null", "string"],
-            enum=[None, *self.flows],
-            values_display={"null": default} | {name: name for name in self.flows},
+            enum=[None, *names],
+            values_display={"null": default} | {name: name for name in names},
             title=title,
             description=f"{description} Left open: {default}.",
         )
+
+
+def reason_param(description: str) -> Param:
+    """Return the parameter that nobody may leave out.
+
+    :param description: what is asked for, and who sees the answer
+    """
+    return Param(type="string", minLength=3, maxLength=500, title="Reason", description=description)
+
+
+def dry_run_param(description: str) -> Param:
+    """Return the parameter that keeps a run from changing anything.
+
+    :param description: what such a run does
+    """
+    return Param(False, type="boolean", title="Dry run", description=description)
 
 
 @cache
