@@ -56,8 +56,11 @@ def seeds(run: Run) -> dict[TopicPartition, list[Seed]]:
     return found
 
 
-def offset_map(run: Run) -> OffsetMap:
-    """Return what translates positions from source to target."""
+def offset_map(run: Run, *, aside: tuple[Aside, Aside] | None = None) -> OffsetMap:
+    """Return what translates positions from source to target.
+
+    :param aside: what :func:`stays_aside` found a moment ago; it is looked for where ``None``
+    """
     known = seeds(run)
     remembered = _frontier_store(run).read(f"{run.source}-to-{run.target}")
     # What was verified of a side that was copied again since says nothing about what is there now.
@@ -77,7 +80,7 @@ def offset_map(run: Run) -> OffsetMap:
             source=(run.source, run.world.topology.cluster(run.source).cluster_id),
             target=(run.target, run.world.topology.cluster(run.target).cluster_id),
         ),
-        aside=stays_aside(run),
+        aside=stays_aside(run) if aside is None else aside,
     )
 
 
@@ -193,10 +196,10 @@ def translate(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -
 
 def translated(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
     """Translate what groups have committed on the source, past what stays aside on the target."""
-    aside = stays_aside(run)[1]
-    starts = run.operator(run.target).topics.log_starts(aside)
-    there = {p: [each for each in found if each.end > starts[p]] for p, found in aside.items()}
-    return [_past(t, there.get(t.partition, ())) for t in translate_groups(_map_for(run, committed), committed)]
+    aside = stays_aside(run)
+    starts = run.operator(run.target).topics.log_starts(aside[1])
+    there = {p: [each for each in found if each.end > starts[p]] for p, found in aside[1].items()}
+    return [_past(t, there.get(t.partition, ())) for t in translate_groups(_map_for(run, committed, aside), committed)]
 
 
 def _past(position: TranslatedOffset, aside: Sequence[OffsetRange]) -> TranslatedOffset:
@@ -277,13 +280,13 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
     return classes
 
 
-def _map_for(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> OffsetMap:
+def _map_for(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]], aside: tuple[Aside, Aside]) -> OffsetMap:
     """Return what translates so many positions soonest: a few are read; of many, audits have settled most before."""
     places = {place for offsets in committed.values() for place in offsets.items()}
     if len(places) <= _FEW_PLACES:
-        return offset_map(run)
+        return offset_map(run, aside=aside)
     known = facts_of(run, {partition for partition, _ in places})
-    return LayeredOffsetMap(FactsMap(known.partitions), offset_map(run))
+    return LayeredOffsetMap(FactsMap(known.partitions), offset_map(run, aside=aside))
 
 
 def proofs_said(placed: Collection[TranslatedOffset]) -> str:
