@@ -20,53 +20,18 @@ from airflow.sdk import AssetAlias, TriggerRule
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_dr_airflow.operators.spark_audit import SparkAuditOperator
-from kafka_dr_airflow.operators.spark_job import SPARK_CONNECTION
 from kafka_dr_airflow.secrets_file import SecretsFile
+from support.spark_stand_in import PASSWORD, stand_in
 
-PASSWORD = "a-password-that-nobody-may-see"
 DAGS = {"dr_lag_audit": "lag", "dr_checksum_audit": "checksum"}
-
-#: What stands in for spark-submit: it writes down what it was given, and ends as the test wants.
-SUBMIT = """#!{python}
-import json, os, pathlib, stat, sys
-secrets = pathlib.Path(os.environ["KAFKA_DR_SECRETS_FILE"])
-pathlib.Path(os.environ["SEEN"]).write_text(json.dumps({{
-    "argv": sys.argv[1:], "environ": dict(os.environ), "secrets": str(secrets),
-    "mode": stat.S_IMODE(secrets.stat().st_mode), "content": secrets.read_text(),
-}}))
-out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
-if os.environ["REPORT"]:
-    out.mkdir(parents=True)
-    (out / "report.json").write_text(os.environ["REPORT"])
-print(os.environ["SAYS"])
-sys.exit(int(os.environ["ENDS"]))
-"""
 
 
 @pytest.fixture
 def spark(tmp_path: Path, lab_environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Spark]:
     """A machine with connections, a topology of the test's own, and a spark-submit that only says what it was given."""
-    commands = tmp_path / "bin"
-    commands.mkdir()
-    submit = commands / "spark-submit"
-    submit.write_text(SUBMIT.format(python=sys.executable))
-    submit.chmod(0o755)
-    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "audit"}
-    login |= {"bootstrap.servers": "127.0.0.1:1", "sasl.password": PASSWORD}
-    for name in ("kafka_east_audit", "kafka_west_audit"):
-        uri = Connection(conn_id=name, conn_type="kafka", extra=json.dumps(login)).as_json()
-        monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", uri)
     connect = Connection(conn_id="connect_west", conn_type="http", host="127.0.0.1", port=8083, password=PASSWORD)
     connect.login = "someone"
-    monkeypatch.setenv("AIRFLOW_CONN_CONNECT_WEST", connect.as_json())
-    master = Connection(conn_id=SPARK_CONNECTION, conn_type="spark", host="local[1]")
-    monkeypatch.setenv(f"AIRFLOW_CONN_{SPARK_CONNECTION.upper()}", master.as_json())
-    for name, value in lab_environ.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path / "lab"))
-    monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
+    stand_in(tmp_path, lab_environ, monkeypatch, connect=[connect])
     found = Spark(tmp_path, monkeypatch)
     found.ends(0, {"verdict": "ok", "sentence": "Nothing waits.", "at": "2026-03-01T12:00:00+00:00"})
     yield found
@@ -79,7 +44,6 @@ class Spark:
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self._folder, self._patch = folder, patch
         self.added: list[str] = []
-        patch.setenv("SEEN", str(folder / "seen.json"))
 
     def ends(self, code: int, report: object = None, says: str = "") -> None:
         text = report if isinstance(report, str) else json.dumps(report) if report is not None else ""

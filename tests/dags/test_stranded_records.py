@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,42 +15,15 @@ from airflow.sdk.exceptions import AirflowFailException
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition, StrandedStore
 from kafka_dr_airflow.operators import failback
 from kafka_dr_airflow.operators.failback import StrandedRecordsOperator
-from kafka_dr_airflow.operators.spark_job import SPARK_CONNECTION
-
-PASSWORD = "a-password-that-nobody-may-see"
-SUBMIT = """#!{python}
-import json, os, pathlib, stat, sys
-secrets = pathlib.Path(os.environ["KAFKA_DR_SECRETS_FILE"])
-pathlib.Path(os.environ["SEEN"]).write_text(json.dumps({{
-    "argv": sys.argv[1:], "secrets": str(secrets), "mode": stat.S_IMODE(secrets.stat().st_mode),
-    "content": json.loads(secrets.read_text()),
-}}))
-print(os.environ["SAYS"])
-sys.exit(int(os.environ["ENDS"]))
-"""
+from support.spark_stand_in import PASSWORD, stand_in
 
 
 @pytest.fixture
 def root(tmp_path: Path, lab_environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the evidence root of a machine with connections and a spark-submit that only says what it was given."""
-    commands = tmp_path / "bin"
-    commands.mkdir()
-    submit = commands / "spark-submit"
-    submit.write_text(SUBMIT.format(python=sys.executable))
-    submit.chmod(0o755)
-    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "audit"}
-    login |= {"bootstrap.servers": "127.0.0.1:1", "sasl.password": PASSWORD}
-    connections = [
-        *(Connection(conn_id=f"kafka_{c}_audit", conn_type="kafka", extra=json.dumps(login)) for c in ("east", "west")),
-        *(Connection(conn_id=f"connect_{c}", conn_type="http", host="127.0.0.1", port=8083) for c in ("east", "west")),
-        Connection(conn_id=SPARK_CONNECTION, conn_type="spark", host="local[1]"),
-    ]
-    settings = {f"AIRFLOW_CONN_{each.conn_id.upper()}": each.as_json() for each in connections}
-    settings |= {**lab_environ, "KAFKA_DR_LAB_HOME": str(tmp_path / "lab"), "SEEN": str(tmp_path / "seen.json")}
-    settings |= {"PATH": f"{commands}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(tmp_path)}
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("tempfile.tempdir", None)
+    sides = ("connect_east", "connect_west")
+    connect = [Connection(conn_id=each, conn_type="http", host="127.0.0.1", port=8083) for each in sides]
+    stand_in(tmp_path, lab_environ, monkeypatch, connect=connect)
     # The registers are asked on brokers, in the tests of the failback itself.
     monkeypatch.setattr(failback, "standing", lambda _group: (None, "disaster"))
     return tmp_path / "lab" / "evidence"
@@ -80,7 +52,7 @@ def test_stranded_records_are_kept_and_the_task_is_green(
     seen = json.loads((tmp_path / "seen.json").read_text())
     assert seen["argv"][-2:] == ["--group", "orders"]
     assert PASSWORD not in " ".join(seen["argv"])
-    assert set(seen["content"]) == {"kafka_east_audit", "kafka_west_audit", "connect_east", "connect_west"}
+    assert set(json.loads(seen["content"])) == {"kafka_east_audit", "kafka_west_audit", "connect_east", "connect_west"}
     assert seen["mode"] == 0o600
     assert not Path(seen["secrets"]).exists()
     assert "KAFKA_DR_SECRETS_FILE" not in os.environ
