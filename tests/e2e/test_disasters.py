@@ -37,7 +37,7 @@ def test_every_acknowledged_record_is_there_or_in_the_list_exactly_once(
 
 def judged(drama: Drama, spark: SparkSession, *, phase: Phase, active: str) -> list[str]:
     """Return everything that is not as it was promised."""
-    from support import random_disasters as judge
+    from support import disaster_judge as judge
     from support.stranding import list_stranded
 
     protection, ledger = drama.protection, drama.ledger

@@ -1,25 +1,16 @@
-"""A disaster that a seed chooses: what happens to the active cluster, when, and when it returns. Applications write on.
-
-What applications were told is kept here, and compared with what plain clients read: no word of the steps counts.
-"""
+"""A disaster that a seed chooses: what befalls the active cluster, when, and when it returns. Applications write on."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from itertools import pairwise
 from pathlib import Path
 from random import Random
-from threading import Event, Lock, Thread
 from typing import Any
-
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
-from confluent_kafka import TopicPartition as ClientPartition
 
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import KafkaDrError
@@ -40,20 +31,17 @@ from kafka_dr.failover.request import UNPLANNED_FAILOVER
 from kafka_dr.failover.run import Run
 from kafka_dr.register import Phase, RegisterState
 from lab import rights
+from support.acknowledged import Ledger, Writer
+from support.disaster_judge import KEPT, LOST
 from support.protection import Protection
 from support.switching import Switching
 
-LOST, KEPT = "east", "west"
 BROKER = "east-broker-1"
 _ASKED = (StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL)
 STEPS = tuple(step for step in UNPLANNED_FAILOVER if step.name not in _ASKED)
 _NOWHERE = "127.0.0.1:1"
 _TRIES, _PAUSE_SECONDS = 3, 1.0
 _SETTLED_SECONDS = 90.0
-#: Offset and value of every record, by topic and partition.
-Values = Mapping[tuple[str, int], list[tuple[int, bytes]]]
-#: An acknowledgement is learned a moment after its record was taken.
-_LEARNED_SECONDS = 1.0
 
 
 class Strike(StrEnum):
@@ -86,72 +74,6 @@ class Plan:
     def __str__(self) -> str:
         when = STEPS[self.returns].name if self.returns < len(STEPS) else "the end"
         return f"{self.strike} after {self.after:.1f} s, over before {when}"
-
-
-@dataclass(slots=True)
-class Ledger:
-    """What applications were told: by value, which cluster acknowledged it when, and how often nobody knows."""
-
-    acknowledged: dict[bytes, tuple[str, float]] = field(default_factory=dict)
-    attempts: Counter[bytes] = field(default_factory=Counter)
-    lock: Lock = field(default_factory=Lock)
-
-
-class Writer(Thread):
-    """An application that writes numbered values, each until it is acknowledged, wherever it is told to.
-
-    :param place: the cluster to write to, asked before each batch
-    :param settings: how to reach each cluster, in librdkafka's names
-    """
-
-    def __init__(
-        self, name: str, ledger: Ledger, topic: str, *, place: Callable[[], str], settings: Mapping[str, Any]
-    ) -> None:
-        super().__init__(name=name, daemon=True)
-        self._ledger, self._topic, self._place, self._settings = ledger, topic, place, settings
-        self._over = Event()
-        self._next = 0
-
-    def stop(self) -> None:
-        """Write no more, and wait until the last batch is decided."""
-        self._over.set()
-        self.join(30)
-        assert not self.is_alive(), f"{self.name} does not end"
-
-    def run(self) -> None:
-        """Write until told to stop."""
-        left: list[bytes] = []
-        producer, at = None, ""
-        while not self._over.is_set():
-            if producer is None or at != self._place():
-                at = self._place()
-                producer = Producer({**self._settings[at], "enable.idempotence": True, "message.timeout.ms": 2000})
-            batch = left or [f"{self.name}-{self._next + n}".encode() for n in range(5)]
-            self._next += 0 if left else len(batch)
-            left = self._write(producer, at, batch)
-            producer = None if left else producer
-            self._over.wait(0.2 if left else 0.03)
-
-    def _write(self, producer: Producer, at: str, batch: list[bytes]) -> list[bytes]:
-        """Write a batch and return what was not acknowledged."""
-        told: set[bytes] = set()
-
-        def delivered(error: KafkaError | None, message: Message) -> None:
-            if error is None:
-                told.add(message.value())
-                with self._ledger.lock:
-                    self._ledger.acknowledged[message.value()] = (at, time.time())
-
-        for value in batch:
-            try:
-                producer.produce(self._topic, value=value, key=value[-1:], on_delivery=delivered)
-            except KafkaException:
-                break
-        producer.flush(4)
-        left = [value for value in batch if value not in told]
-        with self._ledger.lock:
-            self._ledger.attempts.update(left)
-        return left
 
 
 @dataclass(slots=True)
@@ -296,99 +218,6 @@ def ready(protection: Protection) -> Switching:
     protection.changes["timing"] = group.timing.model_copy(update={"confirm_seconds": 0.2})
     protection.changes["disaster"] = group.disaster.model_copy(update={"probe_seconds": 2.0})
     return Switching.adopt(protection, records=100)
-
-
-def values(protection: Protection, cluster: str) -> Values:
-    """Read every committed record of the payments of a group: offset and value, by topic and partition."""
-    consumer = Consumer(
-        {
-            **protection.lab.client_settings(cluster, "admin"),
-            "group.id": f"truth-{protection.name}",
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
-    )
-    try:
-        wanted = {(protection.topic, number) for number in range(protection.partitions)}
-        consumer.assign([ClientPartition(topic, number, 0) for topic, number in sorted(wanted)])
-        found: dict[tuple[str, int], list[tuple[int, bytes]]] = {place: [] for place in wanted}
-        deadline = time.monotonic() + 30
-        while wanted:
-            assert time.monotonic() < deadline, f"{cluster} did not show {wanted} to its end"
-            for message in consumer.consume(5000, timeout=0.1):
-                place = (message.topic(), message.partition())
-                if message.error() is None:
-                    found[place].append((message.offset(), message.value()))
-                elif message.error().code() == KafkaError._PARTITION_EOF:
-                    wanted.discard(place)
-        return found
-    finally:
-        consumer.close()
-
-
-def counted(found: Values) -> Counter[bytes]:
-    """Count each value."""
-    return Counter(value for log in found.values() for _, value in log)
-
-
-def missing_or_superfluous(ledger: Ledger, there: Counter[bytes], aside: Collection[bytes]) -> list[str]:
-    """Name every acknowledged value that is nowhere, and every one that is there or aside more often than written."""
-    held = there + Counter(aside)
-    wrong = []
-    for value, (cluster, _) in ledger.acknowledged.items():
-        times, most = held[value], 1 + ledger.attempts[value]
-        if not 1 <= times <= most:
-            wrong.append(f"{value!r}, acknowledged by {cluster}, is there or aside {times} times, at most {most}")
-    return wrong
-
-
-def taken_behind_the_fence(ledger: Ledger, state: RegisterState) -> list[str]:
-    """Name what the side that was left acknowledged after it was said to be fenced."""
-    fenced = state.at.timestamp() + _LEARNED_SECONDS
-    late = [value for value, (cluster, at) in ledger.acknowledged.items() if cluster == LOST and at > fenced]
-    return [f"{value!r} was acknowledged by {LOST} behind its fence" for value in late]
-
-
-def late_groups(protection: Protection, before: Values, after: Values) -> list[str]:
-    """Name every group whose place on the new side is past a record that was not before its place on the old one.
-
-    :param before: what the old side holds
-    :param after: what the new side holds
-    """
-    wrong = []
-    placed = {cluster: _positions(protection, cluster) for cluster in (LOST, KEPT)}
-    for (group, place), position in placed[KEPT].items():
-        done = {value for offset, value in before[place] if offset < placed[LOST].get((group, place), 0)}
-        skipped = [value for offset, value in after[place] if offset < position and value not in done]
-        if skipped:
-            wrong.append(f"{group} stands at {position} of {place} on {KEPT} and never saw {skipped[:3]}")
-    return wrong
-
-
-def out_of_order(found: Values, name: str) -> list[str]:
-    """Name every value of a writer that stands first behind a later one of the same key."""
-    wrong = []
-    for place, log in found.items():
-        first = list(dict.fromkeys(value for _, value in log if value.startswith(f"{name}-".encode())))
-        numbers = [(int(value.rpartition(b"-")[2]), value[-1:]) for value in first]
-        for key in {key for _, key in numbers}:
-            own = [number for number, each in numbers if each == key]
-            wrong += [
-                f"{name}-{after} stands behind {before} in {place}" for before, after in pairwise(own) if after < before
-            ]
-    return wrong
-
-
-def _positions(protection: Protection, cluster: str) -> dict[tuple[str, tuple[str, int]], int]:
-    with protection.cluster(cluster, "admin") as admin:
-        names = [name for name in admin.groups.names() if name.startswith(f"{protection.name}-")]
-        return {
-            (group, (p.topic, p.partition)): offset
-            for group, offsets in admin.groups.offsets(names).items()
-            for p, offset in offsets.items()
-            if p.topic == protection.topic
-        }
 
 
 def _world_without(cut: frozenset[str]) -> type[World]:
