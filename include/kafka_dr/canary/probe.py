@@ -17,6 +17,8 @@ from kafka_dr.errors import TryAgain
 #: Offsets at the end of each log that are looked at; control records between canaries take some of them.
 _LOOK_BACK = 500
 _POLL_SECONDS = 0.05
+#: How long a record may take there and back.
+_BACK_SECONDS = 5.0
 
 _Found = TypeVar("_Found", SentCanary, SeenCanary)
 
@@ -100,9 +102,7 @@ def run_canary(
     )
 
 
-def round_trip(
-    cluster: KafkaCluster, topic: str, *, origin: str, clock: Clock, deadline_seconds: float = 5.0
-) -> RoundTrip:
+def round_trip(cluster: KafkaCluster, topic: str, *, origin: str, clock: Clock) -> RoundTrip:
     """Write a record to every partition of a topic and read each of them back.
 
     The records are no canaries: they are not numbered, and no judgement of a flow counts them.
@@ -123,9 +123,9 @@ def round_trip(
         passed = clock.monotonic() - began
         if not missing:
             return RoundTrip(origin, len(places), round(passed, 3))
-        if passed > deadline_seconds:
+        if passed > _BACK_SECONDS:
             shown = ", ".join(map(str, sorted(missing)))
-            raise TryAgain(f"records written to {shown} cannot be read back after {deadline_seconds:g} s")
+            raise TryAgain(f"records written to {shown} cannot be read back after {_BACK_SECONDS:g} s")
         clock.sleep(_POLL_SECONDS)
 
 

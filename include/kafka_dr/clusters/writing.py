@@ -28,6 +28,8 @@ _LARGEST_QUESTION = 2 * 1024 * 1024
 _TEN_YEARS_MS = 10 * 365 * 24 * 3600 * 1000
 #: ``message.timestamp.after.max.ms`` from here on would take a record stamped ten years ahead.
 _FOREVER_MS = _TEN_YEARS_MS
+#: How long a transaction that was abandoned may hold readers back.
+_ABANDONED_MS = 10_000
 
 _NO_QUESTION = "max.message.bytes and message.timestamp.after.max.ms leave no way to ask without writing"
 _SILENT = "there is no leader to be seen, or it moved, or it gave no answer before the deadline"
@@ -109,14 +111,11 @@ class Writing:
         return producer
 
     @contextmanager
-    def transactions(self, transactional_id: str, *, timeout_ms: int = 10_000) -> Iterator[TransactionalWriter]:
-        """Take a transactional id over and write with it.
-
-        :param timeout_ms: how long an abandoned transaction may hold readers back
-        """
+    def transactions(self, transactional_id: str) -> Iterator[TransactionalWriter]:
+        """Take a transactional id over and write with it."""
         settings = {
-            "transaction.timeout.ms": timeout_ms,
-            "delivery.timeout.ms": timeout_ms,
+            "transaction.timeout.ms": _ABANDONED_MS,
+            "delivery.timeout.ms": _ABANDONED_MS,
             "message.max.bytes": _LARGEST_QUESTION,
         }
         producer = self._session.transactional_producer(transactional_id, settings)

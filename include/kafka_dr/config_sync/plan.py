@@ -57,11 +57,6 @@ class Plan:
         return tuple(item for item in self.items if item.verdict in verdicts)
 
     @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to change. Notes and what no program does may be left."""
-        return not self.changes
-
-    @property
     def summary(self) -> str:
         """The plan in one line."""
         counts = [(len(self.of(verdict)), verdict.value) for verdict in Verdict]

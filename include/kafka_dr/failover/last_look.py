@@ -33,13 +33,13 @@ def kept(run: Run, *, source: str, target: str) -> LastLook | None:
     return FileLookStore(run.world.evidence_root, run.group.name).read(f"{source}-to-{target}")
 
 
-def crossed(run: Run, flow: Flow, *, stall_seconds: float = _STALL_SECONDS) -> Mapping[TopicPartition, int]:
+def crossed(run: Run, flow: Flow) -> Mapping[TopicPartition, int]:
     """Return, by partition, up to where a flow has copied its source: what is kept beside its target, asked there.
 
     :raises NotFound: Connect keeps its positions elsewhere
     """
     topic = run.world.topology.cluster(flow.target).connect_positions_topic
-    return committed_positions(run.operator(flow.target), topic, flow, stall_seconds=stall_seconds)
+    return committed_positions(run.operator(flow.target), topic, flow, stall_seconds=_STALL_SECONDS)
 
 
 def _seen(run: Run, flow: Flow, *, epoch: int) -> LastLook:

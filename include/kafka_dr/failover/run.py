@@ -107,9 +107,9 @@ class Run:
         """Ask every leader of the group's partitions, now, and say whether each refuses a write."""
         return self._asked(proof.writes_refused, cluster, by)
 
-    def writes_allowed(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
+    def writes_allowed(self, cluster: str) -> Finding:
         """Ask every leader of the group's partitions, now, and say whether each would take a write."""
-        return self._asked(proof.writes_allowed, cluster, by)
+        return self._asked(proof.writes_allowed, cluster, "probe")
 
     def _asked(self, prove: Callable[..., Finding], cluster: str, by: Literal["probe", "replicator"]) -> Finding:
         return prove(

@@ -41,13 +41,11 @@ def gather(
     *,
     syncs: KnownSyncs,
     maps: MapFiles,
-    frontiers: Mapping[TopicPartition, tuple[int, int]] | None = None,
 ) -> Gathered:
     """Gather the facts about partitions.
 
     :param source: as operator or audit; one that does not answer leaves its ends unknown
     :param target: as operator or audit
-    :param frontiers: next to verify, on source and target
     :raises ClusterError: the target does not answer
     """
     wanted = set(partitions)
@@ -63,7 +61,6 @@ def gather(
                 here.held.get(p),
                 there.held.get(p),
                 runs=read.of(p),
-                frontier=(frontiers or {}).get(p),
                 syncs=known.of(p),
                 mirrormaker=CheckpointRule(known.written.get(p, ())),
                 caution=read.cautions.get(p, ""),

@@ -3,10 +3,9 @@
 Pure: positions and facts in, places out. The surest rule that applies decides:
 
 1. the map of matched records reaches the position: *exact*;
-2. the verified frontier stands at the position: *exact*;
-3. an offset sync lies at or below it: one behind that record's copy, *bounded* by what lies between;
-4. both logs hold everything from their first record on: from the target's start, *bounded* by what lies below;
-5. else *unknown*, and the policy of the protection group decides.
+2. an offset sync lies at or below it: one behind that record's copy, *bounded* by what lies between;
+3. both logs hold everything from their first record on: from the target's start, *bounded* by what lies below;
+4. else *unknown*, and the policy of the protection group decides.
 
 None of them goes past an unread record: a map ends where records differ, and whatever is unread lies behind a sync.
 """
@@ -33,7 +32,6 @@ class PartitionFacts:
         source is gone; ``None`` where nobody knows them
     :param target: the same of the target; ``None`` where the partition does not exist there
     :param runs: what audits matched
-    :param frontier: next to verify, on source and target: everything from where the direction began was matched
     :param syncs: of both directions
     :param mirrormaker: what MirrorMaker's own checkpoint task knows
     :param caution: why the map is not relied on, such as open findings of an audit; empty where it is
@@ -42,7 +40,6 @@ class PartitionFacts:
     source: OffsetRange | None
     target: OffsetRange | None
     runs: VerifiedRuns = NO_RUNS
-    frontier: tuple[int, int] | None = None
     syncs: History = NO_SYNCS
     mirrormaker: CheckpointRule | None = None
     caution: str = ""
@@ -101,8 +98,6 @@ def place(position: int, facts: PartitionFacts) -> Translation:
         )
     if not facts.caution and (found := facts.runs.translate(position)) is not None:
         return _within(position, found, facts, 0, "every record up to here was matched by an audit")
-    if not facts.caution and facts.frontier is not None and facts.frontier[0] == position:
-        return _within(position, facts.frontier[1], facts, 0, "every record up to here was matched")
     return _by_syncs(position, facts, target)
 
 

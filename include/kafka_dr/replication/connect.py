@@ -144,11 +144,6 @@ class ConnectClient:
         """Return the names of all connectors."""
         return tuple(sorted(self._ask("GET", "/connectors", "list the connectors")))
 
-    def plugins(self) -> dict[str, str]:
-        """Return the version of each connector class that the workers can run."""
-        found = self._ask("GET", "/connector-plugins", "list the plugins")
-        return {plugin["class"]: str(plugin.get("version")) for plugin in found}
-
     def config(self, name: str) -> dict[str, str] | None:
         """Return a connector's configuration, or ``None`` where there is no such connector."""
         try:

@@ -14,7 +14,6 @@ from lab.traffic.rates import Rates
 from lab.traffic.readers import Commits, Habit, Reader
 
 PAYMENTS, BILLING = "payments", "billing"
-INVOICES = billing.TOPIC
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ class ConfigApprovalSensor(ManualApprovalSensor):
     consequence = "makes exactly these changes, if both clusters still are as shown"
     template_fields = (*ManualApprovalSensor.template_fields, "protection_group")
 
-    def __init__(self, *, protection_group: str, number: int = 2, **kwargs: Any) -> None:
+    def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
         # A safe change that could not be made keeps nobody from being asked about the others.
-        super().__init__(number=number, **{"trigger_rule": TriggerRule.ALL_DONE, **kwargs})
+        super().__init__(number=2, **{"trigger_rule": TriggerRule.ALL_DONE, **kwargs})
         self.protection_group = protection_group
 
     def request(self, context: Any) -> RunRequest:

@@ -22,7 +22,7 @@ DAY, WEEK = "86400000", "604800000"
 def test_sides_that_are_alike_need_no_plan(planned: Callable[..., Plan]) -> None:
     plan = planned(side("east", topic()), side("west", topic()))
     assert plan.items == ()
-    assert plan.is_empty
+    assert plan.changes == ()
 
 
 def test_a_missing_topic_is_created_with_what_it_sets_and_stops_a_switch(one: Any) -> None:

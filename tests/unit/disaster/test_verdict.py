@@ -57,9 +57,3 @@ def test_the_topology_says_what_counts() -> None:
 def test_lag_alone_is_a_reason_for_the_planned_failover() -> None:
     sentence = judge("east", probes("ok", lag="failed"), DisasterSpec()).sentence
     assert sentence.endswith("lag failed; that is a reason for dr_planned_failover, not for this one")
-
-
-def test_only_the_number_of_vantages_may_be_missing_from_a_verdict_that_is_seconded() -> None:
-    assert judge("east", probes("failed"), DisasterSpec()).seconded
-    assert not judge("east", probes("failed", vantage_at_office="ok"), DisasterSpec()).seconded
-    assert not judge("east", probes("ok"), DisasterSpec()).seconded

@@ -356,11 +356,6 @@ def test_an_exact_hit_of_a_sync_without_content_is_bounded_by_nothing() -> None:
     assert (found.kind, found.target_offset, found.redelivered_at_most) == ("bounded", 6, 0)
 
 
-def test_the_frontier_places_who_stands_at_it() -> None:
-    found = place(10, facts(frontier=(10, 12)))
-    assert (found.kind, found.target_offset) == ("exact", 12)
-
-
 def test_a_map_of_facts_answers_every_position_and_knows_nothing_of_other_partitions() -> None:
     known, other = TopicPartition("t", 0), TopicPartition("t", 1)
     found = FactsMap({known: facts([(0, 0)])}).translate({known: [1, 1], other: [3]})

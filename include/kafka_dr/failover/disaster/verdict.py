@@ -58,11 +58,6 @@ class Verdict:
     down_for: tuple[str, ...] = ()
     up_for: tuple[str, ...] = ()
 
-    @property
-    def seconded(self) -> bool:
-        """Whether nothing but the number of vantages could be missing."""
-        return bool(self.signs) and not self.up_for
-
 
 def judge(cluster: str, probes: Sequence[Probe], spec: DisasterSpec) -> Verdict:
     """Apply the topology's rule to what was seen of a cluster."""

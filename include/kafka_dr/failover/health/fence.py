@@ -52,11 +52,6 @@ def close_to_replication(run: Run, cluster: str, state: RegisterState, still: Ca
     return Fenced(cluster, len(added), proofs=(Check.of("denies", proof.acls_present(run.operator(cluster), wanted)),))
 
 
-def shut_out(run: Run, cluster: str) -> int:
-    """Return how many of a standby's DENYs stand on a cluster."""
-    return len(plan.standby(run.group) & run.operator(cluster).acls.list())
-
-
 def _end_transactions(run: Run, cluster: str, still: Callable[[], None], *, all_of_them: bool) -> tuple[str, ...]:
     """Abort what is open: its commit would be accepted by a broker that denies the topic.
 
