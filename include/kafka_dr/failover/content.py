@@ -91,17 +91,16 @@ def stays_aside(run: Run) -> tuple[Aside, Aside]:
     here, there = (
         {
             p: [OffsetRange(each.start, each.end) for each in found]
-            for p, found in by_partition(_quarantined(run, cluster)).items()
+            for p, found in by_partition(quarantined_on(run, cluster)).items()
         }
         for cluster in (run.source, run.target)
     )
     return here, there
 
 
-def _quarantined(run: Run, cluster: str) -> tuple[QuarantinedRange, ...]:
-    topics = run.operator(cluster).topics
-    owned = topics.describe(name for name in topics.names() if run.group.owns_topic(name))
-    return quarantined(run.history, cluster, {name: topic.topic_id for name, topic in owned.items()})
+def quarantined_on(run: Run, cluster: str) -> tuple[QuarantinedRange, ...]:
+    """Return what stays aside on a cluster, of the topics that are there now."""
+    return quarantined(run.history, cluster, {name: topic.topic_id for name, topic in run.topics(cluster).items()})
 
 
 def _last_rebuild(run: Run) -> int:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from typing import Any, Literal, TypeVar, overload
 
-from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.clusters import KafkaCluster, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.failover import beside, standing
 from kafka_dr.failover.disaster.verdict import Probe
@@ -43,7 +43,7 @@ class Run:
         self.group = world.topology.group(request.protection_group)
         self.clock = world.clock
         #: What the checks of this step look at together.
-        self.sight = Sight(self.operator, self.group.owns_topic)
+        self.sight = Sight(topics=self.topics, acls=lambda cluster: self.operator(cluster).acls.list())
         #: What the checks of this step answered; set before it acts.
         self.checks: tuple[Check, ...] = ()
         #: The clusters whose registers did not answer when an unplanned failover asked for its standing.
@@ -91,12 +91,14 @@ class Run:
         """Return a cluster as the probe sees it, which is fenced as the applications are."""
         return self.world.cluster(cluster, "probe")
 
+    def topics(self, cluster: str) -> dict[str, Topic]:
+        """Describe the group's topics on a cluster, now."""
+        topics = self.operator(cluster).topics
+        return topics.describe(filter(self.group.owns_topic, topics.names()))
+
     def partitions(self, cluster: str) -> tuple[TopicPartition, ...]:
         """Resolve the group's topics on a cluster, now."""
-        topics = self.operator(cluster).topics
-        owned = [name for name in topics.names() if self.group.owns_topic(name)]
-        described = topics.describe(owned)
-        return tuple(p for name in sorted(described) for p in described[name].partitions)
+        return tuple(p for _, topic in sorted(self.topics(cluster).items()) for p in topic.partitions)
 
     def connect_readers(self) -> None:
         """Begin to connect to both logs, for a step that is going to compare them."""

@@ -10,35 +10,30 @@ from concurrent.futures import Future
 from threading import Lock
 from typing import Any
 
-from kafka_dr.clusters import Acl, KafkaCluster, Topic
+from kafka_dr.clusters import Acl, Topic
 
 
 class Sight:
     """Topics and ACLs as this step found them.
 
-    :param reached: returns a cluster as the operator sees it
-    :param owns: whether a topic is the protection group's
+    :param topics: reads the protection group's topics on a cluster
+    :param acls: reads every ACL of a cluster
     """
 
-    def __init__(self, reached: Callable[[str], KafkaCluster], owns: Callable[[str], bool]) -> None:
-        self._reached = reached
-        self._owns = owns
+    def __init__(self, *, topics: Callable[[str], dict[str, Topic]], acls: Callable[[str], frozenset[Acl]]) -> None:
+        self._topics = topics
+        self._acls = acls
         self._read: dict[tuple[str, str], Future[Any]] = {}
         self._lock = Lock()
 
     def topics(self, cluster: str) -> dict[str, Topic]:
         """Return the group's topics on a cluster."""
-
-        def read() -> dict[str, Topic]:
-            topics = self._reached(cluster).topics
-            return topics.describe(filter(self._owns, topics.names()))
-
-        found: dict[str, Topic] = self._once("topics", cluster, read)
+        found: dict[str, Topic] = self._once("topics", cluster, lambda: self._topics(cluster))
         return found
 
     def acls(self, cluster: str) -> frozenset[Acl]:
         """Return every ACL of a cluster."""
-        found: frozenset[Acl] = self._once("ACLs", cluster, lambda: self._reached(cluster).acls.list())
+        found: frozenset[Acl] = self._once("ACLs", cluster, lambda: self._acls(cluster))
         return found
 
     def _once(self, what: str, cluster: str, read: Callable[[], Any]) -> Any:

@@ -60,7 +60,7 @@ def stranded_are_kept(way: Way) -> Check:
     wrong = missing_from(found, way.store.folder)
     if not wrong and way.was_begun_before:
         return Check.that(name, True, f"{found.sentence}; kept in {way.store.folder}", records=found.records)
-    ids = {topic: each.topic_id for topic, each in way.topics(way.run.target).items()}
+    ids = {topic: each.topic_id for topic, each in way.run.topics(way.run.target).items()}
     if not wrong and ids != dict(found.topic_ids):
         wrong = f"the topics of {found.old} are not those that the list was made of"
     if not wrong and (moved := ends_of_the_old_side(way).moved):

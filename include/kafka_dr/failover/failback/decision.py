@@ -30,7 +30,7 @@ def facts(way: Way, checks: Sequence[Check]) -> dict[str, Any]:
 def _of_the_list(way: Way) -> dict[str, Any]:
     try:
         found = way.stranded
-        here, there = way.topics(way.run.source), way.topics(way.run.target)
+        here, there = way.run.topics(way.run.source), way.run.topics(way.run.target)
     except KafkaDrError:
         # A check says what is wrong; nothing is approved without a list.
         return {"stranded": None, "partitions": {}, "deletes": {}}

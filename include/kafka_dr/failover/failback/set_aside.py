@@ -44,7 +44,7 @@ def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     way = Way(run)
     if way.mode == "rebuild":
-        named = ", ".join(sorted(way.topics(run.target)))
+        named = ", ".join(sorted(run.topics(run.target)))
         return (f"delete {named} on {run.target} and create them again as they are on {run.source}, empty",)
     shown = ", ".join(map(str, ranges_of(way.stranded))) or "nothing"
     return (f"journal that these offsets of {run.target} stay aside: {shown}; nothing is deleted",)
@@ -66,7 +66,7 @@ def prove(run: Run) -> Sequence[Check]:
     if way.mode == "quarantine":
         kept = run.world.register(run.source).facts(run.group.name, run.request.run).get(QUARANTINE)
         return (Check.that("ranges_are_journaled", kept is not None, f"the register of {run.source} names the ranges"),)
-    here, there = way.topics(run.source), way.topics(run.target)
+    here, there = run.topics(run.source), run.topics(run.target)
     old = sorted(name for name, topic in there.items() if topic.topic_id == journaled["deletes"].get(name))
     wrong = [f"{name} is the old one" for name in old] + [
         f"{name} has {len(there[name].leaders) if name in there else 'no'} partitions, expected {len(topic.leaders)}"
@@ -83,7 +83,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 def _journal(way: Way) -> None:
     run = way.run
-    topics = way.topics(run.target)
+    topics = run.topics(run.target)
     fact = {
         "mode": way.mode,
         "old_ends": positions_to_json(ends_of_the_old_side(way).now),
@@ -112,7 +112,7 @@ def _journaled(run: Run) -> Mapping[str, Any]:
 def _rebuild(way: Way, deletes: Mapping[str, str]) -> Mapping[str, Any]:
     run, permission = way.run, way.permission()
     target = run.operator(run.target)
-    old = sorted(name for name, topic in way.topics(run.target).items() if topic.topic_id == deletes.get(name))
+    old = sorted(name for name, topic in run.topics(run.target).items() if topic.topic_id == deletes.get(name))
     rights = _rights(run, deletes)
     if old:
         if wrong := missing_from(way.stranded, way.store.folder):
@@ -159,7 +159,7 @@ def _wait_until_gone(way: Way, deletes: Mapping[str, str]) -> None:
 def _left(way: Way, deletes: Mapping[str, str]) -> list[str]:
     """Return the old topics that are still there; one that goes while it is looked at is looked at again."""
     try:
-        there = way.topics(way.run.target)
+        there = way.run.topics(way.run.target)
     except NotFound:
         return sorted(deletes)
     return [name for name, topic in there.items() if topic.topic_id == deletes.get(name)]

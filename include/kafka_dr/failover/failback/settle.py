@@ -10,11 +10,9 @@ from kafka_dr.audit import GateAnswer
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.failover import content
 from kafka_dr.failover.audited import green, newest_checksum_audit
-from kafka_dr.failover.failback.way import Way
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 from kafka_dr.register import Phase
-from kafka_dr.register.quarantine import quarantined
 from kafka_dr.register.transitions import failed_back
 
 
@@ -36,8 +34,7 @@ def act(run: Run) -> Mapping[str, Any]:
     if state is None:
         raise NeedsPerson(f"no register has a record of {run.group.name} any more")
     if state.phase is Phase.DIVERGED:
-        ids = {name: topic.topic_id for name, topic in Way(run).topics(run.target).items()}
-        ranges = tuple(str(each) for each in quarantined(run.history, run.target, ids))
+        ranges = tuple(str(each) for each in content.quarantined_on(run, run.target))
         before, state = state, failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now())
         run.world.register(run.source).compare_and_set(before, state)
     run.world.register(run.target).copy(state)

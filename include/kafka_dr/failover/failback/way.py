@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable
-from kafka_dr.clusters import Topic, TopicPartition
+from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.failover.request import FailbackMode, RescueWish
 from kafka_dr.failover.run import Run
@@ -70,11 +70,6 @@ class Way:
         """Whether an earlier failback, abandoned since, has changed the side that was left."""
         return set_aside_since(self.run.history, self.left.run, by_others_than=self.run.request.run)
 
-    def topics(self, cluster: str) -> dict[str, Topic]:
-        """Return the group's topics on a cluster, now."""
-        topics = self.run.operator(cluster).topics
-        return topics.describe(name for name in topics.names() if self.run.group.owns_topic(name))
-
     def permission(self) -> Callable[[], None]:
         """Return what is asked right before each change: does the failback still hold the group?"""
         run = self.run
@@ -112,7 +107,7 @@ class Ends:
 
 def ends_of_the_old_side(way: Way) -> Ends:
     """Compare the ends that the list of stranded records was made from with those of now."""
-    partitions = [p for topic in way.topics(way.run.target).values() for p in topic.partitions]
+    partitions = [p for topic in way.run.topics(way.run.target).values() for p in topic.partitions]
     now = way.run.operator(way.run.target).topics.high_watermarks(partitions)
     listed = {TopicPartition(topic, number): end for (topic, number), end in way.stranded.ends().items()}
     return Ends(listed, now)
