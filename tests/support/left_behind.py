@@ -20,7 +20,6 @@ from kafka_dr.failover.run import Run, positions_to_json
 from kafka_dr.fencing import plan
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import claimed_unplanned, fenced_on_return, handed_over, left_behind
-from kafka_dr.replication import Flow
 from kafka_dr.routing import Route
 from lab import rights
 from support import onlooker
@@ -173,11 +172,6 @@ class LeftBehind:
 
     def _fact(self, world: World, name: str, payload: Mapping[str, object]) -> None:
         world.register("west").write_fact(self.protection.name, RUN, name, payload)
-
-    @property
-    def flow_home(self) -> Flow:
-        """Replication from west back to east."""
-        return self.protection.flow.reverse
 
 
 def _set(world: World, cluster: str, before: RegisterState, after: RegisterState) -> RegisterState:

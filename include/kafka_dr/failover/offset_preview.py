@@ -121,7 +121,7 @@ def look(run: Run) -> Look:
         for group in sorted(committed)
         for p, offset in sorted(committed[group].items())
     )
-    left, others = _never_committed(run, committed, gathered), not_moved(run)
+    left, others = _never_committed(committed, gathered), not_moved(run)
     report = _report(run, rows, strategies, problems=(*gathered.problems, *unread))
     report |= {"never_committed": left, "not_moved": [each.to_json() for each in others]}
     refused = [each.sentence for each in others if each.refused]
@@ -196,7 +196,7 @@ def _partitions(run: Run, committed: Committed) -> set[TopicPartition]:
     return {*run.partitions(run.source), *(p for offsets in committed.values() for p in offsets)}
 
 
-def _never_committed(run: Run, committed: Committed, gathered: Gathered) -> list[dict[str, Any]]:
+def _never_committed(committed: Committed, gathered: Gathered) -> list[dict[str, Any]]:
     """Return the partitions of a group's topics that it never committed to: added later, or not read yet."""
     found = []
     for group, offsets in sorted(committed.items()):

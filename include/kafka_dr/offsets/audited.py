@@ -23,7 +23,8 @@ class AuditedPairs:
     """What audits of a group know of two clusters.
 
     :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
-    :param clusters: names and ids, of source and target
+    :param source: its name and id
+    :param target: its name and id
     """
 
     root: Any

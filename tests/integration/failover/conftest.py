@@ -44,11 +44,3 @@ def group(_groups: Callable[[], Switching], _shared: list[Switching]) -> Switchi
     if not _shared:
         _shared.append(_groups())
     return _shared[-1]
-
-
-@pytest.fixture
-def own_group(protection: Protection) -> Switching:
-    """Return a group of the test's own."""
-    from support.switching import Switching
-
-    return Switching.adopt(protection)
