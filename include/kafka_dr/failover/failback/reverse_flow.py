@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failover.failback.way import Way
+from kafka_dr.failover.new_direction import begin
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json, positions_to_json
 from kafka_dr.fencing import plan, proof
@@ -35,24 +36,17 @@ def act(run: Run) -> Mapping[str, Any]:
     begins = _positions(way)
     seed = {"epoch": state.epoch, "source": run.source, "target": run.target, **begins}
     run.write_fact("flow_seed", seed)
-    permission, seconds = way.permission(), run.group.timing.step_deadline_seconds
     _stop_old_direction(run, way)
     missing = plan.standby(run.group) - run.operator(run.target).acls.list()
     if missing:
         raise Refused(f"{run.target} lacks {len(missing)} DENYs of a standby: no flow may write there before")
-    run.acl_changes(run.target, permission).lift(plan.flow_fence(run.group))
-    flow = run.world.replicator(run.flow)
-    if flow.ensure(stopped=True) == "created":
-        flow.wait_stopped(seconds)
-    # A flow that was seeded for this epoch may have copied since: seeding it again would copy that twice.
-    if flow.where().seed_epoch != state.epoch:
-        permission()
-        flow.stop()
-        flow.wait_stopped(seconds)
-        permission()
-        flow.seed(positions_from_json(begins["source_positions"]), epoch=state.epoch)
-    permission()
-    flow.resume()
+    begin(
+        run,
+        run.flow,
+        lambda: positions_from_json(begins["source_positions"]),
+        epoch=state.epoch,
+        permission=way.permission(),
+    )
     return {"seed": seed}
 
 

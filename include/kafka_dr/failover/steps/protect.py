@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.failover.new_direction import begin
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
-from kafka_dr.fencing import plan
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import settled
 
@@ -76,20 +76,13 @@ def prove(run: Run) -> Sequence[Check]:
 def turn_round(run: Run, state: RegisterState) -> str:
     """Start the reverse flow; return why that has to wait, or nothing."""
     try:
-        permission = run.permission(state.phase)
-        run.acl_changes(run.source, permission).lift(plan.flow_fence(run.group))
-        reverse = run.world.replicator(run.flow.reverse)
-        if reverse.ensure(stopped=True) == "created":
-            reverse.wait_stopped(run.group.timing.step_deadline_seconds)
-        # A flow that was seeded for this epoch may have copied since: seeding it again would copy that twice.
-        if reverse.where().seed_epoch != state.epoch:
-            permission()
-            reverse.stop()
-            reverse.wait_stopped(run.group.timing.step_deadline_seconds)
-            permission()
-            reverse.seed(positions_from_json(run.fact("target_ends")["ends"]), epoch=state.epoch)
-        permission()
-        reverse.resume()
+        begin(
+            run,
+            run.flow.reverse,
+            lambda: positions_from_json(run.fact("target_ends")["ends"]),
+            epoch=state.epoch,
+            permission=run.permission(state.phase),
+        )
     except KafkaDrError as error:
         return str(error)
     return ""
