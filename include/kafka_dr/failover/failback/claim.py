@@ -14,6 +14,7 @@ from kafka_dr.failover.failback.way import Way
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import StepName
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.steps import claim as planned
 from kafka_dr.register.transitions import failback_begun
 
 
@@ -72,12 +73,7 @@ def act(run: Run) -> Mapping[str, Any]:
     return {"epoch": state.epoch, "approved_by": state.approved_by, "claimed_at": state.at}
 
 
-def prove(run: Run) -> Sequence[Check]:
-    """Both registers name this run."""
-    states = {name: run.world.register(name).read(run.group.name) for name in (run.source, run.target)}
-    others = [name for name, state in states.items() if state is None or state.run != run.request.run]
-    said = "both registers name this run" if not others else f"the register of {', '.join(others)} names another run"
-    return (Check.that("register_read_back", not others, said),)
+prove = planned.prove
 
 
 def _approved(run: Run, digest: str) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ def check(run: Run) -> Sequence[Check]:
     """The answer is an approver's, fresh, and about the facts that hold now; the measurements are no worse."""
     if run.request.dry_run:
         return (content.tail(run),)
-    if _is_claimed(run):
+    if is_claimed(run):
         return ()
     answer = approval.newest_answer(run)
     if answer is None:
@@ -38,7 +38,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
     What the claim rests on is journaled before it: a run that dies right after the compare-and-set can be finished.
     """
-    if run.standing is not None and _is_claimed(run):
+    if run.standing is not None and is_claimed(run):
         run.world.register(run.target).copy(run.standing)
         return {"epoch": run.standing.epoch, "approved_by": run.standing.approved_by, "claimed_at": run.standing.at}
     before = run.standing
@@ -86,6 +86,7 @@ def prove(run: Run) -> Sequence[Check]:
     return (Check.that("register_read_back", not others, said),)
 
 
-def _is_claimed(run: Run) -> bool:
+def is_claimed(run: Run) -> bool:
+    """Return whether this run has the group already, and is switching it."""
     state = run.standing
     return state is not None and state.run == run.request.run and state.phase is Phase.SWITCHING

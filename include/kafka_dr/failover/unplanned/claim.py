@@ -15,9 +15,10 @@ from kafka_dr.failover.disaster import Probe, judge, take, take_of_silent
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import StepName
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.steps.claim import is_claimed
 from kafka_dr.failover.unplanned import known
 from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
-from kafka_dr.register import Phase, RegisterConflict, RegisterState
+from kafka_dr.register import RegisterConflict, RegisterState
 from kafka_dr.register.transitions import claimed_unplanned
 
 #: One last look at the source: every second here is a second of outage, and it was looked at twice before.
@@ -28,7 +29,7 @@ SOURCE_SECONDS = 5.0
 
 def check(run: Run) -> Sequence[Check]:
     """The answers are approvers', fresh, of different people, and about the facts that hold now."""
-    if run.request.dry_run or _is_claimed(run):
+    if run.request.dry_run or is_claimed(run):
         return ()
     answers = [approval.newest_answer(run), *_second_answer(run)]
     given = [answer for answer in answers if answer is not None]
@@ -53,7 +54,7 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Compare and set the source's register if it answers, then the target's, which decides."""
     state = run.standing
-    if state is not None and _is_claimed(run):
+    if state is not None and is_claimed(run):
         run.world.register(run.target).copy(state)
         return {"epoch": state.epoch, "approved_by": state.approved_by, "claimed_at": state.at}
     answer = approval.newest_answer(run)
@@ -146,8 +147,3 @@ def _second_answer(run: Run) -> list[approval.Answer | None]:
 def _people(run: Run) -> list[str]:
     answers = (approval.newest_answer(run), *_second_answer(run))
     return [answer.responder for answer in answers if answer is not None]
-
-
-def _is_claimed(run: Run) -> bool:
-    state = run.standing
-    return state is not None and state.run == run.request.run and state.phase is Phase.SWITCHING
