@@ -209,6 +209,11 @@ class Lab:
                 f"the lab in {self.home.root} runs on ports from {stored.port_base}, not {self.settings.port_base}: "
                 "run `down` first, or leave --port-base out"
             )
+        if self.home.route.exists():
+            raise LabError(
+                f"the route of the lab in {self.home.root} leads to ports from {stored.port_base}, not "
+                f"{self.settings.port_base}: leave --port-base out, or run `down --delete` first"
+            )
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -14,7 +14,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 DAGS = PROJECT / "dags"
 
 # Airflow reads its settings when it is first imported, which the test modules do.
-os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="kafka-dr-airflow-home-")
+_HOME = tempfile.TemporaryDirectory(prefix="kafka-dr-airflow-home-")
+os.environ["AIRFLOW_HOME"] = _HOME.name
 os.environ["AIRFLOW__CORE__PLUGINS_FOLDER"] = str(PROJECT / "plugins")
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 os.environ["AIRFLOW__LOGGING__LOGGING_LEVEL"] = "WARNING"

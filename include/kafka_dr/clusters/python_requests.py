@@ -11,16 +11,17 @@ from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError
 
 
-def ask(session: ClusterSession, request: Any, doing: str) -> Any:
-    """Send a request to any broker and return its response; brokers forward what is the controller's.
+def ask(session: ClusterSession, request: Any, doing: str, *, broker: int | None = None) -> Any:
+    """Send a request and return its response; brokers forward what is the controller's.
 
     :param request: one of kafka-python's generated request objects
     :param doing: what is being done, as it continues "could not …"
+    :param broker: the number of the broker to ask; any where ``None``
     :raises ClusterUnreachable: no answer before the deadline
     """
     with session.observed(doing), translated(session.label, doing):
         try:
-            return session.python_admin.request(request)
+            return session.python_admin.request(request, broker)
         except (OSError, TimeoutError) as error:
             raise ClusterUnreachable(f"{session.label}: could not {doing}: {error}") from error
 

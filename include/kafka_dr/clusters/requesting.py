@@ -19,10 +19,11 @@ class RequestingAdminClient(KafkaAdminClient):  # type: ignore[misc]  # it comes
         super().__init__(**settings)
         self._send_and_wait = self._manager.run, self._manager.send
 
-    def request(self, wanted: Any) -> Any:
-        """Send a request to any broker, wait for the response and return it; may be called from several threads.
+    def request(self, wanted: Any, broker: int | None = None) -> Any:
+        """Send a request, wait for the response and return it; may be called from several threads.
 
         :param wanted: one of kafka-python's generated request objects; brokers forward what is the controller's
+        :param broker: the number of the broker to ask; any where ``None``
         """
         run, send = self._send_and_wait
-        return run(send, wanted)
+        return run(send, wanted, broker)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count, repeat
 from threading import Lock
 from typing import TypeVar
 
@@ -18,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from kafka_dr.clusters.errors import StaleMetadata, translated
 from kafka_dr.clusters.requesting import RequestingAdminClient
 from kafka_dr.clusters.settings import ClientSettings
-from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.errors import KafkaDrError
 
 # It tells of every connection, in the log of whoever wants to read what a step did. What goes wrong is raised.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -28,9 +26,6 @@ V = TypeVar("V")
 
 #: Answers that take longer than this are no answers: seconds for one request to the cluster.
 REQUEST_SECONDS = 10.0
-#: How long one producer may try to take a transactional id over, and how often until one gets more time.
-_PATIENCE_SECONDS = 0.15
-_IMPATIENT_TRIES = 4
 #: Of what was asked while it connected kafka-python sends as many as its limit says, and holds the rest back until
 #: fewer are unanswered, counting those that it holds back: with twice the limit it waits for ever (seen in 3.0.12).
 _NEVER_REACHED = 10_000
@@ -117,26 +112,11 @@ class ClusterSession:
         return Producer(self._config(extra))
 
     def transactional_producer(self, transactional_id: str, extra: Mapping[str, object] | None = None) -> Producer:
-        """Make a producer that has taken a transactional id over, and fenced off whoever had it (KIP-98).
-
-        While a coordinator still aborts what was open it answers "not yet", after which librdkafka waits half a second,
-        as it does when it is not connected yet, or just missed its coordinator. Each takes some milliseconds, so it is
-        connected first, and if that was not enough a new producer asks instead.
-        """
-        doing = f"take over the transactional id {transactional_id}"
-        deadline = time.monotonic() + self.request_seconds
-        for seconds in _patience():
+        """Make a producer that has taken a transactional id over, and fenced off whoever had it (KIP-98)."""
+        with translated(self.label, f"take over the transactional id {transactional_id}"):
             producer = self.producer({"transactional.id": transactional_id, **(extra or {})})
-            # Less than nothing would mean for ever.
-            left = max(0.1, deadline - time.monotonic())
-            try:
-                with translated(self.label, doing):
-                    producer.list_topics(_COORDINATORS, left)
-                    producer.init_transactions(min(seconds, left))
-                break
-            except TryAgain:
-                if time.monotonic() >= deadline:
-                    raise
+            connect(producer, _COORDINATORS, self.request_seconds)
+            producer.init_transactions(self.request_seconds)
         return producer
 
     def appender(self) -> Producer:
@@ -256,8 +236,14 @@ class ClusterSession:
         return {**self.settings.librdkafka(), **quiet, **(extra or {})}
 
 
-def _patience() -> Iterator[float]:
-    """Yield how long each producer may try: short at first, then longer and longer."""
-    yield from repeat(_PATIENCE_SECONDS, _IMPATIENT_TRIES)
-    for power in count(1):
-        yield _PATIENCE_SECONDS * 2**power
+def connect(producer: Producer, topic: str, seconds: float) -> None:
+    """Connect a producer that is going to ask for a producer id, which it does every half second until it is connected.
+
+    librdkafka 2.16 hangs up on the server that it was told of as soon as it knows the brokers, and connects to one when
+    it is asked for something: the first look ends the one connection, the second makes the other.
+
+    :param topic: what is looked at
+    :raises KafkaException: no answer in time
+    """
+    for _look in range(2):
+        producer.list_topics(topic, seconds)

@@ -20,7 +20,7 @@ from kafka_dr.clusters.errors import (
 )
 from kafka_dr.clusters.metadata import Topics
 from kafka_dr.clusters.model import TopicPartition, WriteAnswer, WriteVerdict
-from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.clusters.session import ClusterSession, connect
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown
 
 #: Above this the oversized record would itself be a burden; the question is put by a timestamp instead.
@@ -105,9 +105,8 @@ class Writing:
         producer = self._session.producer(
             {"enable.idempotence": True, "acks": "all", "linger.ms": 1, "delivery.timeout.ms": millis}
         )
-        # One that is not connected yet waits half a second before it asks for its id.
         with translated(self._session.label, f"look at {topic}"):
-            producer.list_topics(topic, self._session.request_seconds)
+            connect(producer, topic, self._session.request_seconds)
         return producer
 
     @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient
 
 from lab.traffic.logbook import Logbook
@@ -91,6 +91,16 @@ class Application:
             raise Ended(f"the cluster does not say what may be done: {error}") from error
         if AclOperation.WRITE not in (described.authorized_operations or ()):
             raise Ended("TOPIC_AUTHORIZATION_FAILED")
+
+    def connect(self, producer: Producer, topic: str) -> None:
+        """Connect a producer before it is used: one that is not connected asks for its id every half second only.
+
+        Of two looks the first goes to the server of the route, which librdkafka leaves again, the second to a broker.
+
+        :raises KafkaException: nobody answers
+        """
+        for _look in range(2):
+            producer.list_topics(topic, timeout=CALL_SECONDS)
 
     def _trouble(self, error: KafkaError) -> None:
         if error.code() not in REFUSALS:

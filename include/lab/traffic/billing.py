@@ -23,7 +23,6 @@ CUSTOMERS = 40
 MOST_AT_ONCE = 200
 GATHER_SECONDS = 0.1
 ABORT_EVERY = 9
-PATIENCE_SECONDS = 0.15
 
 
 class Billing:
@@ -73,31 +72,20 @@ class Billing:
         self._consumer.close()
 
     def _ready_producer(self) -> Producer:
-        """Return a producer that has the transactional id.
-
-        One that is not connected yet, or just misses its coordinator, asks again after half a second only; the next one
-        asks at once.
-        """
-        deadline, patience = self._app.now() + CALL_SECONDS, PATIENCE_SECONDS
-        while True:
-            producer = Producer(
-                self._app.client(
-                    **{
-                        "transactional.id": TRANSACTIONAL_ID,
-                        "transaction.timeout.ms": 10_000,
-                        "linger.ms": 5,
-                        "partitioner": "murmur2_random",
-                    }
-                )
+        """Return a producer that has the transactional id."""
+        producer = Producer(
+            self._app.client(
+                **{
+                    "transactional.id": TRANSACTIONAL_ID,
+                    "transaction.timeout.ms": 10_000,
+                    "linger.ms": 5,
+                    "partitioner": "murmur2_random",
+                }
             )
-            try:
-                producer.list_topics(TOPIC, CALL_SECONDS)
-                producer.init_transactions(patience)
-                return producer
-            except KafkaException as error:
-                if not error.args[0].retriable() or self._app.now() > deadline:
-                    raise
-                patience *= 1.5
+        )
+        self._app.connect(producer, TOPIC)
+        producer.init_transactions(CALL_SECONDS)
+        return producer
 
     def _gather(self) -> list[Message]:
         batch = []

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from lab.traffic.application import CALL_SECONDS, REFUSALS, Application, Ended
+from lab.traffic.application import REFUSALS, Application, Ended
 from lab.traffic.logbook import Event, read_back
 from lab.traffic.records import headers
 
@@ -88,8 +88,7 @@ class Payments:
         :raises Ended: refused, or the outcome of a record could not be learned in time
         """
         self._app.log.write("start", role="producer", cluster=self._app.place.cluster, topic=TOPIC)
-        # An idempotent producer that is not connected yet waits half a second before it asks for its id.
-        self._producer.list_topics(TOPIC, timeout=CALL_SECONDS)
+        self._app.connect(self._producer, TOPIC)
         try:
             self._send(sorted(self._outbox.unsettled))
             self._work()

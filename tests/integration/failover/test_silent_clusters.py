@@ -8,11 +8,20 @@ from contextlib import contextmanager
 import pytest
 
 from kafka_dr.failover import StepName
+from kafka_dr.failover.flows import tend_flows
+from kafka_dr.failover.runner import run_step
 from support import onlooker
 from support.impatience import ImpatientWorld
 from support.switching import Switching, failed
 
 pytestmark = pytest.mark.kafka
+_BEHIND_THE_FENCE = (
+    StepName.CUT_OVER_GROUPS,
+    StepName.OPEN_TARGET,
+    StepName.FLIP_ROUTE,
+    StepName.VERIFY,
+    StepName.PROTECT,
+)
 
 
 def test_preflight_is_unknown_while_the_active_cluster_is_silent(group: Switching) -> None:
@@ -45,6 +54,28 @@ def test_preflight_is_unknown_while_connect_is_silent(group: Switching) -> None:
     # What has arrived can be seen without Connect.
     assert outcomes["content_verified"] == "ok"
     assert outcomes["writers_declared"] == "ok"
+
+
+def test_connect_that_falls_silent_behind_the_fence_holds_up_no_application_and_no_flow_is_turned_round(
+    own_group: Switching,
+) -> None:
+    old, new, protection = own_group.active, own_group.standby, own_group.protection
+    request = own_group.go(StepName.STOP_FLOW)
+    timing = protection.group.timing.model_copy(update={"protect_wait_seconds": 1})
+    protection.changes["timing"] = timing
+    with _silent(own_group, f"{new}-connect"):
+        with protection.world(ImpatientWorld) as world:
+            records = [run_step(step, request, world) for step in _BEHIND_THE_FENCE]
+        assert protection.takes_writes(new)
+        assert protection.refuses_writes(old)
+    protected = records[-1]
+    assert "gave no answer" in protected.facts["flow_pending"]
+    assert "replicator_refused" in {check.name for check in protected.proofs}
+    assert "RUNNING" not in onlooker.connectors(protection).get(f"dr.{own_group.name}.{new}-to-{old}", "")
+
+    with protection.world() as world:
+        assert tend_flows(own_group.name, world).outcome == "ok"
+    own_group.assert_at_rest(new)
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def test_if_one_part_fails_all_that_was_started_is_stopped_and_the_reason_is_sho
     assert _nothing_runs(unstarted)
 
 
-def test_an_interrupted_format_is_done_again_and_a_running_lab_is_not_moved_to_other_ports(unstarted: Lab) -> None:
+def test_an_interrupted_format_is_done_again_and_a_lab_that_ran_is_not_moved_to_other_ports(unstarted: Lab) -> None:
     data = unstarted.home.broker("east-broker-1") / "data"
     data.mkdir(parents=True)
     (data / "meta.properties").write_text("half")
@@ -65,6 +65,13 @@ def test_an_interrupted_format_is_done_again_and_a_running_lab_is_not_moved_to_o
     with pytest.raises(LabError, match=r"runs on ports from \d+, not \d+: run `down` first"):
         moved.up(airflow=False)
     assert unstarted.status().running
+
+    unstarted.down()
+    unstarted.home.route.parent.mkdir(exist_ok=True)
+    unstarted.home.route.write_text("{}")
+    with pytest.raises(LabError, match=r"leads to ports from \d+, not \d+: leave --port-base out"):
+        moved.up(airflow=False)
+    assert _nothing_runs(moved)
 
 
 @pytest.mark.parametrize(

@@ -6,5 +6,6 @@ import os
 import tempfile
 
 # Airflow reads its settings when it is first imported, which the test modules do.
-os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="kafka-dr-airflow-home-"))
+_HOME = tempfile.TemporaryDirectory(prefix="kafka-dr-airflow-home-")
+os.environ.setdefault("AIRFLOW_HOME", _HOME.name)
 os.environ.setdefault("AIRFLOW__LOGGING__LOGGING_LEVEL", "WARNING")

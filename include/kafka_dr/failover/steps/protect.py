@@ -1,6 +1,7 @@
 """Replicate the other way round, from exactly where the target stood when it opened, and settle the register.
 
-The old side stays fenced and frozen. If it cannot be reached the group is settled all the same, its flow pending.
+The old side stays fenced and frozen. If it cannot be reached, or the flow that was stopped cannot be seen to have
+stopped, the group is settled all the same and the flow back is pending: ``dr_flows`` starts it later.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover.new_direction import begin
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
+from kafka_dr.failover.steps.stop_flow import replicator_refused
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import settled
 
@@ -24,6 +26,7 @@ def check(run: Run) -> Sequence[Check]:
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
+        f"see that {run.flow.connector} has stopped",
         f"lift the DENY of {run.group.replicator_principal} on {run.source} and seed {run.flow.reverse.connector} at "
         f"the journaled ends of {run.target}",
         f"settle the register: stable, active on {run.target}",
@@ -43,7 +46,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "target_positions": run.fact("source_ends")["ends"],
     }
     run.write_fact("flow_seed", seed, needed_on=[run.target])
-    pending = turn_round(run, state)
+    pending = _not_stopped(run) or turn_round(run, state)
     if state.phase is Phase.HANDED_OVER:
         before, state = state, settled(state, run=run.request.run, at=run.clock.now())
         run.world.register(run.target).compare_and_set(before, state)
@@ -55,22 +58,32 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The register is settled, the old side refuses, the reverse flow started where it was seeded."""
+    """The register is settled, old flow and old side are shut out, the reverse flow started where it was seeded."""
     state = run.world.register(run.target).read(run.group.name)
     stable = state is not None and state.phase is Phase.STABLE and state.active == run.target
     register = Check.that("register_settled", stable, f"{run.target}'s register says {state.phase if state else None}")
+    settled_with = (register, replicator_refused(run))
     try:
         refused = run.writes_refused(run.source)
         status = run.world.replicator(run.flow.reverse).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
         # Settled all the same: the side that was left may be gone for good, and the facts say that its flow waits.
-        return (register, Check("old_side_is_no_longer_active", "ok", f"flow pending, {run.source} is silent: {error}"))
+        return (*settled_with, Check("old_side_is_no_longer_active", "ok", f"the flow back is pending: {error}"))
     said = f"{run.flow.reverse.connector} is {status.state} with {status.tasks} tasks"
     return (
-        register,
+        *settled_with,
         Check.of("old_side_refuses", refused),
         Check.that("reverse_flow", status.state == "running", said),
     )
+
+
+def _not_stopped(run: Run) -> str:
+    """Wait for the flow that was stopped; return why it cannot be said to have, or nothing."""
+    try:
+        run.world.replicator(run.flow).wait_stopped(run.group.timing.protect_wait_seconds)
+    except KafkaDrError as error:
+        return str(error)
+    return ""
 
 
 def turn_round(run: Run, state: RegisterState) -> str:
