@@ -12,9 +12,8 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
 
-from py4j.protocol import INPUT_CONVERTER, Py4JJavaError
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -39,8 +38,6 @@ SETTINGS: Mapping[str, str] = {
     "spark.kafka.consumer.fetchedData.cache.timeout": "2s",
     "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "2s",
 }
-
-_NUMPY = ("NumpyScalarConverter", "NumpyArrayConverter")
 
 #: Lends a Spark session of that name.
 Sessions = Callable[[str], AbstractContextManager[SparkSession]]
@@ -87,17 +84,7 @@ def session_begun(job: str, arguments: Sequence[str]) -> Iterator[Sessions]:
                 starting.result().stop()
 
 
-def without_numpy(converters: list[Any]) -> None:
-    """Take Spark's converters of numpy values out of those that look at whatever is handed to the JVM.
-
-    They import Spark's test tools to find out whether there is numpy, and with these pandas and all that belongs to it,
-    which takes longer than reading what is new in a quiet flow. The jobs hand over no numpy values.
-    """
-    converters[:] = [each for each in converters if type(each).__name__ not in _NUMPY]
-
-
 def _started(application: str, settings: Mapping[str, str]) -> SparkSession:
-    without_numpy(INPUT_CONVERTER)
     builder = SparkSession.builder.appName(application)
     for name, value in {**SETTINGS, **settings}.items():
         builder = builder.config(name, value)

@@ -3,13 +3,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
-import py4j.protocol
-import pyspark.sql.types
 import pytest
 
-from jobs.libraries import unpacked
-from jobs.session import without_numpy
+from jobs.libraries import WithoutPandas, unpacked
 
 
 @pytest.fixture
@@ -44,21 +42,24 @@ def test_an_archive_stays_where_only_that_one_is_not_unpacked(installed: Path) -
     assert unpacked([spark, bridge, str(installed)]) == [bridge, str(installed)]
 
 
-def test_what_is_handed_to_the_jvm_is_not_looked_at_by_the_converters_of_numpy() -> None:
-    ours = [object(), pyspark.sql.types.NumpyArrayConverter(), pyspark.sql.types.DateConverter()]
-    kept = [ours[0], ours[2]]
-    without_numpy(ours)
-    assert ours == kept
-
-
-def test_spark_still_has_the_converters_that_are_left_out() -> None:
-    """Should it rename them, or do without their detour, then this is to be looked at again."""
-    names = {type(each).__name__ for each in py4j.protocol.INPUT_CONVERTER}
-    assert {"NumpyScalarConverter", "NumpyArrayConverter"} <= names
-
-
-def test_a_job_imports_neither_the_test_tools_of_spark_nor_pandas() -> None:
-    looked_at = "[m for m in sys.modules if m == 'pandas' or m.startswith('pyspark.testing')]"
-    asked = [sys.executable, "-c", f"import sys, jobs.checksum, jobs.lag; print({looked_at})"]
+def test_a_job_does_without_pandas_whoever_asks_for_it() -> None:
+    """Spark asks for it with each literal, and pyarrow with each list."""
+    job = """
+        import sys
+        from jobs.libraries import lean
+        lean()
+        import jobs.checksum, jobs.lag, jobs.stranded
+        import pyarrow, pyspark.testing.utils
+        assert pyarrow.table({"number": [1, 2]}).to_pydict() == {"number": [1, 2]}
+        assert pyspark.testing.utils.have_numpy
+        print([name for name in sys.modules if name.partition(".")[0] == "pandas"])
+    """
     path = {"PYTHONPATH": ":".join(entry for entry in sys.path if entry)}
+    asked = [sys.executable, "-c", dedent(job)]
     assert subprocess.run(asked, capture_output=True, text=True, check=True, env=path).stdout == "[]\n"
+
+
+def test_a_finder_that_knows_no_pandas_leaves_everything_else_to_others() -> None:
+    assert WithoutPandas().find_spec("numpy", None) is None
+    with pytest.raises(ModuleNotFoundError, match="without pandas"):
+        WithoutPandas().find_spec("pandas", None)
