@@ -202,7 +202,7 @@ def _place(group: pq.RowGroupMetaData) -> TopicPartition | None:
     found = []
     for column in (group.column(0), group.column(1)):
         statistics = column.statistics
-        if statistics is None or not statistics.has_min_max or _nulls(column) or statistics.min != statistics.max:
+        if statistics is None or not statistics.has_min_max or _nulls(column) != 0 or statistics.min != statistics.max:
             return None
         found.append(statistics.min)
     return TopicPartition(*found)
