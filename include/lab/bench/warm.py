@@ -31,8 +31,11 @@ CONTENT = ("topic", "partition", "key", "value", "headers", "timestamp")
 _ONCE = ("join", "hash_join")
 
 
-def run(wanted: dict[str, Any]) -> dict[str, list[float]]:
-    """Measure, and return the seconds of each kind of work, one for each round; joins are measured once."""
+def run(wanted: dict[str, Any]) -> None:
+    """Measure the seconds of each kind of work, one for each round; joins are measured once.
+
+    What was measured is kept piece by piece, so that it is known how far a run came that did not end.
+    """
     connections = Connections.read(os.environ)
     with spark_session("bench") as session:
         work: dict[str, Callable[[], object]] = {
@@ -51,7 +54,12 @@ def run(wanted: dict[str, Any]) -> dict[str, list[float]]:
                 do()
                 if number:  # the first round warms up
                     seconds[name].append(round(time.monotonic() - began, 3))
-        return seconds
+                _keep(Path(wanted["out"]), seconds)
+
+
+def _keep(out: Path, seconds: dict[str, list[float]]) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "seconds.json").write_text(json.dumps({"joined": CONTENT, "seconds": seconds}))
 
 
 def _records(
@@ -109,6 +117,4 @@ def _join(
 
 
 if __name__ == "__main__":
-    asked = json.loads(sys.argv[1])
-    Path(asked["out"]).mkdir(parents=True, exist_ok=True)
-    Path(asked["out"], "seconds.json").write_text(json.dumps(run(asked)))
+    run(json.loads(sys.argv[1]))
