@@ -180,8 +180,7 @@ class Lab:
         kafka_source = jars.obtain(
             jars.SPARK_KAFKA, cache=cache_folder(self._environ), environ=self._environ, progress=_jars_progress(_silent)
         )
-        classes = java.class_archive(java_home, cache_folder(self._environ))
-        return spark.prepare(self.home, java_home=java_home, kafka_source=kafka_source, classes=classes)
+        return spark.prepare(self.home, java_home=java_home, kafka_source=kafka_source)
 
     def _cluster_status(self, cluster: Cluster) -> ClusterStatus:
         return ClusterStatus(

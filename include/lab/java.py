@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 import shlex
 import subprocess
@@ -50,30 +48,6 @@ def java_version(home: Path) -> int:
     if found is None:
         raise LabError(f"{java} does not say its version: name another Java home in {SETTING}, or unset it")
     return int(found.group(1))
-
-
-def class_archive(real: Path, cache: Path) -> Path | None:
-    """Return the classes of Java itself as one file that it maps instead of reading and checking each of them anew.
-
-    A Java runtime may come without it. It is made once and kept; Java ignores one that does not fit.
-
-    :returns: ``None`` where this Java makes none
-    """
-    modules = (real / "lib" / "modules").resolve()
-    try:
-        seen = modules.stat()
-        known = hashlib.sha256(f"{modules} {seen.st_size} {seen.st_mtime_ns}".encode()).hexdigest()[:16]
-        archive = cache / "classes" / f"{known}.jsa"
-        if archive.exists():
-            return archive
-        archive.parent.mkdir(parents=True, exist_ok=True)
-        draft = archive.with_name(f".{archive.name}.{os.getpid()}")
-        argv = [str(real / "bin" / "java"), "-Xshare:dump", "-XX:+UseParallelGC", f"-XX:SharedArchiveFile={draft}"]
-        subprocess.run(argv, capture_output=True, timeout=60, check=True)
-        draft.replace(archive)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return archive
 
 
 #: How far Spark stands back behind other processes, 0 to 19: an audit must not slow down a failover beside it.

@@ -32,22 +32,20 @@ _JAVA_OPTIONS = (
 )
 
 
-def prepare(home: Home, *, java_home: Path, kafka_source: Path, classes: Path | None = None) -> dict[str, str]:
+def prepare(home: Home, *, java_home: Path, kafka_source: Path) -> dict[str, str]:
     """Write Spark's settings into the lab's home.
 
     :param java_home: a real Java
     :param kafka_source: the folder of the locked jars of Spark's Kafka source
-    :param classes: the archive of Java's own classes, if there is one
     :returns: the environment in which ``spark-submit`` and ``pyspark`` find all of it; no secrets
     """
     folder = home.spark
     folder.mkdir(parents=True, exist_ok=True)
-    shared = "" if classes is None else f' "-XX:SharedArchiveFile={classes}"'
     settings = {
         "spark.master": "local[*]",
         "spark.jars": ",".join(str(jar) for jar in sorted(kafka_source.glob("*.jar"))),
         "spark.driver.memory": DRIVER_MEMORY,
-        "spark.driver.extraJavaOptions": _JAVA_OPTIONS + shared,
+        "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
         "spark.ui.enabled": "false",

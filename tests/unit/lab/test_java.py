@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.errors import LabError
-from lab.java import NICENESS, class_archive, java_home, java_version, spark_java_home
+from lab.java import NICENESS, java_home, java_version, spark_java_home
 
 
 def _fake(home: Path, script: str) -> Path:
@@ -57,29 +57,3 @@ def test_the_java_for_spark_lets_others_go_first_where_it_is_told_to(tmp_path: P
         return int(shown.stdout)
 
     assert niceness(**{NICENESS: "7"}) == niceness() + 7
-
-
-def test_java_takes_its_classes_from_the_archive_that_was_made_of_them(tmp_path: Path) -> None:
-    real = java_home({})
-    archive = class_archive(real, tmp_path)
-    assert archive is not None
-    shared = [str(real / "bin" / "java"), "-Xshare:on", f"-XX:SharedArchiveFile={archive}", "-XX:+UseParallelGC"]
-    assert subprocess.run([*shared, "-version"], capture_output=True, check=False).returncode == 0
-
-
-def test_the_archive_of_classes_is_made_once(tmp_path: Path) -> None:
-    real = _fake(tmp_path / "real", 'for a do touch "${a#-XX:SharedArchiveFile=}"; done 2>/dev/null')
-    (real / "lib").mkdir()
-    (real / "lib" / "modules").touch()
-    made = class_archive(real, tmp_path / "cache")
-    (real / "bin" / "java").unlink()
-    assert made is not None
-    assert class_archive(real, tmp_path / "cache") == made
-    assert [each.name for each in made.parent.iterdir()] == [made.name]
-
-
-def test_a_java_that_makes_no_archive_of_its_classes_does_without(tmp_path: Path) -> None:
-    real = _fake(tmp_path / "real", "exit 1")
-    (real / "lib").mkdir()
-    (real / "lib" / "modules").touch()
-    assert class_archive(real, tmp_path / "cache") is None
