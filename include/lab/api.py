@@ -150,7 +150,8 @@ class Lab:
 
         :raises LabError: the Kafka source's jars cannot be fetched
         """
-        return self.environ | self._spark_environ(java.java_home(self._environ))
+        compiled = spark.compiled_in(cache_folder(self._environ))
+        return self.environ | self._spark_environ(java.java_home(self._environ)) | compiled
 
     def kill(self, name: str) -> None:
         """End a process as a crash would, e.g. ``east-broker-1``."""

@@ -60,3 +60,12 @@ def prepare(home: Home, *, java_home: Path, kafka_source: Path) -> dict[str, str
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
+
+
+def compiled_in(cache: Path) -> dict[str, str]:
+    """Return the environment in which Python keeps what it has compiled of the jobs and their libraries.
+
+    A job that is run by hand is a process of its own, and where Python was told to write nothing beside the sources it
+    would compile thousands of files again each time. Nothing is written beside them here, either.
+    """
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(cache / "compiled")}

@@ -27,6 +27,9 @@ from kafka_dr_spark.logs import Log, Longs
 Side = Literal["source", "target"]
 #: Records of one topic and side beyond which the log is not read into memory.
 _MOST_IN_MEMORY = 16_000_000
+#: As :func:`kafka_dr_spark.fingerprints.fingerprints` returns them.
+_COLUMNS = ("topic", "partition", "offset", "timestamp", "hash", "key")
+_NUMBERS = _COLUMNS[2:5]
 #: What a fetch may bring. The source's defaults are made for streams that trickle.
 _READING = {
     "kafka.max.poll.records": "10000",
@@ -100,7 +103,7 @@ class FingerprintLog:
             if sum(pq.read_metadata(file).num_rows for file in files) > _MOST_IN_MEMORY:
                 return spooled(files)
             with ThreadPoolExecutor(4) as pool:
-                for found in pool.map(_file, files):
+                for found in pool.map(read_file, files):
                     for partition, log in found:
                         if partition.topic in topics:
                             parts[partition].append(log)
@@ -181,8 +184,34 @@ def _by_topic(values: Mapping[TopicPartition, int], kind: type) -> dict[str, Any
     return found
 
 
-def _file(path: Path) -> list[tuple[TopicPartition, Log]]:
-    return _split(pq.read_table(path, partitioning=None))
+def read_file(path: Path) -> list[tuple[TopicPartition, Log]]:
+    """Read a file of the log. Mostly a task reads one partition, and then the numbers alone have to be read."""
+    metadata = pq.read_metadata(path)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    places = {_place(group) for group in groups}
+    place = places.pop() if len(places) == 1 else None
+    if place is None:
+        return _split(pq.read_table(path, partitioning=None))
+    keyed = all(_nulls(group.column(_COLUMNS.index("key"))) == 0 for group in groups)
+    table = pq.read_table(path, partitioning=None, columns=[*_NUMBERS, *(["key"] if keyed else [])])
+    return [(place, Log(*(_longs(column) for column in table.columns)))]
+
+
+def _place(group: pq.RowGroupMetaData) -> TopicPartition | None:
+    """Return the partition that all rows of a group are of, if that is certain."""
+    found = []
+    for column in (group.column(0), group.column(1)):
+        statistics = column.statistics
+        if statistics is None or not statistics.has_min_max or _nulls(column) != 0 or statistics.min != statistics.max:
+            return None
+        found.append(statistics.min)
+    return TopicPartition(*found)
+
+
+def _nulls(column: pq.ColumnChunkMetaData) -> int | None:
+    """Return how many values are missing; ``None`` where the file does not say."""
+    statistics = column.statistics
+    return statistics.null_count if statistics is not None and statistics.has_null_count else None
 
 
 def spooled(files: Sequence[Path]) -> dict[TopicPartition, Log]:
@@ -203,7 +232,7 @@ def _spooled(stretches: Sequence[tuple[int, int, Path]]) -> Log:
     arrays = [_in_a_file(total) for _ in range(4)]
     place, keyed = 0, True
     for _, rows, path in stretches:
-        for _, log in _file(path):
+        for _, log in read_file(path):
             for array, values in zip(arrays, (log.offsets, log.timestamps, log.hashes, log.keys), strict=True):
                 if values is not None:
                     array[place : place + rows] = values

@@ -11,6 +11,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import Any
 
@@ -24,36 +26,49 @@ from jobs.checksum import main as audit  # noqa: E402
 from jobs.connections import Connections  # noqa: E402
 from jobs.session import spark_session  # noqa: E402
 
-ROUNDS = 3
+#: What makes two records the same one: all that the audit compares, too. Offsets differ where transactions end.
+CONTENT = ("topic", "partition", "key", "value", "headers", "timestamp")
+_ONCE = ("join", "hash_join")
 
 
-def run(wanted: dict[str, Any]) -> dict[str, list[float]]:
-    """Measure, and return the seconds of each kind of work, one for each round."""
+def run(wanted: dict[str, Any]) -> None:
+    """Measure the seconds of each kind of work, one for each round; joins are measured once.
+
+    What was measured is kept piece by piece, so that it is known how far a run came that did not end.
+    """
     connections = Connections.read(os.environ)
     with spark_session("bench") as session:
         work: dict[str, Callable[[], object]] = {
             "count": lambda: [_records(session, connections, c, wanted["equal"]).count() for c in wanted["clusters"]],
             "audit": lambda: _audit(session, wanted, "equal", expected=0),
             "faulty": lambda: _audit(session, wanted, "faulty", expected=1),
-            "join": lambda: _join(session, connections, wanted),
+            "join": lambda: _join(session, connections, wanted, alone),
+            "hash_join": lambda: _join(session, connections, wanted, alone_by_hash),
         }
         seconds: dict[str, list[float]] = {name: [] for name in work}
-        for number in range(ROUNDS + 1):
+        for number in range(wanted["rounds"] + 1):
             for name, do in work.items():
-                if name == "join" and number < ROUNDS:
+                if name in _ONCE and number < wanted["rounds"]:
                     continue  # one takes as long as all the rest
                 began = time.monotonic()
                 do()
                 if number:  # the first round warms up
                     seconds[name].append(round(time.monotonic() - began, 3))
-        return seconds
+                _keep(Path(wanted["out"]), seconds)
 
 
-def _records(session: SparkSession, connections: Connections, cluster: str, topics: list[str]) -> DataFrame:
+def _keep(out: Path, seconds: dict[str, list[float]]) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "seconds.json").write_text(json.dumps({"joined": CONTENT, "seconds": seconds}))
+
+
+def _records(
+    session: SparkSession, connections: Connections, cluster: str, topics: list[str], *, headers: bool = False
+) -> DataFrame:
     """Read topics as one does who reads the manual of Spark's Kafka source."""
     options = {**connections.kafka(f"kafka_{cluster}_audit").spark(), "subscribe": ",".join(topics)}
     reader = session.read.format("kafka").options(**options, groupIdPrefix="dr-audit", startingOffsets="earliest")
-    return reader.load()
+    return reader.option("includeHeaders", headers).load()
 
 
 def _audit(session: SparkSession, wanted: dict[str, Any], which: str, *, expected: int) -> None:
@@ -68,18 +83,38 @@ def _audit(session: SparkSession, wanted: dict[str, Any], which: str, *, expecte
         raise SystemExit(f"the audit of the {which} topics ended with {code}, expected {expected}")
 
 
-def _join(session: SparkSession, connections: Connections, wanted: dict[str, Any]) -> int:
-    """Find what one side alone has as one does who has no fingerprints: by joining the records themselves."""
-    content = ["topic", "partition", "key", "value", "timestamp"]
-    here, there = (
-        _records(session, connections, cluster, wanted["equal"]).select(*content, f.col("offset").alias(cluster))
-        for cluster in wanted["clusters"]
+def alone(here: DataFrame, there: DataFrame) -> DataFrame:
+    """Return what one side alone has, as one finds it who has no fingerprints: by joining the records themselves.
+
+    Unlike the audit it takes two equal records for one, and sees no change of order.
+    """
+    same = [here[name].eqNullSafe(there[name]) for name in CONTENT]
+    joined = here.join(there, reduce(and_, same), "full_outer")
+    return joined.where(here["offset"].isNull() | there["offset"].isNull())
+
+
+def alone_by_hash(here: DataFrame, there: DataFrame) -> DataFrame:
+    """The same as one finds it who lets only a hash of each record travel."""
+    names = ["topic", "partition", "hash", "offset"]
+    one, other = (
+        side.withColumn("hash", f.xxhash64(f.col("key").isNull(), f.col("value").isNull(), *CONTENT[2:])).select(names)
+        for side in (here, there)
     )
-    alone = [f.col(cluster).isNull() for cluster in wanted["clusters"]]
-    return here.join(there, content, "full_outer").where(alone[0] | alone[1]).count()
+    joined = one.join(other, names[:3], "full_outer")
+    return joined.where(one["offset"].isNull() | other["offset"].isNull())
+
+
+def _join(
+    session: SparkSession,
+    connections: Connections,
+    wanted: dict[str, Any],
+    join: Callable[[DataFrame, DataFrame], DataFrame],
+) -> int:
+    here, there = (
+        _records(session, connections, cluster, wanted["equal"], headers=True) for cluster in wanted["clusters"]
+    )
+    return join(here, there).count()
 
 
 if __name__ == "__main__":
-    asked = json.loads(sys.argv[1])
-    Path(asked["out"]).mkdir(parents=True, exist_ok=True)
-    Path(asked["out"], "seconds.json").write_text(json.dumps(run(asked)))
+    run(json.loads(sys.argv[1]))

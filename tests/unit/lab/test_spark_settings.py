@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from lab.spark import compiled_in
+
+
+def test_what_was_compiled_is_kept_away_from_the_sources_also_where_python_was_told_to_keep_nothing(
+    tmp_path: Path,
+) -> None:
+    sources, cache = tmp_path / "sources", tmp_path / "cache"
+    sources.mkdir()
+    (sources / "job.py").write_text("print('done')")
+    environ = {"PYTHONPATH": str(sources), "PYTHONDONTWRITEBYTECODE": "1", **compiled_in(cache)}
+
+    subprocess.run([sys.executable, "-c", "import job"], check=True, env=environ)
+
+    assert [each.name for each in sources.iterdir()] == ["job.py"]
+    assert list(cache.rglob("job.*.pyc"))
