@@ -1,0 +1,20 @@
+"""Packets that are lost one way: whoever asks the source is never answered, though what is sent to it arrives."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.own_network import environ_for_inside, run_in_own_network
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+
+INSIDE = Path(__file__).with_name("inside_own_network.py")
+
+
+def test_a_source_whose_answers_are_lost_is_left_like_a_dead_one(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pytest", str(INSIDE), "-q", "-p", "no:cacheprovider", "--basetemp"]
+    done = run_in_own_network([*command, str(tmp_path / "inside")], environ=environ_for_inside(), seconds=360)
+    assert done.returncode == 0, done.stdout
