@@ -165,16 +165,18 @@ class Rescue:
         topics = self.operator.topics
         names = {each.topic for each in wanted} - {self.canary_topic}
         limits = Limits.of(topics.configs(names & topics.names()))
+        beside = {}
         for topic in sorted(names):
             partitions = 1 + max(each.partition for each in wanted if each.topic == topic)
             name, most = side_topic(topic), limits.by_topic.get(topic, USUAL_LIMIT) + ROOM
             config = {**_SIDE_CONFIG, "max.message.bytes": str(most)}
-            topics.create(name, partitions=partitions, replication_factor=copies, config=config)
-            there = len(topics.describe([name])[name].leaders)
-            if there < partitions:
+            # One that was made this moment may not be known to every broker yet, and is as it was asked for.
+            if topics.create(name, partitions=partitions, replication_factor=copies, config=config):
+                beside[name] = most
+            elif len(topics.describe([name])[name].leaders) < partitions:
                 topics.add_partitions(name, partitions)
-        beside = Limits.of(topics.configs(side_topic(topic) for topic in names))
-        return Limits({**limits.by_topic, **beside.by_topic})
+        there = Limits.of(topics.configs({side_topic(topic) for topic in names} - beside.keys()))
+        return Limits({**limits.by_topic, **beside, **there.by_topic})
 
     def _keys_of(self, topic: str) -> KeysSince:
         """Return who tells which keys were written since the switch, to any partition of a topic."""

@@ -43,13 +43,19 @@ class ProposalOperator(TriggerDagRunOperator):
             if proposal.move is Move.WITHDRAW and not alive:
                 close(self.protection_group, proposal, world)
         self.log.info("%s: %s", proposal.move, proposal.sentence)
-        if proposal.move is Move.NOTHING or (proposal.move is Move.WITHDRAW and not alive):
+        open_yet = alive and not self._has_begun(context, proposal.run)
+        if proposal.move is Move.NOTHING or (proposal.move is Move.WITHDRAW and not open_yet):
             raise AirflowSkipException(proposal.sentence)
         self._aim(proposal, again=proposal.move is Move.WITHDRAW)
         super().execute(context)
 
     def _is_alive(self, context: Any, run: str) -> bool:
         return bool(context["ti"].get_dr_count(self.trigger_dag_id, run_ids=[run], states=_ALIVE))
+
+    def _has_begun(self, context: Any, run: str) -> bool:
+        """Whether a run was approved and is past being asked: its claim looks at the cluster once more by itself."""
+        states = context["ti"].get_task_states(self.trigger_dag_id, task_ids=["claim"], run_ids=[run])
+        return states.get(run, {}).get("claim") is not None
 
     def _aim(self, proposal: Proposal, *, again: bool) -> None:
         self.trigger_run_id = proposal.run
