@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.own_network import environ_for_inside, run_in_own_network
+from support.own_network import NoNetworkOfItsOwn, environ_for_inside, run_in_own_network
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
@@ -18,3 +18,11 @@ def test_a_source_whose_answers_are_lost_is_left_like_a_dead_one(tmp_path: Path)
     command = [sys.executable, "-m", "pytest", str(INSIDE), "-q", "-p", "no:cacheprovider", "--basetemp"]
     done = run_in_own_network([*command, str(tmp_path / "inside")], environ=environ_for_inside(), seconds=360)
     assert done.returncode == 0, done.stdout
+
+
+def test_where_no_network_can_be_made_that_is_said_and_nothing_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoNetworkOfItsOwn, match="run this test as root or where users may make namespaces"):
+        run_in_own_network(["true"], environ={}, seconds=10)
