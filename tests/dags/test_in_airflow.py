@@ -42,7 +42,8 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickLab]:
     from support.airflow_lab import AirflowSession, QuickLab
 
     kept = os.environ.get("KAFKA_DR_TEST_AIRFLOW_LAB")
-    lab = QuickLab(Path(kept) if kept else tmp_path_factory.mktemp("airflow-lab"), port_base=_PORT_BASE)
+    ports = int(os.environ.get("KAFKA_DR_TEST_AIRFLOW_PORT_BASE", _PORT_BASE))
+    lab = QuickLab(Path(kept) if kept else tmp_path_factory.mktemp("airflow-lab"), port_base=ports)
     try:
         lab.up()
         admin = AirflowSession(lab, "admin")
@@ -238,6 +239,47 @@ def test_the_config_sync_makes_what_is_safe_and_asks_about_the_rest(airflow: Qui
     page = alice.http.get(f"/kafka-dr/evidence/{GROUP}/{run}").text
     assert "What differs" in page
     assert "approved" in page
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_disaster_is_proposed_once_and_its_run_closes_itself_when_the_cause_is_gone(
+    airflow: QuickLab, alice: AirflowSession
+) -> None:
+    from support.vantage import vantage
+
+    dag, broker = "dr_unplanned_failover", "east-broker-1"
+
+    def proposals() -> dict[str, str]:
+        """Let health look, and return what it has proposed by now."""
+        looked = alice.trigger("dr_health")
+        alice.ended("dr_health", looked)
+        found = alice.runs(dag)
+        assert len(found) == 1, alice.log("dr_health", looked, "propose", map_index=0)
+        return found
+
+    with vantage() as office, airflow.proposing(office.address):
+        assert alice.ended("dr_canary", alice.trigger("dr_canary")) == "success"
+        airflow.pause(broker)
+        try:
+            (run,) = proposals()
+            question = alice.question(dag, run)
+            assert proposals() == {run: "running"}
+            assert alice.tasks(dag, run)["approval"] == "awaiting_input"
+        finally:
+            airflow.resume(broker)
+        office.says = {"up": True}
+        assert proposals().keys() == {run}
+        assert alice.ended(dag, run) == "failed"
+        assert proposals() == {run: "failed"}
+
+    assert "seen by here, office" in question["body"]
+    tasks = alice.tasks(dag, run)
+    assert (tasks["gather_evidence"], tasks["approval"], tasks["claim"]) == (
+        "failed",
+        "upstream_failed",
+        "upstream_failed",
+    )
+    assert "east answers and shows none of" in alice.log(dag, run, "gather_evidence", attempt=2)
 
 
 def test_evidence_is_shown_to_nobody_who_is_not_logged_in(airflow: QuickLab) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import yaml
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
@@ -37,6 +39,25 @@ class QuickLab(Lab):
         with KafkaCluster(cluster, settings) as reached:
             return KafkaRegister(reached, SystemClock()).read(group)
 
+    @contextmanager
+    def proposing(self, vantage: str) -> Iterator[None]:
+        """Declare for a while that disasters are proposed without a person, seen from elsewhere, too, and soon.
+
+        :param vantage: the address of who looks from elsewhere
+        """
+        path = self.home.root / "topology.yaml"
+        before = path.read_text("utf-8")
+        declared = yaml.safe_load(before)
+        for group in declared["protection_groups"].values():
+            group["disaster"] = {"auto_propose": True, "probe_seconds": 2.0, "vantages": {"office": vantage}}
+            # The proposal is looked at for longer than other tests want to wait for an approval to expire.
+            group["timing"] |= {"confirm_seconds": 1, "approval_expiry_seconds": 900}
+        _replace(path, yaml.safe_dump(declared))
+        try:
+            yield
+        finally:
+            _replace(path, before)
+
     def _quick_topology(self, declared: str) -> Path:
         path = self.home.root / "topology.yaml"
         if not path.exists():
@@ -46,6 +67,13 @@ class QuickLab(Lab):
             quick = text.replace("approval_expiry_seconds: 900", f"approval_expiry_seconds: {self.expiry_seconds}")
             path.write_text(quick, "utf-8")
         return path
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file anew for those who read it at any moment."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(text, "utf-8")
+    draft.replace(path)
 
 
 class AirflowSession:
@@ -63,6 +91,11 @@ class AirflowSession:
         run = f"test-{uuid.uuid4().hex[:8]}"
         self._json("POST", f"/api/v2/dags/{dag}/dagRuns", {"dag_run_id": run, "logical_date": None, "conf": conf})
         return run
+
+    def runs(self, dag: str) -> dict[str, str]:
+        """Return the state of every run of a DAG."""
+        found = self._json("GET", f"/api/v2/dags/{dag}/dagRuns?limit=100")["dag_runs"]
+        return {str(each["dag_run_id"]): str(each["state"]) for each in found}
 
     def ended(self, dag: str, run: str, *, seconds: float = 180) -> str:
         """Wait for the end of a run and return its state."""

@@ -63,6 +63,16 @@ class LeftBehind:
         self.written[cluster] += values
         return values
 
+    def write_one(self, cluster: str, topic: str, *, size: int) -> bytes:
+        """Write one record with a value of this size, and return the value."""
+        settings = self.protection.lab.client_settings(cluster, rights.ORDERS_APP)
+        producer = Producer({**settings, "message.max.bytes": size + 1024})
+        value = (uuid.uuid4().bytes * (1 + size // 16))[:size]
+        producer.produce(topic, partition=0, value=value)
+        assert producer.flush(_SECONDS) == 0
+        self.written[cluster].append(value)
+        return value
+
     def write_aborted(self, cluster: str, count: int) -> None:
         """Write records in a transaction that is aborted: nobody was told that they are kept."""
         settings = self.protection.lab.client_settings(cluster, rights.BILLING_APP)

@@ -13,6 +13,7 @@ from typing import TypeVar
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
+from kafka_dr.clusters.admins import ADMIN_CLIENTS
 from kafka_dr.clusters.errors import StaleMetadata, translated
 from kafka_dr.clusters.requesting import RequestingAdminClient
 from kafka_dr.clusters.settings import ClientSettings
@@ -78,7 +79,7 @@ class ClusterSession:
         """librdkafka's admin client. It must outlive its futures, hence it is kept."""
         with self._lock:
             if self._admin is None:
-                self._admin = AdminClient(self._config())
+                self._admin = ADMIN_CLIENTS.make(self, self._config())
             return self._admin
 
     def connect_ahead(self, isolation: str) -> None:
@@ -216,6 +217,7 @@ class ClusterSession:
             self._python_admin.close()
         self._admin = self._python_admin = self._appender = None
         self._retired.clear()
+        ADMIN_CLIENTS.let_go(self)
         for idle in self._idle_readers.values():
             while idle:
                 idle.pop().consumer.close()

@@ -25,6 +25,7 @@ from kafka_dr.errors import KafkaDrError, OutcomeUnknown
 
 #: Above this the oversized record would itself be a burden; the question is put by a timestamp instead.
 _LARGEST_QUESTION = 2 * 1024 * 1024
+_USUAL_BATCH = 1_000_000
 _TEN_YEARS_MS = 10 * 365 * 24 * 3600 * 1000
 #: ``message.timestamp.after.max.ms`` from here on would take a record stamped ten years ahead.
 _FOREVER_MS = _TEN_YEARS_MS
@@ -110,12 +111,23 @@ class Writing:
         return producer
 
     @contextmanager
-    def transactions(self, transactional_id: str) -> Iterator[TransactionalWriter]:
-        """Take a transactional id over and write with it."""
+    def transactions(
+        self,
+        transactional_id: str,
+        *,
+        largest: int = _LARGEST_QUESTION,
+        batch_bytes: int = _USUAL_BATCH,
+    ) -> Iterator[TransactionalWriter]:
+        """Take a transactional id over and write with it.
+
+        :param largest: the largest record that the topics take, in bytes
+        :param batch_bytes: the largest batch that all of them take; a larger record stands alone in its own
+        """
         settings = {
             "transaction.timeout.ms": _ABANDONED_MS,
             "delivery.timeout.ms": _ABANDONED_MS,
-            "message.max.bytes": _LARGEST_QUESTION,
+            "message.max.bytes": max(largest, _LARGEST_QUESTION),
+            "batch.size": min(batch_bytes, _USUAL_BATCH),
         }
         producer = self._session.transactional_producer(transactional_id, settings)
         yield TransactionalWriter(self._session, producer, transactional_id)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing.proof import Finding
+from kafka_dr.register import RegisterState
 
 Outcome = Literal["ok", "failed", "unknown"]
 #: ``done``: acted and proved. ``passed``: a later step of this run is through already, nothing was touched.
@@ -37,6 +38,16 @@ class Check:
     def that(cls, name: str, holds: bool, detail: str, **facts: Any) -> Check:
         """Return a check that is ok or failed."""
         return cls(name, "ok" if holds else "failed", detail, facts)
+
+
+def standing_facts(state: RegisterState) -> dict[str, Any]:
+    """Return what a step that sets the register says about it: how the group stands from then on."""
+    return {"phase": str(state.phase), "epoch": state.epoch}
+
+
+def claimed_facts(state: RegisterState) -> dict[str, Any]:
+    """Return what a step that takes the group says: how it stands from then on, and by whose word."""
+    return {**standing_facts(state), "approved_by": state.approved_by, "claimed_at": state.at}
 
 
 def worst(checks: Iterable[Check]) -> Outcome:

@@ -10,7 +10,7 @@ from kafka_dr.failover.failback import catch_up, rescue, reverse_flow, set_aside
 from kafka_dr.failover.failback import claim as failback_claim
 from kafka_dr.failover.failback import preflight as failback_preflight
 from kafka_dr.failover.failback import report as failback_report
-from kafka_dr.failover.position import position
+from kafka_dr.failover.position import Position, position
 from kafka_dr.failover.record import Check, StepOutcome, StepRecord, shortfall
 from kafka_dr.failover.request import RunRequest, StepName, definition
 from kafka_dr.failover.run import Run
@@ -142,7 +142,14 @@ def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepO
         return "would_do", "dry run: nothing was changed"
     attempt.facts = module.act(run)
     attempt.proofs = tuple(module.prove(run))
-    return shortfall(attempt.proofs, failed="failed") or ("done", where.detail)
+    return shortfall(attempt.proofs, failed="failed") or ("done", _standing_now(where, attempt.facts))
+
+
+def _standing_now(where: Position, facts: Mapping[str, Any]) -> str:
+    """Say how the group stands when a step is through, which is where it stood before unless the step moved it on."""
+    if not {"phase", "epoch"} <= facts.keys():
+        return where.detail
+    return f"the group is {facts['phase']} by this run (epoch {facts['epoch']})"
 
 
 def _at_rest(run: Run) -> bool:

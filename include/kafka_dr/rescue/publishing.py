@@ -7,20 +7,18 @@ them, so nothing is ever published to a side that is not active.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
+from kafka_dr.rescue.fitting import ROOM, USUAL_LIMIT, Limits, in_transactions, size_of
 from kafka_dr.rescue.kept import KeptRecord, read_partition
 from kafka_dr.rescue.ledger import LEDGER, LEDGER_CONFIG, LEDGER_TOPIC, Entry, ledger_key, read_ledger
 from kafka_dr.rescue.routing import RUN_HEADER, Destination, KeysSince, destination, side_topic
 
-#: Records of one transaction.
-_BATCH = 500
 _SIDE_CONFIG = {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
@@ -35,6 +33,15 @@ class Rescued:
     aside: int
     kept: int
     this_time: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """What decides where the records of one topic may go."""
+
+    topic: str
+    keys: KeysSince
+    limits: Limits
 
 
 @dataclass(slots=True)
@@ -66,16 +73,19 @@ class Rescue:
         wanted = [each for each in self.found.partitions if each.records]
         copies = max(1, min(self.replication_factor, len(self.operator.topics.identity().brokers)))
         self.operator.topics.create(LEDGER_TOPIC, partitions=1, replication_factor=copies, config=LEDGER_CONFIG)
-        self._prepare_side_topics(wanted, copies)
+        limits = self._prepare_side_topics(wanted, copies)
         done = 0
         # Taking the id over ends what an earlier attempt left open, so the ledger says all there is.
-        with self.writer.writing.transactions(f"kafka-dr-rescue-{self.found.group}") as transactions:
+        taken = self.writer.writing.transactions(
+            f"kafka-dr-rescue-{self.found.group}", largest=limits.largest, batch_bytes=limits.smallest
+        )
+        with taken as transactions:
             ledger = read_ledger(self.reader, self.found.group, self.found.run)
             for topic in sorted({each.topic for each in wanted}):
-                keys = self._keys_of(topic)
+                way = _Way(topic, self._keys_of(topic), limits)
                 for each in (each for each in wanted if each.topic == topic):
                     partition = TopicPartition(topic, each.partition)
-                    for entry, count in self._publish(partition, ledger.get(partition, Entry()), keys, transactions):
+                    for entry, count in self._publish(partition, ledger.get(partition, Entry()), way, transactions):
                         done += count
                         ledger[partition] = entry
         entries = [ledger.get(TopicPartition(each.topic, each.partition), Entry()) for each in wanted]
@@ -87,7 +97,7 @@ class Rescue:
         )
 
     def _publish(
-        self, partition: TopicPartition, entry: Entry, keys: KeysSince, transactions: TransactionalWriter
+        self, partition: TopicPartition, entry: Entry, way: _Way, transactions: TransactionalWriter
     ) -> Iterator[tuple[Entry, int]]:
         records = read_partition(
             self.found,
@@ -96,23 +106,9 @@ class Rescue:
             partition=partition.partition,
             from_offset=entry.next_offset,
         )
-        exists = partition in keys.starts
-        compacted = partition.topic in self.found.compacted
-        while batch := list(islice(records, _BATCH)):
-            since = keys.among({record.key for record in batch if record.key is not None})
-            placed = [
-                (
-                    record,
-                    destination(
-                        key=record.key,
-                        written_since=since,
-                        compacted=compacted,
-                        canary=partition.topic == self.canary_topic,
-                        exists=exists,
-                    ),
-                )
-                for record in batch
-            ]
+        for batch in in_transactions(records):
+            since = way.keys.among({record.key for record in batch if record.key is not None})
+            placed = [(record, self._destination(record, since, way)) for record in batch]
             counts = Counter(where for _, where in placed)
             entry = replace(
                 entry,
@@ -125,6 +121,18 @@ class Rescue:
             self.permission()
             transactions.write([*self._again(placed), line])
             yield entry, counts[Destination.TOPIC] + counts[Destination.SIDE_TOPIC]
+
+    def _destination(self, record: KeptRecord, written_since: Collection[bytes], way: _Way) -> Destination:
+        size = size_of(record.key, record.value, (*record.headers, *self._provenance(record)))
+        return destination(
+            key=record.key,
+            written_since=written_since,
+            compacted=way.topic in self.found.compacted,
+            canary=way.topic == self.canary_topic,
+            exists=TopicPartition(way.topic, record.partition) in way.keys.starts,
+            fits=way.limits.takes(way.topic, size),
+            fits_beside=way.limits.takes(side_topic(way.topic), size),
+        )
 
     def _again(self, placed: Iterable[tuple[KeptRecord, Destination]]) -> Iterator[NewRecord]:
         for record, where in placed:
@@ -149,15 +157,26 @@ class Rescue:
         }
         return tuple((name, str(value).encode()) for name, value in said.items())
 
-    def _prepare_side_topics(self, wanted: Sequence[StrandedPartition], copies: int) -> None:
-        """Create the topics beside those with stranded records: which will be needed shows only in mid-transaction."""
-        for topic in sorted({each.topic for each in wanted} - {self.canary_topic}):
+    def _prepare_side_topics(self, wanted: Sequence[StrandedPartition], copies: int) -> Limits:
+        """Create the topics beside those with stranded records: which will be needed shows only in mid-transaction.
+
+        :returns: what all topics take that may be written to. One beside a topic takes what that takes, and more
+        """
+        topics = self.operator.topics
+        names = {each.topic for each in wanted} - {self.canary_topic}
+        limits = Limits.of(topics.configs(names & topics.names()))
+        beside = {}
+        for topic in sorted(names):
             partitions = 1 + max(each.partition for each in wanted if each.topic == topic)
-            name = side_topic(topic)
-            self.operator.topics.create(name, partitions=partitions, replication_factor=copies, config=_SIDE_CONFIG)
-            there = len(self.operator.topics.describe([name])[name].leaders)
-            if there < partitions:
-                self.operator.topics.add_partitions(name, partitions)
+            name, most = side_topic(topic), limits.by_topic.get(topic, USUAL_LIMIT) + ROOM
+            config = {**_SIDE_CONFIG, "max.message.bytes": str(most)}
+            # One that was made this moment may not be known to every broker yet, and is as it was asked for.
+            if topics.create(name, partitions=partitions, replication_factor=copies, config=config):
+                beside[name] = most
+            elif len(topics.describe([name])[name].leaders) < partitions:
+                topics.add_partitions(name, partitions)
+        there = Limits.of(topics.configs({side_topic(topic) for topic in names} - beside.keys()))
+        return Limits({**limits.by_topic, **beside, **there.by_topic})
 
     def _keys_of(self, topic: str) -> KeysSince:
         """Return who tells which keys were written since the switch, to any partition of a topic."""

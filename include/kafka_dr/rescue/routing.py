@@ -30,7 +30,14 @@ def side_topic(topic: str) -> str:
 
 
 def destination(
-    *, key: bytes | None, written_since: Collection[bytes], compacted: bool, canary: bool, exists: bool
+    *,
+    key: bytes | None,
+    written_since: Collection[bytes],
+    compacted: bool,
+    canary: bool,
+    exists: bool,
+    fits: bool,
+    fits_beside: bool,
 ) -> Destination:
     """Decide where a record goes.
 
@@ -38,12 +45,13 @@ def destination(
     :param compacted: whether either side compacts the topic
     :param canary: whether it is the topic of canaries: what they were sent for is long over
     :param exists: whether the active side has this partition of the topic
+    :param fits: whether the topic takes a record of its size, with what is said about its origin
+    :param fits_beside: whether the topic beside it does
     """
-    if canary:
+    aside = compacted or not (exists and fits) or (key is not None and key in written_since)
+    if canary or (aside and not fits_beside):
         return Destination.KEPT_ONLY
-    if compacted or not exists or (key is not None and key in written_since):
-        return Destination.SIDE_TOPIC
-    return Destination.TOPIC
+    return Destination.SIDE_TOPIC if aside else Destination.TOPIC
 
 
 @dataclass(slots=True)

@@ -10,10 +10,12 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kafka_dr_airflow.operators.record import plain_errors
 
 if TYPE_CHECKING:
-    from kafka_dr.failover.health.proposal import Proposal
+    from kafka_dr.failover.health.proposal import Proposal, ProposedRun
 
 #: A run that is going to do something yet.
 _ALIVE = ["queued", "running"]
+#: States of the approval in a run that ended before it.
+_NOT_ASKED = {None, "upstream_failed", "removed"}
 
 
 class ProposalOperator(TriggerDagRunOperator):
@@ -34,22 +36,33 @@ class ProposalOperator(TriggerDagRunOperator):
 
     def execute(self, context: Any) -> None:
         """Look, and start the run or have it look again."""
-        from kafka_dr.failover.health.proposal import Move, close, consider
+        from kafka_dr.failover.health.proposal import Act, act_on, close, consider
         from kafka_dr_airflow.world import open_world
 
         with plain_errors(), open_world() as world:
             proposal = consider(self.protection_group, world)
-            alive = bool(proposal.run) and self._is_alive(context, proposal.run)
-            if proposal.move is Move.WITHDRAW and not alive:
+            act = act_on(proposal.move, self._run(context["ti"], proposal.run))
+            if act is Act.FORGET:
                 close(self.protection_group, proposal, world)
-        self.log.info("%s: %s", proposal.move, proposal.sentence)
-        if proposal.move is Move.NOTHING or (proposal.move is Move.WITHDRAW and not alive):
+        self.log.info("%s: %s", act, proposal.sentence)
+        if act in (Act.LEAVE, Act.FORGET):
             raise AirflowSkipException(proposal.sentence)
-        self._aim(proposal, again=proposal.move is Move.WITHDRAW)
+        self._aim(proposal, again=act is Act.LOOK_AGAIN)
         super().execute(context)
 
-    def _is_alive(self, context: Any, run: str) -> bool:
-        return bool(context["ti"].get_dr_count(self.trigger_dag_id, run_ids=[run], states=_ALIVE))
+    def _run(self, task: Any, run: str) -> ProposedRun | None:
+        """Ask Airflow how far a run is."""
+        from kafka_dr.failover.health.proposal import ProposedRun
+
+        if not run or not task.get_dr_count(self.trigger_dag_id, run_ids=[run]):
+            return None
+        found = task.get_task_states(self.trigger_dag_id, task_ids=["approval", "claim"], run_ids=[run])
+        states = found.get(run, {})
+        return ProposedRun(
+            alive=bool(task.get_dr_count(self.trigger_dag_id, run_ids=[run], states=_ALIVE)),
+            asked=states.get("approval") not in _NOT_ASKED,
+            begun=states.get("claim") is not None,
+        )
 
     def _aim(self, proposal: Proposal, *, again: bool) -> None:
         self.trigger_run_id = proposal.run

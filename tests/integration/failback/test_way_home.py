@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,11 @@ def auditor(left: LeftBehind, spark: SparkSession, tmp_path: Path) -> Callable[[
     return green
 
 
-def disaster(left: LeftBehind, *, by_the_verb: bool = False) -> None:
-    """Write, lose sight of the rest, switch, go on writing on both sides, and come back."""
+def disaster(left: LeftBehind, *, by_the_verb: bool = False, sizes: Mapping[str, int] | None = None) -> None:
+    """Write, lose sight of the rest, switch, go on writing on both sides, and come back.
+
+    :param sizes: what is lost sight of, too: by topic one record with a value of this size
+    """
     name = left.protection.name
     left.write("east", 40)
     left.write_committed("east", 4)
@@ -54,6 +58,8 @@ def disaster(left: LeftBehind, *, by_the_verb: bool = False) -> None:
     left.write("east", 9, keys=0)
     left.write("east", 6, keys=3)
     left.write_aborted("east", 3)
+    for topic, size in (sizes or {}).items():
+        left.write_one("east", topic, size=size)
     if by_the_verb:
         left.leave_by_the_verb()
         left.write("west", 20)
@@ -139,7 +145,13 @@ def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
     left: LeftBehind, spark: SparkSession, auditor: Callable[[], None]
 ) -> None:
     protection, name = left.protection, left.protection.name
-    disaster(left)
+    # One record is larger than clients take unless they are told, one has no room left for where it is from.
+    large, tight = f"{name}.large", f"{name}.tight"
+    with protection.cluster("east", "admin") as east, protection.cluster("west", "admin") as west:
+        for cluster, (topic, most) in product((east, west), ((large, 4_000_000), (tight, 2_000))):
+            config = {"max.message.bytes": str(most)}
+            cluster.topics.create(topic, partitions=1, replication_factor=1, config=config)
+    disaster(left, sizes={large: 3_000_000, tight: 1_900})
     home = FailingBack(protection, auditor, rescue="republish")
     assert "there is no list" in home.failed(StepName.PREFLIGHT).detail
     listed = list_stranded(protection, spark, run=RUN)
@@ -184,7 +196,7 @@ def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
     beside = onlooker.contents(protection, "west")
     keyed = {row["value"] for row in listed.records if row["key"] is not None}
     aside = {v for p, found in beside.items() if p.topic.endswith(".stranded") for _, _, v, _ in found}
-    assert aside == keyed
+    assert aside == keyed | {row["value"] for row in listed.records if row["topic"] == tight}
     assert_nothing_lost_or_twice(left, listed, "west", ())
 
     left.write("west", 10)

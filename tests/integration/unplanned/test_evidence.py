@@ -76,6 +76,7 @@ def test_two_people_have_to_say_yes_where_the_topology_says_so(passing: Disaster
 
     assert first.facts["digest"] == second.digest
     assert claimed.facts["approved_by"] == "alice, bob"
+    assert claimed.detail == f"the group is switching by this run (epoch {claimed.facts['epoch']})"
     # Its register is won first, as it answers: nobody there can claim the group any more.
     assert claimed.facts["source_register"] == f"{passing.active} names this run, too"
 

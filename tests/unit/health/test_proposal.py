@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from kafka_dr.failover.disaster import Answer
-from kafka_dr.failover.health.proposal import Move, Proposed, decide
+from kafka_dr.failover.health.proposal import Act, Move, Proposed, ProposedRun, act_on, decide
 from kafka_dr.register import RegisterState
 from support.register_states import AT, a_state
 
@@ -53,3 +55,42 @@ def test_a_proposal_of_another_epoch_is_about_another_disaster() -> None:
     move, second = decided("down", first, state=later)
     assert move is Move.PROPOSE
     assert second.run != first.run
+
+
+WAITING = ProposedRun(alive=True, asked=True, begun=False)
+APPROVED = ProposedRun(alive=True, asked=True, begun=True)
+REJECTED = ProposedRun(alive=False, asked=True, begun=False)
+ENDED_UNASKED = ProposedRun(alive=False, asked=False, begun=False)
+
+
+@pytest.mark.parametrize(
+    ("run", "act"),
+    [
+        (None, Act.START),
+        (WAITING, Act.LEAVE),
+        (APPROVED, Act.LEAVE),
+        (REJECTED, Act.LEAVE),
+        (ProposedRun(alive=True, asked=False, begun=False), Act.LEAVE),
+        # Its own look saw less than this one: nobody knows of the disaster yet.
+        (ENDED_UNASKED, Act.FORGET),
+    ],
+)
+def test_while_the_cause_lasts_somebody_is_asked_and_nobody_twice(run: ProposedRun | None, act: Act) -> None:
+    assert act_on(Move.PROPOSE, run) is act
+
+
+@pytest.mark.parametrize(
+    ("run", "act"),
+    [
+        (None, Act.FORGET),
+        (WAITING, Act.LOOK_AGAIN),
+        (APPROVED, Act.LEAVE),
+        (REJECTED, Act.FORGET),
+        (ENDED_UNASKED, Act.FORGET),
+    ],
+)
+def test_when_the_cause_is_gone_a_run_that_waits_looks_again_and_one_that_was_approved_goes_on(
+    run: ProposedRun | None, act: Act
+) -> None:
+    assert act_on(Move.WITHDRAW, run) is act
+    assert act_on(Move.NOTHING, run) is Act.LEAVE

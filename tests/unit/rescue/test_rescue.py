@@ -12,6 +12,8 @@ import pytest
 from kafka_dr.audit.stranded import StrandedFile, StrandedList, StrandedPartition
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.rescue import Destination, destination, missing_from, read_partition, side_topic
+from kafka_dr.rescue.fitting import Limits, in_transactions
+from kafka_dr.rescue.kept import KeptRecord
 from kafka_dr.rescue.ledger import Entry
 
 _SCHEMA = pa.schema(
@@ -67,10 +69,22 @@ def kept(folder: Path, *files: list[tuple[int, int]]) -> StrandedList:
         ({"compacted": True}, Destination.SIDE_TOPIC),
         ({"exists": False}, Destination.SIDE_TOPIC),
         ({"canary": True}, Destination.KEPT_ONLY),
+        ({"fits": False}, Destination.SIDE_TOPIC),
+        ({"fits": False, "fits_beside": False}, Destination.KEPT_ONLY),
+        ({"fits_beside": False}, Destination.TOPIC),
+        ({"compacted": True, "fits_beside": False}, Destination.KEPT_ONLY),
     ],
 )
 def test_a_record_goes_where_it_undoes_nothing_newer(facts: dict[str, object], where: Destination) -> None:
-    usual: dict[str, object] = {"key": b"k", "written_since": (), "compacted": False, "canary": False, "exists": True}
+    usual: dict[str, object] = {
+        "key": b"k",
+        "written_since": (),
+        "compacted": False,
+        "canary": False,
+        "exists": True,
+        "fits": True,
+        "fits_beside": True,
+    }
     assert destination(**(usual | facts)) is where  # type: ignore[arg-type]
     assert side_topic("orders.payments") == "orders.payments.stranded"
 
@@ -104,3 +118,25 @@ def test_an_entry_of_the_ledger_is_read_as_it_was_written() -> None:
     assert Entry.from_json(entry.to_json()) == entry
     with pytest.raises(NeedsPerson, match="cannot be read"):
         Entry.from_json(b"{}")
+
+
+def a_record(number: int, size: int) -> KeptRecord:
+    return KeptRecord("orders.payments", 0, number, 7, None, bytes(size), ())
+
+
+def test_a_transaction_takes_so_many_records_and_bytes_and_any_single_record() -> None:
+    small = [a_record(number, 10) for number in range(1001)]
+    assert [len(batch) for batch in in_transactions(small)] == [500, 500, 1]
+    mega = 1024 * 1024
+    large = [a_record(number, size * mega) for number, size in enumerate((3, 4, 2, 20, 1))]
+    assert [[r.offset for r in batch] for batch in in_transactions(large)] == [[0, 1], [2], [3], [4]]
+    assert list(in_transactions([])) == []
+
+
+def test_a_topic_takes_what_it_says_and_what_is_usual_where_it_says_nothing() -> None:
+    limits = Limits.of({"small": {"max.message.bytes": "2000"}, "large": {"max.message.bytes": "9000000"}})
+    assert (limits.smallest, limits.largest) == (2000, 9_000_000)
+    assert limits.takes("small", 2000)
+    assert not limits.takes("small", 2001)
+    assert limits.takes("unknown", 1_000_000)
+    assert not limits.takes("unknown", 1_100_000)

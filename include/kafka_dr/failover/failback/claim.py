@@ -11,7 +11,7 @@ from kafka_dr.failover.failback import answers as people
 from kafka_dr.failover.failback import decision
 from kafka_dr.failover.failback.checks import failback_checks
 from kafka_dr.failover.failback.way import Way
-from kafka_dr.failover.record import Check
+from kafka_dr.failover.record import Check, claimed_facts
 from kafka_dr.failover.request import StepName
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps import claim as planned
@@ -37,7 +37,7 @@ def act(run: Run) -> Mapping[str, Any]:
     """Journal what the claim rests on, compare and set the active cluster's register, copy it to the other."""
     if run.standing is not None and _is_claimed(run):
         run.world.register(run.target).copy(run.standing)
-        return {"epoch": run.standing.epoch, "approved_by": run.standing.approved_by, "claimed_at": run.standing.at}
+        return claimed_facts(run.standing)
     before, way = run.standing, Way(run)
     answers = people.judged(way)[1]
     if before is None or not answers:
@@ -70,7 +70,7 @@ def act(run: Run) -> Mapping[str, Any]:
     )
     run.world.register(run.source).compare_and_set(before, state)
     run.world.register(run.target).copy(state)
-    return {"epoch": state.epoch, "approved_by": state.approved_by, "claimed_at": state.at}
+    return claimed_facts(state)
 
 
 prove = planned.prove

@@ -10,7 +10,7 @@ from kafka_dr.audit import GateAnswer
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.failover import content
 from kafka_dr.failover.audited import green, newest_checksum_audit
-from kafka_dr.failover.record import Check
+from kafka_dr.failover.record import Check, standing_facts
 from kafka_dr.failover.run import Run
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import failed_back
@@ -38,7 +38,7 @@ def act(run: Run) -> Mapping[str, Any]:
         before, state = state, failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now())
         run.world.register(run.source).compare_and_set(before, state)
     run.world.register(run.target).copy(state)
-    return {"settled_at": state.at, "quarantine": list(state.quarantine), "epoch": state.epoch}
+    return {**standing_facts(state), "settled_at": state.at, "quarantine": list(state.quarantine)}
 
 
 def prove(run: Run) -> Sequence[Check]:

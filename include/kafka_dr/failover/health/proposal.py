@@ -1,7 +1,8 @@
 """Proposing an unplanned failover without a person: once for each disaster, and withdrawn when its cause is gone.
 
 What was proposed is journaled where the group would go, before it is: a look that died in between proposes the same run
-again, which Airflow starts only once. Whoever rejects a proposal is not asked again while the cause lasts.
+again, which Airflow starts only once. Whoever rejects a proposal is not asked again while the cause lasts. A run that
+ended before it asked anybody is none: the disaster gets another one.
 """
 
 from __future__ import annotations
@@ -52,6 +53,48 @@ class Proposed:
     def fact(self) -> dict[str, Any]:
         """Return what is journaled."""
         return {"run": self.run, "epoch": self.epoch, "open": self.open}
+
+
+class Act(StrEnum):
+    """What to do with the run of a proposal."""
+
+    LEAVE = "leave"
+    START = "start"
+    #: Let it gather evidence anew: it finds a cluster that answers, and ends with nothing changed.
+    LOOK_AGAIN = "look again"
+    #: It is over; the next disaster gets one of its own.
+    FORGET = "forget"
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedRun:
+    """How far the run of a proposal is.
+
+    :param alive: whether it is going to do something yet
+    :param asked: whether anybody was, or is being, asked to approve it
+    :param begun: whether it was approved and is past being asked
+    """
+
+    alive: bool
+    asked: bool
+    begun: bool
+
+
+def act_on(move: Move, run: ProposedRun | None) -> Act:
+    """Decide what a move means for its run, purely.
+
+    :param run: ``None`` where there is none yet
+    """
+    if move is Move.NOTHING:
+        return Act.LEAVE
+    if move is Move.PROPOSE:
+        if run is None:
+            return Act.START
+        return Act.LEAVE if run.alive or run.asked else Act.FORGET
+    if run is None or not run.alive:
+        return Act.FORGET
+    # Its claim looks at the cluster once more by itself.
+    return Act.LEAVE if run.begun else Act.LOOK_AGAIN
 
 
 @dataclass(frozen=True, slots=True)

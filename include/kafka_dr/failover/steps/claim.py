@@ -8,7 +8,7 @@ from typing import Any
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.failover import approval, content, decision
 from kafka_dr.failover.checks import preflight_checks
-from kafka_dr.failover.record import Check
+from kafka_dr.failover.record import Check, claimed_facts
 from kafka_dr.failover.run import Run
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import claimed
@@ -40,7 +40,7 @@ def act(run: Run) -> Mapping[str, Any]:
     """
     if run.standing is not None and is_claimed(run):
         run.world.register(run.target).copy(run.standing)
-        return {"epoch": run.standing.epoch, "approved_by": run.standing.approved_by, "claimed_at": run.standing.at}
+        return claimed_facts(run.standing)
     before = run.standing
     answer = approval.newest_answer(run)
     if before is None or answer is None:
@@ -71,7 +71,7 @@ def act(run: Run) -> Mapping[str, Any]:
     )
     run.world.register(run.source).compare_and_set(before, state)
     run.world.register(run.target).copy(state)
-    return {"epoch": state.epoch, "approved_by": answer.responder, "claimed_at": state.at}
+    return claimed_facts(state)
 
 
 def prove(run: Run) -> Sequence[Check]:

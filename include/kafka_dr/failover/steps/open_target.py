@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.errors import NeedsPerson, Refused
-from kafka_dr.failover.record import Check
+from kafka_dr.failover.record import Check, standing_facts
 from kafka_dr.failover.run import PROOF_SECONDS, Run, positions_from_json
 from kafka_dr.failover.steps.stop_flow import replicator_refused, target_is_still
 from kafka_dr.fencing import plan, proof
@@ -62,7 +62,7 @@ def act(run: Run) -> Mapping[str, Any]:
             f"{run.target}'s register holds epoch {kept.epoch} revision {kept.revision} by run {kept.run}, which is "
             "not what was handed over: nothing was opened; compare the registers"
         )
-    return {"epoch": state.epoch, "handed_over_at": state.at, "opened_at": lift_fence(run)}
+    return {**standing_facts(state), "handed_over_at": state.at, "opened_at": lift_fence(run)}
 
 
 def lift_fence(run: Run) -> datetime:

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover.new_direction import begin
-from kafka_dr.failover.record import Check
+from kafka_dr.failover.record import Check, standing_facts
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.failover.steps.stop_flow import replicator_refused
 from kafka_dr.register import Phase, RegisterState
@@ -54,7 +54,7 @@ def act(run: Run) -> Mapping[str, Any]:
         run.world.register(run.source).copy(state)
     except KafkaDrError as error:
         pending = pending or str(error)
-    return {"seed": seed, "settled_at": state.at, "flow_pending": pending}
+    return {**standing_facts(state), "seed": seed, "settled_at": state.at, "flow_pending": pending}
 
 
 def prove(run: Run) -> Sequence[Check]:

@@ -12,7 +12,7 @@ from typing import Any
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover import approval, beside, decision
 from kafka_dr.failover.disaster import Probe, judge, take, take_of_silent
-from kafka_dr.failover.record import Check
+from kafka_dr.failover.record import Check, claimed_facts
 from kafka_dr.failover.request import StepName
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps.claim import is_claimed
@@ -56,7 +56,7 @@ def act(run: Run) -> Mapping[str, Any]:
     state = run.standing
     if state is not None and is_claimed(run):
         run.world.register(run.target).copy(state)
-        return {"epoch": state.epoch, "approved_by": state.approved_by, "claimed_at": state.at}
+        return claimed_facts(state)
     answer = approval.newest_answer(run)
     if state is None or answer is None:
         raise NeedsPerson("the register's record or the approval is gone since it was checked")
@@ -66,7 +66,7 @@ def act(run: Run) -> Mapping[str, Any]:
         run.write_fact("source_touched", {"by": known.taken_from(run)})
     source = _win_source(run, state, new)
     _win(run, run.target, state, new)
-    return {"epoch": new.epoch, "approved_by": new.approved_by, "claimed_at": new.at, "source_register": source}
+    return {**claimed_facts(new), "source_register": source}
 
 
 def prove(run: Run) -> Sequence[Check]:

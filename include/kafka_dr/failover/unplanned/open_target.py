@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.failover.beside import Beside
-from kafka_dr.failover.record import Check
+from kafka_dr.failover.record import Check, standing_facts
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps import open_target as planned
 from kafka_dr.failover.steps.stop_flow import replicator_refused, target_is_still
@@ -40,7 +40,7 @@ def act(run: Run) -> Mapping[str, Any]:
         state = new
     tell_source(run, state)
     opened_at = planned.lift_fence(run)
-    return {"epoch": state.epoch, "handed_over_at": state.at, "opened_at": opened_at}
+    return {**standing_facts(state), "handed_over_at": state.at, "opened_at": opened_at}
 
 
 def tell_source(run: Run, state: RegisterState) -> Beside[RegisterState]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson
-from kafka_dr.failover.record import Check
+from kafka_dr.failover.record import Check, standing_facts
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps import protect as planned
 from kafka_dr.failover.steps.stop_flow import replicator_refused
@@ -59,7 +59,7 @@ def act(run: Run) -> Mapping[str, Any]:
         )
         run.world.register(run.target).compare_and_set(before, state)
     return {
-        "phase": str(state.phase),
+        **standing_facts(state),
         "source_side": side.to_json(),
         "seed": seed,
         "settled_at": state.at,

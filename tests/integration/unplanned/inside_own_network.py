@@ -1,0 +1,84 @@
+"""Run by ``test_lost_one_way`` in a network of its own: the source's answers are lost, what is sent to it arrives."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+
+import pytest
+from confluent_kafka import Producer
+
+from kafka_dr.failover import StepName
+from kafka_dr.failover.disaster import take
+from kafka_dr.register import Phase
+from lab import rights
+from lab.clusters import cluster_named
+from support import onlooker
+from support.disaster import Disaster
+from support.own_network import answers_lost
+from support.vantage import vantage
+
+pytestmark = pytest.mark.kafka
+
+UNHEARD = b"arrived, and nobody heard of it"
+
+
+def losing_answers(disaster: Disaster) -> AbstractContextManager[None]:
+    """Lose what the active cluster says."""
+    servers = cluster_named(disaster.active).bootstrap(disaster.group.protection.lab.settings)
+    return answers_lost(int(servers.rpartition(":")[2]))
+
+
+def connected(disaster: Disaster) -> Producer:
+    """Return an application that has written to the active cluster already."""
+    settings = disaster.group.protection.lab.client_settings(disaster.active, rights.ORDERS_APP)
+    producer = Producer({**settings, "message.timeout.ms": 1500, "retries": 0})
+    producer.produce(disaster.group.protection.topic, value=b"heard")
+    assert producer.flush(10) == 0
+    return producer
+
+
+def test_it_is_seen_down_in_time_and_the_group_leaves_it_and_it_is_fenced_when_it_is_heard_again(
+    disaster: Disaster,
+) -> None:
+    group, topic = disaster.group, disaster.group.protection.topic
+    application = connected(disaster)
+    disaster.look()
+    disaster.remember()
+    with losing_answers(disaster), vantage() as office:
+        disaster.watch_from(office.address)
+        application.produce(topic, value=UNHEARD)
+        began = time.monotonic()
+        with group.protection.world() as world:
+            probes = take(group.protection.group, world, source="east", target="west", seconds=5)
+        took = time.monotonic() - began
+        disaster.go(StepName.VERIFY, disaster.request(override=""))
+        took_writes = group.protection.takes_writes("west")
+        run = disaster.state().run
+        unacknowledged = application.flush(0.1) or None
+
+    assert took < 10
+    assert {probe.name: probe.outcome for probe in probes} == {
+        "metadata": "failed",
+        "brokers": "unknown",
+        "controller": "unknown",
+        "partitions": "unknown",
+        "writes": "unknown",
+        # Nobody publishes canaries or audits the lag of this group.
+        "canary": "unknown",
+        "lag": "unknown",
+        "flow": "ok",
+        "vantage office": "failed",
+    }
+    assert took_writes
+    assert disaster.seconds < 10
+    group.wait_answering()
+    record = disaster.step(StepName.PROTECT, disaster.request_of(run))
+    assert record.facts["source_side"]["fenced"], record.facts
+    assert disaster.state().phase is Phase.DIVERGED
+    assert group.protection.refuses_writes("east")
+    assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
+    # One way only: the application gave it up, and the source has it.
+    assert unacknowledged is None
+    there = onlooker.contents(group.protection, "east")
+    assert UNHEARD in {value for log in there.values() for _, _, value, _ in log}
