@@ -141,9 +141,10 @@ class Run:
             return self.world.register(cluster).read(self.group.name)
 
         if self.without_source:
-            answers = standing.read_patiently_from_one(self.group.clusters, read, run=self.request.run)
+            run, target = self.request.run, self.request.target
+            answers = standing.read_patiently_from_one(self.group.clusters, read, run=run, target=target)
             self.silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
-            return standing.decided_without_source(self.group.name, answers, target=self.request.target)
+            return standing.decided_without_source(self.group.name, answers, target=target)
         return standing.decided(self.group.name, self.each_cluster(read))
 
     def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:

@@ -44,23 +44,33 @@ def decided_without_source(group: str, answers: Answers, *, target: str | None) 
 
 
 def read_patiently_from_one(
-    clusters: Collection[str], read: Callable[[str], RegisterState | None], *, run: str
+    clusters: Collection[str], read: Callable[[str], RegisterState | None], *, run: str, target: str | None
 ) -> dict[str, RegisterState | KafkaDrError | None]:
     """Read every register at once; as soon as the one that decides says that this run has the group, that is enough.
 
     :param run: the run that asks; until it holds the group, each register is given its time
+    :param target: as asked for; the standby of the highest record where ``None``. Its register gets the longer time
     """
     asked = {name: Beside(f"the register of {name}", partial(read, name)) for name in clusters}
     deadline = time.monotonic() + NEEDED_SECONDS
     patience = time.monotonic() + OTHERS_SECONDS
     while True:
         answers = {name: _answer(question) for name, question in asked.items() if question.answered}
-        states = [answer for answer in answers.values() if not isinstance(answer, KafkaDrError)]
         enough = any(_holds(name, answer, run) for name, answer in answers.items())
         now = time.monotonic()
-        if enough or len(answers) == len(asked) or (states and now > patience) or now > deadline:
+        late = now > (patience if _without_the_others(answers, target) else deadline)
+        if enough or len(answers) == len(asked) or late:
             return {name: _answer(question) for name, question in asked.items()}
         time.sleep(_LOOK_SECONDS)
+
+
+def _without_the_others(answers: Answers, target: str | None) -> bool:
+    """Whether what has answered is enough to go on with, if need be: the register that decides is among it."""
+    states = {name: answer for name, answer in answers.items() if not isinstance(answer, KafkaDrError)}
+    if target is not None:
+        return target in states
+    # Records that contradict each other are nothing to wait for: they are told as they are.
+    return any(found is not None and _goes_to(found) in states for found in states.values())
 
 
 def _answer(question: Beside[RegisterState | None]) -> RegisterState | KafkaDrError | None:

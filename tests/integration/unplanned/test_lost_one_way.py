@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 INSIDE = Path(__file__).with_name("inside_own_network.py")
 
 
+@pytest.mark.long
 def test_a_source_whose_answers_are_lost_is_left_like_a_dead_one(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", str(INSIDE), "-q", "-p", "no:cacheprovider", "--basetemp"]
     done = run_in_own_network([*command, str(tmp_path / "inside")], environ=environ_for_inside(), seconds=360)

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 
 from kafka_dr.errors import NeedsPerson, TryAgain
-from kafka_dr.failover.standing import decided, decided_without_source, read_patiently_from_one
+from kafka_dr.failover.standing import OTHERS_SECONDS, decided, decided_without_source, read_patiently_from_one
 from kafka_dr.register import Phase, RegisterState, arbiter
 from support.register_states import a_state
 
@@ -55,12 +55,22 @@ def test_a_run_that_holds_the_group_does_not_wait_for_the_source() -> None:
         return UNPLANNED
 
     began = time.monotonic()
-    answers = read_patiently_from_one(("east", "west"), read, run="run-1")
+    answers = read_patiently_from_one(("east", "west"), read, run="run-1", target="west")
     assert time.monotonic() - began < 1
     assert answers["west"] == UNPLANNED
     assert isinstance(answers["east"], TryAgain)
 
     began = time.monotonic()
-    read_patiently_from_one(("east", "west"), read, run="run-2")
+    read_patiently_from_one(("east", "west"), read, run="run-2", target="west")
     assert 1.5 < time.monotonic() - began < 5
     over.set()
+
+
+def test_the_register_that_decides_is_waited_for_longer_than_the_others_are() -> None:
+    def read(cluster: str) -> RegisterState | None:
+        if cluster == "west":
+            time.sleep(OTHERS_SECONDS + 0.5)
+        return UNPLANNED
+
+    answers = read_patiently_from_one(("east", "west"), read, run="run-1", target=None)
+    assert answers == {"east": UNPLANNED, "west": UNPLANNED}
