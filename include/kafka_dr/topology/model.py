@@ -187,7 +187,7 @@ class AuditsSpec(Section):
         default=2700, description="how old the newest checksum audit may be when a failover begins"
     )
     lag_max_age_seconds: Seconds = Field(
-        default=900, description="how old the newest lag audit may be when a failover begins"
+        default=900, description="how old a lag audit may be that says how far a cluster that may be dead was behind"
     )
     keep_fingerprints_seconds: Seconds = Field(
         default=604_800, description="how long the fingerprint of a record is kept after it was read"

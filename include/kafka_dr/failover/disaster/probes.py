@@ -6,14 +6,16 @@ Nothing here waits longer than that, clients that are being made included: what 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 
-from kafka_dr.audit import AuditKind, ResultStore, ResultUnreadable
+from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.failover import beside
 from kafka_dr.failover.disaster.vantage import sees_up
 from kafka_dr.failover.disaster.verdict import VANTAGE, Probe
+from kafka_dr.failover.record import Outcome
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import proof
 from kafka_dr.replication import Flow
@@ -42,7 +44,7 @@ def take(
         "writes": partial(_writes, group, world, source, seconds),
         "canary": partial(_canary, group, world, target),
         "flow": partial(_flow, world, Flow(group.name, source, target)),
-        "lag": partial(_lag, world, Flow(group.name, source, target)),
+        "lag": partial(_lag, group, world, Flow(group.name, source, target)),
     }
     looks |= _elsewhere(group, source, seconds)
     return _within(looks, world, source=source, seconds=seconds)
@@ -156,8 +158,8 @@ def _flow(world: World, flow: Flow) -> Probe:
     return Probe("flow", "ok" if status.state == "running" else "failed", said)
 
 
-def _lag(world: World, flow: Flow) -> Probe:
-    """Say what the newest lag audit said; it is older than the disaster."""
+def _lag(group: ProtectionGroup, world: World, flow: Flow) -> Probe:
+    """Say what the newest lag audit said; it is older than the disaster, and one that is much older says nothing."""
     try:
         kept = ResultStore(world.evidence_root).newest(
             AuditKind.LAG, group=flow.group, source=flow.source, target=flow.target
@@ -166,9 +168,21 @@ def _lag(world: World, flow: Flow) -> Probe:
         return Probe("lag", "unknown", f"the newest lag audit cannot be read: {error}")
     if kept is None:
         return Probe("lag", "unknown", f"no lag audit of {flow} was ever kept")
-    outcome = {"green": "ok", "red": "failed"}.get(kept.verdict, "unknown")
+    return told_by(kept, now=world.clock.now(), limit_seconds=group.audits.lag_max_age_seconds)
+
+
+def told_by(kept: AuditResult, *, now: datetime, limit_seconds: float) -> Probe:
+    """Say what a lag audit says of a cluster that nobody may be able to ask any more.
+
+    :param limit_seconds: how old it may be
+    """
     said = f"{kept.sentence} (at {kept.at:%Y-%m-%d %H:%M:%S} UTC)"
-    return Probe("lag", outcome, said)  # type: ignore[arg-type]
+    age = (now - kept.at).total_seconds()
+    if age > limit_seconds:
+        old = f"the newest lag audit is {age:.0f} s old, and may be {limit_seconds:g} s"
+        return Probe("lag", "unknown", f"{old}: {said}")
+    outcomes: dict[AuditVerdict, Outcome] = {AuditVerdict.GREEN: "ok", AuditVerdict.RED: "failed"}
+    return Probe("lag", outcomes.get(kept.verdict, "unknown"), said)
 
 
 def _vantage(name: str, address: str, cluster: str, seconds: float) -> Probe:

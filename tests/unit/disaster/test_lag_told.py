@@ -1,0 +1,29 @@
+"""What a lag audit says of a cluster that may be down: something only while it is fresh."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict
+from kafka_dr.failover.disaster.probes import told_by
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "age", "outcome"),
+    [
+        (AuditVerdict.GREEN, 60, "ok"),
+        (AuditVerdict.RED, 60, "failed"),
+        (AuditVerdict.UNKNOWN, 60, "unknown"),
+        (AuditVerdict.GREEN, 901, "unknown"),
+        (AuditVerdict.RED, 901, "unknown"),
+    ],
+)
+def test_a_lag_audit_says_something_only_while_it_is_fresh(verdict: AuditVerdict, age: int, outcome: str) -> None:
+    kept = AuditResult(AuditKind.LAG, "orders", "east", "west", 1, verdict, NOW - timedelta(seconds=age), "as it was")
+    found = told_by(kept, now=NOW, limit_seconds=900)
+    assert (found.name, found.outcome) == ("lag", outcome)
+    assert "as it was (at 2026-02-28" in found.detail
