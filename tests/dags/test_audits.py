@@ -111,6 +111,13 @@ def test_the_job_learns_of_connections_from_a_private_file_that_is_gone_afterwar
     assert "KAFKA_DR_SECRETS_FILE" not in os.environ
 
 
+def test_a_job_of_spark_gives_way_to_a_failover_on_the_same_machine(spark: Spark) -> None:
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    spark.run()
+    assert spark.seen["niceness"] > before
+    assert os.getpriority(os.PRIO_PROCESS, 0) in (before, spark.seen["niceness"])
+
+
 def test_no_secret_is_an_argument_a_setting_or_a_rendered_field(spark: Spark) -> None:
     operator = SparkAuditOperator(task_id="audit", protection_group="orders", audit="lag")
     operator.execute(spark.context(operator, {"flow": "orders.east-to-west"}))

@@ -22,6 +22,7 @@ import json, os, pathlib, stat, sys
 secrets = pathlib.Path(os.environ["KAFKA_DR_SECRETS_FILE"])
 pathlib.Path(os.environ["SEEN"]).write_text(json.dumps({{
     "argv": sys.argv[1:], "environ": dict(os.environ), "secrets": str(secrets),
+    "niceness": os.getpriority(os.PRIO_PROCESS, 0),
     "mode": stat.S_IMODE(secrets.stat().st_mode), "content": secrets.read_text(),
 }}))
 if os.environ.get("REPORT"):
