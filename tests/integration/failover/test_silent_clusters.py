@@ -12,6 +12,7 @@ from kafka_dr.failover.flows import tend_flows
 from kafka_dr.failover.runner import run_step
 from support import onlooker
 from support.impatience import ImpatientWorld
+from support.protection import Protection
 from support.switching import Switching, failed
 
 pytestmark = pytest.mark.kafka
@@ -57,9 +58,10 @@ def test_preflight_is_unknown_while_connect_is_silent(group: Switching) -> None:
 
 
 def test_connect_that_falls_silent_behind_the_fence_holds_up_no_application_and_no_flow_is_turned_round(
-    own_group: Switching,
+    protection: Protection,
 ) -> None:
-    old, new, protection = own_group.active, own_group.standby, own_group.protection
+    own_group = Switching.adopt(protection)
+    old, new = own_group.active, own_group.standby
     request = own_group.go(StepName.STOP_FLOW)
     timing = protection.group.timing.model_copy(update={"protect_wait_seconds": 1})
     protection.changes["timing"] = timing
