@@ -16,6 +16,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
@@ -25,6 +27,11 @@ from confluent_kafka import KafkaError, KafkaException
 from kafka.errors import KafkaError as PythonKafkaError
 
 from kafka_dr.errors import KafkaDrError, TryAgain
+
+_log = logging.getLogger(__name__)
+
+#: An answer that takes longer is worth a line: usual ones take some hundredths.
+SLOW_SECONDS = 0.8
 
 
 class ClusterError(KafkaDrError):
@@ -140,6 +147,7 @@ def translated(cluster: str, doing: str) -> Iterator[None]:
     :param cluster: the name of the cluster, for the sentence
     :param doing: what is being done, as it continues "could not …"
     """
+    began = time.monotonic()
     try:
         yield
     except KafkaException as error:
@@ -153,3 +161,11 @@ def translated(cluster: str, doing: str) -> Iterator[None]:
         if kind is ClusterError and getattr(error, "retriable", False):
             kind = ClusterUnreachable
         raise kind(f"{cluster}: could not {doing}: {type(error).__name__} ({error})") from error
+    finally:
+        tell_if_slow(cluster, doing, time.monotonic() - began)
+
+
+def tell_if_slow(cluster: str, doing: str, seconds: float) -> None:
+    """Leave a trace in the log of whoever waited: where a step lost its time is asked when it is over."""
+    if seconds > SLOW_SECONDS:
+        _log.warning("%s: %.1f s to %s", cluster, seconds, doing)

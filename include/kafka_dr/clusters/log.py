@@ -9,7 +9,7 @@ from typing import Literal
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from kafka_dr.clusters.errors import ClusterUnreachable, raise_translated, translated
+from kafka_dr.clusters.errors import ClusterUnreachable, raise_translated, tell_if_slow, translated
 from kafka_dr.clusters.model import OffsetRange, Record, TopicPartition
 from kafka_dr.clusters.session import ClusterSession
 
@@ -55,7 +55,8 @@ class Log:
     def _until_ends(
         self, consumer: Consumer, open_ends: dict[TopicPartition, int], stall_seconds: float
     ) -> Iterator[Record]:
-        deadline = time.monotonic() + stall_seconds
+        began = time.monotonic()
+        deadline = began + stall_seconds
         suspicious = time.monotonic() + min(stall_seconds, _SUSPICIOUS_SECONDS)
         while open_ends:
             waiting = set(open_ends)
@@ -69,6 +70,8 @@ class Log:
                 # What lies behind a finished range would be fetched for nothing.
                 consumer.pause([ClientPartition(p.topic, p.partition) for p in finished])
             if time.monotonic() > suspicious:
+                silent = ", ".join(map(str, sorted(open_ends)[:3]))
+                tell_if_slow(self._session.label, f"read {silent} so far", time.monotonic() - began)
                 suspicious = deadline + stall_seconds
                 self._raise_errors_of({partition.topic for partition in open_ends}, consumer)
             if time.monotonic() > deadline:

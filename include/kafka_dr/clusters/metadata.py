@@ -150,10 +150,10 @@ class Topics:
     def _list_offsets(
         self, asked: dict[ClientPartition, OffsetSpec], isolation: IsolationLevel
     ) -> dict[TopicPartition, int]:
-        futures = self._session.admin.list_offsets(
+        doing = f"read the ends of {_listed({p.topic for p in asked})}"
+        futures = self._session.admin_for_leaders(doing).list_offsets(
             asked, isolation_level=isolation, request_timeout=self._session.request_seconds
         )
-        doing = f"read the ends of {_listed({p.topic for p in asked})}"
         found = self._session.results(futures, doing)
         offsets = {TopicPartition(p.topic, p.partition): result.offset for p, result in found.items()}
         silent = sorted(partition for partition, offset in offsets.items() if offset < 0)

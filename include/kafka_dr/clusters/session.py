@@ -57,6 +57,7 @@ class ClusterSession:
         self.settings = settings
         self.request_seconds = request_seconds
         self._admin: AdminClient | None = None
+        self._connected: AdminClient | None = None
         self._retired: list[AdminClient] = []
         self._python_admin: RequestingAdminClient | None = None
         self._appender: Producer | None = None
@@ -81,6 +82,20 @@ class ClusterSession:
             if self._admin is None:
                 self._admin = ADMIN_CLIENTS.make(self, self._config())
             return self._admin
+
+    def admin_for_leaders(self, doing: str) -> AdminClient:
+        """Return the admin client, connected, for what is asked of leaders.
+
+        Who asks before that may wait three seconds: so long until librdkafka looks for the leaders once more.
+
+        :param doing: what is being done, as it continues "could not …"
+        """
+        admin = self.admin
+        if self._connected is not admin:
+            with translated(self.label, doing):
+                connect(admin, _COORDINATORS, self.request_seconds)
+            self._connected = admin
+        return admin
 
     def connect_ahead(self, isolation: str) -> None:
         """Begin to connect what is going to ask, to read and to write, beside each other; none is waited for."""
@@ -215,7 +230,7 @@ class ClusterSession:
         """Let go of the connections. The session can be used again afterwards."""
         if self._python_admin is not None:
             self._python_admin.close()
-        self._admin = self._python_admin = self._appender = None
+        self._admin = self._connected = self._python_admin = self._appender = None
         self._retired.clear()
         ADMIN_CLIENTS.let_go(self)
         for idle in self._idle_readers.values():
@@ -234,12 +249,18 @@ class ClusterSession:
 
     def _config(self, extra: Mapping[str, object] | None = None) -> dict[str, object]:
         # log_level 0: librdkafka would write to stderr what is raised as a sentence anyway.
-        quiet: dict[str, object] = {"log_level": 0, "client.id": "kafka-dr", "socket.connection.setup.timeout.ms": 5000}
-        return {**self.settings.librdkafka(), **quiet, **(extra or {})}
+        fixed: dict[str, object] = {
+            "log_level": 0,
+            "client.id": "kafka-dr",
+            "socket.connection.setup.timeout.ms": 5000,
+            # Half of it passes between the connection to the server it was told of and the next, to a broker.
+            "reconnect.backoff.ms": 20,
+        }
+        return {**self.settings.librdkafka(), **fixed, **(extra or {})}
 
 
-def connect(producer: Producer, topic: str, seconds: float) -> None:
-    """Connect a producer that is going to ask for a producer id, which it does every half second until it is connected.
+def connect(client: Producer | AdminClient, topic: str, seconds: float) -> None:
+    """Connect a client before it is used: what it looks for in vain it looks for again half a second later, or three.
 
     librdkafka 2.16 hangs up on the server that it was told of as soon as it knows the brokers, and connects to one when
     it is asked for something: the first look ends the one connection, the second makes the other.
@@ -248,4 +269,4 @@ def connect(producer: Producer, topic: str, seconds: float) -> None:
     :raises KafkaException: no answer in time
     """
     for _look in range(2):
-        producer.list_topics(topic, seconds)
+        client.list_topics(topic, seconds)

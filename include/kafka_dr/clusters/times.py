@@ -38,8 +38,10 @@ class Times:
         asked = {ClientPartition(p.topic, p.partition): OffsetSpec.for_timestamp(ms) for p, ms in times.items()}
         if not asked:
             return {}
-        futures = self._session.admin.list_offsets(asked, request_timeout=self._session.request_seconds)
-        found = self._session.results(futures, "look for offsets by time")
+        doing = "look for offsets by time"
+        admin = self._session.admin_for_leaders(doing)
+        futures = admin.list_offsets(asked, request_timeout=self._session.request_seconds)
+        found = self._session.results(futures, doing)
         return {
             TopicPartition(p.topic, p.partition): answer.offset if answer.offset >= 0 else None
             for p, answer in found.items()
