@@ -120,6 +120,11 @@ class Switching:
         """Write records where the group is active."""
         self.protection.produce(self.active, count)
 
+    def committed(self, cluster: str, group: str) -> dict[TopicPartition, int]:
+        """Return a group's offsets on a cluster."""
+        with self.protection.cluster(cluster, "admin") as admin:
+            return admin.groups.offsets([group])[group]
+
     def wait_equal(self, seconds: float = 30) -> None:
         """Wait until both clusters hold the same records in the same order, read by a plain client."""
         deadline = time.monotonic() + seconds

@@ -1,0 +1,31 @@
+"""A position that lies past a record which its group has not read is never committed, whoever came to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.failover import StepName
+from kafka_dr.failover.content import placed_to_json
+from kafka_dr.failover.run import Run
+from kafka_dr.offsets import TranslatedOffset
+from support.switching import Switching, failed
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_position_past_an_unread_record_is_refused_and_nothing_is_committed(group: Switching) -> None:
+    source, target = group.active, group.standby
+    request = group.go(StepName.STOP_FLOW)
+    name, first = f"{group.name}-head", min(group.at(0))
+    too_far = TranslatedOffset(name, first, 1, 2, "exact", 0, "one too far", proof="late")
+    before = group.committed(target, name)
+
+    with group.protection.world() as world:
+        Run(request, world).write_fact("translations", {"positions": [placed_to_json(too_far)]})
+        record = failed(StepName.CUT_OVER_GROUPS, request, world)
+
+    assert record.outcome == "failed"
+    assert f"1 positions would go past an unread record ({name} {first} 1→2): nothing was committed" in record.detail
+    assert group.committed(target, name) == before
+    group.roll_back(request)
+    group.assert_at_rest(source)
