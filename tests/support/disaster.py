@@ -26,6 +26,9 @@ _RUNS = itertools.count(1)
 _ASKED = {StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL}
 STEPS = tuple(step.name for step in UNPLANNED_FAILOVER if step.name not in _ASKED)
 
+#: What a worker had asked for before it hung is answered still, and copied when it goes on; it asks for 100 ms.
+_ASKED_BEFORE_SECONDS = 1.0
+
 
 @dataclass(slots=True)
 class Disaster:
@@ -79,6 +82,7 @@ class Disaster:
     def produce_what_never_crosses(self, count: int) -> None:
         """Write records that the flow does not copy any more: its worker hangs meanwhile."""
         with self.hanging(f"{self.standby}-connect"):
+            time.sleep(_ASKED_BEFORE_SECONDS)
             self.group.protection.produce(self.active, count)
             self.look()
             self.remember()
