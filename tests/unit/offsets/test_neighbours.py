@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.audit import Entry
@@ -71,6 +71,10 @@ def test_no_place_past_an_unread_record_is_ever_called_right_or_early(source: st
         foreign = data.draw(st.sampled_from(["", "", "", "a", "x"]))
         target += [(each, None) for each in foreign]
         target += [(content, number)] * data.draw(st.sampled_from([0, 1, 1, 1, 2]))
+    # One of somebody else's that equals a lost record in every byte stands in its place: nobody can tell these apart.
+    there = {number for _, number in target}
+    lost = {content for number, content in enumerate(source) if number not in there}
+    assume(lost.isdisjoint(content for content, number in target if number is None))
     place = data.draw(st.integers(0, len(target)))
     found = judged(source, position, "".join(content for content, _ in target), place)
     copied = {number for _, number in target if number is not None and number >= position}
