@@ -58,7 +58,6 @@ class ClusterSession:
         self.request_seconds = request_seconds
         self._admin: AdminClient | None = None
         self._connected: AdminClient | None = None
-        self._retired: list[AdminClient] = []
         self._python_admin: RequestingAdminClient | None = None
         self._appender: Producer | None = None
         self._idle_readers: dict[str, list[_Reader]] = {}
@@ -77,7 +76,7 @@ class ClusterSession:
 
     @property
     def admin(self) -> AdminClient:
-        """librdkafka's admin client. It must outlive its futures, hence it is kept."""
+        """librdkafka's admin client. It must outlive its futures, hence it is held until the session is closed."""
         with self._lock:
             if self._admin is None:
                 self._admin = ADMIN_CLIENTS.make(self, self._config())
@@ -231,7 +230,6 @@ class ClusterSession:
         if self._python_admin is not None:
             self._python_admin.close()
         self._admin = self._connected = self._python_admin = self._appender = None
-        self._retired.clear()
         ADMIN_CLIENTS.let_go(self)
         for idle in self._idle_readers.values():
             while idle:
@@ -240,11 +238,9 @@ class ClusterSession:
     def replace_admin(self) -> None:
         """Let the next call have a new admin client: librdkafka's would believe in its old metadata for minutes.
 
-        The old one is kept until the session is closed; somebody else may still wait for its answers.
+        The old one is held until the session is closed, as every one is; somebody else may still wait for its answers.
         """
         with self._lock:
-            if self._admin is not None:
-                self._retired.append(self._admin)
             self._admin = None
 
     def _config(self, extra: Mapping[str, object] | None = None) -> dict[str, object]:
