@@ -8,7 +8,7 @@ from airflow.sdk import DAG
 
 from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
 from kafka_dr_airflow.operators.proposal import ProposalOperator
-from kafka_dr_airflow.operators.watch import PER_GROUP, SOON, HealthOperator
+from kafka_dr_airflow.operators.watch import SOON, WITHIN_THE_MINUTE, HealthOperator
 
 with DAG(
     dag_id="dr_health",
@@ -21,7 +21,7 @@ with DAG(
     tags=["kafka-dr", "watches"],
 ) as dag:
     groups = DeclaredGroupsOperator(**SOON)
-    HealthOperator.partial(task_id="health", **PER_GROUP, **SOON).expand(protection_group=groups.output)
+    HealthOperator.partial(task_id="health", **WITHIN_THE_MINUTE).expand(protection_group=groups.output)
     ProposalOperator.partial(
-        task_id="propose", trigger_dag_id="dr_unplanned_failover", logical_date=None, **PER_GROUP, **SOON
+        task_id="propose", trigger_dag_id="dr_unplanned_failover", logical_date=None, **WITHIN_THE_MINUTE
     ).expand(protection_group=groups.output)

@@ -183,6 +183,7 @@ class Lab:
         return spark.prepare(self.home, java_home=java_home, kafka_source=kafka_source)
 
     def _cluster_status(self, cluster: Cluster) -> ClusterStatus:
+        principals = (credentials.ADMIN, *rights.PRINCIPALS)
         return ClusterStatus(
             name=cluster.name,
             cluster_id=cluster.cluster_id,
@@ -190,10 +191,8 @@ class Lab:
             connect_url=cluster.connect_url(self.settings),
             connect_group_id=cluster.connect_group_id,
             connect_secrets=self.home.connect(cluster.name) / "secrets.properties",
-            client_settings={
-                principal: self.home.client(cluster.name, principal)
-                for principal in (credentials.ADMIN, *rights.PRINCIPALS)
-            },
+            client_settings={each: self.home.client(cluster.name, each) for each in principals},
+            java_client_settings={each: self.home.java_client(cluster.name, each) for each in principals},
         )
 
     def _premises(self) -> Premises:

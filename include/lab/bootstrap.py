@@ -95,7 +95,7 @@ def ensure_environment(cache: Path, environ: Mapping[str, str]) -> Path:
             "this Python has no `ensurepip`, which makes virtual environments: install it "
             f"(Debian, Ubuntu: `apt install python{sys.version_info[0]}.{sys.version_info[1]}-venv`) and try again"
         )
-    with _locked(cache, "environment.lock"):
+    with locked(cache, "environment.lock"):
         if (folder / STAMP).exists():  # another command made it while this one waited
             return folder
         check_space(cache, NEEDED_BYTES)
@@ -170,7 +170,11 @@ def _last_line(text: str) -> str:
 
 
 @contextmanager
-def _locked(cache: Path, name: str) -> Iterator[None]:
+def locked(cache: Path, name: str) -> Iterator[None]:
+    """Hold a lock of the cache; who else wants it waits, and gets it when its holder ends, however that ends.
+
+    :raises LabError: the cache cannot be written
+    """
     try:
         cache.mkdir(parents=True, exist_ok=True)
         handle = (cache / name).open("w")

@@ -47,14 +47,13 @@ def write_files(premises: Premises) -> None:
     for cluster in CLUSTERS:
         for principal in (ADMIN, *PRINCIPALS):
             values = librdkafka(premises, cluster, principal)
-            path = premises.home.client(cluster.name, principal)
-            write_private(path, _properties(values))
+            write_private(premises.home.client(cluster.name, principal), _properties(values))
             java = {name: value for name, value in values.items() if not name.startswith("sasl.")}
             java |= {
                 "sasl.mechanism": MECHANISM,
                 "sasl.jaas.config": jaas(premises.credentials, cluster, principal),
             }
-            write_private(path.with_suffix(".java.properties"), _properties(java))
+            write_private(premises.home.java_client(cluster.name, principal), _properties(java))
 
 
 def _properties(values: dict[str, str]) -> str:

@@ -49,6 +49,11 @@ def obtain(home: Home, *, clusters: tuple[str, ...], principals: tuple[str, ...]
     return Credentials(stored)
 
 
+def passwords_of(home: Home) -> Mapping[str, str]:
+    """Return every password of a lab by what it opens, for whoever looks where they should not stand."""
+    return _stored(home.credentials)
+
+
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read; readers see the old content or the new, nothing between."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,12 +6,15 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.bootstrap import check_space
+import tenacity
+
+from lab.bootstrap import check_space, locked
 from lab.errors import LabError
 
 LOCKS = Path(__file__).resolve().parent / "jar_locks"
@@ -20,8 +23,11 @@ SPARK_KAFKA = LOCKS / "spark-kafka-4.2.0.lock"
 MIRROR = "KAFKA_DR_MAVEN_MIRROR"
 NEEDED_BYTES = 512 * 1024**2
 THREADS = 8
+ATTEMPTS = 5
+PATIENCE_SECONDS = 30.0
 
 Progress = Callable[[int, int], None]
+Sleep = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +60,43 @@ def read_lock(path: Path) -> tuple[LockedJar, ...]:
     return tuple(jars)
 
 
-def obtain(lock: Path, *, cache: Path, environ: Mapping[str, str], progress: Progress) -> Path:
+def obtain(
+    lock: Path, *, cache: Path, environ: Mapping[str, str], progress: Progress, sleep: Sleep = time.sleep
+) -> Path:
     """Return a folder with exactly the jars of the lock; fetch what the cache lacks or holds damaged.
 
+    Of several commands one fetches, and the others find what it has fetched.
+
     :param progress: called with the number of jars that are there and the number of all.
+    :param sleep: waits so many seconds before a server that could not be reached is asked again
     :raises LabError: a jar cannot be fetched, or is not the one that was locked; nothing unchecked stays.
     """
-    jars = read_lock(lock)
     folder = cache / "jars" / lock.stem
-    folder.mkdir(parents=True, exist_ok=True)
-    missing = [jar for jar in jars if not _is_whole(folder / jar.file_name, jar)]
+    jars = read_lock(lock)
+    if _missing(jars, folder):
+        with locked(cache, "jars.lock"):
+            folder.mkdir(parents=True, exist_ok=True)
+            check_space(folder, NEEDED_BYTES)
+            missing = _missing(jars, folder)
+            there = len(jars) - len(missing)
+            _fetch_all(missing, folder, environ.get(MIRROR), lambda done: progress(there + done, len(jars)), sleep)
     wanted = {jar.file_name for jar in jars}
     for stranger in folder.glob("*.jar"):
         if stranger.name not in wanted:
             stranger.unlink()
-    if missing:
-        check_space(folder, NEEDED_BYTES)
-        _fetch_all(
-            missing, folder, environ.get(MIRROR), lambda done: progress(len(jars) - len(missing) + done, len(jars))
-        )
     return folder
 
 
-def _fetch_all(jars: list[LockedJar], folder: Path, mirror: str | None, progress: Callable[[int], None]) -> None:
+def _missing(jars: Sequence[LockedJar], folder: Path) -> list[LockedJar]:
+    return [jar for jar in jars if not _is_whole(folder / jar.file_name, jar)]
+
+
+def _fetch_all(
+    jars: list[LockedJar], folder: Path, mirror: str | None, progress: Callable[[int], None], sleep: Sleep
+) -> None:
     scratch = tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder.parent)
     with scratch, ThreadPoolExecutor(THREADS) as pool:
-        fetches = [pool.submit(_fetch, jar, folder, Path(scratch.name), mirror) for jar in jars]
+        fetches = [pool.submit(_fetch, jar, folder, Path(scratch.name), mirror, sleep) for jar in jars]
         try:
             for number, fetch in enumerate(as_completed(fetches), start=1):
                 fetch.result()
@@ -89,10 +106,10 @@ def _fetch_all(jars: list[LockedJar], folder: Path, mirror: str | None, progress
             raise
 
 
-def _fetch(jar: LockedJar, folder: Path, scratch: Path, mirror: str | None) -> None:
+def _fetch(jar: LockedJar, folder: Path, scratch: Path, mirror: str | None, sleep: Sleep) -> None:
     source = mirror or "Maven Central"
     try:
-        fetched = _resolve(jar, scratch, mirror)
+        fetched = _resolve_patiently(jar, scratch, mirror, sleep)
     except Exception as error:
         raise LabError(
             f"{jar} could not be fetched from {source} ({error}): check the network or the disk, "
@@ -110,6 +127,22 @@ def _fetch(jar: LockedJar, folder: Path, scratch: Path, mirror: str | None) -> N
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise LabError(f"{folder} cannot be written ({error.strerror}): make room and try again") from error
+
+
+def _resolve_patiently(jar: LockedJar, scratch: Path, mirror: str | None, sleep: Sleep) -> Path:
+    """Ask again where the server could not be reached: one of hundreds may meet a name service at fault."""
+    asking = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(OSError),  # as those of `requests` are
+        stop=tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_after_delay(PATIENCE_SECONDS),
+        wait=tenacity.wait_random_exponential(max=8.0),
+        sleep=sleep,
+        reraise=True,
+    )
+    for attempt in asking:
+        with attempt:
+            number = attempt.retry_state.attempt_number
+            return _resolve(jar, scratch / str(number), mirror)  # half a jar of another attempt would be in the way
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _resolve(jar: LockedJar, scratch: Path, mirror: str | None) -> Path:

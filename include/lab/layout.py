@@ -107,6 +107,10 @@ class Home:
         """Client settings of ``principal`` on ``cluster``, as librdkafka names them."""
         return self.clients / cluster / f"{principal}.properties"
 
+    def java_client(self, cluster: str, principal: str) -> Path:
+        """Client settings of ``principal`` on ``cluster``, as Java clients and Kafka's own tools name them."""
+        return self.clients / cluster / f"{principal}.java.properties"
+
 
 @dataclass(frozen=True, slots=True)
 class Ports:

@@ -169,6 +169,15 @@ class Supervisor:
                 found |= {child.pid: child for child in process.children(recursive=True) if _lives(child)}
         return list(found.values())
 
+    def argv(self) -> dict[str, str]:
+        """The command line of every living process, by its name and pid, as everybody on the machine can read it."""
+        found = {}
+        for name in self.names():
+            for process in self.members(name):
+                with suppress(psutil.Error):
+                    found[f"{name} ({process.pid})"] = " ".join(process.cmdline())
+        return found
+
     def strays(self) -> list[psutil.Process]:
         """Every living process that carries this lab's mark and belongs to none of its running processes."""
         known = {member.pid for name in self.names() if self.find(name) for member in self.members(name)}

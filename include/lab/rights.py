@@ -84,7 +84,13 @@ _T, _G, _X, _C = Resource.TOPIC, Resource.GROUP, Resource.TRANSACTIONAL_ID, Reso
 _NAME = "kafka-cluster"
 
 RIGHTS: tuple[Right, ...] = (
-    Right(OPERATOR, _C, _NAME, (DESCRIBE, DESCRIBE_CONFIGS), "read brokers, ACLs and the authorizer's settings"),
+    Right(
+        OPERATOR,
+        _C,
+        _NAME,
+        (DESCRIBE, DESCRIBE_CONFIGS),
+        "read brokers and ACLs, and whether the authorizer's settings are set",
+    ),
     Right(OPERATOR, _C, _NAME, (ALTER,), "add and lift the DENYs that are the fences"),
     Right(OPERATOR, _C, _NAME, (ALTER_CONFIGS,), "give the standby the active cluster's client quotas"),
     Right(OPERATOR, _T, "orders.*", (CREATE, ALTER, ALTER_CONFIGS), "keep the standby's topics like the active ones"),

@@ -28,6 +28,7 @@ class ClusterStatus:
     connect_group_id: str
     connect_secrets: Path
     client_settings: dict[str, Path]
+    java_client_settings: dict[str, Path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,11 @@ class LabStatus:
     def running(self) -> bool:
         """Whether something runs and nothing that was started is dead."""
         return bool(self.processes) and all(process.running for process in self.processes)
+
+    @property
+    def in_use(self) -> bool:
+        """Whether anything runs: then it is somebody's, who does not want it ended, whole or not."""
+        return any(process.running for process in self.processes)
 
     def as_json(self) -> dict[str, Any]:
         """Plain data for ``status --json``."""

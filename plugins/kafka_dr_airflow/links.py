@@ -44,7 +44,8 @@ class EvidenceLink(BaseOperatorLink):
         group = getattr(operator, "protection_group", None) or ti_key.get_template_context()["params"].get(
             "protection_group"
         )
-        return evidence_url(group, ti_key.run_id) if group else ""
+        run = getattr(operator, "resumed_run", None) or ti_key.run_id
+        return evidence_url(group, run) if group else ""
 
 
 class AuditLink(BaseOperatorLink):

@@ -13,7 +13,8 @@ from jobs.checksum_run import ChecksumRun, Watch, ask
 from jobs.checksum_stretch import OffsetStretch, Wishes
 from jobs.connections import Connections
 from jobs.flows import declared_flow, reached
-from jobs.places import place
+from jobs.late import Patience
+from jobs.places import local, place, set_aside
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.clusters import KafkaCluster
@@ -84,6 +85,8 @@ def _moment(text: str) -> datetime:
 
 def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock, sessions: Sessions) -> int:
     watch = Watch(clock)
+    if (folder := local(options.out)) is not None:
+        set_aside(folder)
     topology = load(options.topology, environ)
     flow = declared_flow(topology, options.flow)
     connections = Connections.read(environ)
@@ -96,10 +99,18 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
             watch.lap("session")
             out = place(options.out, session)
             out.mkdir(parents=True, exist_ok=True)
+            set_aside(out)
             memory = Memory.of(topology.evidence.root, session, flow)
-            report = ChecksumRun(group, source, target, memory, watch, history).audit(wishes, asked)
+            patience = Patience(replicator, clock, group.thresholds.max_replication_latency_seconds)
+            run = ChecksumRun(group, source, target, memory, watch, patience, history)
+            done = run.audit(wishes, asked)
+            report = done.report
+            # In this order: whatever dies in between, no finding is settled that nobody can read, and nothing that was
+            # not kept lets a failover begin.
             report.write(out)
-            if not wishes.bounded and not wishes.topics:
-                memory.publish(report, report_place=f"{out}/report.json")
+            if not wishes.bounded and not report.failure:
+                run.keep(done)
+            if wishes.whole or report.verdict == "findings":
+                memory.publish(report, report_place=f"{out}/report.json", whole=wishes.whole)
     print(f"{report.verdict}: {report.sentence}")
     return {"equal": 0, "findings": FINDINGS}.get(report.verdict, UNKNOWN)

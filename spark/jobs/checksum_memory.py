@@ -147,8 +147,11 @@ class Memory:
             if name in replaced or (name not in now.maps and _is_older(name, found.at, _LONG)):
                 self.log.remove_file(f"{folder}/{file}")
 
-    def publish(self, report: Report, *, report_place: str) -> None:
-        """Keep the verdict where a failover looks for it."""
+    def publish(self, report: Report, *, report_place: str, whole: bool) -> None:
+        """Keep the verdict where a failover looks for it.
+
+        :param whole: whether all of the flow was audited; of a part only what is wrong is worth keeping
+        """
         ResultStore(self.root).write(
             AuditResult(
                 kind=AuditKind.CHECKSUM,
@@ -158,7 +161,7 @@ class Memory:
                 epoch=report.epoch,
                 verdict=_VERDICTS[report.verdict],
                 at=report.at,
-                sentence=report.sentence,
+                sentence=report.sentence if whole else f"in a part of the flow: {report.sentence}",
                 report=report_place,
             )
         )

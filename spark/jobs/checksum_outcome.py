@@ -16,9 +16,12 @@ from kafka_dr_spark.topic_audit import PartitionOutcome
 
 
 def next_state(
-    partition: TopicPartition, plan: PartitionPlan, outcome: PartitionOutcome, resolved: Resolved
+    partition: TopicPartition, plan: PartitionPlan, outcome: PartitionOutcome, resolved: Resolved, scan: str
 ) -> PartitionState:
-    """Return how far a partition is settled now."""
+    """Return how far a partition is settled now.
+
+    :param scan: what this audit read
+    """
     known = plan.known
     found = counted([*plan.events, *outcome.settled])
     faulty = known.faulty_from is None and outcome.frontier[0] < outcome.resume[0]
@@ -31,6 +34,8 @@ def next_state(
         faulty_from=outcome.frontier if faulty else known.faulty_from,
         faulty_since=outcome.unverified_since if faulty else known.faulty_since,
         held=held_since(partition, known, resolved),
+        begun=scan if plan.anew else known.begun,
+        from_start=(known.from_start and not plan.anew) or (plan.first and not plan.events),
     )
 
 

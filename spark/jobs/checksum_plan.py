@@ -9,7 +9,7 @@ from jobs.checksum_ranges import Resolved
 from jobs.checksum_state import AuditState, Both, PartitionState
 from kafka_dr.audit.difference import Difference, Fault
 from kafka_dr.clusters import OffsetRange, TopicPartition
-from kafka_dr_spark.topic_audit import Stretch
+from kafka_dr_spark.unread import Stretch
 
 _NOTHING = OffsetRange(0, 0)
 
@@ -24,6 +24,7 @@ class PartitionPlan:
     :param first: whether nothing of it was compared before
     :param events: what happened to the logs since, as findings
     :param left_over: below this the target has what the source had before its log was cut off
+    :param again: whether what waits is read again, because its fingerprints are of another kind than today's
     """
 
     known: PartitionState
@@ -32,6 +33,12 @@ class PartitionPlan:
     first: bool
     events: tuple[Difference, ...] = ()
     left_over: int = 0
+    again: bool = False
+
+    @property
+    def anew(self) -> bool:
+        """Whether nothing that was read before is compared."""
+        return self.first or self.again
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,8 @@ def make(state: AuditState | None, resolved: Resolved, *, full: bool) -> Plan:
     base = state if state is not None and state.identity == identity else AuditState(identity)
     ids = {topic: _ids(topic, resolved) for topic in {p.topic for p in resolved.partitions}}
     partitions = {p: _plan(p, base, ids, resolved, full=full) for p in resolved.partitions}
-    return Plan(replace(base, topic_ids={**base.topic_ids, **ids}), partitions)
+    kinds = {**base.kinds, **{topic: resolved.kind(topic) for topic in ids}}
+    return Plan(replace(base, topic_ids={**base.topic_ids, **ids}, kinds=kinds), partitions)
 
 
 def _ids(topic: str, resolved: Resolved) -> tuple[str, str]:
@@ -83,10 +91,11 @@ def _plan(
             left_over = known.scanned[1] if cut[0] and not any(changed) else 0
             known = _begun_anew(known, new_source=changed[0], other_target=changed[1] or cut[1])
     first = known is None
+    again = base.kinds.get(partition.topic, resolved.kind(partition.topic)) != resolved.kind(partition.topic)
     start = PartitionState(first_kept=(here.start, there.start)) if known is None else known
-    reach = (0, 0) if first else start.scanned
+    reach = (0, 0) if first else start.resume if again else start.scanned
     ranges = _from(here, reach[0]), _from(there, reach[1])
-    return PartitionPlan(start, *ranges, first or bool(events), tuple(events), left_over)
+    return PartitionPlan(start, *ranges, first or bool(events), tuple(events), left_over, again)
 
 
 def _changed(before: tuple[str, str], now: tuple[str, str]) -> tuple[bool, bool]:
@@ -127,8 +136,7 @@ def stretches(plan: PartitionPlan, earlier: list[tuple[Both, Both]], gone: tuple
     sides = []
     for side, new in enumerate((plan.source, plan.target)):
         ranges = [each[side] for each in earlier if each[side][1] > resume[side] and each[side][1] > each[side][0]]
-        read_from = min(max(new.start, gone[side]), new.end)
-        ranges.append((read_from, new.end))
+        ranges.append((new.start, new.end))
         reach = max(resume[side], plan.known.first_kept[side] if plan.first else 0)
         expired = []
         for start, end in ranges:
@@ -136,5 +144,14 @@ def stretches(plan: PartitionPlan, earlier: list[tuple[Both, Both]], gone: tuple
                 expired.append((reach, start))
             reach = max(reach, end)
         start = resume[side]
-        sides.append(Stretch(start, max(start, new.end), tuple(expired), plan.known.first_kept[side]))
+        vanished = (new.start, min(gone[side], new.end))
+        sides.append(
+            Stretch(
+                start,
+                max(start, new.end),
+                expired=tuple(expired),
+                first_kept=plan.known.first_kept[side],
+                vanished=vanished if vanished[0] < vanished[1] else (0, 0),
+            )
+        )
     return sides[0], sides[1]

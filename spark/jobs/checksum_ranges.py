@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from jobs.checksum_state import Kind
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.errors import Refused
@@ -57,6 +58,10 @@ class Resolved:
     def partitions(self) -> list[TopicPartition]:
         """Every partition that either side has."""
         return sorted(self.source.ranges.keys() | self.target.ranges.keys())
+
+    def kind(self, topic: str) -> Kind:
+        """Return how a topic's fingerprints are made now; those made in another way do not compare."""
+        return topic in self.compacted, topic not in self.restamped
 
 
 def resolve(

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -18,19 +18,22 @@ from jobs.checksum_ranges import Resolved, resolve
 from jobs.checksum_report import PartitionReport, Report
 from jobs.checksum_state import AuditState, Both, Scan
 from jobs.checksum_stretch import Wishes, within_offsets, within_time
+from jobs.earlier import EarlierKeys, earlier_scans
 from jobs.fingerprint_log import Side
+from jobs.late import Patience
 from jobs.payloads import payloads_of
-from kafka_dr.audit.difference import Ancestor, Loose
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
-from kafka_dr.errors import TryAgain
+from kafka_dr.errors import NeedsPerson, TryAgain
 from kafka_dr.register.abandonment import History
 from kafka_dr.register.quarantine import by_partition, quarantined
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.topology import ProtectionGroup
 from kafka_dr_spark.fingerprints import Special
-from kafka_dr_spark.logs import Log
-from kafka_dr_spark.topic_audit import Outside, PartitionLogs, Stretch, audit_topic
+from kafka_dr_spark.logs import Log, Longs
+from kafka_dr_spark.loose import Ancestry, nowhere
+from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, audit_topic
+from kafka_dr_spark.unread import Stretch
 
 #: No record is younger than this.
 _NEVER_YOUNG = 2**62
@@ -91,12 +94,26 @@ def ask(
         return Asked(resolved, testing.result())
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What an audit has come to, before anything of it counts.
+
+    :param state: what the next audit would go on from
+    :param found: what is kept besides
+    """
+
+    report: Report
+    state: AuditState
+    found: Found
+
+
 @dataclass(slots=True)
 class ChecksumRun:
     """One audit.
 
     :param source: reached as audit
     :param target: reached as audit
+    :param patience: what is asked about records that seem to wait too long
     :param history: what the registers hold about the group, where ranges are named that stay aside
     """
 
@@ -105,10 +122,11 @@ class ChecksumRun:
     target: KafkaCluster
     memory: Memory
     watch: Watch
+    patience: Patience
     history: History = field(default_factory=dict)
 
-    def audit(self, wishes: Wishes, asked: Asked) -> Report:
-        """Audit the flow, and keep what was found out unless the audit was bounded."""
+    def audit(self, wishes: Wishes, asked: Asked) -> Done:
+        """Audit the flow. Nothing of it counts until it is kept."""
         resolved, batch = asked.resolved, asked.batch
         scan = scan_name(resolved.at, secrets.token_hex(3))
         kept = None if wishes.bounded else self.memory.read()
@@ -116,10 +134,8 @@ class ChecksumRun:
             # Beside it these ends would look like those of logs that were cut off.
             raise TryAgain("another audit of this flow has ended since this one began: run it again")
         plan = checksum_plan.make(kept, resolved, full=wishes.full or wishes.bounded)
-        if wishes.offsets:
-            plan = within_offsets(plan, wishes.offsets, self.memory.known_runs(plan.state.identity[:2]))
-        elif wishes.bounded:
-            plan = within_time(plan, wishes, self.source, self.target)
+        if wishes.bounded:
+            plan = self._within(plan, wishes, resolved)
         self._scan(scan, plan, batch, resolved)
         gone = self._log_starts(plan)
         self.watch.lap("scan")
@@ -129,12 +145,23 @@ class ChecksumRun:
         report = replace(report, failure=failure_of(report), seconds=self.watch.total())
         if wishes.bounded:
             self.memory.log.remove(scan)
-        elif not report.failure:
-            keep_for = timedelta(seconds=self.group.audits.keep_fingerprints_seconds)
-            begun_anew = frozenset(p for p, each in plan.partitions.items() if each.events)
-            self.memory.keep(state, report, Found(scan, resolved.at, begun_anew, keep_for))
-            self.memory.advance_frontier(state, report)
-        return report
+        keep_for = timedelta(seconds=self.group.audits.keep_fingerprints_seconds)
+        begun_anew = frozenset(p for p, each in plan.partitions.items() if each.events)
+        return Done(report, state, Found(scan, resolved.at, begun_anew, keep_for))
+
+    def _within(self, plan: Plan, wishes: Wishes, resolved: Resolved) -> Plan:
+        known = self.memory.known_runs(plan.state.identity[:2])
+        if wishes.offsets:
+            return within_offsets(plan, wishes.offsets, known)
+        clusters = self.source, self.target
+        return within_time(plan, wishes, clusters, restamped=resolved.restamped, known=known)
+
+    def keep(self, done: Done) -> None:
+        """Let the next audit go on from this one. The report has to be written before: what is settled now is never
+        looked at again, and stands nowhere else.
+        """
+        self.memory.keep(done.state, done.report, done.found)
+        self.memory.advance_frontier(done.state, done.report)
 
     def _scan(self, scan: str, plan: Plan, batch: self_test.Batch, resolved: Resolved) -> None:
         ranges: dict[Side, dict[TopicPartition, OffsetRange]] = {
@@ -167,24 +194,36 @@ class ChecksumRun:
     ) -> tuple[Report, AuditState]:
         age = timedelta(seconds=self.group.thresholds.max_record_age_seconds)
         young_from = int((resolved.at - age).timestamp() * 1000)
-        reports: list[PartitionReport] = []
-        states = dict(plan.state.partitions)
+        late_before = resolved.at - timedelta(seconds=self.group.thresholds.max_lag_seconds)
+        seen = {p: _seen_below(plan, p, late_before) for p in plan.partitions}
+        outcomes: dict[TopicPartition, PartitionOutcome] = {}
         records = 0
         for topic in sorted({p.topic for p in plan.partitions}):
             logs = self._logs(scan, topic, plan, resolved, gone)
             records += sum(len(each.source) + len(each.target) for each in logs)
             outside = Outside(
                 payloads_of(topic, source=self.source, target=self.target, restamped=topic in resolved.restamped),
-                lambda loose, topic=topic: self._ancestors(plan, topic, loose),  # type: ignore[misc]
+                lambda hashes, topic=topic: self._ancestors(plan, topic, hashes),  # type: ignore[misc]
+                EarlierKeys(self.memory.log, plan, topic, {"source": self.source, "target": self.target}).living,
             )
             self.watch.lap("read_log")
-            outcomes = audit_topic(logs, compacted=topic in resolved.compacted, young_from=young_from, outside=outside)
-            for outcome in outcomes:
-                partition = TopicPartition(topic, outcome.partition)
-                blocked = blocked_too_long(partition, plan.partitions[partition].known, resolved, age)
-                reports.append(reported(partition, plan.partitions[partition], outcome, resolved, blocked))
-                states[partition] = next_state(partition, plan.partitions[partition], outcome, resolved)
+            found = audit_topic(
+                [replace(each, seen_below=seen[TopicPartition(topic, each.partition)]) for each in logs],
+                compacted=topic in resolved.compacted,
+                young_from=young_from,
+                outside=outside,
+                late_before=int(late_before.timestamp() * 1000),
+            )
+            outcomes |= {TopicPartition(topic, outcome.partition): outcome for outcome in found}
             self.watch.lap("compare")
+        reports: list[PartitionReport] = []
+        states = dict(plan.state.partitions)
+        for partition, outcome in self.patience.judged(outcomes, seen).items():
+            each = plan.partitions[partition]
+            blocked = blocked_too_long(partition, each.known, resolved, age)
+            reports.append(reported(partition, each, outcome, resolved, blocked))
+            states[partition] = next_state(partition, each, outcome, resolved, scan)
+        self.watch.lap("wait")
         done = Scan(scan, resolved.at, {p: _ranges(each) for p, each in plan.partitions.items()})
         # What is compared from the beginning makes the whole map again.
         maps = () if wishes.full and not wishes.topics else plan.state.maps
@@ -214,12 +253,10 @@ class ChecksumRun:
         gone: tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]],
     ) -> list[PartitionLogs]:
         """Return the partitions of a topic as they lie in the log, from where each was settled."""
-        earlier = [s for s in plan.state.scans if any(p.topic == topic for p in s.ranges)]
         aside = {side: self._aside(side, topic, resolved) for side in _SIDES}
         sides: dict[Side, dict[TopicPartition, Log]] = {}
-        for side in _SIDES:
-            new, old = self._kept(side, [scan], topic), self._kept(side, [s.name for s in earlier], topic)
-            number = _SIDES.index(side)
+        for number, side in enumerate(_SIDES):
+            new, old = self._kept(side, [scan], topic), self._waiting(side, topic, plan)
             sides[side] = {
                 p: _since(each, number, old.get(p, _NOTHING), new.get(p, _NOTHING)).without(aside[side].get(p, ()))
                 for p, each in plan.partitions.items()
@@ -228,7 +265,7 @@ class ChecksumRun:
         found = []
         for partition in sorted(sides["source"]):
             each = plan.partitions[partition]
-            before = [] if each.first else [s.ranges[partition] for s in earlier if partition in s.ranges]
+            before = [s.ranges[partition] for s in earlier_scans(plan, partition)]
             starts = (gone[0].get(partition, 0), gone[1].get(partition, 0))
             here, there = checksum_plan.stretches(each, before, starts)
             found.append(
@@ -255,19 +292,41 @@ class ChecksumRun:
         found = by_partition(quarantined(self.history, cluster.name, ids))
         return {p: [(each.start, each.end) for each in ranges] for p, ranges in found.items()}
 
+    def _waiting(self, side: Side, topic: str, plan: Plan) -> dict[TopicPartition, Log]:
+        """Return what earlier audits have read of a topic and not settled.
+
+        :raises NeedsPerson: it is not where the state says it is
+        """
+        number = _SIDES.index(side)
+        wanted: dict[tuple[str, ...], list[TopicPartition]] = {}
+        for partition in (p for p in plan.partitions if p.topic == topic):
+            resume = plan.partitions[partition].known.resume[number]
+            ranges = {s.name: s.ranges[partition][number] for s in earlier_scans(plan, partition)}
+            needed = tuple(name for name, (start, end) in ranges.items() if end > max(start, resume))
+            if needed:
+                wanted.setdefault(needed, []).append(partition)
+        for name in {name for names in wanted for name in names}:
+            if not self.memory.log.exists(name, side):
+                raise NeedsPerson(
+                    f"{self.memory.log.uri}/{name}/{side} is gone, and records of {topic} in it wait to be compared: "
+                    "nothing can be said about them; bring the folder back, or audit in full"
+                )
+        found: dict[TopicPartition, Log] = {}
+        for names, partitions in wanted.items():
+            kept = self.memory.log.read(side, names, [topic])
+            found |= {partition: kept[partition] for partition in partitions if partition in kept}
+        return found
+
     def _kept(self, side: Side, scans: Sequence[str], topic: str) -> dict[TopicPartition, Log]:
         there = [name for name in scans if self.memory.log.exists(name, side)]
         return self.memory.log.read(side, there, [topic]) if there else {}
 
-    def _ancestors(self, plan: Plan, topic: str, records: Sequence[Loose]) -> dict[int, Ancestor]:
+    def _ancestors(self, plan: Plan, topic: str, hashes: Longs) -> Ancestry:
         """Look for records in what earlier audits kept of the source, unless all of it is compared now."""
         if all(each.first for partition, each in plan.partitions.items() if partition.topic == topic):
-            return {}
+            return nowhere(hashes)
         scans = [s.name for s in plan.state.scans if self.memory.log.exists(s.name, "source")]
-        found: dict[int, Ancestor] = {}
-        for number, partition, offset in self.memory.log.holding(scans, topic, {r.hash for r in records}):
-            found.setdefault(number, Ancestor(partition, offset))
-        return found
+        return self.memory.log.holding(scans, topic, hashes)
 
     def _self_test(self, scan: str, batch: self_test.Batch) -> list[str]:
         """Audit the batch of known faults, and return what was not found in it."""
@@ -283,7 +342,7 @@ class ChecksumRun:
             for partition in sorted(batch.source)
         ]
         outside = Outside(
-            payloads_of(self_test.TOPIC, source=self.source, target=self.target, restamped=False), lambda _records: {}
+            payloads_of(self_test.TOPIC, source=self.source, target=self.target, restamped=False), nowhere
         )
         outcomes = audit_topic(logs, compacted=False, young_from=_NEVER_YOUNG, outside=outside)
         return batch.missed([d for outcome in outcomes for d in (*outcome.settled, *outcome.waiting)])
@@ -291,7 +350,12 @@ class ChecksumRun:
 
 def _since(plan: PartitionPlan, side: int, old: Log, new: Log) -> Log:
     """Return what is compared of one side: what waits since the audits before, and what was read now."""
-    return new if plan.first else Log.joined([old.since(plan.known.resume[side]), new])
+    return new if plan.anew else Log.joined([old.since(plan.known.resume[side]), new])
+
+
+def _seen_below(plan: Plan, partition: TopicPartition, before: datetime) -> int:
+    """Return up to where an audit that long ago has seen a partition of the source."""
+    return max((s.ranges[partition][0][1] for s in earlier_scans(plan, partition) if s.at <= before), default=0)
 
 
 def _ranges(plan: PartitionPlan) -> tuple[Both, Both]:

@@ -20,6 +20,8 @@ from kafka_dr.errors import NeedsPerson
 _SCHEMA_VERSION = 1
 #: On the source and on the target.
 Both = tuple[int, int]
+#: Of a topic's fingerprints: whether keys are kept, and whether times are part of the hash.
+Kind = tuple[bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,9 @@ class PartitionState:
     :param open: settled findings below ``resume``: how many records, by kind
     :param faulty_from: the first offset of the source that is not as it should be, and what is next on the target there
     :param faulty_since: when that record was made, milliseconds since the epoch; ``None`` where nobody knows
+    :param begun: the scan that comparing began with, or began anew: older ones say nothing about it; empty where
+        nobody knows
+    :param from_start: whether that scan read all that both sides had
     :param held: on the source and on the target, the offset from which an open transaction hides what follows, and when
         that was seen first, in milliseconds since the epoch
     """
@@ -45,6 +50,8 @@ class PartitionState:
     faulty_from: Both | None = None
     faulty_since: int | None = None
     held: tuple[Both | None, Both | None] = (None, None)
+    begun: str = ""
+    from_start: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,7 @@ class AuditState:
 
     :param identity: cluster ids of source and target, and the epoch; another one begins anew
     :param topic_ids: on the source and on the target; empty where there is none
+    :param kinds: how the topics' fingerprints were made the last time: with keys, and with times
     :param maps: the parts of the offset map that count
     """
 
@@ -70,6 +78,13 @@ class AuditState:
     partitions: Mapping[TopicPartition, PartitionState] = field(default_factory=dict)
     scans: tuple[Scan, ...] = ()
     maps: tuple[str, ...] = ()
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+
+    def scans_of(self, partition: TopicPartition) -> tuple[Scan, ...]:
+        """Return the scans that hold what was compared of a partition since it began."""
+        known = self.partitions.get(partition)
+        begun = (n for n, scan in enumerate(self.scans) if known is not None and scan.name == known.begun)
+        return self.scans[next(begun, 0) :]
 
     def slimmed(self) -> AuditState:
         """Return the same without the ranges that no audit will ask for again."""
@@ -117,6 +132,7 @@ def _to_json(state: AuditState) -> dict[str, Any]:
         "schema_version": _SCHEMA_VERSION,
         "identity": state.identity,
         "topic_ids": dict(state.topic_ids),
+        "kinds": dict(state.kinds),
         "maps": state.maps,
         "partitions": [
             {
@@ -129,6 +145,8 @@ def _to_json(state: AuditState) -> dict[str, Any]:
                 "faulty_from": known.faulty_from,
                 "faulty_since": known.faulty_since,
                 "held": known.held,
+                "begun": known.begun,
+                "from_start": known.from_start,
             }
             for p, known in sorted(state.partitions.items())
         ],
@@ -158,6 +176,8 @@ def _from_json(content: Any) -> AuditState:
                 faulty_from=_both_or_none(each["faulty_from"]),
                 faulty_since=None if each["faulty_since"] is None else int(each["faulty_since"]),
                 held=(_both_or_none(each["held"][0]), _both_or_none(each["held"][1])),
+                begun=str(each.get("begun", "")),
+                from_start=bool(each.get("from_start", False)),
             )
             for each in content["partitions"]
         },
@@ -170,6 +190,7 @@ def _from_json(content: Any) -> AuditState:
             for scan in content["scans"]
         ),
         maps=tuple(str(name) for name in content["maps"]),
+        kinds={topic: (bool(keyed), bool(timed)) for topic, (keyed, timed) in content.get("kinds", {}).items()},
     )
 
 

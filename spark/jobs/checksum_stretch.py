@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from jobs.checksum_plan import PartitionPlan, Plan
 from jobs.checksum_state import Both
-from jobs.fingerprint_log import Side
 from kafka_dr.audit.kept_map import MapKey, Runs
-from kafka_dr.audit.offset_runs import first_common, last_common
+from kafka_dr.audit.offset_runs import OffsetRun, first_common, last_common
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.times import Times
 from kafka_dr.errors import Refused
 
 _OFFSETS = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<start>\d*)-(?P<end>\d*)")
-_SIDES: tuple[Side, Side] = ("source", "target")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +68,54 @@ class Wishes:
         return self.since is not None or self.until is not None or bool(self.offsets)
 
     @property
+    def whole(self) -> bool:
+        """Whether all of the flow is audited; what is found out about a part does not speak for the rest."""
+        return not self.bounded and not self.topics
+
+    @property
     def of_topics(self) -> tuple[str, ...]:
         """The topics that it is about; all of the group's where empty."""
         return (*self.topics, *(each.partition.topic for each in self.offsets))
 
 
-def within_time(plan: Plan, wishes: Wishes, source: KafkaCluster, target: KafkaCluster) -> Plan:
+def within_time(
+    plan: Plan, wishes: Wishes, clusters: tuple[KafkaCluster, KafkaCluster], *, restamped: Collection[str], known: Runs
+) -> Plan:
     """Cut a plan to a stretch of time. Both sides hold the same records with the same times in the same order, so
-    the first record of that time or later is the same one on either.
+    the first record of that time or later is the same one on either. Where the target stamps records itself their times
+    say nothing: there the offset map tells where the source's offsets are, as :func:`within_offsets` has it.
+
+    :param clusters: source and target
+    :param restamped: topics whose records the target stamps itself
+    :param known: the offset map
     """
     partitions = dict(plan.partitions)
-    for number, cluster in enumerate((source, target)):
-        for bound, moment in (("start", wishes.since), ("end", wishes.until)):
-            if moment is not None:
-                held = [p for p, each in partitions.items() if len(getattr(each, _SIDES[number]))]
-                found = Times.of(cluster).offsets_at(held, int(moment.timestamp() * 1000))
-                for partition, offset in found.items():
-                    partitions[partition] = _cut(partitions[partition], number, bound, offset)
+    for partition, (start, end) in _at_times(partitions, wishes, 0, clusters[0]).items():
+        if partition.topic in restamped:
+            cut = _cut_by_map(partitions[partition], start or 0, end, known.get(_key(plan, partition), ()))
+        else:
+            cut = _cut_side(partitions[partition], 0, start, end)
+        partitions[partition] = cut
+    timed = {partition: each for partition, each in partitions.items() if partition.topic not in restamped}
+    for partition, (start, end) in _at_times(timed, wishes, 1, clusters[1]).items():
+        partitions[partition] = _cut_side(partitions[partition], 1, start, end)
     return replace(plan, partitions=partitions)
+
+
+def _at_times(
+    partitions: Mapping[TopicPartition, PartitionPlan], wishes: Wishes, side: int, cluster: KafkaCluster
+) -> dict[TopicPartition, tuple[int | None, int | None]]:
+    """Return where a side's records of that time begin and end, of the partitions that hold any; ``None`` for a bound
+    that was not asked for.
+    """
+    held = {p: (each.source, each.target)[side] for p, each in partitions.items()}
+    found: list[Mapping[TopicPartition, int | None]] = []
+    for moment in (wishes.since, wishes.until):
+        asked = [partition for partition, each in held.items() if len(each)] if moment is not None else []
+        at = Times.of(cluster).offsets_at(asked, int(moment.timestamp() * 1000)) if moment is not None else {}
+        # Beyond the last record there is nothing.
+        found.append({p: held[p].end if offset is None else offset for p, offset in at.items()})
+    return {p: (found[0].get(p), found[1].get(p)) for p, each in held.items() if len(each)}
 
 
 def within_offsets(plan: Plan, wanted: Sequence[OffsetStretch], known: Runs) -> Plan:
@@ -105,14 +133,8 @@ def within_offsets(plan: Plan, wanted: Sequence[OffsetStretch], known: Runs) -> 
         if partition not in plan.partitions or partition in partitions:
             what = "asked for twice" if partition in partitions else "on neither side"
             raise Refused(f"{partition} is {what}: name one stretch of offsets of a partition that there is")
-        cut = plan.partitions[partition]
         runs = known.get(_key(plan, partition), ())
-        start = (last_common(runs, stretch.start) if stretch.start else None) or (0, 0)
-        end = None if stretch.end is None else first_common(runs, stretch.end)
-        for number in range(2):
-            cut = _cut(cut, number, "start", start[number])
-            cut = _cut(cut, number, "end", None if end is None else end[number])
-        partitions[partition] = cut
+        partitions[partition] = _cut_by_map(plan.partitions[partition], stretch.start, stretch.end, runs)
     return replace(plan, partitions=partitions)
 
 
@@ -121,13 +143,25 @@ def _key(plan: Plan, partition: TopicPartition) -> MapKey:
     return MapKey(plan.state.identity[2], here, there, partition.topic, partition.partition)
 
 
-def _cut(plan: PartitionPlan, side: int, bound: str, offset: int | None) -> PartitionPlan:
-    """Cut what is read of one side; beyond the last record there is nothing."""
+def _cut_by_map(plan: PartitionPlan, start: int, end: int | None, runs: Sequence[OffsetRun]) -> PartitionPlan:
+    """Cut both sides to offsets of the source, outward to the next place that both are known to have."""
+    first = (last_common(runs, start) if start else None) or (None, None)
+    last = (None if end is None else first_common(runs, end)) or (None, None)
+    return _cut_side(_cut_side(plan, 0, first[0], last[0]), 1, first[1], last[1])
+
+
+def _cut_side(plan: PartitionPlan, side: int, start: int | None, end: int | None) -> PartitionPlan:
+    """Cut what is read of one side."""
     held: OffsetRange = (plan.source, plan.target)[side]
-    place = held.end if offset is None else min(max(offset, held.start), held.end)
-    start, end = (place, held.end) if bound == "start" else (held.start, max(held.start, place))
-    resume = plan.known.resume
-    begun: Both = (start, resume[1]) if side == 0 else (resume[0], start)
-    cut = OffsetRange(start, max(start, end))
-    known = replace(plan.known, resume=begun, first_kept=(0, 0))
+    low = held.start if start is None else min(max(start, held.start), held.end)
+    high = held.end if end is None else min(max(end, low), held.end)
+    # What was gone before the log was read is gone for a stretch that begins with it, too.
+    kept = plan.known.first_kept[side] if low == held.start else 0
+    known = replace(plan.known, resume=_with(plan.known.resume, side, low))
+    known = replace(known, first_kept=_with(known.first_kept, side, kept))
+    cut = OffsetRange(low, high)
     return replace(plan, known=known, source=cut) if side == 0 else replace(plan, known=known, target=cut)
+
+
+def _with(pair: Both, side: int, new: int) -> Both:
+    return (new, pair[1]) if side == 0 else (pair[0], new)

@@ -6,7 +6,6 @@ A scan counts once the state names it; what was written by an audit that died is
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,16 +16,19 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from kafka_dr.clusters import ClientSettings, OffsetRange, TopicPartition
 from kafka_dr_spark.fingerprints import WRITE_OPTIONS, Special, fingerprints
-from kafka_dr_spark.logs import Log, Longs
+from kafka_dr_spark.logs import MOST_IN_MEMORY, Log, Longs, Spool
+from kafka_dr_spark.loose import Ancestry
 
 Side = Literal["source", "target"]
-#: Records of one topic and side beyond which the log is not read into memory.
-_MOST_IN_MEMORY = 16_000_000
+#: Offsets of a partition that are taken from Spark at once.
+_AT_ONCE = 5_000_000
+#: Hashes up to which each task is given all that are looked for.
+_MOST_SENT_TO_ALL = 1_000_000
 #: As :func:`kafka_dr_spark.fingerprints.fingerprints` returns them.
 _COLUMNS = ("topic", "partition", "offset", "timestamp", "hash", "key")
 _NUMBERS = _COLUMNS[2:5]
@@ -100,18 +102,15 @@ class FingerprintLog:
         local = [Path(folder.removeprefix("file://")) for folder in folders if folder.startswith("file://")]
         if len(local) == len(folders):
             files = [file for folder in local for topic in topics for file in self._files_of(folder).get(topic, [])]
-            if sum(pq.read_metadata(file).num_rows for file in files) > _MOST_IN_MEMORY:
+            if sum(pq.read_metadata(file).num_rows for file in files) > MOST_IN_MEMORY:
                 return spooled(files)
             with ThreadPoolExecutor(4) as pool:
                 for found in pool.map(read_file, files):
                     for partition, log in found:
                         if partition.topic in topics:
                             parts[partition].append(log)
-        else:
-            table = self.session.read.parquet(*folders).where(f.col("topic").isin(list(topics))).toArrow()
-            for partition, log in _split(table):
-                parts[partition].append(log)
-        return {partition: Log.joined(logs) for partition, logs in parts.items()}
+            return {partition: Log.joined(logs) for partition, logs in parts.items()}
+        return collected(self.session.read.parquet(*folders).where(f.col("topic").isin(list(topics))))
 
     def _files_of(self, folder: Path) -> dict[str, list[Path]]:
         """Return the files of a folder by topic. Each holds what one task read: a stretch of one partition."""
@@ -124,15 +123,42 @@ class FingerprintLog:
                     known.setdefault(metadata.row_group(0).column(0).statistics.min, []).append(file)
         return known
 
-    def holding(self, scans: Collection[str], topic: str, hashes: Collection[int]) -> list[tuple[int, int, int]]:
-        """Return ``(hash, partition, offset)`` of records of the source that scans have kept with these hashes."""
+    def holding(self, scans: Collection[str], topic: str, hashes: Longs) -> Ancestry:
+        """Return where scans have kept records of the source with these hashes: of several, the first.
+
+        :param hashes: rising
+        """
+        found = Ancestry.unknown(len(hashes))
         folders = [self._folder(name, "source") for name in scans]
-        if not folders or not hashes:
-            return []
-        wanted = self.session.createDataFrame([(each,) for each in hashes], "hash long")
-        kept = self.session.read.parquet(*folders).where(f.col("topic") == topic)
-        rows = kept.join(f.broadcast(wanted), "hash").select("hash", "partition", "offset").collect()
-        return sorted((row[0], row[1], row[2]) for row in rows)
+        if not folders or not len(hashes):
+            return found
+        wanted = self.session.createDataFrame(pa.table({"hash": hashes}))
+        if len(hashes) <= _MOST_SENT_TO_ALL:
+            wanted = f.broadcast(wanted)
+        first = f.min(f.struct("partition", "offset")).alias("first")
+        kept = self.session.read.parquet(*folders).where(f.col("topic") == topic).join(wanted, "hash")
+        table = kept.groupBy("hash").agg(first).select("hash", "first.partition", "first.offset").toArrow()
+        rows = np.searchsorted(hashes, _longs(table["hash"]))
+        found.put(rows, _longs(table["partition"]), _longs(table["offset"]))
+        return found
+
+    def newest_of_keys(
+        self, side: Side, scans: Collection[str], place: TopicPartition, keys: Collection[int]
+    ) -> dict[int, tuple[int, bool]]:
+        """Return the newest record of each of these keys that scans have kept: its offset, and whether it deletes.
+
+        :param keys: what stands for them, without the mark of what deletes
+        """
+        folders = [self._folder(name, side) for name in scans]
+        if not folders or not keys:
+            return {}
+        wanted = self.session.createDataFrame([(each,) for each in keys], "plain long")
+        kept = self.session.read.parquet(*folders).where(
+            (f.col("topic") == place.topic) & (f.col("partition") == place.partition) & f.col("key").isNotNull()
+        )
+        found = kept.withColumn("plain", f.shiftright("key", 1)).join(f.broadcast(wanted), "plain").groupBy("plain")
+        rows = found.agg(f.max("offset"), f.max_by("key", "offset")).collect()
+        return {row[0]: (row[1], bool(row[2] & 1)) for row in rows}
 
     def bytes_of(self, name: str) -> int:
         """Return how much room a scan takes, in bytes; 0 where it is not on this machine."""
@@ -214,6 +240,28 @@ def _nulls(column: pq.ColumnChunkMetaData) -> int | None:
     return statistics.null_count if statistics is not None and statistics.has_null_count else None
 
 
+def collected(
+    kept: DataFrame, *, most_in_memory: int = MOST_IN_MEMORY, at_once: int = _AT_ONCE
+) -> dict[TopicPartition, Log]:
+    """Return what lies where only Spark reaches; of much, one stretch of one partition after the other.
+
+    :param most_in_memory: records; of more each log lies in files
+    :param at_once: offsets of a stretch
+    """
+    counted = kept.groupBy("topic", "partition").agg(f.count("*"), f.min("offset"), f.max("offset")).collect()
+    if sum(row[2] for row in counted) <= most_in_memory:
+        return dict(_split(kept.toArrow())) if counted else {}
+    found = {}
+    for topic, number, count, first, last in counted:
+        spool = Spool(count)
+        mine = kept.where((f.col("topic") == topic) & (f.col("partition") == number))
+        for start in range(first, last + 1, at_once):
+            table = mine.where(f.col("offset").between(start, start + at_once - 1)).toArrow()
+            spool.add(Log.joined([log for _, log in _split(table)]))
+        found[TopicPartition(topic, number)] = spool.log()
+    return found
+
+
 def spooled(files: Sequence[Path]) -> dict[TopicPartition, Log]:
     """Read files one by one into arrays that lie in files themselves: memory is bounded, whatever the volume.
 
@@ -228,24 +276,11 @@ def spooled(files: Sequence[Path]) -> dict[TopicPartition, Log]:
 
 
 def _spooled(stretches: Sequence[tuple[int, int, Path]]) -> Log:
-    total = sum(rows for _, rows, _ in stretches)
-    arrays = [_in_a_file(total) for _ in range(4)]
-    place, keyed = 0, True
-    for _, rows, path in stretches:
+    spool = Spool(sum(rows for _, rows, _ in stretches))
+    for _, _, path in stretches:
         for _, log in read_file(path):
-            for array, values in zip(arrays, (log.offsets, log.timestamps, log.hashes, log.keys), strict=True):
-                if values is not None:
-                    array[place : place + rows] = values
-            keyed = keyed and log.keys is not None
-        place += rows
-    offsets, timestamps, hashes, keys = arrays
-    return Log(offsets, timestamps, hashes, keys if keyed else None)
-
-
-def _in_a_file(length: int) -> Longs:
-    """Return an array that lies in a file without a name; it is gone with the array."""
-    with tempfile.TemporaryFile() as file:
-        return np.memmap(file, np.int64, "w+", shape=(length,))
+            spool.add(log)
+    return spool.log()
 
 
 def _split(table: pa.Table) -> list[tuple[TopicPartition, Log]]:
@@ -261,7 +296,7 @@ def _split(table: pa.Table) -> list[tuple[TopicPartition, Log]]:
         place = int(np.flatnonzero(whole == code)[0])
         keys = None if all_keys is None else all_keys[rows]
         log = Log(offsets[rows], timestamps[rows], hashes[rows], keys)
-        found.append((TopicPartition(str(topics[place]), int(numbers[place])), log))
+        found.append((TopicPartition(str(topics[place]), int(numbers[place])), log.rising()))
     return found
 
 

@@ -13,7 +13,7 @@ from jobs.connections import Connections
 from jobs.flows import declared_flow, reached
 from jobs.lag_facts import Facts, ask
 from jobs.lag_reading import Reading, read
-from jobs.places import place
+from jobs.places import local, place, set_aside
 from jobs.session import Sessions, exit_code, spark_session
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.audit.whole_file import write_whole
@@ -29,6 +29,7 @@ from kafka_dr.lag import (
     WindowStore,
     WindowUnreadable,
     assess,
+    behind_seconds,
     find,
     report,
 )
@@ -63,6 +64,8 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock, sessions: Sessions) -> int:
     began = clock.monotonic()
+    if (folder := local(options.out)) is not None:
+        set_aside(folder)
     topology = load(options.topology, environ)
     flow = declared_flow(topology, options.flow)
     connections = Connections.read(environ)
@@ -71,6 +74,7 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
         window = memory.window()
         out = place(options.out, session)
         out.mkdir(parents=True, exist_ok=True)
+        set_aside(out)
         with reached(topology, flow, connections, clock) as (source, target, replicator):
             facts = ask(topology.group(flow.group), replicator, source=source, target=target, clock=clock)
             access = {"source": source.settings, "target": target.settings}
@@ -120,6 +124,7 @@ class _Memory:
                 at=facts.at,
                 sentence=sentence,
                 report=report,
+                behind_seconds=behind_seconds(found),
             )
         )
 

@@ -23,8 +23,23 @@ def place(uri: str, session: SparkSession) -> Any:
 
     :param uri: a path, a ``file://`` URI, or a URI that Spark's Hadoop libraries know
     """
-    local = uri.removeprefix("file://")
-    return HadoopPlace(session, uri) if "://" in local else Path(local)
+    return local(uri) or HadoopPlace(session, uri)
+
+
+def local(uri: str) -> Path | None:
+    """Return a place on this machine, for which no session is needed; ``None`` where it is another's."""
+    path = uri.removeprefix("file://")
+    return None if "://" in path else Path(path)
+
+
+def set_aside(out: Any) -> None:
+    """Give the report of an earlier run another name, so that nobody takes it for that of a run that fails."""
+    report = out.joinpath("report.json")
+    try:
+        report.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    report.rename(out.joinpath("report.before.json"))
 
 
 class HadoopPlace:

@@ -6,7 +6,7 @@ Every run appends a batch of its own, and compares nothing else of the topic.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -51,16 +51,22 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class _Copied:
-    """A record of the target: which one of the source it stands for, and what was done to it."""
+    """A record of the target: which one of the source it stands for, and what was done to it.
+
+    :param moved_from: the partition that it has on the source, where that is another one
+    """
 
     origin: int
     change: Callable[[NewRecord], NewRecord] = lambda record: record
+    moved_from: int | None = None
 
 
 def _faulty() -> dict[int, list[_Copied]]:
-    """Return the copy, by partition. What it lacks, repeats and changes stands in :func:`_truth`, too."""
+    """Return the copy, by partition. What it lacks, repeats and changes stands in :func:`truth`, too."""
     first = [_Copied(n) for n in range(_RECORDS)]
     second = [_Copied(n) for n in range(_RECORDS)]
+    del first[22]
+    second.insert(20, _Copied(22, moved_from=0))
     first[20] = _Copied(20, lambda r: replace(r, timestamp_ms=(r.timestamp_ms or 0) + 1))
     first[18] = _Copied(18, lambda r: replace(r, headers=(("h", b"other"),)))
     first[16] = _Copied(16, lambda r: replace(r, key=b"other"))
@@ -74,8 +80,11 @@ def _faulty() -> dict[int, list[_Copied]]:
     return {0: first, 1: second}
 
 
-def _truth() -> list[tuple[Fault, int, int | None, int | None, int]]:
-    """Return the faults: kind, partition, which record of the source and which of the target, how many."""
+def truth() -> list[tuple[Fault, int, int | None, int | None, int]]:
+    """Return the faults: kind, partition, which record of the source and which of the target, how many.
+
+    What moved came from the first partition, and is in the second one on the target.
+    """
     return [
         (Fault.LOST, 0, 2, None, 1),
         (Fault.DUPLICATE, 0, 5, 5, 1),
@@ -87,6 +96,7 @@ def _truth() -> list[tuple[Fault, int, int | None, int | None, int]]:
         (Fault.LOST, 1, 4, None, 1),
         (Fault.REORDERED, 1, 8, 11, 1),
         (Fault.FOREIGN, 1, None, 15, 1),
+        (Fault.MOVED, 0, 22, 20, 1),
     ]
 
 
@@ -98,21 +108,30 @@ def write(source: KafkaCluster, target: KafkaCluster, *, now_ms: int, replicatio
     nonce = secrets.token_bytes(8)
     originals = {p: [_record(p, n, nonce, now_ms) for n in range(_RECORDS)] for p in range(_PARTITIONS)}
     strange = NewRecord(TopicPartition(TOPIC, 1), b"alien", secrets.token_bytes(16), (), now_ms)
-    copies = {
-        p: [each.change(originals[p][each.origin] if each.origin < _RECORDS else strange) for each in draft]
-        for p, draft in _faulty().items()
-    }
+    copies = {p: [_copy(each, originals, p, strange) for each in draft] for p, draft in _faulty().items()}
     with ThreadPoolExecutor(2) as pool:
         sides = ((source, originals), (target, copies))
         jobs = [pool.submit(_append, cluster, records, replication_factor) for cluster, records in sides]
         here, there = (job.result() for job in jobs)
-    expected = tuple((fault, p, _at(here, p, s), _at(there, p, t), count) for fault, p, s, t, count in _truth())
+    expected = tuple(
+        (fault, p, _at(here, p, s), _at(there, 1 if fault is Fault.MOVED else p, t), count)
+        for fault, p, s, t, count in truth()
+    )
     return Batch(_by_partition(here), _by_partition(there), expected)
 
 
 def _record(partition: int, number: int, nonce: bytes, now_ms: int) -> NewRecord:
     value = nonce + bytes([partition, number])
     return NewRecord(TopicPartition(TOPIC, partition), f"k{number}".encode(), value, (("h", b"1"),), now_ms + number)
+
+
+def _copy(
+    wanted: _Copied, originals: Mapping[int, Sequence[NewRecord]], partition: int, strange: NewRecord
+) -> NewRecord:
+    if wanted.origin >= _RECORDS:
+        return strange
+    origin = partition if wanted.moved_from is None else wanted.moved_from
+    return wanted.change(replace(originals[origin][wanted.origin], partition=TopicPartition(TOPIC, partition)))
 
 
 def _append(

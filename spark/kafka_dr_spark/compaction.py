@@ -5,8 +5,9 @@ The cleaner leaves a hole in the offsets. Where there is no hole a record was ne
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -14,7 +15,17 @@ from kafka_dr_spark.comparing import Comparison, latest_offsets
 from kafka_dr_spark.logs import Log, Longs
 
 if TYPE_CHECKING:
-    from kafka_dr_spark.topic_audit import PartitionLogs, Stretch
+    from kafka_dr_spark.topic_audit import PartitionLogs
+    from kafka_dr_spark.unread import Stretch
+
+
+#: Says which of these keys a side of a partition may still have a value of, from before what is compared.
+Living = Callable[[Literal["source", "target"], int, Longs], frozenset[int]]
+
+
+def none_living(_side: Literal["source", "target"], _partition: int, _keys: Longs) -> frozenset[int]:
+    """What to say where nothing comes before what is compared."""
+    return frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,36 +48,63 @@ class _Gaps:
     holes: Longs
 
 
-def superseded(comparison: Comparison, logs: PartitionLogs, source: Longs, target: Longs) -> Superseded:
-    """Return which loose records compaction of the other side explains."""
+def superseded(comparison: Comparison, logs: PartitionLogs, loose: tuple[Longs, Longs], living: Living) -> Superseded:
+    """Return which loose records compaction of the other side explains.
+
+    :param loose: places on the source and on the target
+    """
     starts_here, starts_there = comparison.blocks[:, 0], comparison.blocks[:, 1]
     here = _gaps(comparison.source, logs.source_stretch, starts_here, comparison.blocks[:, 2])
     there = _gaps(comparison.target, logs.target_stretch, starts_there, comparison.blocks[:, 2])
+    partition = comparison.partition
     return Superseded(
-        source=_explained(comparison.source, comparison.target, source, starts_here, there),
-        target=_explained(comparison.target, comparison.source, target, starts_there, here),
+        source=_explained(
+            _Loose(comparison.source, loose[0], starts_here),
+            comparison.target,
+            there,
+            lambda keys: living("target", partition, keys),
+        ),
+        target=_explained(
+            _Loose(comparison.target, loose[1], starts_there),
+            comparison.source,
+            here,
+            lambda keys: living("source", partition, keys),
+        ),
     )
 
 
-def _explained(log: Log, other: Log, loose: Longs, starts: Longs, across: _Gaps) -> Longs:
-    """Return the loose places of a log for whose record the other side has a hole, and needs no such record.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Loose:
+    """Loose records of one side.
+
+    :param starts: the first place of each block there
+    """
+
+    log: Log
+    places: Longs
+    starts: Longs
+
+
+def _explained(loose: _Loose, other: Log, across: _Gaps, living: Callable[[Longs], frozenset[int]]) -> Longs:
+    """Return the places of those for whose record the other side has a hole, and needs no such record.
 
     :param across: the other side's gaps
+    :param living: of these keys, which the other side may still have a value of
     """
-    if log.keys is None or not len(loose):
+    log, places = loose.log, loose.places
+    if log.keys is None or not len(places):
         return np.empty(0, np.int64)
-    keys = log.keys[loose]
+    keys = log.keys[places]
+    plain, gaps = keys >> 1, np.searchsorted(loose.starts, places)
     newest, others = latest_offsets(log, keys), latest_offsets(other, keys)
-    gaps = np.searchsorted(starts, loose)
-    kept = []
-    for place, key, gap in zip(loose.tolist(), keys.tolist(), gaps.tolist(), strict=True):
-        replaced = newest[key >> 1] > int(log.offsets[place])
-        # The newer record may be one that only the other side has: that one is a finding, and what it replaced is none.
-        replaced_there = others.get(key >> 1, -1) >= int(across.starts[gap])
-        deletes_nothing = bool(key & 1) and (key >> 1) not in others
-        kept.append(replaced or replaced_there or deletes_nothing)
-    chosen = np.array(kept, np.bool_)
-    places, gaps = loose[chosen], gaps[chosen]
+    # The newer record may be one that only the other side has: that one is a finding, and what it replaced is none.
+    after = zip(plain.tolist(), log.offsets[places].tolist(), across.starts[gaps].tolist(), strict=True)
+    chosen = np.array([newest[key] > offset or others.get(key, -1) >= start for key, offset, start in after], np.bool_)
+    deletions = ~chosen & (keys & 1).astype(np.bool_) & ~np.isin(plain, np.array(list(others), np.int64))
+    if deletions.any():
+        alive = living(np.unique(plain[deletions]))
+        chosen |= deletions & ~np.isin(plain, np.array(list(alive), np.int64))
+    places, gaps = places[chosen], gaps[chosen]
     wanted = np.bincount(gaps, minlength=len(across.holes))
     return places[across.holes[gaps] >= wanted[gaps]]
 

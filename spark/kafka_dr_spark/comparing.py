@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafka_dr.audit.alignment import aligned
-from kafka_dr.audit.difference import Ancestor, Loose
 from kafka_dr.audit.offset_runs import OffsetRun, joined
-from kafka_dr_spark.logs import ArrayPair, Log, Longs
+from kafka_dr_spark.logs import ArrayPair, Log, Longs, among
+from kafka_dr_spark.loose import Ancestry, LooseRecords
 
 _AT_ONCE = 1 << 22
 
@@ -45,21 +45,15 @@ class Comparison:
         source, target, length = self.blocks[-1]
         return int(source + length), int(target + length)
 
-    def source_loose(self) -> Longs:
-        """Return the places on the source that were not matched."""
-        return _between(self.blocks[:, 0], self.blocks[:, 2], len(self.source))
+    def source_loose(self) -> LooseRecords:
+        """Return the records of the source that were not matched."""
+        starts = self.blocks[:, 0]
+        return LooseRecords(self.partition, self.source, _between(starts, self.blocks[:, 2], len(self.source)), starts)
 
-    def target_loose(self) -> Longs:
-        """Return the places on the target that were not matched."""
-        return _between(self.blocks[:, 1], self.blocks[:, 2], len(self.target))
-
-    def source_records(self, places: Longs) -> list[Loose]:
-        """Return the loose records at these places of the source."""
-        return _records(self.partition, self.source, places, self.blocks[:, 0])
-
-    def target_records(self, places: Longs) -> list[Loose]:
-        """Return the loose records at these places of the target."""
-        return _records(self.partition, self.target, places, self.blocks[:, 1])
+    def target_loose(self) -> LooseRecords:
+        """Return the records of the target that were not matched."""
+        starts = self.blocks[:, 1]
+        return LooseRecords(self.partition, self.target, _between(starts, self.blocks[:, 2], len(self.target)), starts)
 
     def gap_at(self, source_offset: int) -> int:
         """Return the gap in which an offset of the source lies that no record has; -1 inside of a block."""
@@ -100,23 +94,32 @@ def compare(partition: int, source: Log, target: Log) -> Comparison:
     return Comparison(partition, source, target, np.array(blocks, np.int64).reshape(-1, 3))
 
 
-def find_ancestors(comparisons: Sequence[Comparison], records: Sequence[Loose]) -> dict[int, Ancestor]:
-    """Find which records of the source have the same hashes as records of the target: in the same partition if any is,
-    and of several the first.
+def find_ancestors(comparisons: Sequence[Comparison], partitions: Longs, hashes: Longs) -> Ancestry:
+    """Find which records of the source have these hashes: in the same partition if any has, and of several the first.
+
+    :param partitions: of the records that are asked for
+    :param hashes: theirs
     """
-    wanted = np.unique(np.array([record.hash for record in records], np.int64))
-    found: dict[int, Ancestor] = {}
-    of_partition: dict[tuple[int, int], Ancestor] = {}
+    wanted, number = np.unique(hashes, return_inverse=True)
+    found, anywhere = Ancestry.unknown(len(hashes)), Ancestry.unknown(len(wanted))
     for comparison in comparisons:
-        for place in _holding(comparison.source.hashes, wanted).tolist():
-            ancestor = Ancestor(comparison.partition, int(comparison.source.offsets[place]))
-            found.setdefault(int(comparison.source.hashes[place]), ancestor)
-            of_partition.setdefault((comparison.partition, int(comparison.source.hashes[place])), ancestor)
-    for record in records:
-        own = of_partition.get((record.partition, record.hash))
-        if own is not None:
-            found[record.hash] = own
+        offsets = _first_offsets(comparison.source, wanted)
+        there = np.flatnonzero((offsets >= 0) & (anywhere.offsets < 0))
+        anywhere.put(there, comparison.partition, offsets[there])
+        own = np.flatnonzero((partitions == comparison.partition) & (offsets[number] >= 0))
+        found.put(own, comparison.partition, offsets[number[own]])
+    left = found.missing
+    found.put(left, anywhere.partitions[number[left]], anywhere.offsets[number[left]])
     return found
+
+
+def _first_offsets(log: Log, wanted: Longs) -> Longs:
+    """Return the offset of the first record with each of these hashes; -1 where there is none."""
+    offsets = np.full(len(wanted), -1, np.int64)
+    places = _holding(log.hashes, wanted)
+    numbers, first = np.unique(np.searchsorted(wanted, log.hashes[places]), return_index=True)
+    offsets[numbers] = log.offsets[places[first]]
+    return offsets
 
 
 def latest_offsets(log: Log, keys: Longs) -> Mapping[int, int]:
@@ -129,13 +132,22 @@ def latest_offsets(log: Log, keys: Longs) -> Mapping[int, int]:
 
 
 def _holding(values: Longs, wanted: Longs) -> Longs:
-    """Return the places of values that are wanted; few are, so most are ruled out by their lowest bits alone."""
+    """Return the places of values that are wanted; mostly few are, and most are ruled out by their lowest bits alone.
+
+    :param wanted: rising
+    """
     if not len(wanted) or not len(values):
         return np.empty(0, np.int64)
-    mask = np.zeros(1 << 16, np.bool_)
-    mask[wanted & 0xFFFF] = True
-    candidates = np.flatnonzero(mask[values & 0xFFFF])
-    return candidates[np.isin(values[candidates], wanted)]
+    # Large enough to rule out most, and as small as that allows: it is looked into for each value.
+    lowest = (1 << min(max(16, len(wanted).bit_length() + 4), 26)) - 1
+    mask = np.zeros(lowest + 1, np.bool_)
+    mask[wanted & lowest] = True
+    found = []
+    for start in range(0, len(values), _AT_ONCE):
+        part = values[start : start + _AT_ONCE]
+        candidates = np.flatnonzero(mask[part & lowest])
+        found.append(candidates[among(part[candidates], wanted)] + start)
+    return np.concatenate(found)
 
 
 def _between(starts: Longs, lengths: Longs, end: int) -> Longs:
@@ -144,11 +156,3 @@ def _between(starts: Longs, lengths: Longs, end: int) -> Longs:
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         loose[start : start + length] = False
     return np.flatnonzero(loose)
-
-
-def _records(partition: int, log: Log, places: Longs, starts: Longs) -> list[Loose]:
-    gaps = np.searchsorted(starts, places)
-    keys = [None] * len(places) if log.keys is None else log.keys[places].tolist()
-    columns = (places, gaps, log.offsets[places], log.timestamps[places], log.hashes[places])
-    rows = zip(*(column.tolist() for column in columns), keys, strict=True)
-    return [Loose(partition, *row) for row in rows]

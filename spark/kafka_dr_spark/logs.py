@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,10 @@ from numpy.typing import NDArray
 from kafka_dr.audit.alignment import Places
 
 Longs = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
+#: Records of one topic and side beyond which they lie in files.
+MOST_IN_MEMORY = 16_000_000
 _FIRST_STRETCH, _LONGEST_STRETCH = 1 << 10, 1 << 20
 
 
@@ -32,9 +36,20 @@ class Log:
         return len(self.offsets)
 
     @classmethod
-    def joined(cls, parts: Sequence[Log]) -> Log:
-        """Join parts of a log that were read in any order; mostly each is a stretch of its own."""
+    def joined(cls, parts: Sequence[Log], *, most_in_memory: int = MOST_IN_MEMORY) -> Log:
+        """Join parts of a log that were read in any order; mostly each is a stretch of its own.
+
+        :param most_in_memory: records; of more the log lies in files
+        """
         filled = sorted((part for part in parts if len(part)), key=lambda part: int(part.offsets[0]))
+        if len(filled) == 1:
+            return filled[0].rising()
+        total = sum(map(len, filled))
+        if total > most_in_memory:
+            spool = Spool(total)
+            for part in filled:
+                spool.add(part)
+            return spool.log().rising()
         if not filled:
             return cls(*(np.empty(0, np.int64) for _ in range(3)))
         keys = [part.keys for part in filled if part.keys is not None]
@@ -44,7 +59,14 @@ class Log:
             np.concatenate([part.hashes for part in filled]),
             np.concatenate(keys) if len(keys) == len(filled) else None,
         )
-        return log if (np.diff(log.offsets) > 0).all() else log.at(np.argsort(log.offsets))
+        return log.rising()
+
+    def rising(self) -> Log:
+        """Return the same by rising offset: itself, mostly."""
+        for start in range(0, len(self), _LONGEST_STRETCH):
+            if not (np.diff(self.offsets[start : start + _LONGEST_STRETCH + 1]) > 0).all():
+                return self.at(np.argsort(self.offsets))
+        return self
 
     def at(self, places: Longs) -> Log:
         """Return the records at these places."""
@@ -53,22 +75,56 @@ class Log:
 
     def without(self, stretches: Sequence[tuple[int, int]]) -> Log:
         """Return the records outside of these stretches of offsets: first, and next after the last."""
-        kept = np.ones(len(self), np.bool_)
-        for first, after in stretches:
-            kept[slice(*np.searchsorted(self.offsets, [first, after]).tolist())] = False
-        return self if kept.all() else self.at(np.flatnonzero(kept))
+        parts, start = [], 0
+        for first, after in sorted(stretches):
+            cut, goes_on = np.searchsorted(self.offsets, [first, after]).tolist()
+            if goes_on > max(start, cut):
+                parts.append(self._between(start, max(start, cut)))
+                start = goes_on
+        return Log.joined([*parts, self._between(start, len(self))]) if parts else self
 
     def since(self, offset: int) -> Log:
         """Return the records from an offset on."""
-        start = int(np.searchsorted(self.offsets, offset))
-        keys = None if self.keys is None else self.keys[start:]
-        return Log(self.offsets[start:], self.timestamps[start:], self.hashes[start:], keys)
+        return self._between(int(np.searchsorted(self.offsets, offset)), len(self))
 
     def below(self, offset: int) -> Log:
         """Return the records before an offset."""
-        end = int(np.searchsorted(self.offsets, offset))
-        keys = None if self.keys is None else self.keys[:end]
-        return Log(self.offsets[:end], self.timestamps[:end], self.hashes[:end], keys)
+        return self._between(0, int(np.searchsorted(self.offsets, offset)))
+
+    def _between(self, start: int, end: int) -> Log:
+        keys = None if self.keys is None else self.keys[start:end]
+        return Log(self.offsets[start:end], self.timestamps[start:end], self.hashes[start:end], keys)
+
+
+class Spool:
+    """A log that is written to files without a name, part by part: memory is bounded, whatever the volume.
+
+    The files are gone with the log.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._columns = [_in_a_file(total) for _ in range(4)]
+        self._place, self._keyed = 0, True
+
+    def add(self, part: Log) -> None:
+        """Write what follows."""
+        end = self._place + len(part)
+        for column, values in zip(self._columns, (part.offsets, part.timestamps, part.hashes, part.keys), strict=True):
+            if values is not None:
+                column[self._place : end] = values
+        self._keyed = self._keyed and part.keys is not None
+        self._place = end
+
+    def log(self) -> Log:
+        """Return what was written."""
+        offsets, timestamps, hashes, keys = (column[: self._place] for column in self._columns)
+        return Log(offsets, timestamps, hashes, keys if self._keyed else None)
+
+
+def _in_a_file(length: int) -> Longs:
+    """Return an array that lies in a file without a name; it is gone with the array."""
+    with tempfile.TemporaryFile() as file:
+        return np.memmap(file, np.int64, "w+", shape=(length,))
 
 
 class ArrayPair:
@@ -105,5 +161,16 @@ class ArrayPair:
 
 
 def _kept(hashes: Longs, others: Longs, start: int) -> Places:
-    places = np.flatnonzero(np.isin(hashes, others))
+    places = np.flatnonzero(among(hashes, np.sort(others)))
     return Places((places + start).tolist(), hashes[places].tolist())
+
+
+def among(values: Longs, wanted: Longs) -> Flags:
+    """Return of each value whether it is wanted.
+
+    :param wanted: rising
+    """
+    if not len(wanted):
+        return np.zeros(len(values), np.bool_)
+    found: Flags = wanted[np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)] == values
+    return found

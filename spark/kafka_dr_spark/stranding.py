@@ -57,7 +57,7 @@ def strand(sides: Sides, *, compacted: bool) -> Stranding:
     comparison = compare(sides.partition, sides.old, sides.new)
     after, _ = comparison.tail_places
     crossed = int(sides.old.offsets[after - 1]) + 1 if after else sides.begins
-    loose, lacking = comparison.source_loose(), comparison.target_loose()
+    loose, lacking = comparison.source_loose().places, comparison.target_loose().places
     if sides.copies_expired and not compacted:
         # What lies before the first copy that is left crossed before it did; without any, only the flow can tell.
         behind = int(np.searchsorted(sides.old.offsets, sides.crossed)) if not after else int(comparison.blocks[0, 0])

@@ -6,7 +6,7 @@ once, because its end was read before the source's; of the source, what may stil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,35 +14,23 @@ import numpy as np
 from kafka_dr.audit.circumstances import PartitionFacts
 from kafka_dr.audit.corruption import PayloadOf, judge
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Ancestor, Difference, Fault, Loose, Suspects, explain
+from kafka_dr.audit.difference import Difference, Fault, Suspects
 from kafka_dr.audit.offset_runs import OffsetRun
-from kafka_dr_spark.compaction import Superseded, superseded
+from kafka_dr_spark.compaction import Living, Superseded, none_living, superseded
 from kafka_dr_spark.comparing import Comparison, compare, find_ancestors
 from kafka_dr_spark.digests import Digests, digests
+from kafka_dr_spark.explaining import explain
 from kafka_dr_spark.logs import Log, Longs
+from kafka_dr_spark.loose import Ancestry
+from kafka_dr_spark.unread import Stretch, Unread
+from kafka_dr_spark.waiting import NEVER_LATE, Waiting
 
 #: Records at the end of the source that are looked at one by one although they may still come: one of the strange
 #: records at the target's end may be one of them, changed.
 _LOOKED_AT = 64
 #: What is on both sides, though not as it should be.
-_ARRIVED = frozenset(Fault) - {Fault.LOST, Fault.IN_FLIGHT, Fault.UNVERIFIABLE, Fault.FOREIGN}
+_ARRIVED = frozenset(Fault) - {Fault.LOST, Fault.IN_FLIGHT, Fault.LATE, Fault.UNVERIFIABLE, Fault.FOREIGN}
 _REPEATED = frozenset({Fault.DUPLICATE, Fault.REPLAY})
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """The offsets of one side of a partition that are compared.
-
-    :param start: next to read when comparing begins
-    :param end: next to read when it ends
-    :param expired: offsets in between that were deleted before they were read: start and end
-    :param first_kept: the first offset that the log held when it was read for the first time
-    """
-
-    start: int
-    end: int
-    expired: tuple[tuple[int, int], ...] = ()
-    first_kept: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +42,7 @@ class PartitionLogs:
     :param held_back: whether an open transaction hides the end of the target's log
     :param left_over: below this offset the target has copies of what the source had before its log was cut off
     :param aside: offsets of the source that were left out, because they are meant to have no copy
+    :param seen_below: what lies below was there, longer ago than a record may wait
     """
 
     partition: int
@@ -66,6 +55,7 @@ class PartitionLogs:
     held_back: bool = False
     left_over: int = 0
     aside: tuple[tuple[int, int], ...] = ()
+    seen_below: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +69,7 @@ class PartitionOutcome:
     :param frontier: next to verify on the source and on the target: below, every record was matched in order
     :param resume: where the next audit goes on, on the source and on the target
     :param digests: of what is settled; ``None`` where compaction takes from one side what the other has
+    :param late: first of what waits too long, and next after the last of it; ``None`` where nothing does
     """
 
     partition: int
@@ -92,6 +83,15 @@ class PartitionOutcome:
     runs: tuple[OffsetRun, ...] = field(repr=False)
     unverified_since: int | None = None
     digests: Digests | None = field(default=None, repr=False)
+    late: tuple[int, int] | None = None
+
+    def in_time(self) -> PartitionOutcome:
+        """Return the same where what waits has turned out to be on its way, however old its time says it is."""
+        waiting = tuple(replace(d, fault=Fault.IN_FLIGHT) if d.fault is Fault.LATE else d for d in self.waiting)
+        late = sum(d.count for d in self.waiting if d.fault is Fault.LATE)
+        covered = self.waiting_coverage
+        covered = replace(covered, differing=covered.differing - late, in_flight=covered.in_flight + late)
+        return replace(self, waiting=waiting, waiting_coverage=covered, late=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,33 +99,47 @@ class Outside:
     """What has to be asked of others.
 
     :param payloads: fetches what suspects consist of, and returns how to look at it, by side
-    :param ancestors: finds records in what earlier audits kept, by hash
+    :param ancestors: finds records in what earlier audits kept, by hash; of none twice
+    :param living: which keys a side of a partition may still have a value of, from before what is compared now
     """
 
     payloads: Callable[[Sequence[Suspects]], tuple[PayloadOf, PayloadOf]]
-    ancestors: Callable[[Sequence[Loose]], Mapping[int, Ancestor]]
+    ancestors: Callable[[Longs], Ancestry]
+    living: Living = none_living
 
 
 def audit_topic(
-    partitions: Sequence[PartitionLogs], *, compacted: bool, young_from: int, outside: Outside
+    partitions: Sequence[PartitionLogs],
+    *,
+    compacted: bool,
+    young_from: int,
+    outside: Outside,
+    late_before: int = NEVER_LATE,
 ) -> list[PartitionOutcome]:
     """Compare all partitions of a topic.
 
     :param compacted: whether either side compacts the topic
     :param young_from: milliseconds since the epoch; younger records may still be on their way
+    :param late_before: milliseconds since the epoch; what the flow has not read and is older waits too long
     """
-    audits = [_PartitionAudit(logs, compacted=compacted, young_from=young_from) for logs in partitions]
+    audits = [
+        _PartitionAudit(logs, compacted=compacted, young_from=young_from, living=outside.living) for logs in partitions
+    ]
     comparisons = [audit.comparison for audit in audits]
 
-    def ancestors(records: Sequence[Loose]) -> Mapping[int, Ancestor]:
-        found = find_ancestors(comparisons, records)
-        unknown = [record for record in records if record.hash not in found]
-        return {**(outside.ancestors(unknown) if unknown else {}), **found}
+    def ancestors(partitions: Longs, hashes: Longs) -> Ancestry:
+        found = find_ancestors(comparisons, partitions, hashes)
+        left = found.missing
+        if len(left):
+            unknown, number = np.unique(hashes[left], return_inverse=True)
+            earlier = outside.ancestors(unknown)
+            found.put(left, earlier.partitions[number], earlier.offsets[number])
+        return found
 
     circumstances = {audit.logs.partition: audit.facts.circumstances for audit in audits}
     explained = explain(
-        [record for audit in audits for record in audit.missing],
-        [record for audit in audits for record in audit.strange],
+        [audit.missing for audit in audits],
+        [audit.strange for audit in audits],
         ancestors=ancestors,
         circumstances=circumstances,
     )
@@ -134,26 +148,28 @@ def audit_topic(
         source, target = outside.payloads(explained.suspects)
         for suspects in explained.suspects:
             differences += judge(suspects, source=source, target=target, circumstances=circumstances)
-    return [audit.outcome([d for d in differences if d.partition == audit.logs.partition]) for audit in audits]
+    return [
+        audit.outcome([d for d in differences if d.partition == audit.logs.partition], late_before) for audit in audits
+    ]
 
 
 class _PartitionAudit:
     """One partition, aligned; its loose records sorted into those that need an explanation and those that do not."""
 
-    def __init__(self, logs: PartitionLogs, *, compacted: bool, young_from: int) -> None:
+    def __init__(self, logs: PartitionLogs, *, compacted: bool, young_from: int, living: Living) -> None:
         self.logs = logs
         self.compacted = compacted
         self.comparison = compare(logs.partition, logs.source, logs.target)
-        self.facts = _facts(logs, self.comparison, young_from)
+        self.unread = Unread(logs.source, logs.source_stretch, logs.first, logs.aside)
+        self.facts = _facts(logs, self.comparison, self.unread, young_from)
         source, target = self.comparison.source_loose(), self.comparison.target_loose()
-        self.in_flight = self._in_flight(source, target)
+        self.in_flight = self._in_flight(source.places, target.places)
         nothing = np.empty(0, np.int64)
-        gone = superseded(self.comparison, logs, source, target) if compacted else Superseded(nothing, nothing)
-        self.gone = gone
-        source = np.setdiff1d(source, np.concatenate((gone.source, self.in_flight)))
-        self.missing = self.comparison.source_records(source)
-        target = target[self.comparison.target.offsets[target] >= logs.left_over]
-        self.strange = self.comparison.target_records(np.setdiff1d(target, gone.target))
+        self.gone = Superseded(nothing, nothing)
+        if compacted:
+            self.gone = superseded(self.comparison, logs, (source.places, target.places), living)
+        self.missing = source.besides(self.gone.source).besides(self.in_flight)
+        self.strange = target.besides(self.gone.target).since(logs.left_over)
 
     def _in_flight(self, source: Longs, target: Longs) -> Longs:
         """Return the places of records that may still come, and that nothing on the target could be."""
@@ -170,18 +186,22 @@ class _PartitionAudit:
             return tail[log.offsets[tail] >= facts.position]
         return tail[log.timestamps[tail] >= facts.young_from]
 
-    def outcome(self, differences: Sequence[Difference]) -> PartitionOutcome:
+    def outcome(self, differences: Sequence[Difference], late_before: int) -> PartitionOutcome:
         """Say what became of the partition."""
         log, end = self.comparison.source, self.logs.source_stretch.end
         # These have no record that could be counted: their offsets are among the expired ones.
         unread = self._never_copied()
+        on_its_way = Waiting(log, self.in_flight, self.logs.position, self.logs.seen_below, late_before)
         found = sorted([*_none_on_its_way(differences), *unread], key=_source_first)
         coming = [d.source_offset for d in found if d.fault is Fault.IN_FLIGHT and d.source_offset is not None]
         coming += log.offsets[self.in_flight[:1]].tolist()
         resume = min(coming, default=end)
-        waiting = [d for d in found if d.source_offset is not None and d.source_offset >= resume and _only_here(d)]
-        if len(self.in_flight):
-            waiting += _in_flight_runs(log, self.in_flight, self.logs.partition)
+        waiting = [
+            d
+            for d in found
+            if d.source_offset is not None and d.source_offset >= resume and _only_here(d) and d not in unread
+        ]
+        waiting += on_its_way.differences(self.logs.partition)
         settled = [d for d in found if d not in waiting]
         frontier = self._frontier([*settled, *waiting], resume)
         return PartitionOutcome(
@@ -198,15 +218,16 @@ class _PartitionAudit:
             runs=tuple(self.comparison.runs()),
             unverified_since=self._unverified_since(frontier[0]),
             digests=None if self.compacted else digests(log.below(resume), self.comparison.target),
+            late=on_its_way.late,
         )
 
     def _never_copied(self) -> list[Difference]:
         """Return what the source deleted before the flow had read it, as far as that is certain."""
         found = []
         position = self.logs.position
-        for start, end in self._holes():
+        for start, end in self.unread.holes:
             gap = self.comparison.gap_at(start)
-            copies = sum(record.gap == gap for record in self.strange) if gap >= 0 else 0
+            copies = int((self.strange.gaps == gap).sum()) if gap >= 0 else 0
             beginning = self.logs.first and start == 0
             lost_from = start + copies if not beginning else end
             if position is not None and position < end:
@@ -216,19 +237,26 @@ class _PartitionAudit:
             if lost_from < end:
                 detail = "deleted on the source before it was copied; at most so many, control records among them"
                 found.append(Difference(Fault.LOST, self.logs.partition, lost_from, None, end - lost_from, 0, detail))
-        return found
+        return [*found, *self._perhaps_not_copied()]
 
-    def _holes(self) -> list[tuple[int, int]]:
-        stretch = self.logs.source_stretch
-        before = [(0, stretch.first_kept)] if self.logs.first and stretch.first_kept else []
-        return [*before, *stretch.expired]
+    def _perhaps_not_copied(self) -> list[Difference]:
+        """Return what the source deleted while it was being read. The flow had read what lies below its position: that
+        was asked for before, when all of it was there. Of what lies above nobody knows.
+        """
+        start, end = self.logs.source_stretch.vanished
+        if self.logs.position is None or self.logs.position >= end:
+            return []
+        start = max(start, self.logs.position)
+        count = self.unread.vanished_between(start, end)
+        detail = "deleted on the source while it was being read, perhaps before it was copied; at most so many"
+        return [Difference(Fault.UNVERIFIABLE, self.logs.partition, start, None, count, 0, detail)] if count else []
 
     def _coverage(self, start: int, end: int, differences: Sequence[Difference]) -> Coverage:
         """Account for every offset of a stretch of the source."""
         offsets = self.comparison.source.offsets
         places = slice(*np.searchsorted(offsets, [start, end]).tolist())
         records = places.stop - places.start
-        expired = sum(max(0, min(end, hole_end) - max(start, hole)) for hole, hole_end in self._holes())
+        expired = self.unread.between(start, end)
         gone = _within(self.gone.source, places)
         in_flight = sum(d.count for d in differences if d.fault is Fault.IN_FLIGHT)
         differing = sum(d.count for d in differences if d.fault not in _REPEATED | {Fault.IN_FLIGHT, Fault.FOREIGN})
@@ -253,7 +281,7 @@ class _PartitionAudit:
         count = 0
         for first, after in self.logs.aside:
             low, high = max(start, first), min(end, after)
-            gone = (max(0, min(high, hole_end) - max(low, hole)) for hole, hole_end in self._holes())
+            gone = (max(0, min(high, hole_end) - max(low, hole)) for hole, hole_end in self.unread.holes)
             count += max(0, high - low) - sum(gone)
         return max(0, count)
 
@@ -282,16 +310,18 @@ class _PartitionAudit:
         return int(log.timestamps[place]) if place < len(log) else None
 
 
-def _facts(logs: PartitionLogs, comparison: Comparison, young_from: int) -> PartitionFacts:
+def _facts(logs: PartitionLogs, comparison: Comparison, here: Unread, young_from: int) -> PartitionFacts:
+    there = Unread(logs.target, logs.target_stretch, logs.first)
+    starts_here, starts_there, lengths = comparison.blocks.T
     return PartitionFacts(
         tail=comparison.tail,
         position=logs.position,
         held_back=logs.held_back,
         young_from=young_from,
-        expired_on_source=frozenset(comparison.gap_at(start) for start, _ in logs.source_stretch.expired),
-        expired_on_target=frozenset(comparison.target_gap_at(start) for start, _ in logs.target_stretch.expired),
-        shorter_source=logs.first and logs.source_stretch.first_kept > 0,
-        shorter_target=logs.first and logs.target_stretch.first_kept > 0,
+        expired_on_source=here.gaps(starts_here, lengths),
+        expired_on_target=there.gaps(starts_there, lengths),
+        shorter_source=here.headless,
+        shorter_target=there.headless,
     )
 
 
@@ -313,15 +343,6 @@ def _only_here(difference: Difference) -> bool:
 def _source_first(difference: Difference) -> tuple[int, int]:
     source, target = difference.source_offset, difference.target_offset
     return -1 if source is None else source, -1 if target is None else target
-
-
-def _in_flight_runs(log: Log, places: Longs, partition: int) -> list[Difference]:
-    breaks = np.flatnonzero(np.diff(places) != 1) + 1
-    starts = np.concatenate(([0], breaks))
-    lengths = np.diff(np.concatenate((starts, [len(places)])))
-    first = places[starts]
-    rows = zip(log.offsets[first].tolist(), log.timestamps[first].tolist(), lengths.tolist(), strict=True)
-    return [Difference(Fault.IN_FLIGHT, partition, offset, None, count, time) for offset, time, count in rows]
 
 
 def _within(places: Longs, wanted: slice) -> int:

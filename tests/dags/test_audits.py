@@ -167,6 +167,20 @@ def test_a_good_verdict_is_an_event_of_the_flows_asset(spark: Spark) -> None:
     assert spark.added == ["kafka-dr://orders/east-to-west/checksum 2026-03-01T12:00:00+00:00"]
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"topics": ["orders.a"]},
+        {"since": "2026-03-01T00:00:00Z"},
+        {"until": "2026-03-01T00:00:00Z"},
+        {"offsets": ["orders.a-0:10-20"]},
+    ],
+)
+def test_a_good_verdict_on_a_part_of_the_flow_is_no_event(spark: Spark, part: dict[str, object]) -> None:
+    assert spark.run("checksum", **part)["verdict"] == "ok"
+    assert spark.added == []
+
+
 def test_a_finding_is_red_with_the_reports_sentence_and_no_event(spark: Spark) -> None:
     spark.ends(1, {"verdict": "findings", "sentence": "2 records are lost.", "findings": [{"sentence": "lost: 7"}]})
     with pytest.raises(AirflowFailException, match=r"orders\.east-to-west: findings: 2 records are lost\."):

@@ -72,9 +72,9 @@ def unchanged(airflow: QuickLab) -> Iterator[None]:
     assert {cluster: airflow.state(cluster, GROUP) for cluster in ("east", "west")} == before
 
 
-def asked(session: AirflowSession) -> tuple[str, dict[str, Any]]:
+def asked(session: AirflowSession, *, source: str = "east", target: str = "west") -> tuple[str, dict[str, Any]]:
     """Trigger a failover, and return its run and the fields that its form is filled in with."""
-    run = session.trigger(DAG, protection_group=GROUP, source="east", target="west", reason="a test")
+    run = session.trigger(DAG, protection_group=GROUP, source=source, target=target, reason="a test")
     question = session.question(DAG, run)
     return run, {name: field["value"] for name, field in question["params"].items()}
 
@@ -289,15 +289,103 @@ def test_evidence_is_shown_to_nobody_who_is_not_logged_in(airflow: QuickLab) -> 
     assert httpx.get(f"{url}/kafka-dr/evidence/{GROUP}/any", timeout=60).status_code == 401
 
 
-@pytest.mark.parametrize("name", [f"kafka_{c}_{r}" for c in ("east", "west") for r in ("operator", "probe", "audit")])
-def test_the_connections_of_the_lab_pass_airflows_own_test(airflow: QuickLab, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        *(
+            (f"kafka_{cluster}_{role}", "Connection successful.")
+            for cluster in ("east", "west")
+            for role in ("operator", "probe", "audit", "replicator")
+        ),
+        *((f"connect_{cluster}", "Connection successfully tested") for cluster in ("east", "west")),
+    ],
+)
+def test_the_connections_of_the_lab_pass_airflows_own_test(airflow: QuickLab, name: str, said: str) -> None:
     from support.airflow_lab import AirflowSession
 
     admin = AirflowSession(airflow, "admin")
     stored = admin.http.get(f"/api/v2/connections/{name}").json()
-    wanted = {key: stored[key] for key in ("connection_id", "conn_type", "extra") if stored.get(key)}
+    fields = ("connection_id", "conn_type", "host", "port", "schema", "extra")
+    wanted = {key: stored[key] for key in fields if stored.get(key)}
     reply = admin.http.post("/api/v2/connections/test", json=wanted).json()
-    assert reply == {"status": True, "message": "Connection successful."}
+    assert reply == {"status": True, "message": said}
+
+
+def approved(session: AirflowSession, *, source: str, target: str) -> str:
+    """Have a failover approved that goes on at once, and return its run."""
+    run, fields = asked(session, source=source, target=target)
+    assert session.answer(DAG, run, "Approve", fields).status_code == 200
+    return run
+
+
+@pytest.fixture
+def way(airflow: QuickLab) -> dict[str, str]:
+    """From where the group is to where it is not."""
+    state = airflow.state("east", GROUP)
+    assert state is not None
+    return {"source": state.active, "target": state.standby}
+
+
+def test_a_step_that_fails_behind_the_claim_is_rolled_back_and_applications_go_on_where_they_were(
+    airflow: QuickLab, alice: AirflowSession, way: dict[str, str]
+) -> None:
+    from support import plain_application
+
+    with plain_application.above_all_fences(airflow, way["source"]):
+        run = approved(alice, **way)
+        assert alice.ended(DAG, run) == "failed"
+
+    states = alice.tasks(DAG, run)
+    ran = {"claim": "success", "fence_source": "success", "drain": "failed", "roll_back": "success"}
+    assert {name: states[name] for name in BEHIND} == dict.fromkeys(BEHIND, "upstream_failed") | ran, states
+    assert "somebody passes it, a super user perhaps" in alice.log(DAG, run, "drain")
+    assert f"{GROUP} is stable on {way['source']} again" in alice.log(DAG, run, "roll_back")
+    plain_application.assert_works_only_on(airflow, GROUP, way["source"])
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_there_is_nothing_to_resume_where_no_run_holds_the_group(alice: AirflowSession) -> None:
+    resumed = alice.trigger("dr_resume", protection_group=GROUP, decision="abandon", reason="its Airflow is gone")
+    assert alice.ended("dr_resume", resumed) == "failed"
+    assert "no run holds it, there is nothing to resume" in alice.log("dr_resume", resumed, "resume")
+
+
+@pytest.mark.parametrize(
+    ("decision", "died_after", "ends_on", "verdict"),
+    [("abandon", "drained", "source", "Rolled back"), ("finish", "source_ends", "target", "Completed")],
+)
+def test_a_run_that_died_with_its_airflow_is_ended_from_the_register_alone(
+    airflow: QuickLab,
+    alice: AirflowSession,
+    way: dict[str, str],
+    decision: str,
+    died_after: str,
+    ends_on: str,
+    verdict: str,
+) -> None:
+    from support import plain_application
+
+    run = approved(alice, **way)
+    airflow.wait_for_fact(died_after, GROUP, run, cluster=way["source"])
+    airflow.lose_airflow()
+    airflow.up()
+
+    left = airflow.state(way["source"], GROUP)
+    assert left is not None
+    assert (left.phase, left.run) == ("switching", run)
+    assert alice.runs(DAG) == {}
+    assert plain_application.refusal(airflow, way["source"]) == "TOPIC_AUTHORIZATION_FAILED"
+
+    reason = "its Airflow is gone"
+    resumed = alice.trigger("dr_resume", protection_group=GROUP, decision=decision, run=run, reason=reason)
+    assert alice.ended("dr_resume", resumed) == "success", alice.why("dr_resume", resumed)
+    plain_application.assert_works_only_on(airflow, GROUP, way[ends_on])
+    assert f"on {way[ends_on]}" in alice.log("dr_resume", resumed, "resume")
+    evidence = alice.links("dr_resume", resumed, "resume")["Evidence"]
+    assert evidence == f"/kafka-dr/evidence/{GROUP}/{run}"
+    page = alice.http.get(evidence).text
+    for words in (verdict, "a test", reason, "Sealed"):
+        assert words in page
 
 
 def test_no_password_of_the_lab_stands_in_airflows_logs(airflow: QuickLab) -> None:

@@ -72,6 +72,14 @@ def test_a_dag_runs_when_it_is_meant_to_and_never_for_the_past(bag: Any, dag_id:
         assert (dag.max_active_runs == 1) == (dag_id not in OVERLAPPING)
 
 
+def test_a_look_at_health_is_over_before_the_next_one_is_due(bag: Any) -> None:
+    from kafka_dr.failover.health.watch import LOOK_SECONDS
+
+    looks = [task for task in bag.dags["dr_health"].tasks if task.task_id in ("health", "propose")]
+    assert {task.execution_timeout.total_seconds() for task in looks} == {55.0}
+    assert LOOK_SECONDS + 10 <= 55
+
+
 @pytest.mark.parametrize("dag_id", DAG_IDS)
 def test_every_task_but_the_approval_ends_some_time_and_says_how_often_it_is_tried(bag: Any, dag_id: str) -> None:
     for task in bag.dags[dag_id].tasks:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from airflow.sdk import TriggerRule
+from airflow.sdk import TriggerRule, WeightRule
 
 from kafka_dr.failover import PLANNED_FAILOVER
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
@@ -95,7 +95,7 @@ def test_roll_back_does_not_give_up_soon(planned: Any) -> None:
 def test_a_failover_waits_behind_no_other_task(planned: Any, bag: Any) -> None:
     others = [task for dag_id in ("dr_canary", "dr_flows", "dr_health") for task in bag.dags[dag_id].tasks]
     for task in planned.tasks:
-        assert task.weight_rule.value == "absolute" if hasattr(task.weight_rule, "value") else True
+        assert task.weight_rule == WeightRule.ABSOLUTE
         assert task.priority_weight > max(other.priority_weight for other in others)
 
 

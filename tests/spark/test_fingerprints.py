@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 if TYPE_CHECKING:
@@ -119,23 +120,36 @@ def test_a_log_is_read_back_by_partition_and_in_order(spark: SparkSession, tmp_p
     assert list(found) == [TopicPartition("t", 0)]
     assert found[TopicPartition("t", 0)].offsets.tolist() == list(range(9))
     assert found[TopicPartition("t", 0)].hashes.tolist() == hashes(spark, [(b"k", bytes([n]), None) for n in range(9)])
-    wanted = int(found[TopicPartition("t", 0)].hashes[5])
-    assert log.holding(["one"], "t", [wanted, 1]) == [(wanted, 0, 5)]
+    wanted = np.sort(np.append(found[TopicPartition("t", 0)].hashes[5], 1))
+    held = log.holding(["one"], "t", wanted)
+    assert dict(zip(wanted.tolist(), zip(held.partitions, held.offsets, strict=True), strict=True)) == {
+        int(found[TopicPartition("t", 0)].hashes[5]): (0, 5),
+        1: (-1, -1),
+    }
     log.remove("one")
     assert not folder.exists()
 
 
 def test_a_log_that_is_too_long_for_memory_is_read_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    from jobs.fingerprint_log import FingerprintLog, spooled
+    from jobs.fingerprint_log import FingerprintLog, collected, spooled
     from kafka_dr.clusters import TopicPartition
     from kafka_dr_spark.fingerprints import WRITE_OPTIONS, fingerprints
+    from kafka_dr_spark.logs import Log
 
     records = frame(spark, [(b"k", bytes([n]), None) for n in range(90)])
     parts = [records.where(f"offset >= {start} and offset < {start + 30}").coalesce(1) for start in (60, 0, 30)]
     for number, part in enumerate(parts):
         writer = fingerprints(part).write.mode("append").options(**WRITE_OPTIONS)
         writer.parquet(str(tmp_path / f"{number}" / "source"))
+    folders = [str(tmp_path / str(number) / "source") for number in range(3)]
     known = FingerprintLog(spark, f"file://{tmp_path}").read("source", ["0", "1", "2"], ["t"])[TopicPartition("t", 0)]
     found = spooled(list(tmp_path.rglob("*.parquet")))[TopicPartition("t", 0)]
-    assert (found.offsets.tolist(), found.hashes.tolist()) == (known.offsets.tolist(), known.hashes.tolist())
-    assert found.keys is None
+    # Where only Spark reaches, one stretch after the other; and where parts of a log are joined.
+    far = collected(spark.read.parquet(*folders), most_in_memory=80, at_once=35)[TopicPartition("t", 0)]
+    joined = Log.joined([known.since(20), known.below(20)], most_in_memory=80)
+    for each in (found, far, joined):
+        assert isinstance(each.hashes, np.memmap)
+        assert (each.offsets.tolist(), each.hashes.tolist()) == (known.offsets.tolist(), known.hashes.tolist())
+        assert each.keys is None
+    assert isinstance(Log.joined([found.since(90), found.since(3)]).hashes, np.memmap), "one part stays where it is"
+    assert collected(spark.read.parquet(*folders))[TopicPartition("t", 0)].hashes.tolist() == known.hashes.tolist()

@@ -14,15 +14,19 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 @dataclass(slots=True)
 class Ledger:
-    """What applications were told: by value, which cluster acknowledged it when, and how often nobody knows."""
+    """What applications were told: by value, which cluster acknowledged it when, and how often nobody knows.
+
+    :param void: values of transactions that were aborted, and whose abort was acknowledged
+    """
 
     acknowledged: dict[bytes, tuple[str, float]] = field(default_factory=dict)
     attempts: Counter[bytes] = field(default_factory=Counter)
+    void: set[bytes] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
 
 
-class Writer(Thread):
-    """An application that writes numbered values, each until it is acknowledged, wherever it is told to.
+class _Application(Thread):
+    """An application that writes wherever it is told to, until it is told to stop.
 
     :param place: the cluster to write to, asked before each batch
     :param settings: how to reach each cluster, in librdkafka's names
@@ -41,6 +45,10 @@ class Writer(Thread):
         self._over.set()
         self.join(30)
         assert not self.is_alive(), f"{self.name} does not end"
+
+
+class Writer(_Application):
+    """An application that writes numbered values, each until it is acknowledged."""
 
     def run(self) -> None:
         """Write until told to stop."""
@@ -76,3 +84,47 @@ class Writer(Thread):
         with self._ledger.lock:
             self._ledger.attempts.update(left)
         return left
+
+
+class TransactionalWriter(_Application):
+    """An application that writes in transactions over all partitions, and aborts every fourth.
+
+    A transaction whose end it was not told may be there or not, and is not written again.
+    """
+
+    def run(self) -> None:
+        """Write until told to stop."""
+        producer, at = None, ""
+        while not self._over.is_set():
+            try:
+                if producer is None or at != self._place():
+                    at = self._place()
+                    producer = self._producer(at)
+                self._transact(producer, at)
+            except KafkaException:
+                producer = None
+            self._over.wait(0.2 if producer is None else 0.05)
+
+    def _producer(self, at: str) -> Producer:
+        """Return a producer that has ended whatever one before it left open there."""
+        group, _, _ = self._topic.partition(".")
+        times = {"transaction.timeout.ms": 5000, "message.timeout.ms": 2000}
+        producer = Producer({**self._settings[at], **times, "transactional.id": f"{group}-{self.name}"})
+        producer.init_transactions(4)
+        return producer
+
+    def _transact(self, producer: Producer, at: str) -> None:
+        self._next += 1
+        values = [f"{self.name}-{self._next}-{part}".encode() for part in range(4)]
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(self._topic, value=value, key=value[-1:])
+        if self._next % 4:
+            producer.commit_transaction(4)
+            with self._ledger.lock:
+                self._ledger.acknowledged |= dict.fromkeys(values, (at, time.time()))
+        else:
+            producer.flush(4)
+            producer.abort_transaction(4)
+            with self._ledger.lock:
+                self._ledger.void.update(values)

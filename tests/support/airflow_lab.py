@@ -17,6 +17,7 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
 from kafka_dr.register import KafkaRegister, RegisterState
 from lab import rights
+from lab.airflow_services import PROCESSES, SCHEDULER
 from lab.api import Lab
 
 _PARKING_SECONDS = 3.0
@@ -38,6 +39,23 @@ class QuickLab(Lab):
         settings = ClientSettings.from_librdkafka(self.client_settings(cluster, rights.OPERATOR))
         with KafkaCluster(cluster, settings) as reached:
             return KafkaRegister(reached, SystemClock()).read(group)
+
+    def wait_for_fact(self, fact: str, group: str, run: str, *, cluster: str, seconds: float = 60) -> None:
+        """Wait until a run has journaled a fact, and return at once."""
+        settings = ClientSettings.from_librdkafka(self.client_settings(cluster, rights.OPERATOR))
+        deadline = time.monotonic() + seconds
+        with KafkaCluster(cluster, settings) as reached:
+            register = KafkaRegister(reached, SystemClock())
+            while fact not in (known := register.facts(group, run)):
+                assert time.monotonic() < deadline, f"{run} has journaled {sorted(known)} after {seconds} s"
+                time.sleep(0.02)
+
+    def lose_airflow(self) -> None:
+        """Let the scheduler die with the tasks that it runs, then the rest of Airflow and all that it remembers."""
+        for name in (SCHEDULER, *(name for name in PROCESSES if name != SCHEDULER)):
+            self.kill(name)
+        for database in self.home.airflow.glob("airflow.db*"):
+            database.unlink()
 
     @contextmanager
     def proposing(self, vantage: str) -> Iterator[None]:
@@ -174,6 +192,11 @@ class AirflowSession:
         """Return what a task left for others (XCom)."""
         path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/return_value"
         return self._json("GET", f"{path}?map_index={map_index}&deserialize=true")["value"]
+
+    def links(self, dag: str, run: str, task: str) -> dict[str, str]:
+        """Return where the buttons of a task lead to."""
+        found = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/links")["extra_links"]
+        return {str(name): str(address) for name, address in found.items()}
 
     def asset_events(self, dag: str, run: str) -> list[str]:
         """Return the addresses of the assets that a run said something new about."""

@@ -19,9 +19,11 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
+from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType
 from kafka_dr.clusters import ResourceType as Resource
+from kafka_dr.clusters.requesting import RequestingAdminClient
 from kafka_dr.config_sync import Plan
 from kafka_dr.failover import Answer, RunRequest, StepRecord, World, adopt, record_answer
 from kafka_dr.failover.config_approval import ask_config
@@ -32,6 +34,7 @@ from lab.rights import APPLICATIONS
 from support.protection import Protection
 
 _SECONDS = 15.0
+_BROKER = 4  # the protocol's number for a broker among the resources
 
 
 class Configured(Protection):
@@ -120,6 +123,7 @@ class RawAdmin:
     """Kafka's own admin calls, one thing at a time."""
 
     def __init__(self, settings: dict[str, str]) -> None:
+        self._settings = settings
         self._client = AdminClient({**settings, "log_level": 0})
 
     def create(self, name: str, *, partitions: int = 1, **config: str) -> None:
@@ -144,6 +148,19 @@ class RawAdmin:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
         futures = self._client.describe_configs(resources, request_timeout=_SECONDS)
         return {r.name: {k: e.value for k, e in f.result(_SECONDS).items()} for r, f in futures.items()}
+
+    def set_broker_default(self, key: str, value: str | None, *, broker: str = "") -> None:
+        """Set what topics inherit while the brokers run, on one broker or on all of them; ``None`` ends it."""
+        client = RequestingAdminClient(**ClientSettings.from_librdkafka(self._settings).kafka_python())
+        change = (key, 0 if value is not None else 1, value)
+        request = IncrementalAlterConfigsRequest(resources=[(_BROKER, broker, [change])], validate_only=False)
+        (response,) = client.request(request, int(broker) if broker else None).responses
+        client.close()
+        assert response.error_code == 0, response
+
+    def shows(self, names: Iterable[str]) -> bool:
+        """Return whether the broker shows these topics by now: it has acknowledged them a moment before."""
+        return set(names) <= set(self._client.list_topics(timeout=_SECONDS).topics)
 
     def partitions(self, names: Iterable[str]) -> dict[str, int]:
         seen = self._client.list_topics(timeout=_SECONDS).topics

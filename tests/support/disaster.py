@@ -39,6 +39,7 @@ class Disaster:
     seconds: float = 0.0
     before: dict[TopicPartition, list[onlooker.Content]] = field(default_factory=dict)
     positions: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+    unread: dict[str, dict[TopicPartition, bytes | None]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, group: Switching) -> Disaster:
@@ -164,6 +165,15 @@ class Disaster:
         """Read the active cluster while it lives, as somebody who will know better when it is dead."""
         self.before = onlooker.contents(self.group.protection, self.active)
         self.positions = onlooker.committed(self.group.protection, self.active)
+        self.unread = {
+            name: onlooker.next_values(self.group.protection, self.active, positions)
+            for name, positions in self.positions.items()
+        }
+
+    def _read(self, group: str, partition: TopicPartition) -> set[bytes | None]:
+        """Return the values that a group had read: an offset does not count them, as transactions leave gaps."""
+        values, unread = [record[2] for record in self.before[partition]], self.unread[group][partition]
+        return set(values if unread is None else values[: values.index(unread)])
 
     def read_again(self) -> dict[str, int]:
         """Return how many records each group reads again on the new side; one that skips any is caught here."""
@@ -173,8 +183,8 @@ class Disaster:
             assert placed.get(name, {}).keys() >= positions.keys(), f"{name} has no place on {self.standby}"
             following = onlooker.next_values(protection, self.standby, {p: placed[name][p] for p in positions})
             for p, position in positions.items():
-                values, old = [record[2] for record in there[p]], {record[2] for record in self.before[p]}
-                read = min(position, sum(value in old for value in values))
+                values, old = [record[2] for record in there[p]], self._read(name, p)
+                read = sum(value in old for value in values)
                 goes_on = len(values) if following[p] is None else values.index(following[p])
                 assert goes_on <= read, f"{name} at {position} of {p} goes on at record {goes_on}: late"
                 again[name] = again.get(name, 0) + read - goes_on

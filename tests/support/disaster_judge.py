@@ -59,14 +59,14 @@ def counted(found: Values) -> Counter[bytes]:
 
 
 def missing_or_superfluous(ledger: Ledger, there: Counter[bytes], aside: Collection[bytes]) -> list[str]:
-    """Name every acknowledged value that is nowhere, and every one that is there or aside more often than written."""
+    """Name acknowledged values that are nowhere, or more often there or aside than written, and aborted ones."""
     held = there + Counter(aside)
     wrong = []
     for value, (cluster, _) in ledger.acknowledged.items():
         times, most = held[value], 1 + ledger.attempts[value]
         if not 1 <= times <= most:
             wrong.append(f"{value!r}, acknowledged by {cluster}, is there or aside {times} times, at most {most}")
-    return wrong
+    return wrong + [f"{value!r} was aborted, and is there or aside" for value in sorted(ledger.void) if held[value]]
 
 
 def taken_behind_the_fence(ledger: Ledger, state: RegisterState) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 from kafka_dr.failover import (
     Answer,
@@ -14,23 +15,19 @@ from kafka_dr.failover import (
     StepFailed,
     StepName,
     StepRecord,
-    World,
     ask_approval,
     record_answer,
     run_step,
 )
 from kafka_dr.failover.approval import needs_second
-from kafka_dr.failover.record import worst
 from kafka_dr.failover.request import FAILBACK
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.runner import MODULES
+from support.mortal import Mortal
 from support.protection import Protection
 from support.switching import Killed
 
 _RUNS = itertools.count(1)
 PEOPLE = (StepName.APPROVAL, StepName.SECOND_APPROVAL)
 STEPS = tuple(step.name for step in FAILBACK if step.name not in PEOPLE)
-BEHIND_CLAIM = STEPS[STEPS.index(StepName.RESCUE) : STEPS.index(StepName.SETTLE)]
 
 
 @dataclass(slots=True)
@@ -72,11 +69,12 @@ class FailingBack:
             return failure.record
         raise AssertionError(f"{step} went through: {record.summary()}")
 
-    def three_times(self, step: StepName) -> list[str]:
-        """Let a step act and die, then run it again, and once more for nothing."""
-        with self.protection.world() as world:
-            self._act_only(step, world)
-        return [self.step(step).outcome, self.step(step).outcome]
+    def wherever_it_dies(self, step: StepName) -> str:
+        """Run a step that dies behind each of its changes, then once more for nothing, and return where it died."""
+        mortal = Mortal()
+        for outcome in (mortal.until_through(partial(self.step, step)).outcome, self.step(step).outcome):
+            assert outcome == "done", (step, outcome, mortal.died)
+        return "\n".join(mortal.died)
 
     def killed(self, step: StepName, place: AbstractContextManager[None]) -> None:
         """Run a step that does not live to see its end."""
@@ -110,9 +108,3 @@ class FailingBack:
             if step is StepName.SETTLE:
                 self.audit()
             self.step(step)
-
-    def _act_only(self, step: StepName, world: World) -> None:
-        run, module = Run(self.request, world), MODULES["failback"][step]
-        run.checks = tuple(module.check(run))
-        assert worst(run.checks) == "ok", run.checks
-        module.act(run)

@@ -88,7 +88,11 @@ class FaultyCopy:
 def _payload(chance: random.Random, partition: int, number: int, start: int) -> Payload:
     key = chance.choice([None, b"", f"key-{partition}-{number}".encode()])
     headers = chance.choice([(), (("h", b"1"), ("h", None)), (("trace", chance.randbytes(4)),)])
-    return Payload(key, chance.randbytes(12) + number.to_bytes(4, "big"), headers, start + 7 * number)
+    value: bytes | None = chance.randbytes(12) + number.to_bytes(4, "big")
+    if key:  # something has to name a record, or nobody could tell whether it was changed or replaced
+        value = chance.choice([value, value, b"", None])
+    # No two records are equal, whatever else they lack.
+    return Payload(key, value, headers, start + 7 * number + partition)
 
 
 def _copy_partition(
@@ -147,13 +151,13 @@ def _placed(chance: random.Random, records: list[Written], markers: float) -> li
 
 def _truth(copy: FaultyCopy) -> list[Known]:
     arrived = {(p, r.origin) for p, records in copy.target.items() for r in records if r.fault is not Fault.MOVED}
-    moved = {r.payload.value: r for records in copy.target.values() for r in records if r.fault is Fault.MOVED}
+    moved = {r.payload: r for records in copy.target.values() for r in records if r.fault is Fault.MOVED}
     truth = []
     for partition, records in copy.source.items():
         for record in records:
             if (partition, record.offset) in arrived:
                 continue
-            there = moved.get(record.payload.value)
+            there = moved.get(record.payload)
             fault = Fault.LOST if there is None else Fault.MOVED
             truth.append(Known(fault, partition, record.offset, None if there is None else there.offset))
     for partition, records in copy.target.items():

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
@@ -68,13 +69,16 @@ class Flowing:
         self.replicator.stop()
         assert self.replicator.wait_stopped(_SECONDS).state == "stopped"
 
-    def wait_copied(self) -> None:
-        """Wait until no data record of the active side is left to copy."""
-        source = self.audit(self.active)
+    def wait_copied(self, partitions: Sequence[TopicPartition] = ()) -> None:
+        """Wait until no data record of the active side is left to copy.
+
+        :param partitions: more than those that every group has
+        """
+        source, wanted = self.audit(self.active), (*self.copied_partitions, *partitions)
         deadline = time.monotonic() + _SECONDS
         while True:
             done = self.replicator.positions()
-            ends = data_ends(source, done, source.topics.last_stable_offsets(self.copied_partitions))
+            ends = data_ends(source, done, source.topics.last_stable_offsets(wanted))
             left = {str(p): (done.get(p, 0), end) for p, end in ends.items() if done.get(p, 0) < end}
             if not left:
                 return
@@ -134,6 +138,12 @@ class Flowing:
         """Write a record to every partition of a side, whichever it is."""
         with self.protection.cluster(cluster, "admin") as client:
             client.writing.append(NewRecord(partition, b"alien", uuid.uuid4().bytes) for partition in self.partitions)
+
+    def expire(self, cluster: str, partition: TopicPartition, below: int) -> None:
+        """Let a cluster delete what lies below an offset, as retention does."""
+        client = AdminClient(self.protection.lab.client_settings(cluster, "admin"))
+        for deleted in client.delete_records([ClientPartition(partition.topic, partition.partition, below)]).values():
+            deleted.result(_SECONDS)
 
     def create_again(self, cluster: str) -> None:
         """Delete a side's topic and create it again, empty."""

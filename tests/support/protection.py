@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -99,6 +100,8 @@ class Protection:
             "transactional_id_prefixes": (f"{self.name}-",),
             "route": base.route.model_copy(update={"path": str(self.folder / "route" / f"{self.name}.json")}),
             "timing": base.timing.model_copy(update={"drain_seconds": 0.5, "transaction_grace_seconds": 0.5}),
+            # As long as this can still be met, a report waits for applications, which most tests do not have.
+            "objectives": base.objectives.model_copy(update={"write_outage_seconds": 1.0}),
         }
         group = base.model_copy(update={**names, **self.changes})
         evidence = declared.evidence.model_copy(update={"root": str(self.folder / "evidence")})
@@ -221,6 +224,24 @@ class Protection:
     def takes_writes(self, cluster: str) -> bool:
         """Ask every leader whether it would take a write by the probe."""
         return self._verdicts(cluster) == {"allowed"}
+
+    @contextmanager
+    def stranger_may_write(self, cluster: str) -> Iterator[None]:
+        """Let somebody write there for a while whom the topology does not name: no fence is about that principal."""
+        allowed = Acl(
+            ResourceType.TOPIC,
+            f"{self.name}.",
+            PatternType.PREFIXED,
+            "User:intruder",
+            AclOperation.WRITE,
+            AclPermission.ALLOW,
+        )
+        with self.cluster(cluster, "admin") as admin:
+            admin.acls.add([allowed])
+            try:
+                yield
+            finally:
+                admin.acls.remove([allowed])
 
     def _verdicts(self, cluster: str) -> set[str]:
         with self.cluster(cluster, rights.PROBE) as client:

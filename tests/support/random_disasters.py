@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -31,10 +32,11 @@ from kafka_dr.failover.request import UNPLANNED_FAILOVER
 from kafka_dr.failover.run import Run
 from kafka_dr.register import Phase, RegisterState
 from lab import rights
-from support.acknowledged import Ledger, Writer
+from support.acknowledged import Ledger, TransactionalWriter, Writer
 from support.disaster_judge import KEPT, LOST
 from support.protection import Protection
 from support.switching import Switching
+from support.vantage import vantage
 
 BROKER = "east-broker-1"
 _ASKED = (StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL)
@@ -59,21 +61,25 @@ class Plan:
 
     :param after: seconds of traffic before the strike
     :param returns: before which step of the run it is over; behind the last one when the run has ended
+    :param seen_elsewhere: whether a vantage sees the cluster down, too; else a person overrides the rule
     """
 
     strike: Strike
     after: float
     returns: int
+    seen_elsewhere: bool
 
     @classmethod
     def of(cls, seed: int) -> Plan:
         """Return what a seed chooses."""
         random = Random(seed)  # noqa: S311 - chance, not a secret
-        return cls(random.choice(list(Strike)), random.uniform(0.3, 2.5), random.randint(0, len(STEPS) + 2))
+        strike, after = random.choice(list(Strike)), random.uniform(0.3, 2.5)
+        return cls(strike, after, random.randint(0, len(STEPS) + 2), random.random() < 0.5)
 
     def __str__(self) -> str:
         when = STEPS[self.returns].name if self.returns < len(STEPS) else "the end"
-        return f"{self.strike} after {self.after:.1f} s, over before {when}"
+        by = "seen elsewhere" if self.seen_elsewhere else "overridden"
+        return f"{self.strike} after {self.after:.1f} s, over before {when}, {by}"
 
 
 @dataclass(slots=True)
@@ -99,7 +105,8 @@ class Drama:
         try:
             time.sleep(self.plan.after)
             self._strike()
-            self._fail_over()
+            with self._seen() as override:
+                self._fail_over(override)
             self._end()
             state = self._settled()
             time.sleep(1.0)
@@ -109,8 +116,20 @@ class Drama:
                 writer.stop()
         return state
 
-    def _applications(self) -> list[Writer]:
+    @contextmanager
+    def _seen(self) -> Iterator[str]:
+        """Have somebody elsewhere see the cluster down, or a word why it is left without that."""
+        if not self.plan.seen_elsewhere:
+            yield "a test has one vantage"
+            return
+        with vantage() as office:
+            spec = self.protection.group.disaster.model_copy(update={"vantages": {"office": office.address}})
+            self.protection.changes["disaster"] = spec
+            yield ""
+
+    def _applications(self) -> Sequence[Writer | TransactionalWriter]:
         settings = {n: self.protection.lab.client_settings(n, rights.ORDERS_APP) for n in (LOST, KEPT)}
+        billing = {n: self.protection.lab.client_settings(n, rights.BILLING_APP) for n in (LOST, KEPT)}
         route = Path(self.protection.group.route.path)
 
         def led() -> str:
@@ -119,7 +138,8 @@ class Drama:
         topic = self.protection.topic
         follows = Writer("follows", self.ledger, topic, place=led, settings=settings)
         forgotten = Writer("forgotten", self.ledger, topic, place=lambda: LOST, settings=settings)
-        return [follows, forgotten]
+        settles = TransactionalWriter("settles", self.ledger, topic, place=led, settings=billing)
+        return [follows, forgotten, settles]
 
     def _strike(self) -> None:
         with self.world() as world:
@@ -146,8 +166,8 @@ class Drama:
             case Strike.PARTITION:
                 self.cut.clear()
 
-    def _fail_over(self) -> None:
-        request = self.protection.request("random", verb="unplanned_failover", override="a test has one vantage")
+    def _fail_over(self, override: str) -> None:
+        request = self.protection.request("random", verb="unplanned_failover", override=override)
         if not self._approved(request):
             return
         for index, step in enumerate(STEPS):

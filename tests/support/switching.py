@@ -150,6 +150,17 @@ class Switching:
                 assert time.monotonic() < deadline, f"no answer within {seconds} s"
                 time.sleep(0.5)
 
+    def wait_for_register(self, cluster: str, seconds: float = 60) -> None:
+        """Wait until a cluster that hung answers again; what stands beside it may hang on."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                self.protection.state(cluster)
+                return
+            except KafkaDrError:
+                assert time.monotonic() < deadline, f"no answer within {seconds} s"
+                time.sleep(0.2)
+
     def is_at_rest(self) -> bool:
         """Whether both registers hold the same stable record."""
         east, west = (self.protection.state(cluster) for cluster in ("east", "west"))

@@ -16,11 +16,13 @@ class Vantage:
     """What it answers.
 
     :param says: the body of its answer, as JSON
+    :param then: what it answers from the answer after the next one on; ``None`` where that stays as it is
     :param hangs: it takes requests and never answers
     """
 
     address: str = ""
     says: object = field(default_factory=lambda: {"up": False})
+    then: object = None
     hangs: bool = False
     asked: list[str] = field(default_factory=list)
 
@@ -36,6 +38,8 @@ def vantage() -> Iterator[Vantage]:
             while told.hangs and not over.is_set():
                 time.sleep(0.05)
             body = json.dumps(told.says).encode()
+            if told.then is not None:
+                told.says, told.then = told.then, None
             self.send_response(200)
             self.end_headers()
             self.wfile.write(body)

@@ -57,5 +57,10 @@ class PartitionFacts:
 
     @property
     def circumstances(self) -> Circumstances:
-        """The two as :func:`~kafka_dr.audit.difference.explain` asks for them."""
-        return Circumstances(self.on_missing, self.on_strange)
+        """The two, as whoever explains differences asks for them."""
+        return Circumstances(
+            self.on_missing,
+            self.on_strange,
+            turning_offsets=() if self.position is None else (self.position,),
+            turning_times=(self.young_from,) if self.position is None else (),
+        )

@@ -1,17 +1,23 @@
 """Telling what is different about two records in the place of each other, from their payloads.
 
-Two such records are the same one, changed, when what names a record is left of it: the same value, or the same time and
-the same key. Otherwise one was lost and a strange one came. Where a payload is gone, time alone has to decide.
+Two such records are the same one, changed, when what names a record is left of it: the same value, the same time and
+the same key, or everything but the time. Otherwise one was lost and a strange one came. Where a payload cannot be
+looked at, time alone has to decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+from typing import NamedTuple
 
+from kafka_dr.audit.alignment import Block, align
 from kafka_dr.audit.difference import Circumstances, Difference, Fault, Loose, Suspects, one_sided, runs, step
+from kafka_dr.audit.fingerprint import SIZE, fingerprint
 
-#: The longest in-order pairing costs the product of both lengths; longer stretches are paired one by one.
+#: The longest in-order pairing costs the product of both lengths; longer stretches are cut where both sides agree.
 _MOST_CELLS = 250_000
 
 
@@ -28,8 +34,40 @@ class Payload:
     timestamp: int | None
 
 
-#: Returns the payload of a record of the source, or of the target; ``None`` where it is gone.
-PayloadOf = Callable[[Loose], Payload | None]
+class Unseen(StrEnum):
+    """Why a payload was not looked at, as it is said of a side."""
+
+    GONE = "no longer has its payload"
+    REFUSED = "did not give out its payload"
+    TOO_MUCH = "has more to be read again than an audit reads"
+
+
+class Parts(NamedTuple):
+    """What stands for the parts of a payload: as much of ten megabytes as of ten bytes, and equal where they are equal.
+
+    An empty part is empty here, and one that is not there is ``None``.
+
+    :param timestamp: milliseconds since the epoch; ``None`` where the target stamps records itself
+    """
+
+    key: bytes | None
+    value: bytes | None
+    headers: bytes
+    timestamp: int | None
+
+    @classmethod
+    def of(cls, payload: Payload) -> Parts:
+        """Return the parts of a payload."""
+        headers = fingerprint(timestamp_ms=0, key=None, value=None, headers=payload.headers)
+        return cls(_short(payload.key), _short(payload.value), headers, payload.timestamp)
+
+
+def _short(content: bytes | None) -> bytes | None:
+    return blake2b(content, digest_size=SIZE).digest() if content else content
+
+
+#: Returns what stands for the payload of a record of the source, or of the target.
+PayloadOf = Callable[[Loose], Parts | Unseen]
 
 
 def judge(
@@ -46,15 +84,65 @@ def judge(
     return [*corrupt, *one_sided(lost, foreign, circumstances)]
 
 
-_Known = Sequence[tuple[Loose, Payload | None]]
+_Known = Sequence[tuple[Loose, Parts | Unseen]]
 
 
 def _paired(here: _Known, there: _Known) -> list[tuple[int, int]]:
     """Pair as many records as can be in order."""
     if len(here) == len(there) and all(_same(s, t) for s, t in zip(here, there, strict=True)):
         return [(n, n) for n in range(len(here))]
-    if len(here) * len(there) > _MOST_CELLS:
-        return [(n, n) for n, (s, t) in enumerate(zip(here, there, strict=False)) if _same(s, t)]
+    if len(here) * len(there) <= _MOST_CELLS:
+        return _most_pairs(here, there)
+    pairs: list[tuple[int, int]] = []
+    for (s, s_end), (t, t_end), length in _agreeing(here, there):
+        if (s_end - s) * (t_end - t) <= _MOST_CELLS:
+            between = _most_pairs(here[s:s_end], there[t:t_end])
+        else:
+            rows = enumerate(zip(here[s:s_end], there[t:t_end], strict=False))
+            between = [(n, n) for n, both in rows if _same(*both)]
+        pairs += [(s + one, t + other) for one, other in between]
+        pairs += [(s_end + n, t_end + n) for n in range(length) if _same(here[s_end + n], there[t_end + n])]
+    return pairs
+
+
+def _agreeing(here: _Known, there: _Known) -> Iterator[tuple[tuple[int, int], tuple[int, int], int]]:
+    """Cut long stretches where both sides agree, in whatever most of their records do: yield what lies before each such
+    place on both sides, and how many records agree from there on.
+    """
+    candidates = [_in_common(here, there, what) for what in (_time_and_key, _value, _time)]
+    blocks = max(candidates, key=lambda found: sum(block.length for block in found))
+    s = t = 0
+    for block in [*blocks, Block(len(here), len(there), 0)]:
+        yield (s, block.source), (t, block.target), block.length
+        s, t = block.source + block.length, block.target + block.length
+
+
+def _in_common(here: _Known, there: _Known, what: Callable[[Loose, Parts | Unseen], object]) -> list[Block]:
+    """Align two stretches by something of each record; what has nothing of the kind agrees with nothing."""
+    numbers: dict[object, int] = {}
+    sides = [
+        [
+            numbers.setdefault((side, n) if (found := what(*each)) is None else found, len(numbers))
+            for n, each in enumerate(known)
+        ]
+        for side, known in enumerate((here, there))
+    ]
+    return align(*sides)
+
+
+def _time_and_key(record: Loose, parts: Parts | Unseen) -> object:
+    return None if isinstance(parts, Unseen) else ("time and key", record.timestamp, parts.key)
+
+
+def _value(_record: Loose, parts: Parts | Unseen) -> object:
+    return None if isinstance(parts, Unseen) else parts.value or None
+
+
+def _time(record: Loose, _parts: Parts | Unseen) -> object:
+    return ("time", record.timestamp)
+
+
+def _most_pairs(here: _Known, there: _Known) -> list[tuple[int, int]]:
     width = len(there) + 1
     best = [0] * (width * (len(here) + 1))
     for s in reversed(range(len(here))):
@@ -74,23 +162,27 @@ def _paired(here: _Known, there: _Known) -> list[tuple[int, int]]:
     return pairs
 
 
-def _same(source: tuple[Loose, Payload | None], target: tuple[Loose, Payload | None]) -> bool:
+def _same(source: tuple[Loose, Parts | Unseen], target: tuple[Loose, Parts | Unseen]) -> bool:
     (record, here), (other, there) = source, target
-    if here is None or there is None:
+    if isinstance(here, Unseen) or isinstance(there, Unseen):
         return record.timestamp == other.timestamp
     if here.value and here.value == there.value:
         return True
     same_key, same_time = here.key == there.key, here.timestamp == there.timestamp
     if here.timestamp is None:
         return same_key and here.key is not None
-    return same_time and (same_key or (here.value, here.headers) == (there.value, there.headers))
+    same_rest = (here.value, here.headers) == (there.value, there.headers)
+    return (same_time and (same_key or same_rest)) or bool(here.key and same_key and same_rest)
 
 
-def _change(here: Payload | None, there: Payload | None) -> tuple[Fault, str]:
-    """Return what changed, and a detail: which side's payload is gone, or what else changed."""
-    if here is None or there is None:
-        gone = "neither side has" if here is there else f"the {'source' if here is None else 'target'} no longer has"
-        return Fault.CORRUPT_UNKNOWN, f"{gone} its payload"
+def _change(here: Parts | Unseen, there: Parts | Unseen) -> tuple[Fault, str]:
+    """Return what changed, and a detail: which side's payload was not looked at, or what else changed."""
+    if isinstance(here, Unseen) or isinstance(there, Unseen):
+        if here is there is Unseen.GONE:
+            return Fault.CORRUPT_UNKNOWN, "neither side has its payload"
+        sides = (("source", here), ("target", there))
+        said = [f"the {side} {parts}" for side, parts in sides if isinstance(parts, Unseen)]
+        return Fault.CORRUPT_UNKNOWN, "; ".join(said)
     parts = (
         (Fault.CORRUPT_VALUE, "value", here.value != there.value),
         (Fault.CORRUPT_KEY, "key", here.key != there.key),

@@ -12,7 +12,7 @@ class Coverage:
 
     :param produced: all that were given out, from 0 to the end that was resolved
     :param verified: matched with the target, record by record and in order
-    :param differing: records with a finding: lost, corrupt, out of order, in another partition, not verifiable
+    :param differing: records with a finding: lost, late, corrupt, out of order, in another partition, not verifiable
     :param in_flight: not copied yet, and not late
     :param expired: deleted before they were read
     :param control: transaction markers and aborted records: offsets without a record that anybody could read

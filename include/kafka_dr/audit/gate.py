@@ -19,6 +19,7 @@ class GateAnswer(StrEnum):
     GREEN = "green"
     RED = "red"
     TOO_OLD = "too_old"
+    NEVER = "never"  # nothing was audited since the flow began where it began
     UNKNOWN = "unknown"
 
 
@@ -45,13 +46,15 @@ def ask(
     epoch: int,
     now: datetime,
     max_age: timedelta,
+    unseeded: bool = False,
 ) -> GateVerdict:
     """Read the newest audit of a flow from the evidence root and judge it.
 
     :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
-    :param epoch: of the DR register; an audit of another epoch speaks of another flow
+    :param epoch: whose seed the flow began at; an audit of another one speaks of another flow
     :param now: aware
     :param max_age: how old the audit may be
+    :param unseeded: whether the flow was taken over with the place that it had, so that audits know of no seed
     """
     try:
         result = ResultStore(root).newest(kind, group=group, source=source, target=target)
@@ -60,26 +63,34 @@ def ask(
         return GateVerdict(GateAnswer.UNKNOWN, f"the newest {kind} audit cannot be read ({error}): {again}")
     if result is None:
         sentence = f"no {kind} audit of {group} {source}→{target} was ever kept: run dr_{kind}_audit"
-        return GateVerdict(GateAnswer.UNKNOWN, sentence)
-    return judge(result, epoch=epoch, now=now, max_age=max_age)
+        return GateVerdict(GateAnswer.NEVER, sentence)
+    return judge(result, epoch=epoch, now=now, max_age=max_age, unseeded=unseeded)
 
 
-def judge(result: AuditResult, *, epoch: int, now: datetime, max_age: timedelta) -> GateVerdict:
+def judge(result: AuditResult, *, epoch: int, now: datetime, max_age: timedelta, unseeded: bool = False) -> GateVerdict:
     """Judge one result. A red one stays red however old it is: time heals no copy."""
     age = now - result.at
     what = f"the {result.kind} audit of {result.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     again = f"run dr_{result.kind}_audit again"
-    if result.epoch != epoch:
-        of = "an unknown epoch" if result.epoch is None else f"epoch {result.epoch}"
-        return GateVerdict(GateAnswer.UNKNOWN, f"{what} is of {of}, the register's is {epoch}: {again}", result)
+    if result.epoch != epoch and not (unseeded and result.epoch is None):
+        return _of_another(result, what, f"this flow began in epoch {epoch}: {again}", epoch)
     if age < -_CLOCKS_APART:
         ahead = f"{-age.total_seconds():.0f} s in the future"
         return GateVerdict(GateAnswer.UNKNOWN, f"{what} lies {ahead}: set the clocks right and {again}", result)
     if result.verdict is AuditVerdict.RED:
-        return GateVerdict(GateAnswer.RED, f"{what} is red: {result.sentence}", result)
+        sentence = f"{what} is red: {result.sentence.rstrip('.')}; mend that, then {again}"
+        return GateVerdict(GateAnswer.RED, sentence, result)
     if result.verdict is AuditVerdict.UNKNOWN:
         return GateVerdict(GateAnswer.UNKNOWN, f"{what} could not tell: {result.sentence}", result)
     if age > max_age:
         limit = f"{age.total_seconds():.0f} s old, and may be {max_age.total_seconds():.0f} s"
         return GateVerdict(GateAnswer.TOO_OLD, f"{what} is {limit}: {again}", result)
     return GateVerdict(GateAnswer.GREEN, f"{what} is green: {result.sentence}", result)
+
+
+def _of_another(result: AuditResult, what: str, this: str, epoch: int) -> GateVerdict:
+    """Say that a result is about another flow: one that came before this one leaves this one unaudited."""
+    if result.epoch is None:
+        return GateVerdict(GateAnswer.UNKNOWN, f"{what} is of an unknown epoch, {this}", result)
+    answer = GateAnswer.NEVER if result.epoch < epoch else GateAnswer.UNKNOWN
+    return GateVerdict(answer, f"{what} is of epoch {result.epoch}, {this}", result)

@@ -38,6 +38,8 @@ class AuditResult:
     :param epoch: of the DR register, whose flow was audited; ``None`` where that could not be told
     :param at: when the ends of the logs were read, aware: nothing is said about later records
     :param sentence: the verdict in words
+    :param behind_seconds: of a lag audit, how old the oldest record was that had not crossed, at least; ``None`` where
+        that was not known, and for other audits
     :param report: where the whole report is, below the evidence root or as a URI; empty where none was kept
     """
 
@@ -50,6 +52,7 @@ class AuditResult:
     at: datetime
     sentence: str
     report: str = ""
+    behind_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
@@ -117,11 +120,12 @@ def _to_json(result: AuditResult) -> dict[str, Any]:
         "at": result.at.astimezone(UTC).isoformat(),
         "sentence": result.sentence,
         "report": result.report,
+        "behind_seconds": result.behind_seconds,
     }
 
 
 def _from_json(content: Any) -> AuditResult:
-    epoch = content["epoch"]
+    epoch, behind = content["epoch"], content.get("behind_seconds")
     return AuditResult(
         kind=AuditKind(content["kind"]),
         group=str(content["group"]),
@@ -132,4 +136,5 @@ def _from_json(content: Any) -> AuditResult:
         at=datetime.fromisoformat(content["at"]),
         sentence=str(content["sentence"]),
         report=str(content["report"]),
+        behind_seconds=None if behind is None else float(behind),
     )

@@ -14,6 +14,8 @@ from kafka_dr.clusters.session import ClusterSession
 GroupKind = Literal["consumer", "share", "streams", "other"]
 #: What Kafka Streams calls its internal topics, behind the name of the application, which is its group's.
 _STREAMS_ENDINGS = ("-changelog", "-repartition")
+#: The name of StreamsPartitionAssignor, which no other application uses.
+_STREAMS_ASSIGNOR = "stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,23 @@ class GroupKinds:
         return tuple(sorted((_group(row) for row in found), key=lambda group: group.group))
 
 
-def streams_applications(groups: Iterable[str], topics: Iterable[str]) -> dict[str, str]:
-    """Return the groups that are Kafka Streams applications of the classic protocol, and a topic that shows it."""
+def streams_applications(assignors: Mapping[str, str], topics: Iterable[str]) -> dict[str, str]:
+    """Return the groups that are Kafka Streams applications of the classic protocol, and what shows it.
+
+    Members tell it by their assignor. Of a group without members only internal topics tell, whose names begin with
+    the group's; another group's may begin so, too, and then both are named.
+
+    :param assignors: by group, empty where it has no member
+    """
     internal = sorted(topic for topic in topics if topic.endswith(_STREAMS_ENDINGS))
-    shown = {group: next((t for t in internal if t.startswith(f"{group}-")), None) for group in groups}
-    return {group: topic for group, topic in shown.items() if topic is not None}
+    found = {}
+    for group, assignor in assignors.items():
+        topic = next((t for t in internal if t.startswith(f"{group}-")), None)
+        if assignor == _STREAMS_ASSIGNOR:
+            found[group] = "its members' assignor shows it"
+        elif not assignor and topic is not None:
+            found[group] = f"its topic {topic} shows it"
+    return found
 
 
 def _group(row: Mapping[str, Any]) -> ListedGroup:

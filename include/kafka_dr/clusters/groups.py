@@ -56,7 +56,8 @@ class Groups:
                 continue
             allowed = frozenset(AclOperation(operation.name) for operation in found.authorized_operations or ())
             members = tuple(f"{member.client_id} {member.host}" for member in found.members)
-            states[group] = GroupState(group, found.state.name, members, allowed)
+            assignor = str(found.partition_assignor or "") if members else ""
+            states[group] = GroupState(group, found.state.name, members, allowed, assignor)
         return states
 
     def offsets(self, groups: Iterable[str], *, require_stable: bool = True) -> dict[str, dict[TopicPartition, int]]:

@@ -46,7 +46,8 @@ class Log:
         if not open_ends:
             return
         with self._session.reader(isolation, {partition.topic for partition in open_ends}) as consumer:
-            with translated(self._session.label, "start reading"):
+            doing = "start reading"
+            with self._session.observed(doing), translated(self._session.label, doing):
                 consumer.assign([ClientPartition(p.topic, p.partition, ranges[p].start) for p in open_ends])
             yield from self._until_ends(consumer, open_ends, stall_seconds)
             # A paused partition would stay so in the next assignment.

@@ -145,12 +145,14 @@ class GroupState:
     :param state: ``STABLE``, ``EMPTY``, ``PREPARING_REBALANCING``, ``DEAD`` …; ``UNKNOWN`` where it would not say
     :param members: client id and host of each live member
     :param authorized_operations: what the asking principal may do with the group
+    :param assignor: how members share partitions, in the words of their protocol; empty where there is no member
     """
 
     group: str
     state: str
     members: tuple[str, ...]
     authorized_operations: frozenset[AclOperation]
+    assignor: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,8 @@ class ClusterSession:
 
     def transactional_producer(self, transactional_id: str, extra: Mapping[str, object] | None = None) -> Producer:
         """Make a producer that has taken a transactional id over, and fenced off whoever had it (KIP-98)."""
-        with translated(self.label, f"take over the transactional id {transactional_id}"):
+        doing = f"take over the transactional id {transactional_id}"
+        with self.observed(doing), translated(self.label, doing):
             producer = self.producer({"transactional.id": transactional_id, **(extra or {})})
             connect(producer, _COORDINATORS, self.request_seconds)
             producer.init_transactions(self.request_seconds)

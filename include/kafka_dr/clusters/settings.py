@@ -104,22 +104,21 @@ class ClientSettings:
 
         :param prefix: put before every key, ``source.cluster.`` for instance
         """
-        values: dict[str, str | None] = {
-            "bootstrap.servers": self.bootstrap_servers,
-            "security.protocol": self.security_protocol,
-        }
-        if self._sasl:
-            values |= {"sasl.mechanism": self.sasl_mechanism, "sasl.jaas.config": self.jaas()}
-        if self._tls and self.ca_file:
-            values |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": self.ca_file}
+        keystore: dict[str, str | None] = {}
         if self._tls and self.certificate_file and self.key_file:
-            values |= {
-                "ssl.keystore.type": "PEM",
+            keystore = {
                 "ssl.keystore.certificate.chain": Path(self.certificate_file).read_text("ascii"),
                 "ssl.keystore.key": Path(self.key_file).read_text("ascii"),
                 "ssl.key.password": self.key_password,
             }
-        return {prefix + key: value for key, value in values.items() if value}
+        values = java_access(
+            self.bootstrap_servers,
+            self.security_protocol,
+            sasl=(self.sasl_mechanism, self.jaas()) if self._sasl else None,
+            ca_file=self.ca_file,
+            keystore=keystore,
+        )
+        return {prefix + key: value for key, value in values.items()}
 
     def spark(self) -> dict[str, str]:
         """Return the options for Spark's Kafka source: those of a Java client under ``kafka.``."""
@@ -145,6 +144,31 @@ class ClientSettings:
         module = "plain.PlainLoginModule" if self.sasl_mechanism == "PLAIN" else "scram.ScramLoginModule"
         user, password = (_quoted(text or "") for text in (self.username, self.password))
         return f"org.apache.kafka.common.security.{module} required username={user} password={password};"
+
+
+def java_access(
+    bootstrap_servers: str,
+    security_protocol: str,
+    *,
+    sasl: tuple[str | None, str] | None = None,
+    ca_file: str | None = None,
+    keystore: Mapping[str, str | None] | None = None,
+) -> dict[str, str]:
+    """Return how any Java client reaches a cluster, those of Connect among them.
+
+    :param sasl: the mechanism, and the login or a reference to it
+    :param ca_file: PEM file with the authorities to trust, where the client runs; Java's own where ``None``
+    :param keystore: who the client is to the broker, as PEM, or references to it
+    """
+    tls = security_protocol.endswith("SSL")
+    values: dict[str, str | None] = {"bootstrap.servers": bootstrap_servers, "security.protocol": security_protocol}
+    if sasl is not None:
+        values |= {"sasl.mechanism": sasl[0], "sasl.jaas.config": sasl[1]}
+    if tls and ca_file:
+        values |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": ca_file}
+    if tls and keystore:
+        values |= {"ssl.keystore.type": "PEM", **keystore}
+    return {key: value for key, value in values.items() if value}
 
 
 def _quoted(text: str) -> str:

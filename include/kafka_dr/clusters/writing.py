@@ -92,7 +92,8 @@ class Writing:
             except KafkaDrError:
                 self._session.drop_appender()
                 raise
-        producer.flush(seconds + 1)
+        with self._session.observed("write"):
+            producer.flush(seconds + 1)
         if len(offsets) < len(wanted):
             self._session.drop_appender()
         if failures:
@@ -232,7 +233,8 @@ class TransactionalWriter:
                 self._producer.begin_transaction()
                 for record in records:
                     _produce(self._producer, record, None)
-                self._producer.flush(self._session.request_seconds)
+                with self._session.observed(doing):
+                    self._producer.flush(self._session.request_seconds)
         except KafkaDrError:
             self._abort()
             raise
@@ -242,7 +244,8 @@ class TransactionalWriter:
         deadline = time.monotonic() + self._session.request_seconds
         while True:
             try:
-                self._producer.commit_transaction(max(0.1, deadline - time.monotonic()))
+                with self._session.observed(f"commit what was written as {self._id}"):
+                    self._producer.commit_transaction(max(0.1, deadline - time.monotonic()))
             except KafkaException as error:
                 if self._commit_again(error.args[0], doing, expired=time.monotonic() > deadline):
                     continue

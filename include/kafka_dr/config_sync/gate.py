@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.config_sync.items import Item, Verdict
+from kafka_dr.config_sync.items import Item, Kind, Verdict
 from kafka_dr.config_sync.plan import Plan
 from kafka_dr.config_sync.simulation import Access
 
@@ -45,6 +45,8 @@ def ask(plan: Plan) -> GateAnswer:
 
 
 def _named(item: Item, plan: Plan) -> str:
+    if item.kind is Kind.CONNECTOR:
+        return item.reason
     if item.active is None or item.standby is None:
         missing, there = (plan.standby, plan.active) if item.standby is None else (plan.active, plan.standby)
         return f"{item.kind} {item.subject} {item.key}".rstrip() + f" is on {there} and missing on {missing}"

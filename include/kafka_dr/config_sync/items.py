@@ -33,6 +33,7 @@ class Kind(StrEnum):
     ACL = "ACL"
     QUOTA = "quota"
     USER = "SCRAM user"
+    CONNECTOR = "connector"
 
 
 @dataclass(frozen=True, slots=True)

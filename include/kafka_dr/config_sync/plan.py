@@ -15,7 +15,7 @@ from kafka_dr.config_sync.policy import Policy
 from kafka_dr.config_sync.rights import compare_acls, compare_quotas, compare_users
 from kafka_dr.config_sync.scope import Scope
 from kafka_dr.config_sync.simulation import Access, compare_access
-from kafka_dr.config_sync.snapshot import ACLS, GROUPS, TOPICS, Snapshot
+from kafka_dr.config_sync.snapshot import ACLS, GROUPS, NAMES, TOPICS, Snapshot
 from kafka_dr.config_sync.topics import TopicRules, compare_topics
 from kafka_dr.evidence import digest
 from kafka_dr.fencing import plan as fences
@@ -71,11 +71,13 @@ def make_plan(
     *,
     epoch: int,
     others: Collection[ProtectionGroup] = (),
+    beside: Collection[Item] = (),
 ) -> Plan:
     """Compare two sides.
 
     :param epoch: the register's, when the direction was read from it
     :param others: the other protection groups of the topology, whose things are left alone
+    :param beside: rows about what else changes the standby
     """
     scope = Scope(group, others)
     fence = fences.standby(group)
@@ -91,6 +93,7 @@ def make_plan(
         *compare_acls(active, standby, scope, fence),
         *compare_quotas(active, standby, scope),
         *compare_users(active, standby, scope),
+        *beside,
     )
     return Plan(
         group=group.name,
@@ -107,7 +110,7 @@ def make_plan(
 def _sections(active: Snapshot, standby: Snapshot) -> Iterator[Item]:
     """Yield a row for each side of which something could not be read as a whole, and stands in no other row."""
     for side in (active, standby):
-        for section in {TOPICS, GROUPS} & side.unknown.keys():
+        for section in sorted({TOPICS, NAMES, GROUPS} & side.unknown.keys()):
             name, reason = f"{section} on {side.cluster}", side.unknown[section]
             yield Item(Kind.TOPIC, name, "", None, None, Verdict.UNKNOWN, reason, blocks=True)
 
@@ -117,7 +120,7 @@ class _Writers:
 
     def __init__(self, standby: Snapshot, group: ProtectionGroup) -> None:
         self._known = ACLS not in standby.unknown
-        self._authorizer = Authorizer(standby.acls | standby.fence)
+        self._authorizer = Authorizer(standby.acls | standby.fence, allow_if_no_acl=standby.open_to_all)
         self._aside = {group.replicator_principal, *group.super_users}
 
     def __call__(self, topic: str) -> bool:
@@ -130,7 +133,14 @@ def _access(
 ) -> tuple[Access, ...]:
     if ACLS in active.unknown or ACLS in standby.unknown:
         return ()
-    return compare_access(active.acls, standby_acls, group, topics=active.topics.keys(), groups=active.groups)
+    return compare_access(
+        active.acls,
+        standby_acls,
+        group,
+        topics=active.topics.keys(),
+        groups=active.groups,
+        open_to_all=(active.open_to_all, standby.open_to_all),
+    )
 
 
 def _changed(acls: frozenset[Acl], items: Collection[Item]) -> frozenset[Acl]:

@@ -88,6 +88,8 @@ KEEPS_DATA = frozenset(
 )
 #: Where -1 means without end.
 _ENDLESS = frozenset({"retention.ms", "retention.bytes"})
+#: Where a negative value means: as the whole topic does. Alone it says nothing.
+_AS_THE_TOPIC = frozenset({"local.retention.ms", "local.retention.bytes"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,5 +124,7 @@ def rank(key: str, value: str | None) -> float | None:
     try:
         number = float(value or "")
     except ValueError:
+        return None
+    if number < 0 and key in _AS_THE_TOPIC:
         return None
     return float("inf") if number < 0 and key in _ENDLESS else number

@@ -1,6 +1,7 @@
 """Reading both sides. Each is asked some ten times, however many topics and ACLs there are, and at the same time.
 
-What one request may not see is unknown by itself, with the reason; the others go on.
+What one request may not see is unknown by itself, with the reason; the others go on. A topic that is hidden from the
+operator is in no list of its: hence the audit's principal is asked which topics there are, too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ from kafka_dr.clusters import Acl, KafkaCluster
 from kafka_dr.clusters.configs import Described, Overview
 from kafka_dr.clusters.configuration import ConfigValue, QuotaEntity, ScramUser
 from kafka_dr.clusters.errors import NotFound
-from kafka_dr.config_sync.snapshot import ACLS, GROUPS, QUOTAS, TOPIC_PREFIX, TOPICS, USERS, Snapshot, TopicConfig
+from kafka_dr.config_sync.snapshot import (
+    ACLS,
+    GROUPS,
+    NAMES,
+    QUOTAS,
+    TOPIC_PREFIX,
+    TOPICS,
+    USERS,
+    Snapshot,
+    TopicConfig,
+)
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.register import REGISTER_TOPIC
 from kafka_dr.topology import ProtectionGroup
@@ -32,11 +43,15 @@ class Side:
     :param cluster: reached as the operator
     :param fence: the ACLs that this project added there, by the register
     :param acls: reads every ACL
+    :param seen_by_audit: asks as the audit's principal for the names of the topics
+    :param open_to_all: whether the brokers let everybody do what no ACL is about
     """
 
     cluster: KafkaCluster
     fence: frozenset[Acl]
     acls: Callable[[], frozenset[Acl]]
+    seen_by_audit: Callable[[], Collection[str]]
+    open_to_all: bool = False
 
 
 def read_sides(active: Side, standby: Side, group: ProtectionGroup) -> tuple[Snapshot, Snapshot]:
@@ -49,7 +64,8 @@ def read_sides(active: Side, standby: Side, group: ProtectionGroup) -> tuple[Sna
         besides = [_Besides.begin(pool, side) for side in sides]
         overviews = list(pool.map(lambda side: side.cluster.configs.overview(), sides))
         # Asked about on both sides: one that is missing is told from one that may not be seen.
-        seen = {name for overview in overviews for name in overview.topics if group.owns_topic(name)}
+        listed = [*(overview.topics for overview in overviews), *(beside.seen() for beside in besides)]
+        seen = {name for each in listed for name in each if group.owns_topic(name)}
         names = seen | set(group.topics) | {group.canary_topic}
         described = [pool.submit(side.cluster.configs.describe, names) for side in sides]
         first, second = (
@@ -68,6 +84,7 @@ class _Besides:
     users: Future[frozenset[ScramUser]]
     groups: Future[frozenset[str]]
     inherited: Future[Mapping[str, ConfigValue]]
+    names: Future[Collection[str]]
 
     @classmethod
     def begin(cls, pool: ThreadPoolExecutor, side: Side) -> _Besides:
@@ -79,7 +96,12 @@ class _Besides:
             groups=pool.submit(cluster.groups.names),
             # What new topics inherit, as the register's topic shows it, which is on every adopted cluster.
             inherited=pool.submit(cluster.configs.inherited, REGISTER_TOPIC),
+            names=pool.submit(side.seen_by_audit),
         )
+
+    def seen(self) -> Collection[str]:
+        """Return what the audit sees; nothing where it cannot look, which is said by the snapshot."""
+        return _Answers()(NAMES, self.names, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +138,7 @@ def _snapshot(side: Side, overview: Overview, beside: _Besides, asked: _Topics, 
     quotas = taken(QUOTAS, beside.quotas, no_quotas)
     users = taken(USERS, beside.users, frozenset[ScramUser]())
     groups = taken(GROUPS, beside.groups, frozenset[str]())
+    taken(NAMES, beside.names, ())
     return Snapshot(
         cluster=side.cluster.name,
         cluster_id=overview.cluster_id,
@@ -125,6 +148,7 @@ def _snapshot(side: Side, overview: Overview, beside: _Besides, asked: _Topics, 
         inherited=_Answers()("what topics inherit", beside.inherited, no_defaults),
         acls=acls - side.fence,
         fence=side.fence & acls,
+        open_to_all=side.open_to_all,
         quotas=quotas,
         users=users,
         groups=frozenset(filter(group.owns_group, groups)),

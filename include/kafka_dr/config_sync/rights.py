@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from kafka_dr.clusters.configuration import QuotaEntity
-from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, ResourceType
+from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.config_sync.items import AddAcl, Item, Kind, RemoveAcl, SetQuota, Verdict
 from kafka_dr.config_sync.scope import Belongs, Scope
 from kafka_dr.config_sync.snapshot import ACLS, QUOTAS, USERS, Snapshot
@@ -19,6 +19,10 @@ from kafka_dr.fencing.authorizer import EVERYONE
 _LOOKS = frozenset({AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS})
 _CHANGES = frozenset(AclOperation) - _LOOKS - {AclOperation.READ}
 _WRITTEN = (ResourceType.TOPIC, ResourceType.TRANSACTIONAL_ID)
+#: What opens nothing by itself, whoever may do it: to write, a topic has to be allowed as well.
+_HARMLESS = _LOOKS | {AclOperation.IDEMPOTENT_WRITE}
+#: On the cluster, what adds and removes ACLs, or speaks as a broker does.
+_RULES = frozenset({AclOperation.ALL, AclOperation.ALTER, AclOperation.CLUSTER_ACTION})
 
 
 def compare_acls(active: Snapshot, standby: Snapshot, scope: Scope, fence: Collection[Acl]) -> Iterator[Item]:
@@ -56,12 +60,34 @@ def _adding(acl: Acl, belongs: Belongs, scope: Scope, fence: Collection[Acl]) ->
             return Verdict.NEVER, "it denies everybody, replication among them: name the principals that are meant"
         return Verdict.SAFE, "what the active cluster refuses, the standby refuses too"
     if scope.is_application(acl.principal):
-        return Verdict.SAFE, "needed after a switch; until then the standby's fence lies on top"
+        return _allowing(acl, fence)
     if acl.operation in _LOOKS:
         return Verdict.SAFE, "it only looks"
     if acl.operation in _CHANGES and acl.resource in _WRITTEN:
         return Verdict.NEVER, f"no fence stops {acl.principal}: declare it among the group's principals first"
     return Verdict.APPROVAL, f"{acl.principal} is not declared, so it could do this on the standby at once"
+
+
+def _allowing(acl: Acl, fence: Collection[Acl]) -> tuple[Verdict, str]:
+    """Judge a right of one of the group's applications: unasked, only what the fence stops until it is lifted."""
+    if acl.resource is ResourceType.CLUSTER and acl.operation in _RULES:
+        return (
+            Verdict.NEVER,
+            f"with it {acl.principal} could take away the fence itself: take it away, or give it by hand",
+        )
+    if acl.operation in _HARMLESS or any(_stops(deny, acl) for deny in fence):
+        return Verdict.SAFE, "needed after a switch; until then the standby's fence lies on top"
+    return Verdict.APPROVAL, f"no DENY of the standby's fence stops this, so {acl.principal} could do it there at once"
+
+
+def _stops(deny: Acl, allow: Acl) -> bool:
+    """Return whether a DENY refuses all that an ALLOW permits; one of ALL permits more than any single DENY refuses."""
+    about = (deny.resource, deny.principal, deny.operation) == (allow.resource, allow.principal, allow.operation)
+    if not about or deny.host not in ("*", allow.host):
+        return False
+    if deny.pattern is PatternType.PREFIXED:
+        return allow.name.startswith(deny.name)
+    return (deny.pattern, deny.name) == (allow.pattern, allow.name)
 
 
 def _removing(acl: Acl, belongs: Belongs, fence: Collection[Acl]) -> tuple[Verdict, str]:

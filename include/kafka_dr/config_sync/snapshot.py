@@ -13,6 +13,8 @@ from kafka_dr.clusters.model import Acl
 
 #: What can be unknown beside single topics.
 TOPICS, ACLS, QUOTAS, USERS, GROUPS = "topics", "ACLs", "client quotas", "SCRAM users", "consumer groups"
+#: Without them nobody knows of topics that are hidden from the operator.
+NAMES = "topics that the audit sees"
 
 #: How a topic stands in :attr:`Snapshot.unknown`.
 TOPIC_PREFIX = "topic "
@@ -42,6 +44,7 @@ class Snapshot:
     :param inherited: what a topic gets that sets nothing itself, by key; empty where that could not be learned
     :param acls: every ACL of the cluster, other than those that this project added
     :param fence: the ACLs that this project added, by the register
+    :param open_to_all: whether everybody may do what no ACL is about, as the topology says
     :param quotas: limit by entity and key
     :param groups: the protection group's consumer groups that exist
     :param unknown: what could not be read, and why: a section, or ``topic <name>``
@@ -54,6 +57,7 @@ class Snapshot:
     inherited: Mapping[str, ConfigValue] = field(default_factory=dict)
     acls: frozenset[Acl] = frozenset()
     fence: frozenset[Acl] = frozenset()
+    open_to_all: bool = False
     quotas: Mapping[tuple[QuotaEntity, str], float] = field(default_factory=dict)
     users: frozenset[ScramUser] = frozenset()
     groups: frozenset[str] = frozenset()

@@ -168,25 +168,40 @@ def _judged(
 ) -> tuple[Verdict, str, str]:
     """Return what may be done about a value that differs, why, and to which value it would be set."""
     wanted = mine.value or ""
-    because = _because(mine, other, kind)
-    if kind is KeyClass.MAY_DIFFER:
-        follows = mine.origin.explicit and not other.origin.explicit
-        said = "the active cluster sets it, the standby does not" if follows else "the standby may differ here"
-        return (Verdict.SAFE if follows else Verdict.NOTE), said + because, wanted
-    have, want = rank(key, other.value), rank(key, wanted)
-    less = have is not None and want is not None and want < have
     if kind is KeyClass.AT_LEAST:
         wanted = _capped(key, wanted, there.layout.replication_factor)
+    verdict, reason = _by_class(key, mine, other, kind, wanted)
+    # The topology says whether values have to be alike, never that records may be deleted unasked.
+    if verdict is Verdict.SAFE and (loss := _may_lose(key, other.value, wanted)):
+        verdict, reason = Verdict.APPROVAL, f"{reason}; {loss}"
+    return verdict, reason + _because(mine, other, kind), wanted
+
+
+def _by_class(key: str, mine: ConfigValue, other: ConfigValue, kind: KeyClass, wanted: str) -> tuple[Verdict, str]:
+    if kind is KeyClass.MAY_DIFFER:
+        if mine.origin.explicit and not other.origin.explicit:
+            return Verdict.SAFE, "the active cluster sets it, the standby does not"
+        return Verdict.NOTE, "the standby may differ here"
+    if kind is KeyClass.AT_LEAST:
+        have, want = rank(key, other.value), rank(key, wanted)
         if wanted == other.value:
-            return Verdict.NOTE, f"as many as the standby's copies allow{because}", wanted
-        if less:
-            return Verdict.NOTE, f"the standby has more, which is allowed{because}", wanted
-        return Verdict.SAFE, f"the standby must have at least as much{because}", wanted
+            return Verdict.NOTE, "as many as the standby's copies allow"
+        if have is not None and want is not None and want < have:
+            return Verdict.NOTE, "the standby has more, which is allowed"
+        return Verdict.SAFE, "the standby must have at least as much"
+    return Verdict.SAFE, "must match"
+
+
+def _may_lose(key: str, found: str | None, wanted: str) -> str:
+    """Say why a change may delete records sooner than they are deleted now; empty where it cannot."""
     if key == _CLEANUP:
-        return Verdict.APPROVAL, f"must match; a changed clean-up may delete records{because}", wanted
-    if less and key in KEEPS_DATA:
-        return Verdict.APPROVAL, f"must match; this keeps data for less long than now{because}", wanted
-    return Verdict.SAFE, f"must match{because}", wanted
+        return "a changed clean-up may delete records"
+    if key not in KEEPS_DATA:
+        return ""
+    have, want = rank(key, found), rank(key, wanted)
+    if have is None or want is None:
+        return "whether this keeps data for less long than now cannot be told"
+    return "this keeps data for less long than now" if want < have else ""
 
 
 def _refuses_writes(there: TopicConfig, key: str, policy: Policy) -> bool:

@@ -10,6 +10,8 @@ from kafka_dr.evidence.tone import Tone
 
 _FIGURES = (
     ("write_outage_seconds", "Write outage", "s"),
+    ("writes_refused_seconds", "Both sides refused writes", "s"),
+    ("write_pause_seen_seconds", "Longest pause in the log", "s"),
     ("rto_seconds", "Recovery time (RTO)", "s"),
     ("rpo_seconds", "Data at risk (RPO)", "s"),
     ("acknowledged", "Records acknowledged", ""),

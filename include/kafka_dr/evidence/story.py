@@ -19,7 +19,7 @@ _DIFFERENCE = "difference"
 #: Steps that may be the last one, and what a run is then.
 _ENDS = {"report": "Completed", "plan": "Planned", "apply": "Applied"}
 #: What is kept beside a run's steps and says nothing about how the run ended.
-_BESIDE = frozenset({"fence_on_return"})
+_BESIDE = frozenset({"fence_on_return", "resume"})
 #: Phases of a group whose other side holds, or may hold, what never crossed.
 _LEFT_BEHIND = ("unfenced", "diverged")
 _FILE = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
@@ -263,6 +263,15 @@ def _notes(facts: Mapping[str, Any]) -> Iterable[str]:
         yield f"Loss: {'not known' if least is None else known} ({_text(loss.get('reason'))})."
     if isinstance(side, dict):
         yield f"The side that was left: {_text(side.get('detail'))}."
+    returned, flow = facts.get("returned"), facts.get("old_flow")
+    if isinstance(returned, dict):
+        since = returned.get("since_opening")
+        many = "an unknown number of" if since is None else f"at most {since}"
+        until = _text(returned.get("fenced_at"))
+        yield f"After the hand-over it accepted {many} records, until it was fenced at {until}."
+    if isinstance(flow, dict):
+        still = "" if flow.get("stopped") is True else "not seen stopped. It is shut out of the new side: "
+        yield f"The flow that was left: {still}{_text(flow.get('detail'))}."
 
 
 def _title(group: str, facts: Mapping[str, Any]) -> str:

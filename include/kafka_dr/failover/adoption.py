@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import Refused
+from kafka_dr.failover.adoptable import adoptable, first_flow, route_agrees
 from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.record import Check, StepOutcome, StepRecord, shortfall
 from kafka_dr.failover.request import RunRequest
@@ -17,10 +17,9 @@ from kafka_dr.failover.run import Run, positions_to_json
 from kafka_dr.failover.sides import right_clusters
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import plan, proof
-from kafka_dr.fencing.change import Permission
+from kafka_dr.fencing.change import AclChanges, Permission
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import adopted
-from kafka_dr.replication import Flow
 from kafka_dr.routing import Route
 
 _NUMBER = 1
@@ -52,6 +51,9 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     if standing is not None and not _is_adoption(standing):
         return "passed", f"{run.group.name} is adopted: {standing.phase} on {standing.active} (epoch {standing.epoch})"
     state = standing or adopted(run.group.name, active=active, standby=standby, run=run.request.run, at=run.clock.now())
+    attempt.checks += tuple(adoptable(run, state))
+    if forbidden := shortfall(attempt.checks, failed="refused"):
+        return forbidden
     attempt.facts = _complete(run, state)
     attempt.proofs = tuple(_proofs(run, state))
     stands = f"{run.group.name} is adopted: active on {state.active}, standby {state.standby}"
@@ -64,18 +66,14 @@ def _is_adoption(state: RegisterState) -> bool:
 
 def _complete(run: Run, state: RegisterState) -> Mapping[str, Any]:
     """Write the record, the active's first; fence the standby; place the flow; write the route."""
-    run.world.register(state.active).copy(state)
-    added = 0
-    for name in run.group.clusters:
+    for name in (state.active, state.standby):
         run.world.register(name).copy(state)
-        changes = run.acl_changes(name, _still(run, state))
-        if name == state.active:
-            changes.add(plan.flow_fence(run.group))
-            continue
-        probe = plan.probe_fence(run.group) | plan.probe_freeze(run.group)
-        added += len(changes.add(plan.application_denies(run.group), probe))
-    seed = _place_flow(run, state)
-    return {"epoch": state.epoch, "denies_added": added, "seed": seed, "route": _write_route(run, state)}
+    run.acl_changes(state.active, _still(run, state)).add(plan.flow_fence(run.group))
+    fence = run.acl_changes(state.standby, _still(run, state))
+    probe = plan.probe_fence(run.group) | plan.probe_freeze(run.group)
+    added = fence.add(plan.application_denies(run.group), probe)
+    seed = _place_flow(run, state, fence)
+    return {"epoch": state.epoch, "denies_added": len(added), "seed": seed, "route": _write_route(run, state)}
 
 
 def _still(run: Run, state: RegisterState) -> Permission:
@@ -87,54 +85,42 @@ def _still(run: Run, state: RegisterState) -> Permission:
     return ask
 
 
-def _place_flow(run: Run, state: RegisterState) -> Mapping[str, Any]:
-    """Journal where the flow begins: at the start, into empty topics only; a flow that runs already keeps its place."""
-    register = run.world.register(state.active)
-    known = register.facts(run.group.name, state.run).get("flow_seed")
-    if known:
-        return dict(known)
-    flow = Flow(run.group.name, state.active, state.standby)
-    config = run.world.connect(state.standby).config(flow.connector)
-    exists = config is not None
-    if config is not None and config.get("exactly.once.support") != "required":
-        raise Refused(
-            f"the connector {flow.connector} exists and is not exactly-once: what it copied twice or left out cannot "
-            "be told; delete it and empty the topics on the standby before adopting the group"
-        )
-    filled = [] if exists else _holding_records(run.operator(state.standby), run, state.standby)
-    if filled:
-        raise Refused(
-            f"{', '.join(filled[:3])} on {state.standby} hold records, and no flow of ours wrote them: empty or "
-            "delete these topics, or set up the flow with the position it has, before adopting the group"
-        )
-    seed = {
-        "epoch": state.epoch,
-        "source": state.active,
-        "target": state.standby,
-        "source_positions": positions_to_json({}),
-        "target_positions": positions_to_json({}),
-        "mode": "continue" if exists else "start",
-    }
+def _place_flow(run: Run, state: RegisterState, fence: AclChanges) -> Mapping[str, Any]:
+    """Journal where the flow begins: at the start, into empty topics only; a flow that runs already keeps its place.
+
+    Only behind the fence the answer lasts. Whoever began to write on the standby just before it is let in again.
+
+    :raises Refused: the standby has come into use since it was looked at
+    """
+    seed = run.world.register(state.active).facts(run.group.name, state.run).get("flow_seed")
+    if seed is None:
+        first = first_flow(run, state)
+        if first.problem:
+            fence.lift(plan.standby(run.group))
+            raise Refused(f"{state.standby} came into use while it was fenced, so it was opened again. {first.problem}")
+        seed = {
+            "epoch": state.epoch,
+            "source": state.active,
+            "target": state.standby,
+            "source_positions": positions_to_json({}),
+            "target_positions": positions_to_json({}),
+            "mode": first.mode,
+        }
     for name in (state.active, state.standby):
         run.world.register(name).write_fact(run.group.name, state.run, "flow_seed", seed)
-    return seed
-
-
-def _holding_records(cluster: KafkaCluster, run: Run, name: str) -> list[str]:
-    partitions = run.partitions(name)
-    starts, ends = cluster.topics.log_starts(partitions), cluster.topics.high_watermarks(partitions)
-    return sorted({p.topic for p in partitions if ends[p] > starts[p]})
+    return dict(seed)
 
 
 def _write_route(run: Run, state: RegisterState) -> str:
+    """Return where the route leads: one that there is already was compared with the record, or is by the proofs."""
     router = run.world.router(run.group)
     before = router.read()
-    if before is None:
-        servers = run.world.topology.cluster(state.active).route_bootstrap_servers
-        route = Route(run.group.name, state.active, servers, state.epoch, run.clock.now())
-        router.switch(expected_epoch=None, route=route)
-        return state.active
-    return before.active
+    if before is not None:
+        return before.active
+    servers = run.world.topology.cluster(state.active).route_bootstrap_servers
+    route = Route(run.group.name, state.active, servers, state.epoch, run.clock.now())
+    router.switch(expected_epoch=None, route=route)
+    return state.active
 
 
 def _proofs(run: Run, state: RegisterState) -> Sequence[Check]:
@@ -147,4 +133,8 @@ def _proofs(run: Run, state: RegisterState) -> Sequence[Check]:
         if run.partitions(state.standby)
         else proof.acls_present(run.operator(state.standby), plan.standby(run.group))
     )
-    return (Check.that("registers_agree", not differing, said), Check.of("standby_refuses", refused))
+    return (
+        Check.that("registers_agree", not differing, said),
+        Check.of("standby_refuses", refused),
+        route_agrees(run, state),
+    )

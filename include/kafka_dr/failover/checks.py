@@ -6,20 +6,27 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from kafka_dr.audit import GateAnswer, Verified
+from kafka_dr.audit import AuditKind, Verified
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import content
-from kafka_dr.failover.audited import green, newest_checksum_audit
+from kafka_dr.failover import authorizers, content, uncopied
+from kafka_dr.failover.audited import audit_check
+from kafka_dr.failover.authorizers import authorizer_of
 from kafka_dr.failover.config_compare import standby_configured
 from kafka_dr.failover.offset_preview import offsets_check
 from kafka_dr.failover.other_groups import only_offsets_to_move
 from kafka_dr.failover.record import Check, worst
 from kafka_dr.failover.run import Run
-from kafka_dr.failover.sides import active_side, leaderless, right_clusters, target_refuses, would_stay_shut
+from kafka_dr.failover.sides import (
+    active_side,
+    leaderless,
+    right_clusters,
+    target_refuses,
+    would_stay_shut,
+    writers_declared,
+)
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
 from kafka_dr.fencing import plan
-from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.replication import data_ends, flow_moves
 
 #: Answers one check, or several that rest on the same look; their names stand beside it.
@@ -69,21 +76,7 @@ def _topics_have_leaders(run: Run) -> Check:
 
 
 def _writers_declared(run: Run) -> Check:
-    """Nobody may write whom the fence would not stop, on either side."""
-    group = run.group
-    fenced = {*group.principals, group.probe_principal}
-    passing = {group.replicator_principal, *group.super_users}
-    problems = []
-    if super_apps := sorted(fenced & set(group.super_users)):
-        problems.append(f"{', '.join(super_apps)} is a super user, whom no fence stops: take it out of super.users")
-    for name in (run.source, run.target):
-        writers = Authorizer(run.sight.acls(name), frozenset(group.super_users)).writers(run.sight.topics(name))
-        undeclared = sorted(writers - fenced - passing)
-        if EVERYONE in undeclared:
-            problems.append(f"an ACL on {name} lets everybody (User:*) write: name the principals instead")
-        elif undeclared:
-            problems.append(f"{', '.join(undeclared)} may write on {name} and is not among the group's principals")
-    return Check.that("writers_declared", not problems, "; ".join(problems) or "every effective writer is declared")
+    return writers_declared(run, (run.source, run.target), seen=run.sight)
 
 
 def _source_can_be_fenced(run: Run) -> Check:
@@ -98,7 +91,8 @@ def _target_can_be_opened(run: Run) -> Check:
     foreign = (fence & there) - run.world.register(run.target).added_acls(run.group.name, run.target)
     if foreign:
         return would_stay_shut(run, foreign)
-    topics, opened, source = run.sight.topics(run.target), Authorizer(there - fence), Authorizer(here)
+    topics = run.sight.topics(run.target)
+    opened, source = authorizer_of(run, run.target, there - fence), authorizer_of(run, run.source, here)
     lost = [
         f"{principal} ({topic})"
         for topic in sorted(topics)
@@ -111,11 +105,12 @@ def _target_can_be_opened(run: Run) -> Check:
     return Check.that("target_can_be_opened", not lost, detail if lost else "every writer could write there")
 
 
-def _copy(run: Run) -> tuple[Check, Check, Check]:
+def _copy(run: Run) -> tuple[Check, ...]:
     """Verify near to the head; what was verified says whether the flow moves, and where the groups' positions lie."""
     ends, verified = content.advance_near_head(run)
     (flow,) = _asked(run, "flow_moves", lambda run: _flow_moves(run, ends, verified))
-    return flow, content.judge_tail(run, ends, verified), _positions_translate(run, verified)
+    (in_time,) = _asked(run, uncopied.NAME, lambda run: uncopied.copied_in_time(run, ends, verified))
+    return flow, in_time, content.judge_tail(run, ends, verified), _positions_translate(run, verified)
 
 
 def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
@@ -136,14 +131,6 @@ def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[
         run.clock.sleep(_LOOK_SECONDS)
     outcome = {"moves": "ok", "idle": "ok", "stuck": "failed"}.get(verdict.verdict, "unknown")
     return Check("flow_moves", outcome, verdict.detail)  # type: ignore[arg-type]
-
-
-def _checksum_audit(run: Run) -> Check:
-    """The newest audit must not be red; whether it has to be green and fresh is the group's policy."""
-    found = newest_checksum_audit(run)
-    if found.answer is not GateAnswer.RED and run.group.audits.before_failover == "not_red":
-        return Check("checksum_audit", "ok", f"not red, as audits.before_failover asks: {found.sentence}")
-    return green(found)
 
 
 def _positions_translate(run: Run, verified: Mapping[TopicPartition, Verified]) -> Check:
@@ -172,11 +159,13 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("standby_configured", standby_configured),
     ("topics_have_leaders", _topics_have_leaders),
     ("writers_declared", _writers_declared),
+    (authorizers.NAME, authorizers.authorizers_as_declared),
     ("source_can_be_fenced", _source_can_be_fenced),
     ("target_refuses", target_refuses),
     ("target_can_be_opened", _target_can_be_opened),
-    ("flow_moves content_verified positions_translate", _copy),
-    ("checksum_audit", _checksum_audit),
+    (f"flow_moves {uncopied.NAME} content_verified positions_translate", _copy),
+    ("checksum_audit", partial(audit_check, AuditKind.CHECKSUM)),
+    ("lag_audit", partial(audit_check, AuditKind.LAG)),
     ("no_live_members_on_target", no_live_members),
     ("only_offsets_to_move", only_offsets_to_move),
     ("route_follows", _route_follows),

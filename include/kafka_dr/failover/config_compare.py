@@ -6,12 +6,14 @@ from collections.abc import Callable
 from functools import partial
 
 from kafka_dr.clusters import Acl
-from kafka_dr.config_sync import Plan, Side, gate, make_plan, read_sides
-from kafka_dr.errors import Refused
+from kafka_dr.config_sync import Item, Plan, Side, gate, make_plan, read_sides
+from kafka_dr.config_sync.mirrormaker import compare_connector, unknown_connector
+from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.sides import stranger
 from kafka_dr.register import RegisterState
+from kafka_dr.replication import Flow
 
 
 def current_plan(run: Run, state: RegisterState) -> Plan:
@@ -36,14 +38,31 @@ def plan_between(
     def side(name: str) -> Side:
         cluster = run.operator(name)
         fence = run.world.register(name).added_acls(run.group.name, name)
-        return Side(cluster, fence, partial(acls, name) if acls else cluster.acls.list)
+        audit = run.world.cluster(name, "audit")
+        return Side(
+            cluster,
+            fence,
+            acls=partial(acls, name) if acls else cluster.acls.list,
+            seen_by_audit=lambda: audit.configs.overview().topics,
+            open_to_all=bool(run.world.topology.cluster(name).allow_everyone_if_no_acl),
+        )
 
+    flow = Flow(run.group.name, active, standby)
     first, second = run.at_once(lambda: side(active), lambda: side(standby))
-    here, there = read_sides(first, second, run.group)
+    beside, (here, there) = run.at_once(lambda: _connector(run, flow), lambda: read_sides(first, second, run.group))
     for snapshot in (here, there):
         require_cluster(run, snapshot.cluster, snapshot.cluster_id)
     others = [other for name, other in run.world.topology.protection_groups.items() if name != run.group.name]
-    return make_plan(here, there, run.group, epoch=epoch, others=others)
+    return make_plan(here, there, run.group, epoch=epoch, others=others, beside=beside)
+
+
+def _connector(run: Run, flow: Flow) -> tuple[Item, ...]:
+    """Return the rows about the connector that copies to the standby; one that cannot be asked is unknown."""
+    try:
+        config = run.world.connect(flow.target).config(flow.connector)
+    except KafkaDrError as error:
+        return (unknown_connector(flow.connector, str(error)),)
+    return tuple(compare_connector(flow.connector, config))
 
 
 def standby_configured(run: Run) -> Check:

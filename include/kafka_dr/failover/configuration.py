@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.config_sync import Item, Plan, Verdict, gate
+from kafka_dr.config_sync import Item, Kind, Plan, Verdict, gate
 from kafka_dr.config_sync.applying import Applying, Failure
 from kafka_dr.config_sync.lock import FACTS, HeldLock, held
 from kafka_dr.config_sync.text import lines, table
@@ -26,7 +26,6 @@ from kafka_dr.failover.watched import Watched, at_rest
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import plan as fences
 from kafka_dr.register import RegisterState
-from kafka_dr.replication import Flow
 
 #: The steps, and their numbers in the evidence.
 PLAN, APPROVAL, APPLY_SAFE, APPLY = "plan", "approval", "apply_safe", "apply"
@@ -37,8 +36,6 @@ _LOOK_SECONDS = 0.2
 #: How long a broker may take, for each of many changes, until it shows what it has acknowledged: it makes the logs of
 #: a new topic before it takes in the next.
 _SECONDS_A_CHANGE = 0.1
-#: What MirrorMaker would change by itself.
-_MIRRORMAKER = ("sync.topic.configs.enabled", "sync.topic.acls.enabled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +116,10 @@ def _apply(run: Run, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[F
     state = at_rest(run.group.name, run.read_standing())
     if isinstance(state, Watched):
         raise Refused(state.summary)
-    _mirrormaker_is_quiet(run, state)
     _pin(run, state)
     with _lock(run, state) as lock:
         plan = current_plan(run, state)
+        _require_quiet_mirrormaker(plan)
         if plan.digest != shown:
             raise Refused(
                 f"what differs now is not what was shown (digest {plan.digest[:12]}, shown {shown[:12]}): "
@@ -135,13 +132,18 @@ def _apply(run: Run, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[F
         left = _read_back(run, state, wanted, failures)
     keep_plan(run, start_plan(run), left)
     missing = _missing(wanted, failures, left)
-    unseen = {item.about for item in left.of(Verdict.UNKNOWN)} - {item.about for item in plan.of(Verdict.UNKNOWN)}
+    unseen = _unread(left) - _unread(plan)
     attempt.facts = {"verb": "config_sync", "digest": shown, "failures": [[f.item.subject, f.reason] for f in missing]}
     said = f"{len(wanted) - len(missing)} of {len(wanted)} changes were read back"
     if unseen and not missing:
         said = f"{min(unseen)[1]} can no longer be read, so nobody knows what became of its changes"
     attempt.proofs = (Check("read_back", "failed" if missing else "unknown" if unseen else "ok", said),)
     return left, missing
+
+
+def _unread(plan: Plan) -> set[tuple[str, str, str]]:
+    """Return what of the standby itself, or of the active cluster, could not be read."""
+    return {item.about for item in plan.of(Verdict.UNKNOWN) if item.kind is not Kind.CONNECTOR}
 
 
 def _missing(wanted: Collection[Item], failures: Collection[Failure], left: Plan) -> tuple[Failure, ...]:
@@ -279,10 +281,8 @@ def _pin(run: Run, state: RegisterState, *, anew: bool = False) -> None:
             run.world.register(name).write_fact(run.group.name, FACTS, _CLUSTERS, {**pins, **declared})
 
 
-def _mirrormaker_is_quiet(run: Run, state: RegisterState) -> None:
-    connector = Flow(run.group.name, state.active, state.standby).connector
-    config = run.world.connect(state.standby).config(connector) or {}
-    # MirrorMaker's own default is to do both.
-    busy = [key for key in _MIRRORMAKER if config and config.get(key, "true") != "false"]
-    if busy:
-        raise Refused(f"the connector {connector} does not say {busy[0]}=false, so two would change it: run dr_flows")
+def _require_quiet_mirrormaker(plan: Plan) -> None:
+    """Change nothing that MirrorMaker changes as well, or that it may for all that is known."""
+    busy = next((item for item in plan.items if item.kind is Kind.CONNECTOR), None)
+    if busy is not None:
+        raise Refused(busy.reason)

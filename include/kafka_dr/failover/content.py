@@ -189,8 +189,8 @@ def translate(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -
         return list(from_the_time_of_the_unread(run, found))
     if policy == "refuse":
         return list(found)
-    starts = run.operator(run.target).topics.log_starts({t.partition for t in found if t.target_offset is None})
-    return [t if t.target_offset is not None else _moved(t, starts[t.partition]) for t in found]
+    held = _held(run, {t.partition for t in found if t.target_offset is None})
+    return [t if t.target_offset is not None else _from_the_start(t, held[t.partition]) for t in found]
 
 
 def translated(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]]) -> list[TranslatedOffset]:
@@ -229,19 +229,16 @@ def stale_positions(run: Run, committed: Mapping[str, Mapping[TopicPartition, in
     Left as they are they could lie past records that the group has not seen.
     """
     target = run.operator(run.target)
-    kept = target.groups.offsets(run.consumer_groups(run.target))
+    kept = target.groups.offsets(run.moved_groups(run.target))
     stale = [
         (group, partition)
         for group, offsets in kept.items()
         for partition in offsets
         if run.group.owns_topic(partition.topic) and partition not in committed.get(group, {})
     ]
-    starts = target.topics.log_starts({partition for _, partition in stale})
+    held = _held(run, {partition for _, partition in stale})
     reason = "committed on the target only, by an earlier time there"
-    return [
-        TranslatedOffset(group, partition, 0, starts[partition], "bounded", None, reason)
-        for group, partition in sorted(stale)
-    ]
+    return [TranslatedOffset(group, p, 0, held[p].start, "bounded", len(held[p]), reason) for group, p in sorted(stale)]
 
 
 def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> dict[str, Kind]:
@@ -249,7 +246,8 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
 
     From where the direction began up to the frontier every record was matched one by one, so a position there has
     exactly one place on the target; one behind the frontier is matched by the drain before it matters. What lies
-    before, in the time of an earlier direction, is translated.
+    before, in the time of an earlier direction, is translated; so is all of a partition of which the target has
+    deleted something, as a group may not have read that yet.
     """
     # A group that cannot be read is named by the look at all of them; it keeps nobody from judging the others.
     committed, _ = read_positions(run)
@@ -257,11 +255,17 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
     # Asked after the positions: a group that just read on is not taken for one that lies past the end.
     topics = run.operator(run.source).topics
     ends, log_starts, starts = topics.high_watermarks(partitions), topics.log_starts(partitions), _starts(run)[1]
+    deleted = run.operator(run.target).topics.log_starts(partitions & verified.keys())
 
     def is_matched(partition: TopicPartition, offset: int) -> bool:
         begins = starts[partition].source_offset if partition in starts else 0
         found = verified.get(partition)
-        return offset >= max(begins, log_starts[partition]) and found is not None and found.finding is None
+        return (
+            offset >= max(begins, log_starts[partition])
+            and found is not None
+            and found.finding is None
+            and deleted[partition] == 0
+        )
 
     classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(committed.items()) if offsets}
     policy = run.group.groups_policy
@@ -348,9 +352,22 @@ def _frontier_store(run: Run) -> FileFrontierStore:
     return FileFrontierStore(run.world.evidence_root, run.group.name)
 
 
-def _moved(position: TranslatedOffset, start: int) -> TranslatedOffset:
-    reason = f"{position.reason}; by policy from the earliest record on"
-    return TranslatedOffset(position.group, position.partition, position.source_offset, start, "bounded", None, reason)
+def _held(run: Run, partitions: Collection[TopicPartition]) -> dict[TopicPartition, OffsetRange]:
+    topics = run.operator(run.target).topics
+    starts, ends = topics.log_starts(partitions), topics.high_watermarks(partitions)
+    return {p: OffsetRange(starts[p], ends[p]) for p in partitions}
+
+
+def _from_the_start(position: TranslatedOffset, held: OffsetRange) -> TranslatedOffset:
+    """Where the target has deleted records, nobody knows whether the group had read them all."""
+    return replace(
+        position,
+        target_offset=held.start,
+        kind="declared" if held.start else "bounded",
+        redelivered_at_most=len(held),
+        skipped_at_most=None if held.start else 0,
+        reason=f"{position.reason}; by policy from the earliest record on",
+    )
 
 
 def _starts(run: Run) -> tuple[int, dict[TopicPartition, Start]]:

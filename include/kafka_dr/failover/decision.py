@@ -29,7 +29,8 @@ def common(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
         "target": run.target,
         "epoch": run.epoch,
         "cluster_ids": {name: topology.cluster(name).cluster_id for name in (run.source, run.target)},
-        "checks": {check.name: check.outcome for check in checks},
+        # What policy excuses now may be good by the time of the claim: that makes no approval void.
+        "checks": {check.name: "ok" if check.passes else check.outcome for check in checks},
     }
 
 

@@ -45,7 +45,7 @@ def crossed(run: Run, flow: Flow) -> Mapping[TopicPartition, int]:
 def _seen(run: Run, flow: Flow, *, epoch: int) -> LastLook:
     source = run.operator(flow.source)
     at: datetime = run.clock.now()
-    groups = source.groups.offsets(run.consumer_groups(flow.source), require_stable=False)
+    groups = source.groups.offsets(run.moved_groups(flow.source), require_stable=False)
     ends = source.topics.last_stable_offsets(run.partitions(flow.source))
     try:
         copied = crossed(run, flow)

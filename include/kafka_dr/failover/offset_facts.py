@@ -42,7 +42,8 @@ def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
 
     # The audit may see groups that the operator may not: those would be left behind without a word.
     seen = run.world.cluster(run.source, "audit").groups.names()
-    names = sorted({*run.consumer_groups(run.source), *(name for name in seen if run.group.owns_group(name))})
+    hidden = {name for name in seen if run.group.owns_group(name)} - set(run.group.groups_policy.left_behind)
+    names = sorted({*run.moved_groups(run.source), *hidden})
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         for group, answer in zip(names, pool.map(read, names), strict=True):
             if isinstance(answer, KafkaDrError):
@@ -189,7 +190,7 @@ def _as_placed(each: TranslatedOffset) -> Translation:
 def places_proven(run: Run, claims: Collection[Claim]) -> Check:
     """Compare the records before and after each place on both sides.
 
-    A place that is late fails; one that nothing near it speaks for is unknown; how many are early is counted.
+    A place that is late fails; one that nothing near it speaks for is unknown; those that are early are shown.
     """
     found = prove(run.world.cluster(run.source, "audit"), run.world.cluster(run.target, "audit"), claims)
     by_verdict: dict[str, list[str]] = {}
@@ -202,4 +203,5 @@ def places_proven(run: Run, claims: Collection[Claim]) -> Check:
         if sentences := by_verdict.get(verdict):
             detail = f"{summary}: {'; '.join(sentences[:5])}"
             return Check("places_proven", outcome, detail, counted)  # type: ignore[arg-type]
-    return Check("places_proven", "ok", summary, counted)
+    early = "; ".join(by_verdict.get("early", [])[:5])
+    return Check("places_proven", "ok", f"{summary}: {early}" if early else summary, counted)

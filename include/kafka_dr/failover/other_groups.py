@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_dr.clusters import KafkaCluster, NotAuthorized
 from kafka_dr.clusters.group_kinds import GroupKinds, streams_applications
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
@@ -48,12 +50,26 @@ class OtherGroup:
 def not_moved(run: Run) -> tuple[OtherGroup, ...]:
     """Return the protection group's share groups and Kafka Streams applications on the source."""
     source = run.operator(run.source)
-    listed = [group for group in GroupKinds.of(source).listed() if run.group.owns_group(group.group)]
-    classic = streams_applications([g.group for g in listed if g.kind == "consumer"], source.topics.names())
+    # The audit may see groups that the operator may not: those would be left behind without a word.
+    views = (source, run.world.cluster(run.source, "audit"))
+    listed = {g.group: g for view in views for g in GroupKinds.of(view).listed() if run.group.owns_group(g.group)}
+    consumers = [name for name, group in listed.items() if group.kind == "consumer"]
+    classic = streams_applications(_assignors(source, consumers), source.topics.names())
     accepted = set(run.group.groups_policy.left_behind)
-    found = {group.group: (group.kind, group.said) for group in listed if group.kind in _WHY}
-    found |= {group: ("streams", f"its topic {topic} shows it") for group, topic in classic.items()}
+    found = {name: (group.kind, group.said) for name, group in listed.items() if group.kind in _WHY}
+    found |= {group: ("streams", said) for group, said in classic.items()}
     return tuple(OtherGroup(group, *what, group not in accepted) for group, what in sorted(found.items()))
+
+
+def _assignors(cluster: KafkaCluster, groups: Sequence[str]) -> dict[str, str]:
+    """Return the groups' assignors, empty where nothing is told: who may not be described is named elsewhere."""
+    try:
+        return {group: state.assignor for group, state in cluster.groups.states(groups).items()}
+    except NotAuthorized:
+        if len(groups) == 1:
+            return {groups[0]: ""}
+    half = len(groups) // 2
+    return _assignors(cluster, groups[:half]) | _assignors(cluster, groups[half:])
 
 
 def only_offsets_to_move(run: Run) -> Check:

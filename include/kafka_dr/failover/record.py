@@ -12,6 +12,8 @@ from kafka_dr.fencing.proof import Finding
 from kafka_dr.register import RegisterState
 
 Outcome = Literal["ok", "failed", "unknown"]
+#: ``excused``: it is not known to be good, and the group's policy lets a run begin all the same; never shown as ok.
+CheckOutcome = Literal[Outcome, "excused"]
 #: ``done``: acted and proved. ``passed``: a later step of this run is through already, nothing was touched.
 #: ``would_do``: a dry run. ``refused``: a check forbade it. ``failed``: it was tried. ``unknown``: see the detail.
 StepOutcome = Literal["done", "passed", "would_do", "refused", "failed", "unknown"]
@@ -25,9 +27,14 @@ class Check:
     """
 
     name: str
-    outcome: Outcome
+    outcome: CheckOutcome
     detail: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def passes(self) -> bool:
+        """Whether a run may go on in spite of it."""
+        return self.outcome in ("ok", "excused")
 
     @classmethod
     def of(cls, name: str, finding: Finding) -> Check:
@@ -51,7 +58,7 @@ def claimed_facts(state: RegisterState) -> dict[str, Any]:
 
 
 def worst(checks: Iterable[Check]) -> Outcome:
-    """Return the outcome of all checks together."""
+    """Return the outcome of all checks together; what policy excuses stands in nobody's way."""
     outcomes = {check.outcome for check in checks}
     if "failed" in outcomes:
         return "failed"
@@ -65,7 +72,7 @@ def shortfall(checks: Collection[Check], *, failed: StepOutcome) -> tuple[StepOu
     """
     if (found := worst(checks)) == "ok":
         return None
-    said = " ".join(f"{check.name}: {check.detail}." for check in checks if check.outcome != "ok").replace("..", ".")
+    said = " ".join(f"{check.name}: {check.detail}." for check in checks if not check.passes).replace("..", ".")
     return (failed if found == "failed" else "unknown"), said
 
 

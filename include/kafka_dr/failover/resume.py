@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+
 from kafka_dr.errors import Refused
 from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.failback.abandon import abandon
-from kafka_dr.failover.record import StepRecord
+from kafka_dr.failover.record import StepFailed, StepRecord
 from kafka_dr.failover.request import RESUME_NUMBER, VERBS, ResumeRequest, RunRequest, StepName
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.run import Run
@@ -20,21 +24,50 @@ def resume(request: ResumeRequest, world: World) -> StepRecord:
     """Finish or abandon the run that holds a group.
 
     Finishing runs every step from the claim on again: what is done is proved and passed over. Abandoning is the roll
-    back, which is refused behind the point of no return.
+    back, which is refused behind the point of no return. Whatever comes of it, the evidence of the run that died says
+    that it was resumed, and why.
 
     :raises Refused: no run holds the group, or another one than was named
     :raises StepFailed: a step did not go through
     """
     held = _held(request, world)
-    if request.decision == "abandon":
-        return abandon(held, world) if held.verb == "failback" else roll_back(held, world)
     attempt = Attempt.start(held, world, "resume", RESUME_NUMBER)
-    records = [run_step(step.name, held, world) for step in VERBS[held.verb] if step.name not in _ASKED_BEFORE]
-    attempt.facts = {
-        "reason": request.reason,
-        "steps": [{"name": r.step, "outcome": r.outcome, "seconds": r.seconds} for r in records],
-    }
-    return attempt.end(world, "done", f"run {held.run} is finished")
+    steps: list[StepRecord] = []
+    try:
+        for step in _steps(request, held):
+            steps.append(step(world))
+    except StepFailed as failure:
+        _tell(attempt, request, [*steps, failure.record])
+        with suppress(StepFailed):
+            attempt.end(world, failure.record.outcome, str(failure))
+        raise
+    _tell(attempt, request, steps)
+    record = attempt.end(world, "done", _ending(request, held, steps[-1]))
+    world.evidence.seal(held.protection_group, held.run)
+    return record
+
+
+def _steps(request: ResumeRequest, held: RunRequest) -> Iterator[Callable[[World], StepRecord]]:
+    if request.decision == "abandon":
+        yield partial(abandon if held.verb == "failback" else roll_back, held)
+        return
+    for step in VERBS[held.verb]:
+        if step.name not in _ASKED_BEFORE:
+            yield partial(run_step, step.name, held)
+
+
+def _tell(attempt: Attempt, request: ResumeRequest, steps: Sequence[StepRecord]) -> None:
+    """Put what the steps proved into the attempt, under a name that no fact of a step has."""
+    attempt.proofs = tuple(proof for step in steps for proof in step.proofs)
+    done = [{"name": step.step, "outcome": step.outcome, "seconds": step.seconds} for step in steps]
+    attempt.facts = {"resumed": {"decision": request.decision, "reason": request.reason, "steps": done}}
+
+
+def _ending(request: ResumeRequest, held: RunRequest, last: StepRecord) -> str:
+    if request.decision == "abandon":
+        return f"run {held.run} is abandoned: {last.detail}"
+    active = held.source if held.verb == "failback" else held.target
+    return f"run {held.run} is finished: {last.detail}, active on {active}"
 
 
 def _held(request: ResumeRequest, world: World) -> RunRequest:

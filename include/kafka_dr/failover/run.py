@@ -126,6 +126,14 @@ class Run:
         """Return the group's consumer groups on a cluster, now."""
         return sorted(name for name in self.operator(cluster).groups.names() if self.group.owns_group(name))
 
+    def moved_groups(self, cluster: str) -> list[str]:
+        """Return those of the group's consumer groups on a cluster whose offsets a failover moves.
+
+        For one that the topology leaves behind a moved offset would be wrong, and somebody takes care of it.
+        """
+        left_behind = self.group.groups_policy.left_behind
+        return [name for name in self.consumer_groups(cluster) if name not in left_behind]
+
     @property
     def without_source(self) -> bool:
         """Whether nothing of this run may wait for its source: then the target's register decides throughout."""

@@ -11,7 +11,7 @@ from kafka_dr.failover.failback import claim as failback_claim
 from kafka_dr.failover.failback import preflight as failback_preflight
 from kafka_dr.failover.failback import report as failback_report
 from kafka_dr.failover.position import Position, position
-from kafka_dr.failover.record import Check, StepOutcome, StepRecord, shortfall
+from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord, shortfall
 from kafka_dr.failover.request import RunRequest, StepName, definition
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps import (
@@ -115,10 +115,19 @@ def run_step(step: StepName, request: RunRequest, world: World) -> StepRecord:
     """
     attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
     module = MODULES[request.verb][step]
-    record = attempt.carry_out(world, lambda: _go(module, step, Run(request, world), attempt))
+    try:
+        record = attempt.carry_out(world, lambda: _go(module, step, Run(request, world), attempt))
+    except StepFailed:
+        # A red report is the last word about a run as well; another attempt is sealed again, over this one.
+        _seal_after(step, request, world)
+        raise
+    _seal_after(step, request, world)
+    return record
+
+
+def _seal_after(step: StepName, request: RunRequest, world: World) -> None:
     if step is StepName.REPORT:
         world.evidence.seal(request.protection_group, request.run)
-    return record
 
 
 #: Steps that compare both logs: they begin to connect before they know whether it is their turn.

@@ -1,14 +1,17 @@
-"""Whether a run's two sides are what it takes them for: questions that more than one verb asks before it begins."""
+"""Whether a group's two sides are what somebody takes them for: questions that more than one verb asks, and health."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
 from kafka_dr.clusters import Acl, Topic
+from kafka_dr.failover.authorizers import authorizer_of
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.sight import Sight
 from kafka_dr.failover.world import World
 from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing.authorizer import EVERYONE
 
 
 def active_side(run: Run) -> Check:
@@ -57,3 +60,30 @@ def would_stay_shut(run: Run, foreign: Collection[Acl]) -> Check:
     shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
     detail = f"{run.target} holds DENYs that were not added here and would not be lifted: {shown}. Remove them"
     return Check("target_can_be_opened", "failed", detail)
+
+
+def writers_declared(run: Run, clusters: Collection[str], *, seen: Sight | None = None) -> Check:
+    """Return whether nobody may write whom the fence would not stop.
+
+    That the probe is refused says nothing of principals that nobody declared: for them no DENY stands.
+
+    :param seen: what the checks of a step look at together; who proves something looks anew
+    """
+    group = run.group
+    seen = seen or Sight(topics=run.topics, acls=lambda cluster: run.operator(cluster).acls.list())
+    fenced = {*group.principals, group.probe_principal}
+    passing = {group.replicator_principal, *group.super_users}
+    problems = []
+    if super_apps := sorted(fenced & set(group.super_users)):
+        problems.append(f"{', '.join(super_apps)} is a super user, whom no fence stops: take it out of super.users")
+    for name in clusters:
+        authorizer, topics = authorizer_of(run, name, seen.acls(name)), seen.topics(name)
+        undeclared = sorted(authorizer.writers(topics) - fenced - passing)
+        if open_to_all := authorizer.left_open(topics):
+            shown = ", ".join(open_to_all[:3])
+            problems.append(f"no ACL on {name} names {shown}, and its brokers then let everybody write: add ACLs")
+        elif EVERYONE in undeclared:
+            problems.append(f"an ACL on {name} lets everybody (User:*) write: name the principals instead")
+        elif undeclared:
+            problems.append(f"{', '.join(undeclared)} may write on {name} and is not among the group's principals")
+    return Check.that("writers_declared", not problems, "; ".join(problems) or "every effective writer is declared")

@@ -80,6 +80,12 @@ class Authorizer:
             found |= {p for p in asked - found if self._decide(p, AclOperation.WRITE, about, "*")}
         return frozenset(found)
 
+    def left_open(self, topics: Collection[str]) -> list[str]:
+        """Return the topics that everybody may write to because no ACL names them."""
+        if not self._allow_if_no_acl:
+            return []
+        return sorted(topic for topic in topics if not self.about(ResourceType.TOPIC, topic))
+
     def _decide(self, principal: str, operation: AclOperation, about: Collection[Acl], host: str) -> bool:
         if principal in self._super_users:
             return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka_dr.lag.assessment import Assessment, GroupSeen, Look, PartitionSeen, assess
 from kafka_dr.lag.findings import LagFinding, LagFindingKind, Limits, find
 from kafka_dr.lag.latency import Latency
-from kafka_dr.lag.report import Subject, report
+from kafka_dr.lag.report import Subject, behind_seconds, report
 from kafka_dr.lag.retention import Retention
 from kafka_dr.lag.unread import Content, Stretch, cut
 from kafka_dr.lag.verdict import LagVerdict, Sample, judge
@@ -22,6 +22,7 @@ __all__ = [
     "LagFindingKind",
     "Limits",
     "report",
+    "behind_seconds",
     "Subject",
     "judge",
     "LagVerdict",

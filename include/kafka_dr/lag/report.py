@@ -53,6 +53,13 @@ def sentence(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
     return f"{records:,} records wait to be copied, the oldest for {oldest:g} s{crossed}."
 
 
+def behind_seconds(assessment: Assessment) -> float | None:
+    """Return how old the oldest record is that was not copied, at least; ``None`` where no partition's is known."""
+    ages = [each.lag.seconds for each in assessment.flow]
+    known = [age for age in ages if age is not None]
+    return max(known) if known else None if ages else 0.0
+
+
 def report(subject: Subject, assessment: Assessment, findings: Sequence[LagFinding], limits: Limits) -> dict[str, Any]:
     """Return everything as JSON values."""
     lags = [each.lag for each in assessment.flow]

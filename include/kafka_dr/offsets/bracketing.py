@@ -19,7 +19,7 @@ from kafka_dr.offsets.audited import AuditedPairs
 from kafka_dr.offsets.known_syncs import KnownSyncs
 from kafka_dr.offsets.reading import Aside, both, entries_of, held_by
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
-from kafka_dr.offsets.search import Bounds, Search, Window, consistent
+from kafka_dr.offsets.search import Bounds, Search, Window, consistent, nothing_expired_early
 from kafka_dr.offsets.syncs import OffsetSync, sync_topic
 from kafka_dr.offsets.translation import Translation
 
@@ -123,8 +123,9 @@ class BracketingOffsetMap:
     ) -> dict[TopicPartition, list[Search]]:
         searches: dict[TopicPartition, list[Search]] = {}
         for partition, offsets in wanted.items():
-            usable = consistent(self._known.get(partition, ()), bounds[partition])
-            searches[partition] = [Search(o, bounds=bounds[partition], anchors=usable) for o in offsets]
+            known, held = self._known.get(partition, ()), bounds[partition]
+            usable, whole = consistent(known, held), nothing_expired_early(known, held)
+            searches[partition] = [Search(o, bounds=held, anchors=usable, whole=whole) for o in offsets]
         return searches
 
     def _learn_syncs(self, wanted: Collection[TopicPartition]) -> None:

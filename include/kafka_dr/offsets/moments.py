@@ -24,12 +24,12 @@ def moments(
     for window in _WINDOWS:
         left = {p: {at for at in wanted if (p, at) not in found} for p, wanted in places.items() if p in held}
         ranges = {
-            (p, at): OffsetRange(max(at, held[p].start), min(held[p].end, at + window))
+            (p, at): OffsetRange(begin, min(held[p].end, begin + window))
             for p, wanted in left.items()
             for at in wanted
-            if at < held[p].end
+            if (begin := max(at, held[p].start)) < held[p].end
         }
-        for layer in _layers({key: span for key, span in ranges.items() if span.start < span.end}):
+        for layer in _layers(ranges):
             asked = dict(layer)
             for record in cluster.log.read({p: ranges[p, at] for p, at in layer}):
                 found.setdefault((record.topic_partition, asked[record.topic_partition]), record.timestamp_ms)

@@ -165,9 +165,17 @@ def _within(
     if found >= target.start:
         return Translation(position, found, kind, again, reason)
     gone = f"{reason}, at {found}, but the target begins at {target.start}"
-    if facts.source is None or position < facts.source.start:
+    if facts.source is None or (position < facts.source.start and _all_that_is_left(facts, facts.source)):
         return Translation(position, target.start, "bounded", 0, f"{gone}, as records expired on both sides")
     return _unknown(position, f"{gone}: unread records expired there that the source may still hold")
+
+
+def _all_that_is_left(facts: PartitionFacts, source: OffsetRange) -> bool:
+    """Return whether the target is known to hold the copies of everything that the source still holds."""
+    first = None if facts.caution else facts.runs.translate(source.start)
+    pair = facts.syncs.below(source.start)
+    places = [place for place in (first, pair.target if pair else None) if place is not None]
+    return len(source) == 0 or (facts.target is not None and max(places, default=-1) >= facts.target.start)
 
 
 def _unknown(position: int, reason: str) -> Translation:

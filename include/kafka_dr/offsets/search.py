@@ -60,6 +60,18 @@ def consistent(anchors: Iterable[Anchor], bounds: Bounds) -> tuple[Anchor, ...]:
     return tuple(reversed(kept))
 
 
+def nothing_expired_early(anchors: Iterable[Anchor], bounds: Bounds) -> bool:
+    """Return whether the target is known to hold the copies of all that the source still holds.
+
+    That is so where it never deleted anything, or still holds the copy of a record at or below the source's start.
+    Retention works on each side by itself, so else nobody knows what the target deleted first.
+
+    :param anchors: also those of records that expired on the source
+    """
+    start = bounds.target.start
+    return start == 0 or any(a.source <= bounds.source.start and a.target >= start for a in anchors)
+
+
 def _within(anchor: Anchor, bounds: Bounds) -> bool:
     last = 0 if anchor.kind == "position" else 1
     source, target = bounds.source, bounds.target
@@ -72,14 +84,18 @@ class Search:
     :param position: next to read on the source
     :param bounds: what both logs hold
     :param anchors: as :func:`consistent` returns them
+    :param whole: whether the target is known to hold what the source holds (:func:`nothing_expired_early`)
     :param stride: source offsets that are matched in one go
     """
 
-    def __init__(self, position: int, *, bounds: Bounds, anchors: Sequence[Anchor], stride: int = STRIDE) -> None:
+    def __init__(
+        self, position: int, *, bounds: Bounds, anchors: Sequence[Anchor], whole: bool, stride: int = STRIDE
+    ) -> None:
         self.position = position
         self.result: Translation | None = None
         self.learned: list[Anchor] = []
         self._bounds = bounds
+        self._whole = whole
         self._stride = stride
         below = [a for a in anchors if a.source < position or (a.kind == "position" and a.source == position)]
         start = Anchor(
@@ -147,24 +163,39 @@ class Search:
         self._reach = 2 * (self._stop + SURROUNDINGS - anchor.source) + SURROUNDINGS
 
     def _refuse_what_lies_outside(self) -> None:
-        source, target = self._bounds.source, self._bounds.target
+        source = self._bounds.source
         if self.position > source.end:
             reason = f"the position is past the source's end {source.end}: the log was cut, or the offset is wrong"
             self.result = Translation(self.position, None, "unknown", None, reason)
         elif self.position < source.start:
             reason = f"records up to {source.start} expired on the source unread: the target is read from its start"
-            self._settle("bounded", target.start, len(target), reason)
+            self._settle_at_the_start(reason)
 
     def _next_candidate(self, found: Alignment) -> None:
         if self._candidates:
             self._begin(self._candidates.pop(0))
             return
         target = self._bounds.target
-        if len(target) == 0 and found.complete:
+        if len(target) == 0 and found.complete and self._nothing_is_missing:
             self._settle("exact", target.start, 0, "the target holds no record")
             return
-        reason = "no place below could be confirmed by content: the target is read from its start"
-        self._settle("bounded", target.start, len(target), reason)
+        self._settle_at_the_start("no place below could be confirmed by content: the target is read from its start")
+
+    @property
+    def _nothing_is_missing(self) -> bool:
+        """Whether the target from its start on holds every copy of what the source holds and the group has not read."""
+        source = self._bounds.source
+        return self._whole or max(self.position, source.start) == source.end
+
+    def _settle_at_the_start(self, reason: str) -> None:
+        target = self._bounds.target
+        if self._nothing_is_missing:
+            self._settle("bounded", target.start, len(target), reason)
+            return
+        why = f"{reason.partition(':')[0]}, and the target no longer holds what lies below {target.start}: unread"
+        self.result = Translation(
+            self.position, None, "unknown", None, f"{why} records may have expired there that the source still holds"
+        )
 
     def _settle_incomplete(self, found: Alignment) -> None:
         again = self.position - found.source_offset

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kafka_dr.clusters.settings import java_access
 from kafka_dr.errors import Refused
 from kafka_dr.replication.flow import Flow
 from kafka_dr.topology import ClusterSpec, ProtectionGroup
@@ -63,6 +64,15 @@ FIXED = (
 )
 
 
+_REACHED = "as Connect reaches it"
+_ACCESS_REASONS = {
+    "sasl.jaas.config": "a reference; the worker reads it",
+    "ssl.truststore.location": "whose certificates the worker believes",
+    "ssl.keystore.location": "who the worker is to the brokers",
+    "ssl.key.password": "a reference; the worker reads it",
+}
+
+
 def flow_settings(
     flow: Flow, *, group: ProtectionGroup, source: ClusterSpec, target: ClusterSpec
 ) -> tuple[Setting, ...]:
@@ -101,16 +111,18 @@ def as_config(settings: Iterable[Setting]) -> dict[str, str]:
 
 def _access(prefix: str, name: str, *, endpoint: ClusterSpec, reader: ClusterSpec) -> tuple[Setting, ...]:
     reached = endpoint.replicator
-    settings = [
-        Setting(f"{prefix}bootstrap.servers", reached.bootstrap_servers, "as Connect reaches it"),
-        Setting(f"{prefix}security.protocol", reached.security_protocol, "as Connect reaches it"),
-    ]
-    if reached.sasl_mechanism:
-        settings += [
-            Setting(f"{prefix}sasl.mechanism", reached.sasl_mechanism, "as Connect reaches it"),
-            Setting(f"{prefix}sasl.jaas.config", reader.jaas_reference(name), "a reference; the worker reads it"),
-        ]
-    return tuple(settings)
+    keystore: dict[str, str | None] = {}
+    if reached.keystore_file:
+        password = reader.secret_reference(name, "ssl.key.password") if reached.keystore_is_encrypted else None
+        keystore = {"ssl.keystore.location": reached.keystore_file, "ssl.key.password": password}
+    access = java_access(
+        reached.bootstrap_servers,
+        reached.security_protocol,
+        sasl=(reached.sasl_mechanism, reader.jaas_reference(name)) if reached.sasl_mechanism else None,
+        ca_file=reached.ca_file,
+        keystore=keystore,
+    )
+    return tuple(Setting(prefix + key, value, _ACCESS_REASONS.get(key, _REACHED)) for key, value in access.items())
 
 
 def _patterns(group: ProtectionGroup) -> str:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from kafka_dr.topology.cluster import ClusterSpec, ConnectionIds, ReplicatorEndpoint
 from kafka_dr.topology.loading import load
 from kafka_dr.topology.mistakes import Mistake, TopologyError
 from kafka_dr.topology.model import (
     AuditsSpec,
-    ClusterSpec,
     ConfigSyncSpec,
-    ConnectionIds,
     DisasterSpec,
     EvidenceSpec,
     FlowSpec,
     GroupsPolicy,
     Objectives,
     ProtectionGroup,
-    ReplicatorEndpoint,
     RouteSpec,
     Thresholds,
     Timing,

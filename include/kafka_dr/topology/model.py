@@ -9,25 +9,24 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from kafka_dr.errors import Refused
+from kafka_dr.topology.cluster import ClusterSpec
+from kafka_dr.topology.fields import (
+    AbsolutePath,
+    ConfigKey,
+    Count,
+    HttpAddress,
+    Name,
+    Principal,
+    ResourceName,
+    Seconds,
+    Section,
+    StartStrategy,
+    TopicName,
+)
 from kafka_dr.topology.names import covers, is_internal_topic
-
-Seconds = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1, strict=True)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")]
-ConnectionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:\\/()#-]+$")]
-TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
-#: Kafka allows any text; a lone * is the wildcard of ACLs and blanks at the ends are slips of the pen.
-ResourceName = Annotated[str, Field(pattern=r"^[^\s*](.*[^\s])?$")]
-Principal = Annotated[str, Field(pattern=r"^User:[^\s*](.*[^\s])?$")]
-BootstrapServers = Annotated[str, Field(pattern=r"^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$")]
-StartStrategy = Literal["exact", "mm2_checkpoint", "timestamp", "earliest", "latest"]
-ConfigKey = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]*$")]
-HttpAddress = Annotated[str, Field(pattern=r"^https?://[^\s/]+(/\S*)?$")]
-AbsolutePath = Annotated[str, Field(pattern=r"^/.*[^/]$")]
-
 
 #: What can be seen of a cluster that is down.
 Sign = Literal["unreachable", "no_active_broker", "offline_partitions", "no_controller", "writes_fail"]
@@ -35,70 +34,6 @@ Sign = Literal["unreachable", "no_active_broker", "offline_partitions", "no_cont
 
 class UnknownName(Refused):
     """A cluster or protection group was asked for that the topology does not declare."""
-
-
-class Section(BaseModel):
-    """A part of the topology: never changed after reading, and without room for unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ConnectionIds(Section):
-    """One Airflow connection for each role, so that every role can be given, denied and audited by itself."""
-
-    operator: ConnectionId = Field(description="the connection id that moves traffic: ACLs, offsets, register")
-    probe: ConnectionId = Field(description="the connection id that asks as an application would; it is fenced too")
-    audit: ConnectionId = Field(description="the connection id that only reads")
-    replicator: ConnectionId = Field(description="the connection id of the principal that replication writes as")
-
-
-class ReplicatorEndpoint(Section):
-    """How a Connect cluster that stands beside another cluster reaches this one."""
-
-    bootstrap_servers: BootstrapServers = Field(description="host:port, several with commas, as seen from Connect")
-    security_protocol: Literal["SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
-        description="the protocol of that listener; it must tell principals apart, or no flow could be fenced"
-    )
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
-        default=None, description="the SASL mechanism; needed with SASL_PLAINTEXT and SASL_SSL, absent with SSL"
-    )
-
-
-class ClusterSpec(Section):
-    """One Kafka cluster in one datacenter, and the Connect cluster beside it."""
-
-    cluster_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] = Field(
-        description="the id that the cluster itself reports; a cluster with another id is never touched"
-    )
-    connections: ConnectionIds = Field(description="an Airflow connection for each role")
-    connect: ConnectionId = Field(description="the connection id of the Connect REST API beside this cluster")
-    connect_group_id: ResourceName = Field(description="the group.id of the Connect workers beside this cluster")
-    connect_offsets_topic: TopicName | None = Field(
-        default=None,
-        description="the offset.storage.topic of those Connect workers; <connect_group_id>-offsets if left out",
-    )
-    replicator: ReplicatorEndpoint = Field(description="how Connect beside another cluster reaches this one")
-    replicator_secrets: Annotated[str, Field(pattern=r"^/[^:{}\s]*[^/:{}\s]$")] = Field(
-        description="the absolute path of the properties file on the Connect workers beside this cluster; it holds "
-        "<cluster>.sasl.jaas.config for each cluster that they reach"
-    )
-    application_bootstrap_servers: BootstrapServers | None = Field(
-        default=None, description="host:port that a route hands to applications; the replicator's if left out"
-    )
-
-    @property
-    def route_bootstrap_servers(self) -> str:
-        """Where applications are sent when this cluster is active."""
-        return self.application_bootstrap_servers or self.replicator.bootstrap_servers
-
-    @property
-    def connect_positions_topic(self) -> str:
-        """Where the Connect workers beside this cluster keep what their flows have copied."""
-        return self.connect_offsets_topic or f"{self.connect_group_id}-offsets"
-
-    def jaas_reference(self, cluster: str) -> str:
-        """Return what a connector on this cluster's Connect writes instead of its login at ``cluster``."""
-        return f"${{file:{self.replicator_secrets}:{cluster}.sasl.jaas.config}}"
 
 
 class RouteSpec(Section):
@@ -141,7 +76,9 @@ class Thresholds(Section):
         default=10_000, description="how many records may be left to verify by content inside the outage"
     )
     max_lag_seconds: Seconds = Field(
-        default=300, description="how old the oldest record not yet copied may be when a failover begins"
+        default=300,
+        description="how old the oldest record not yet copied may be when a failover begins; an older one is late, and "
+        "the checksum audit red",
     )
     max_record_age_seconds: Seconds = Field(
         default=60, description="how old a record may be before it has to be on the target"
@@ -181,13 +118,13 @@ class AuditsSpec(Section):
 
     before_failover: Literal["green", "not_red"] = Field(
         default="green",
-        description="what the newest checksum audit has to be when a failover begins: green and fresh, or only not red",
+        description="what the newest audits have to be when a failover begins: green and fresh, or only not red",
     )
     checksum_max_age_seconds: Seconds = Field(
         default=2700, description="how old the newest checksum audit may be when a failover begins"
     )
     lag_max_age_seconds: Seconds = Field(
-        default=900, description="how old a lag audit may be that says how far a cluster that may be dead was behind"
+        default=900, description="how old the newest lag audit may be when a failover begins or a cluster may be dead"
     )
     keep_fingerprints_seconds: Seconds = Field(
         default=604_800, description="how long the fingerprint of a record is kept after it was read"

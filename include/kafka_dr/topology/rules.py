@@ -35,6 +35,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
     """Yield everything that contradicts something else in the file."""
     yield from _same_value_twice(document)
     yield from _sasl(document)
+    yield from _tls(document)
     for group in document.keys("protection_groups"):
         here = ("protection_groups", group)
         yield from _clusters(document, here)
@@ -76,6 +77,23 @@ def _sasl(document: Document) -> Iterator[Mistake]:
         if protocol == "SSL" and mechanism is not None:
             seen = "sasl_mechanism is given with SSL, which does not use it"
             yield document.mistake((*here, "sasl_mechanism"), seen, "write SASL_SSL, or remove sasl_mechanism")
+
+
+def _tls(document: Document) -> Iterator[Mistake]:
+    """Find files that a listener has no use for, and a listener that could not tell who the workers are."""
+    for cluster in document.keys("clusters"):
+        here = ("clusters", cluster, "replicator")
+        protocol, keystore = document.at(*here, "security_protocol"), document.at(*here, "keystore_file")
+        for key in ("ca_file", "keystore_file"):
+            if protocol == "SASL_PLAINTEXT" and document.at(*here, key) is not None:
+                seen = f"{key} is given with SASL_PLAINTEXT, which does not use it"
+                yield document.mistake((*here, key), seen, f"write SASL_SSL, or remove {key}")
+        if protocol == "SSL" and keystore is None:
+            seen = "SSL is given without keystore_file, so every worker would be ANONYMOUS and no flow could be fenced"
+            yield document.mistake((*here, "security_protocol"), seen, "add keystore_file, or write SASL_SSL")
+        if document.at(*here, "keystore_is_encrypted") is True and keystore is None:
+            seen = "keystore_is_encrypted is true and there is no keystore_file"
+            yield document.mistake((*here, "keystore_is_encrypted"), seen, "add keystore_file, or remove this line")
 
 
 def _clusters(document: Document, here: Path) -> Iterator[Mistake]:

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.records < 100 * logs.FAULTS:
         raise LabError(f"--records is {options.records}: {logs.FAULTS} faults need at least {100 * logs.FAULTS}")
     lab = Lab(options.home, port_base=options.port_base)
-    was_up = lab.status().running
+    was_up = lab.status().in_use
     lab.up(airflow=False)
     try:
         report = _Bench(lab, options.records, console).measure()
@@ -129,7 +129,7 @@ class _Bench:
         )
         folder = self._lab.home.root / "spark"
         for cluster in CLUSTERS:
-            access = self._lab.home.client(cluster.name, credentials.ADMIN).with_suffix(".java.properties")
+            access = self._lab.home.java_client(cluster.name, credentials.ADMIN)
             for shape in self._shapes:
                 if shape.faults:
                     continue

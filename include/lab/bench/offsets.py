@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     :returns: 0 if every figure is within its limit, else 1
     """
     lab = Lab(options.home, port_base=options.port_base)
-    was_up = lab.status().running
+    was_up = lab.status().in_use
     lab.up(airflow=False)
     try:
         with _world(lab) as world:

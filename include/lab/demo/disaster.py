@@ -6,13 +6,14 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from lab.clusters import PROTECTION_GROUP, cluster_named
-from lab.credentials import ADMIN
+from lab.credentials import ADMIN, passwords_of
 from lab.demo.airflow_rest import AirflowApi
 from lab.demo.disaster_sabotage import DisasterSaboteur
 from lab.demo.failover_run import FailoverRun, FailoverRunner, Order
@@ -21,9 +22,12 @@ from lab.demo.rehearsal import DAGS, Rehearsal, watching
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.sabotage import Saboteur
 from lab.errors import LabError
+from lab.judge.audits import audits_in, judge_audits
 from lab.judge.court import logs_of, observe
-from lab.judge.model import Earlier, Left, Tenure, Verdict
-from lab.judge.verdict import judge
+from lab.judge.deletions import Agreed, Ids, judge_deletions, topic_ids
+from lab.judge.model import Earlier, Finding, Left, Observation, Tenure, Verdict
+from lab.judge.secrets import connector_configs, judge_secrets
+from lab.judge.verdict import judge, not_judged
 from lab.rights import ORDERS_APP
 
 UNPLANNED, HEALTH, FAILBACK, CANARY = "dr_unplanned_failover", "dr_health", "dr_failback", "dr_canary"
@@ -33,6 +37,13 @@ BACK_SECONDS = 90.0
 #: A health period, and what a look may take on a machine that does ten things at a time.
 FENCED_SECONDS = 90.0
 PATIENCE_SECONDS = 180.0
+#: What a protection group's topics begin with.
+OWNED = f"{PROTECTION_GROUP}."
+#: What no run in which every answer came, and which nobody interrupted, can show.
+NOT_JUDGED = (
+    not_judged("I5", "where every answer came: the tests make answers fail"),
+    not_judged("I6", "where nothing was interrupted: the tests interrupt every step behind each of its changes"),
+)
 FORGOTTEN_AT_ONCE, FORGOTTEN_SECONDS = 5, 0.5
 
 
@@ -42,6 +53,7 @@ class DisasterRehearsal(Rehearsal):
     dags = (*DAGS, UNPLANNED, HEALTH, FAILBACK, CANARY)
     _left: Left | None = None
     _earlier: tuple[Earlier, ...] = ()
+    _before: Ids = MappingProxyType({})
 
     def _fail_over(
         self, operator: AirflowApi, approvers: Sequence[AirflowApi]
@@ -52,6 +64,7 @@ class DisasterRehearsal(Rehearsal):
         target = cluster_named(source).other.name
         saboteur = self._saboteur()
         self._watch(operator)
+        self._before = topic_ids(self._settings(ADMIN), prefix=OWNED)
         runs = [self._leave(runner, source, target, saboteur)]
         if runs[-1].through:
             self._welcome(runs[0])
@@ -125,7 +138,22 @@ class DisasterRehearsal(Rehearsal):
         )
         tenures = [Tenure(runs[0].source, began)]
         tenures += [Tenure(run.target, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at]
-        return judge(observation, tenures, left=self._left)
+        verdict = judge(observation, tenures, left=self._left)
+        return verdict.also([*NOT_JUDGED, *self._keeping(observation, runs)])
+
+    def _keeping(self, observation: Observation, runs: Sequence[FailoverRun]) -> tuple[Finding, ...]:
+        """Judge what was deleted, what was told, and what the audits said."""
+        ids = topic_ids(self._settings(ADMIN), prefix=OWNED)
+        audits = audits_in(self._lab.home.evidence / "audits" / PROTECTION_GROUP / "checksum")
+        connect = [each.connect_url for each in self._lab.status().clusters]
+        argv = self._lab.supervisor.argv()
+        return (
+            judge_deletions(self._before, ids, agreed=agreed_to(runs)),
+            judge_secrets(
+                self._lab.home.root, passwords_of(self._lab.home), argv=argv, connectors=connector_configs(connect)
+            ),
+            judge_audits(audits, logs=observation.logs, ids=ids),
+        )
 
     def _saboteur(self) -> Saboteur | None:
         if self._wishes.sabotage is None:
@@ -169,6 +197,15 @@ def predicted_loss(evidence: RunEvidence) -> int | None:
     measured: dict[str, Any] = step.facts.get("measurements", {}) if step else {}
     records = measured.get("predicted_loss", {}).get("at_least_records")
     return None if records is None else int(records)
+
+
+def agreed_to(runs: Sequence[FailoverRun]) -> Agreed | None:
+    """What a failback was allowed to delete, as it was shown, and who allowed it; ``None`` where there was none."""
+    run = next((run for run in runs if not run.moves), None)
+    shown = run.evidence.step("preflight") if run else None
+    if run is None or shown is None:
+        return None
+    return Agreed(run.target, shown.facts.get("decision", {}).get("deletes", {}), run.approved_by)
 
 
 def quarantine(runs: Sequence[FailoverRun]) -> list[str]:

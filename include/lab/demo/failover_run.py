@@ -48,6 +48,7 @@ class FailoverRun:
     :param approved_at: when the last approval was stored; ``None`` if there was none
     :param state: Airflow's word about it
     :param moves: whether its verb makes the target the active cluster
+    :param approved_by: who answered its questions, as Airflow has it
     """
 
     run: str
@@ -57,6 +58,7 @@ class FailoverRun:
     state: str
     evidence: RunEvidence
     moves: bool = True
+    approved_by: tuple[str, ...] = ()
 
     @property
     def through(self) -> bool:
@@ -126,22 +128,31 @@ class FailoverRunner:
                     told.add((step.name, step.attempt))
                     self._tell(step)
 
-        approved_at = self._answer_all(order.dag, run, look)
+        answers = self._answer_all(order.dag, run, look)
         state = self._operator.wait_for_end(order.dag, run, seconds=END_SECONDS, look=look)
         look()
-        return FailoverRun(run, order.source, order.target, approved_at, state, evidence, order.moves)
+        return FailoverRun(
+            run,
+            order.source,
+            order.target,
+            next((each.responded_at for each in reversed(answers)), None),
+            state,
+            evidence,
+            order.moves,
+            tuple(each.responder for each in answers if each.responder is not None),
+        )
 
-    def _answer_all(self, dag: str, run: str, look: Callable[[], None]) -> datetime | None:
-        """Answer what the run asks until it has ended; the time of the last answer."""
+    def _answer_all(self, dag: str, run: str, look: Callable[[], None]) -> list[Question]:
+        """Answer what the run asks until it has ended; return the questions with their answers."""
         answered: list[str] = []
-        at = None
+        answers: list[Question] = []
         for approver in cycle(self._approvers):
             asking = self._wait_for_question(dag, run, look, answered)
             if asking is None:
-                return at
+                break
             answered.append(asking)
-            at = self._answer(dag, run, asking, approver)
-        return at
+            answers.append(self._answer(dag, run, asking, approver))
+        return answers
 
     def _wait_for_question(self, dag: str, run: str, look: Callable[[], None], answered: Sequence[str]) -> str | None:
         """Wait until a task is parked that was not answered yet; ``None`` when the run has ended."""
@@ -158,7 +169,7 @@ class FailoverRunner:
                 raise LabError(f"run {run} of {dag} neither asks anything nor ends: see its log")
             time.sleep(0.5 if answered else 0.2)
 
-    def _answer(self, dag: str, run: str, task: str, approver: AirflowApi) -> datetime | None:
+    def _answer(self, dag: str, run: str, task: str, approver: AirflowApi) -> Question:
         parked = time.monotonic()
         question = self._operator.question(dag, run, task)
 
@@ -170,4 +181,4 @@ class FailoverRunner:
             time.sleep(max(0.0, parked + LEAVING_SECONDS - time.monotonic()))
             self._operator.wait_for_scheduler(rounds=ROUNDS_BEFORE_ANSWER, seconds=ROUNDS_SECONDS)
             approver.answer(dag, run, task, option=option, fields=question.fields)
-        return self._operator.question(dag, run, task).responded_at
+        return self._operator.question(dag, run, task)

@@ -57,7 +57,7 @@ class Rehearsal:
 
         :raises LabError: a part of it could not be done at all
         """
-        was_up = self._lab.status().running
+        was_up = self._lab.status().in_use
         try:
             status = self._up()
             with ExitStack() as sessions:
@@ -70,9 +70,10 @@ class Rehearsal:
             verdict = self._judge(began, runs)
             return Outcome(status.ready_seconds, runs, verdict, sabotage)
         finally:
-            self._traffic.stop()
-            if not was_up and not self._wishes.keep:
-                self._lab.down()
+            with ExitStack() as last:
+                if not was_up and not self._wishes.keep:
+                    last.callback(self._lab.down)
+                last.callback(self._traffic.stop)
 
     def _up(self) -> LabStatus:
         self._say("Two datacenters, each with Connect beside it, and Airflow")

@@ -33,9 +33,13 @@ class Outcome:
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
-    """Times are the longest over all switches; steps, groups and evidence are those of the last run."""
+    """Times are the longest over all switches; steps, groups and evidence are those of the last run.
+
+    Each switch has its own steps and evidence as well, and so has the failback between two of them.
+    """
     figures, last = outcome.verdict.figures, outcome.runs[-1]
     moves = [run for run in outcome.runs if run.moves]
+    back = next((run for run in outcome.runs if not run.moves), None)
     return {
         "ready_seconds": outcome.ready_seconds,
         "approved_to_verified_seconds": longest([run.approved_to_verified_seconds for run in moves]),
@@ -68,6 +72,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         **_losses(outcome.verdict.figures.losses),
         "unknown": list(outcome.verdict.unknown),
         "switches": [_switch(run, outcome.verdict.switches) for run in moves],
+        **({"failback": _failback(back)} if back else {}),
     }
 
 
@@ -79,6 +84,7 @@ def _losses(losses: Losses | None) -> dict[str, Any]:
         "predicted_loss": losses.predicted,
         "real_loss": losses.real,
         "stranded": losses.stranded,
+        "stranded_own": losses.own,
         "rescued": losses.rescued,
         "unfenced_writes": losses.window_records,
         "unfenced_seconds": losses.window_seconds,
@@ -106,6 +112,23 @@ def _steps(run: FailoverRun) -> list[dict[str, Any]]:
     return [{"name": step.name, "seconds": step.seconds, "outcome": step.outcome} for step in run.evidence.steps()]
 
 
+def _failback(run: FailoverRun) -> dict[str, Any]:
+    """What made the side that was left a copy again, in its own figures."""
+    step = run.evidence.step("report")
+    facts = step.facts if step is not None else {}
+    named = ("mode", "stranded", "rescued", "quarantine", "seconds_to_caught_up")
+    return {
+        "run": run.run,
+        "source": run.source,
+        "target": run.target,
+        "state": run.state,
+        "approved_by": list(run.approved_by),
+        **{name: facts.get(name) for name in named},
+        "steps": _steps(run),
+        "evidence": str(run.evidence.folder),
+    }
+
+
 def _switch(run: FailoverRun, switches: Sequence[Switch]) -> dict[str, Any]:
     lived = next((each for each in switches if run.approved_at and each.since == run.approved_at.timestamp()), None)
     return {
@@ -116,5 +139,6 @@ def _switch(run: FailoverRun, switches: Sequence[Switch]) -> dict[str, Any]:
         "approved_to_verified_seconds": longest([run.approved_to_verified_seconds]),
         "write_outage_seconds": longest([lived.write_outage_seconds]) if lived else None,
         "rto_seconds": longest([lived.restored_seconds]) if lived else None,
+        "steps": _steps(run),
         "evidence": str(run.evidence.folder),
     }

@@ -1,7 +1,8 @@
 """Breaks a run on purpose, in the world and not in the judge's papers, to show that the judge notices.
 
 The saboteur is the lab's admin, above all fences, and a forgotten copy of an application that knows one address only.
-It strikes where the run itself cannot see it any more: the steps look again and again up to the hand-over.
+It strikes where the run cannot prevent it any more: the steps look again and again up to the hand-over. What ``verify``
+names afterwards makes the report red, and the judge is asked all the same.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ LOOK_SECONDS = 0.01
 PATIENCE_SECONDS = 300.0
 
 
-#: After which step's proof the saboteur strikes. None of them looks at the same thing again afterwards.
+#: After which step's proof the saboteur strikes. Up to the hand-over none looks at the same thing again afterwards.
 STRIKES_AFTER = {
     Sabotage.NO_FENCE: "verify",
     Sabotage.NO_DRAIN: "open_target",

@@ -13,8 +13,16 @@ from lab.demo.report import Outcome, as_json
 from lab.demo.run_evidence import Step
 from lab.judge.model import Verdict
 
-_OF_DISASTERS = ("predicted_loss", "real_loss", "stranded", "rescued", "unfenced_writes", "unfenced_seconds")
-_COLOURS = {"held": "green", "violated": "bold red", "unknown": "yellow"}
+_OF_DISASTERS = (
+    "predicted_loss",
+    "real_loss",
+    "stranded",
+    "stranded_own",
+    "rescued",
+    "unfenced_writes",
+    "unfenced_seconds",
+)
+_COLOURS = {"held": "green", "violated": "bold red", "unknown": "yellow", "not judged": "dim"}
 
 
 def tell_step(console: Console, step: Step) -> None:
@@ -46,7 +54,13 @@ def closing(outcome: Outcome) -> str:
     said += [_stopped(run) for run in outcome.runs if not run.through]
     if outcome.sabotage is not None and not verdict.violated:
         said.append("Nothing was violated although the run was to be sabotaged: this demo proves nothing.")
-    return " ".join(said) or "Every invariant held."
+    if said:
+        return " ".join(said)
+    passed_over = [each.invariant for each in verdict.findings if each.outcome == "not judged"]
+    if not passed_over:
+        return "Every invariant held."
+    verb = "was" if len(passed_over) == 1 else "were"
+    return f"Every invariant that was judged held; {' and '.join(passed_over)} {verb} not judged."
 
 
 def _stopped(run: FailoverRun) -> str:

@@ -47,6 +47,7 @@ def judge_losses(observation: Observation, *, active: str, left: Left) -> Judged
         predicted=left.predicted_loss,
         real=len(missing),
         stranded=len(observation.stranded),
+        own=sum(each.record is None for each in observation.stranded),
         rescued=_rescued(observation, active),
         window_records=len(window(observation, left)),
         window_seconds=round(left.fenced - left.reachable, 3),

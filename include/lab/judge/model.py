@@ -6,18 +6,24 @@ never given to another record. So loss, order, copies and what a group has seen 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-Invariant = Literal["I1", "I2", "I3", "I4", "I10"]
-Outcome = Literal["held", "violated", "unknown"]
+Invariant = Literal["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10"]
+#: ``not judged``: this kind of run has nothing to say about it, whatever happens in it.
+Outcome = Literal["held", "violated", "unknown", "not judged"]
 
 PROMISES: Mapping[Invariant, str] = {
     "I1": "no two clusters accept application writes at a time",
     "I2": "no acknowledged record is lost, none is reordered within its partition",
     "I3": "no group's position is ever past a record that the group has not seen",
     "I4": "what a disaster took is the list of stranded records, record for record",
+    "I5": "unknown never counts as good",
+    "I6": "every step can be interrupted anywhere and run again",
+    "I7": "no application data is deleted without two different people having said so",
+    "I8": "no password stands where it does not belong",
+    "I9": "no audit says equal about a record that is not on both sides",
     "I10": "replication never loops",
 }
 
@@ -253,6 +259,7 @@ class Losses:
     :param predicted: how many records the approval said would be lost at least
     :param real: acknowledged records that are not on the active cluster other than published again from the list
     :param stranded: how many records the list holds
+    :param own: how many of them no application wrote, but the project itself: canaries, which nobody publishes again
     :param rescued: how many of them were published again, beside their topic or in it
     :param window_records: writes that the side that was left acknowledged after the other one was allowed to open
     :param window_seconds: from when that side could be reached until it was proven to refuse
@@ -261,6 +268,7 @@ class Losses:
     predicted: int | None
     real: int
     stranded: int
+    own: int
     rescued: int
     window_records: int
     window_seconds: float
@@ -280,8 +288,15 @@ class Verdict:
 
     @property
     def held(self) -> bool:
-        """Whether every invariant was judged and held."""
-        return not self.unknown and all(finding.outcome == "held" for finding in self.findings)
+        """Whether everything that a run like this can be judged by held."""
+        judged = [finding for finding in self.findings if finding.outcome != "not judged"]
+        return not self.unknown and bool(judged) and all(finding.outcome == "held" for finding in judged)
+
+    def also(self, findings: Iterable[Finding]) -> Verdict:
+        """Return the verdict with more findings, in the order of the invariants."""
+        return replace(
+            self, findings=tuple(sorted((*self.findings, *findings), key=lambda each: int(each.invariant[1:])))
+        )
 
     @property
     def violated(self) -> tuple[Finding, ...]:

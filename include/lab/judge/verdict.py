@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lab.judge.completeness import Completeness, judge_completeness, loss_seconds
 from lab.judge.losses import Judged, judge_losses
-from lab.judge.model import Figures, Left, Observation, Tenure, Verdict
+from lab.judge.model import PROMISES, Figures, Finding, Invariant, Left, Observation, Tenure, Verdict
 from lab.judge.positions import judge_positions, repeats
 from lab.judge.sides import judge_sides, switches
 
@@ -44,6 +44,11 @@ def judge(observation: Observation, tenures: Sequence[Tenure], *, left: Left | N
         switches=changes,
         unknown=tuple(sentence for change in changes for sentence in change.unknown),
     )
+
+
+def not_judged(invariant: Invariant, why: str) -> Finding:
+    """Say that a kind of run has nothing to say about an invariant, and who has."""
+    return Finding(invariant, "not judged", f"{PROMISES[invariant]}: not judged here, {why}")
 
 
 def _rpo(observation: Observation, seen: Completeness, losses: Judged | None, left: Left | None) -> float:

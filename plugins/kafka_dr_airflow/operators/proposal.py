@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from kafka_dr_airflow.operators.record import plain_errors
 
@@ -36,7 +36,7 @@ class ProposalOperator(TriggerDagRunOperator):
 
     def execute(self, context: Any) -> None:
         """Look, and start the run or have it look again."""
-        from kafka_dr.failover.health.proposal import Act, act_on, close, consider
+        from kafka_dr.failover.health.proposal import Act, Move, act_on, close, consider
         from kafka_dr_airflow.world import open_world
 
         with plain_errors(), open_world() as world:
@@ -45,6 +45,8 @@ class ProposalOperator(TriggerDagRunOperator):
             if act is Act.FORGET:
                 close(self.protection_group, proposal, world)
         self.log.info("%s: %s", act, proposal.sentence)
+        if proposal.move is Move.HELD:
+            raise AirflowException(proposal.sentence)
         if act in (Act.LEAVE, Act.FORGET):
             raise AirflowSkipException(proposal.sentence)
         self._aim(proposal, again=act is Act.LOOK_AGAIN)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
 from kafka_dr_airflow.operators.record import Receipt, perform
+
+if TYPE_CHECKING:
+    from kafka_dr.failover import StepRecord, World
 
 
 class ResumeOperator(BaseOperator):
@@ -20,6 +23,8 @@ class ResumeOperator(BaseOperator):
     def __init__(self, **kwargs: Any) -> None:
         defaults = {"task_id": "resume", "retries": 0, "execution_timeout": HANGING}
         super().__init__(**{**defaults, **URGENT, **kwargs})
+        #: The run that died: what resuming it leaves behind belongs to that run's evidence.
+        self.resumed_run = ""
 
     def execute(self, context: Any) -> Receipt:
         """Carry out the decision that the run's parameters state."""
@@ -32,4 +37,11 @@ class ResumeOperator(BaseOperator):
             run=params.get("run") or None,
             reason=params["reason"],
         )
-        return perform(self.log, lambda world: resume(request, world))
+        self.resumed_run = request.run or ""
+
+        def resumed(world: World) -> StepRecord:
+            record = resume(request, world)
+            self.resumed_run = record.run
+            return record
+
+        return perform(self.log, resumed)

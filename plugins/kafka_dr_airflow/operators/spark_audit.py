@@ -35,8 +35,8 @@ PER_FLOW: dict[str, Any] = {
 class SparkAuditOperator(SparkJobOperator):
     """Submits the audit of a group's flow, shows its verdict, and is red unless that is good.
 
-    A good verdict makes an event of the flow's asset, so that whoever waits for a verified copy can; which flow it is
-    shows only now, so ``outlets`` are aliases.
+    A good verdict on all of the flow makes an event of its asset, so that whoever waits for a verified copy can; which
+    flow it is shows only now, so ``outlets`` are aliases.
 
     :param protection_group: whose flow is audited, unless the run names another one
     :param audit: which one: the name of the job, and of the folder of its reports
@@ -76,7 +76,7 @@ class SparkAuditOperator(SparkJobOperator):
         if problem is not None:
             red = f"findings: {_sentence(report)}" if report["verdict"] == "findings" else f"unknown: {problem}"
             raise AirflowFailException(f"{name}: {red}")
-        for alias in self.outlets:
+        for alias in self.outlets if _is_whole(context["params"]) else ():
             context["outlet_events"][alias].add(_asset(self.audit, flow), extra={"at": str(report.get("at"))})
         return {"verdict": str(report["verdict"]), "report": self.report_place}
 
@@ -114,6 +114,11 @@ class SparkAuditOperator(SparkJobOperator):
         self.log.info("%s: %s: %s", name, report["verdict"], _sentence(report))
         for finding in report.get("findings") or ():
             self.log.warning("%s", finding.get("sentence") if isinstance(finding, dict) else finding)
+
+
+def _is_whole(params: Mapping[str, Any]) -> bool:
+    """Whether all of the flow is audited, rather than the part that the run's parameters name."""
+    return not any(params.get(part) for part in ("topics", "offsets", "since", "until"))
 
 
 def _name(flow: Flow) -> str:

@@ -22,8 +22,10 @@ PER_GROUP: dict[str, Any] = {
     "retries": 0,
     "execution_timeout": timedelta(minutes=4),
 }
-#: A cluster that came back takes writes until this has run: only the steps of a failover go before it.
+#: A cluster that came back takes writes until this has run: only the steps of a failover go before it. And no group
+#: keeps the others waiting: the next minute's look begins when all of this one's have ended.
 SOON: dict[str, Any] = {"priority_weight": 500, "weight_rule": "absolute"}
+WITHIN_THE_MINUTE: dict[str, Any] = {**PER_GROUP, **SOON, "execution_timeout": timedelta(seconds=55)}
 
 
 class WatchOperator(BaseOperator):

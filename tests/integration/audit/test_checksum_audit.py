@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_dr.audit import AuditKind, AuditVerdict, FileFrontierStore, ResultStore
+from jobs.fingerprint_log import FingerprintLog
+from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, FileFrontierStore, ResultStore
 from kafka_dr.audit.difference import Fault
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters.writing import NewRecord
 from lab import rights
 from support.auditing import job_environ
 from support.checksum import Audited, Auditor, write_copy
@@ -115,7 +117,10 @@ def wait_for_connect(flowing: Flowing) -> None:
         time.sleep(0.5)
 
 
-def test_an_audit_goes_on_where_the_last_one_ended_and_reads_nothing_twice(flowing: Flowing, audit: Auditor) -> None:
+def test_an_audit_goes_on_where_the_last_one_ended_and_what_waits_too_long_is_late(
+    flowing: Flowing, audit: Auditor
+) -> None:
+    protection = flowing.protection
     flowing.write(40)
     flowing.start()
     flowing.wait_copied()
@@ -125,19 +130,45 @@ def test_an_audit_goes_on_where_the_last_one_ended_and_reads_nothing_twice(flowi
     waiting = audit()
     assert [(first.code, first.report["records_read"]), waiting.code] == [(0, 2 * 42), 0]
     assert (waiting.report["coverage"]["in_flight"], waiting.report["verified_rpo_records"]) == (22, 22)
+    never_read = write_to_a_partition_that_no_flow_knows(flowing)
+    limits = ("max_record_age_seconds", "max_replication_latency_seconds", "max_lag_seconds")
+    protection.changes["thresholds"] = protection.group.thresholds.model_copy(update=dict.fromkeys(limits, 1))
+    time.sleep(1.1)
+    late = audit()
+    assert (late.code, late.report["counts"]) == (1, {"LATE": 23})
+    assert Known(Fault.LATE, never_read.partition, 0, None) in late.found(never_read.topic)
+    kept = newest(flowing)
+    assert kept is not None
+    assert (kept.verdict, "23 LATE" in kept.sentence) == (AuditVerdict.RED, True)
     flowing.replicator.resume()
+    wait_read(flowing, never_read)
     flowing.wait_copied()
     last = audit()
     assert (last.code, last.lines) == (0, [])
-    assert (last.report["coverage"]["verified"], last.report["coverage"]["in_flight"]) == (64, 0)
-    root = flowing.protection.folder / "evidence"
-    newest = ResultStore(root).newest(AuditKind.CHECKSUM, group=flowing.protection.name, source="east", target="west")
-    assert newest is not None
-    assert (newest.verdict, newest.epoch) == (AuditVerdict.GREEN, 1)
-    remembered = FileFrontierStore(root, flowing.protection.name).read("east-to-west")
+    assert (last.report["coverage"]["verified"], last.report["coverage"]["in_flight"]) == (65, 0)
+    kept = newest(flowing)
+    assert kept is not None
+    assert (kept.verdict, kept.epoch) == (AuditVerdict.GREEN, 1)
+    remembered = FileFrontierStore(protection.folder / "evidence", protection.name).read("east-to-west")
     assert remembered is not None
     ends = flowing.audit("east").topics.last_stable_offsets(flowing.partitions)
     assert {p: remembered.places[p.topic, p.partition].source_offset for p in flowing.partitions} == ends
+
+
+def write_to_a_partition_that_no_flow_knows(flowing: Flowing) -> TopicPartition:
+    """Write a record that was made long ago, though nobody has seen it until now."""
+    partition = TopicPartition(flowing.protection.topic, flowing.protection.partitions)
+    with flowing.protection.cluster("east", "admin") as admin:
+        admin.topics.add_partitions(partition.topic, partition.partition + 1)
+        admin.writing.append([NewRecord(partition, b"k", b"v", (), minutes_ago(30))])
+    return partition
+
+
+def wait_read(flowing: Flowing, partition: TopicPartition) -> None:
+    deadline = time.monotonic() + 60
+    while not flowing.replicator.positions().get(partition):
+        assert time.monotonic() < deadline, f"the flow does not read {partition}"
+        time.sleep(0.2)
 
 
 def test_headers_rewritten_by_a_workers_default_converter_are_found(flowing: Flowing, audit: Auditor) -> None:
@@ -156,11 +187,22 @@ def test_headers_rewritten_by_a_workers_default_converter_are_found(flowing: Flo
     assert set(found.report["counts"]) == {"CORRUPT_HEADER"}
 
 
-def test_what_retention_took_before_a_stopped_flow_had_read_it_is_lost(flowing: Flowing, audit: Auditor) -> None:
+def test_what_retention_takes_while_it_is_read_is_verified_and_what_it_took_from_a_stopped_flow_is_lost(
+    flowing: Flowing, audit: Auditor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flowing.write(20)
     flowing.start()
     flowing.wait_copied()
-    assert audit().code == 0
+    with monkeypatch.context() as patch:
+        scan = FingerprintLog.scan
+
+        def scan_and_forget(log: FingerprintLog, name: str, **what: Any) -> None:
+            scan(log, name, **what)
+            delete_before_the_end(flowing)
+
+        patch.setattr(FingerprintLog, "scan", scan_and_forget)
+        first = audit()
+    assert (first.code, first.lines, first.report["coverage"]["verified"]) == (0, [], 22)
     flowing.stop()
     flowing.write(20)
     delete_before_the_end(flowing)
@@ -173,45 +215,84 @@ def test_what_retention_took_before_a_stopped_flow_had_read_it_is_lost(flowing: 
 
 
 def delete_before_the_end(flowing: Flowing) -> None:
-    from confluent_kafka import TopicPartition
+    from confluent_kafka import TopicPartition as Place
     from confluent_kafka.admin import AdminClient
 
     ends = flowing.audit("east").topics.last_stable_offsets(flowing.partitions)
     client = AdminClient(flowing.protection.lab.client_settings("east", "admin"))
-    wanted = [TopicPartition(p.topic, p.partition, end) for p, end in ends.items()]
+    wanted = [Place(p.topic, p.partition, end) for p, end in ends.items()]
     for future in client.delete_records(wanted).values():
         future.result(30)
 
 
-def test_a_topic_that_was_deleted_and_created_again_is_found(flowing: Flowing, audit: Auditor) -> None:
+def test_a_topic_that_was_deleted_and_created_again_on_either_side_is_found(flowing: Flowing, audit: Auditor) -> None:
+    topic = flowing.protection.topic
     flowing.write(20)
     flowing.start()
     flowing.wait_copied()
     assert audit().code == 0
+    flowing.stop()
+    flowing.create_again("west")
+    flowing.replicator.resume()
+    flowing.write(20)
+    flowing.wait_copied()
+    target = audit()
+    assert target.found(topic) == sorted(
+        known
+        for partition in flowing.partitions
+        for known in (
+            Known(Fault.LOST, partition.partition, 0, None, 11),
+            Known(Fault.UNVERIFIABLE, partition.partition, None, 12, 11),
+        )
+    )
+    assert target.topic(topic)["coverage"]["verified"] == 22
     flowing.create_again("east")
-    found = audit()
-    assert found.code == 1
-    assert {f.fault for f in found.found(flowing.protection.topic)} == {Fault.UNVERIFIABLE}
-    assert "deleted" in found.report["findings"][0]["sentence"]
+    source = audit()
+    assert source.code == 1
+    assert {f.fault for f in source.found(topic)} == {Fault.UNVERIFIABLE}
+    assert all("deleted" in line["sentence"] for line in source.report["findings"])
 
 
 def test_a_target_that_stamps_records_itself_is_compared_without_time(flowing: Flowing, audit: Auditor) -> None:
     name = flowing.protection.name
     faults = [Fault.LOST, Fault.CORRUPT_VALUE, Fault.DUPLICATE, Fault.FOREIGN]
     copy = FaultyCopy.make(partitions=2, records=80, faults=faults, seed=4, start=minutes_ago(30))
-    write_copy(flowing.protection, f"{name}.stamped", copy, target={"message.timestamp.type": "LogAppendTime"})
-    assert audit().found(f"{name}.stamped") == copy.truth
+    topic = f"{name}.stamped"
+    write_copy(flowing.protection, topic, copy, target={"message.timestamp.type": "LogAppendTime"})
+    assert audit().found(topic) == copy.truth
+    # On the target all of it was written just now.
+    part = audit("--until", at(copy.source[0][40].payload.timestamp or 0))
+    early = [known for known in copy.truth if known.source_offset is not None and known.source_offset < 40]
+    assert set(early) <= set(part.found(topic)) <= set(copy.truth)
+    assert 70 <= part.topic(topic)["coverage"]["produced"] - part.topic(topic)["coverage"]["excluded"] <= 90
 
 
 def test_only_a_stretch_of_time_is_audited_where_that_was_asked_for(flowing: Flowing, audit: Auditor) -> None:
     name, start = flowing.protection.name, minutes_ago(30)
     copy = FaultyCopy.make(partitions=1, records=400, faults=[Fault.LOST] * 8, seed=2, start=start)
     write_copy(flowing.protection, f"{name}.long", copy)
-    until = datetime.fromtimestamp((start + 7 * 200) / 1000, UTC).isoformat()
-    found = audit("--until", until)
+    first = copy.truth[0].source_offset
+    assert first is not None
+    clean = audit("--until", at(start + 7 * first))
+    assert (clean.code, clean.topic(f"{name}.long")["coverage"]["verified"]) == (0, first)
+    assert newest(flowing) is None, "what is good about a part says nothing about the whole"
+    found = audit("--until", at(start + 7 * 200))
     assert found.found(f"{name}.long") == [known for known in copy.truth if (known.source_offset or 0) < 200]
     assert found.topic(f"{name}.long")["coverage"]["excluded"] == 200
-    assert not (flowing.protection.folder / "evidence" / "audits").exists()
+    red = newest(flowing)
+    assert red is not None
+    assert (red.verdict, red.sentence.startswith("in a part of the flow: ")) == (AuditVerdict.RED, True)
+    folder = flowing.protection.folder / "evidence" / "audits"
+    assert [file.name for file in folder.rglob("*") if file.is_file()] == ["newest.json"]
+
+
+def at(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
+
+
+def newest(flowing: Flowing) -> AuditResult | None:
+    root, name = flowing.protection.folder / "evidence", flowing.protection.name
+    return ResultStore(root).newest(AuditKind.CHECKSUM, group=name, source="east", target="west")
 
 
 def without(environ: Mapping[str, str], **changes: object) -> dict[str, str]:
@@ -261,12 +342,29 @@ def test_an_audit_that_another_one_overtook_says_so(
 def test_a_damaged_state_and_a_folder_that_cannot_be_written_change_nothing(
     flowing: Flowing, audit: Auditor, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    flowing.write(10)
+    flowing.start()
+    flowing.wait_copied()
     assert audit().code == 0
     folder = flowing.protection.folder / "evidence" / "audits" / flowing.protection.name / "checksum" / "east-to-west"
     before = (folder / "state.json").read_bytes()
     audit.folder.joinpath(f"out-{audit.number + 1}").write_text("a file stands where the folder should be")
     assert audit().code == 2
     assert (folder / "state.json").read_bytes() == before
+    flowing.write_foreign("west")
+    good = newest(flowing)
+    # What cannot be written is found out only when there is something to write, and an old report lies there.
+    audit.folder.joinpath(f"out-{audit.number + 1}").mkdir()
+    for name in ("report.json", "offset_map"):
+        audit.folder.joinpath(f"out-{audit.number + 1}", name).write_text("what lies in the way")
+    assert audit().code == 2
+    out = audit.folder / f"out-{audit.number}"
+    assert (out / "findings.jsonl").read_text().count("FOREIGN") == 2
+    assert sorted(each.name for each in out.glob("report*")) == ["report.before.json"]
+    assert ((folder / "state.json").read_bytes(), newest(flowing)) == (before, good)
+    found = audit()
+    assert (found.code, {line["kind"] for line in found.lines}) == (1, {"FOREIGN"})
+    before = (folder / "state.json").read_bytes()
     (folder / "state.json").write_bytes(before[: len(before) // 2])
     assert audit().code == 2
     assert "is damaged" in capsys.readouterr().err
@@ -281,5 +379,6 @@ def test_no_secret_is_in_anything_that_is_kept(flowing: Flowing, audit: Auditor,
     assert len(kept) > 5
     for file in (each for each in kept if each.is_file()):
         assert not any(password.encode() in file.read_bytes() for password in passwords), file
-    settings = str(spark.sparkContext.getConf().getAll()) + Path(f"/proc/{os.getpid()}/cmdline").read_text()
+    settings = str(spark.sparkContext.getConf().getAll())
+    assert "spark.app.name" in settings
     assert not any(password in settings for password in passwords)

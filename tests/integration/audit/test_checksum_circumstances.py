@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
+import shutil
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyspark
 import pytest
 import yaml
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka import TopicPartition as Deleted
+from confluent_kafka.admin import AdminClient
 
+from jobs.payloads import payloads_of
 from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.corruption import Parts, Unseen
+from kafka_dr.audit.difference import Fault, Loose, Suspects
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.offsets import AuditedPairs, BracketingOffsetMap, Translation
 from lab import rights
-from lab.layout import PROJECT
-from support.auditing import job_environ, topology_file
+from support.auditing import topology_file
 from support.checksum import Audited, Auditor, write_copy
+from support.cleaner import a_quick_cleaner
+from support.driver import half_way
 from support.faulty_copy import FaultyCopy, Known
 from support.flowing import Flowing
 from support.protection import Protection
@@ -39,6 +39,15 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 _SECONDS = 60.0
 _OLD_MS = 1_800_000  # nothing as old as this is still on its way
+_UI_PORT = 790  # from the first port of the tests on
+#: What has to be seen in each place where secrets are looked for: a page that shows nothing hides nothing.
+_SHOWN_IN = {
+    "argv": "checksum_audit.py",
+    "environ": "KAFKA_DR_SECRETS_FILE",
+    "ui environment": "spark.app.name",
+    "ui sql": "BatchScan KafkaTable",
+    "events": "SparkListenerSQLExecutionStart",
+}
 
 
 @pytest.fixture
@@ -65,7 +74,9 @@ def map_parts(protection: Protection) -> set[str]:
     return {name.partition(".")[0] for name in kept(protection) if "/map/" in name}
 
 
-def test_a_driver_that_is_killed_half_way_leaves_everything_as_it_was(flowing: Flowing, audit: Auditor) -> None:
+def test_a_driver_that_is_killed_half_way_shows_no_secret_and_leaves_everything_as_it_was(
+    flowing: Flowing, audit: Auditor, port_base: int
+) -> None:
     protection = flowing.protection
     topic = f"{protection.name}.killed"
     copy = FaultyCopy.make(partitions=2, records=200, faults=[Fault.LOST] * 3, seed=3, start=now_ms() - _OLD_MS)
@@ -73,7 +84,8 @@ def test_a_driver_that_is_killed_half_way_leaves_everything_as_it_was(flowing: F
     assert audit().found(topic) == copy.truth
     before, begun = kept(protection), scans(protection)
     flowing.write(20)
-    kill_half_way(protection, audit.folder / "killed", begun)
+    with half_way(protection, audit.folder / "killed", begun, ui_port=port_base + _UI_PORT) as driver:
+        shown = driver.shown()
     assert kept(protection) == before
     assert not (audit.folder / "killed" / "report.json").exists()
     again = audit()
@@ -83,46 +95,13 @@ def test_a_driver_that_is_killed_half_way_leaves_everything_as_it_was(flowing: F
     assert len(left) == 2, "what the killed one had read stays for as long as the log is kept"
     state = json.loads(kept(protection)["checksum/east-to-west/state.json"])
     assert {each["name"] for each in state["scans"]} < begun | left
-
-
-def kill_half_way(protection: Protection, out: Path, before: set[str]) -> None:
-    """Submit an audit as a person would, and kill it with all that it started once it has begun to write."""
-    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
-    job = PROJECT / "spark" / "jobs" / "checksum_audit.py"
-    flow = f"{protection.name}.east-to-west"
-    process = subprocess.Popen(
-        [submit, job, "--topology", topology_file(protection), "--flow", flow, "--out", out],
-        env=os.environ | protection.lab.spark_environ() | job_environ(protection) | {"PYSPARK_PYTHON": sys.executable},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 2 * _SECONDS
-    while scans(protection) == before:
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=_SECONDS)
-
-
-@contextmanager
-def a_quick_cleaner(protection: Protection, cluster: str) -> Iterator[None]:
-    """Let the cleaner look for work all the time instead of every fifteen seconds."""
-    client = AdminClient(protection.lab.client_settings(cluster, "admin"))
-
-    def change(operation: AlterConfigOpType) -> None:
-        entry = ConfigEntry("log.cleaner.backoff.ms", "100", incremental_operation=operation)
-        broker = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
-        for future in client.incremental_alter_configs([broker]).values():
-            future.result(_SECONDS)
-
-    change(AlterConfigOpType.SET)
-    try:
-        yield
-    finally:
-        change(AlterConfigOpType.DELETE)
+    passwords = [protection.lab.client_settings(name, rights.AUDIT)["sasl.password"] for name in ("east", "west")]
+    for place, wanted in _SHOWN_IN.items():
+        seen = [text for name, text in shown.items() if name.startswith(place)]
+        assert seen, place
+        assert all(wanted in text for text in seen), f"{place} does not show what it is read for"
+    for place, text in shown.items():
+        assert not any(password in text for password in passwords), f"{place} shows a password"
 
 
 def test_what_the_cleaner_took_is_no_finding_and_what_it_left_is_compared(flowing: Flowing, audit: Auditor) -> None:
@@ -154,6 +133,49 @@ def test_what_the_cleaner_took_is_no_finding_and_what_it_left_is_compared(flowin
     coverage = found.topic(topic)["coverage"]
     assert gone >= 32
     assert (coverage["differing"], coverage["compacted"] >= gone) == (1, True)
+
+
+def test_a_deletion_lost_beside_a_marker_is_found_and_what_waits_is_missed_when_its_scan_is_gone(
+    flowing: Flowing, audit: Auditor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protection = flowing.protection
+    topic, partition = f"{protection.name}.table", TopicPartition(f"{protection.name}.table", 0)
+    start = now_ms() - _OLD_MS
+    table = [NewRecord(partition, key, b"value", (), start) for key in (b"deleted", b"kept")]
+    following = NewRecord(partition, b"kept", b"later", (), start)
+    for cluster in ("east", "west"):
+        with protection.cluster(cluster, "admin") as admin:
+            admin.topics.create(topic, partitions=1, replication_factor=1, config={"cleanup.policy": "compact"})
+            admin.writing.append(table)
+    assert audit("--topics", topic).report["verdict"] == "equal"
+    with protection.cluster("east", "admin") as east, protection.cluster("west", "admin") as west:
+        east.writing.append([NewRecord(partition, b"deleted", None, (), start), following])
+        east.writing.append([NewRecord(partition, b"kept", b"on its way", (), now_ms())])
+        leave_a_marker(protection, "west", topic)
+        west.writing.append([following])
+    lost = Known(Fault.LOST, 0, 2, None)
+    found = audit("--topics", topic)
+    assert (found.code, found.found(topic), found.topic(topic)["coverage"]["in_flight"]) == (1, [lost], 1)
+    full = audit("--topics", topic, "--full")
+    assert (full.found(topic), full.topic(topic)["coverage"]["in_flight"]) == ([lost], 1)
+    again = audit("--topics", topic)
+    assert (again.found(topic), again.report["counts"]) == ([], {"LOST": 1})
+    assert [(line["kind"], line["source_offset"]) for line in again.lines] == [("IN_FLIGHT", 4)]
+    for scan in scans(protection):
+        shutil.rmtree(protection.folder / f"evidence/fingerprints/{protection.name}/east-to-west/{scan}/source")
+    assert audit("--topics", topic).code == 2
+    assert f"records of {topic} in it wait to be compared" in capsys.readouterr().err
+    assert audit("--topics", topic, "--full").found(topic) == [lost]
+
+
+def leave_a_marker(protection: Protection, cluster: str, topic: str) -> None:
+    settings = protection.lab.client_settings(cluster, "admin")
+    producer = Producer({**settings, "transactional.id": f"{protection.name}-aborts"})
+    producer.init_transactions(_SECONDS)
+    producer.begin_transaction()
+    producer.produce(topic, partition=0, key=b"aborted", value=b"never seen")
+    producer.flush(_SECONDS)
+    producer.abort_transaction(_SECONDS)
 
 
 def test_partitions_that_are_added_and_transactions_that_hang_between_audits(flowing: Flowing, audit: Auditor) -> None:
@@ -266,15 +288,42 @@ def test_a_stretch_of_offsets_is_audited_where_the_map_says_it_is(flowing: Flowi
     assert audit().found(topic) == copy.truth
     before = kept(protection)
     found = audit("--offsets", f"{topic}-0:100-300")
+    said = "checksum/east-to-west/newest.json"
+    before[said], kept_now = b"", kept(protection) | {said: b""}
     assert found.found(topic) == [known for known in copy.truth if 100 <= (known.source_offset or 0) < 300]
     assert found.topic(topic)["coverage"]["excluded"] == 200
-    assert kept(protection) == before
+    assert kept_now == before
     translated = translated_by_the_map_alone(flowing, TopicPartition(topic, 0))
     assert all(found.kind == "exact" for found in translated.values())
     targets = {record.origin: record.offset for record in copy.target[0] if record.fault is None}
     assert {found.source_offset: found.target_offset for found in translated.values()} == {
         position: targets[position - 1] + 1 for position in (391, 398)
     }
+
+
+def test_a_payload_that_is_not_looked_at_is_told_from_one_that_is_gone(flowing: Flowing) -> None:
+    protection = flowing.protection
+    topic, offsets = f"{protection.name}.gone", (10, 100, 200, 300)
+    copy = FaultyCopy.make(partitions=1, records=400, faults=[], seed=7, start=now_ms() - _OLD_MS)
+    write_copy(protection, topic, copy)
+    client = AdminClient(protection.lab.client_settings("east", "admin"))
+    for future in client.delete_records([Deleted(topic, 0, 150)]).values():
+        future.result(_SECONDS)
+    records = tuple(Loose(0, offset, 0, offset, 0, 0) for offset in offsets)
+    east, west = flowing.audit("east"), flowing.audit("west")
+
+    def looked_at(most_bytes: int) -> list[list[object]]:
+        fetch = payloads_of(topic, source=east, target=west, restamped=False, most_bytes=most_bytes)
+        sides = [[of(record) for record in records] for of in fetch([Suspects(records, records)])]
+        return [[each if isinstance(each, Unseen) else each.value for each in side] for side in sides]
+
+    values = [Parts.of(copy.source[0][offset].payload).value for offset in offsets]
+    assert looked_at(10**9) == [[Unseen.GONE, Unseen.GONE, *values[2:]], values]
+    # A round is read as a whole; what it took is known only then.
+    assert looked_at(most_bytes=1) == [
+        [Unseen.GONE, Unseen.GONE, values[2], Unseen.TOO_MUCH],
+        [values[0], *[Unseen.TOO_MUCH] * 3],
+    ]
 
 
 def translated_by_the_map_alone(

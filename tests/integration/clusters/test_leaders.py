@@ -7,6 +7,7 @@ import time
 import pytest
 
 from kafka_dr.clusters import ClusterUnreachable, NotFound, TopicPartition
+from kafka_dr.failover.sides import leaderless
 from support.two_brokers import TwoBrokers
 
 pytestmark = pytest.mark.kafka
@@ -30,6 +31,7 @@ def test_a_partition_without_a_leader_has_no_end_and_no_other_answer(two_brokers
                         ClusterUnreachable, match=r"could not (read the ends of|describe) orders\.leaders"
                     ):
                         cluster.topics.high_watermarks(lost)
+                assert leaderless(fresh.topics.describe(["orders.leaders"])) == ["orders.leaders"]
                 with pytest.raises(NotFound):
                     fresh.topics.high_watermarks([TopicPartition("orders.none", 0)])
         finally:

@@ -57,6 +57,8 @@ def test_an_open_transaction_is_seen_with_its_partitions_and_ended_by_taking_it_
 
 def test_a_writer_that_was_taken_over_writes_nothing_any_more(reach: Reach, admin: KafkaCluster, topic: Topic) -> None:
     partition, own = TopicPartition(topic(), 0), f"kafka-dr-register-{uuid.uuid4().hex[:8]}"
+    told: list[str] = []
+    admin.observe(told.append)
     with admin.writing.transactions(own) as zombie:
         zombie.write([NewRecord(partition, None, b"first")])
         reach("dr-operator").transactions.take_over([own])
@@ -64,6 +66,10 @@ def test_a_writer_that_was_taken_over_writes_nothing_any_more(reach: Reach, admi
             zombie.write([NewRecord(partition, None, b"second")])
     end = admin.topics.high_watermarks([partition])[partition]
     assert [record.value for record in admin.log.read({partition: OffsetRange(0, end)})] == [b"first"]
+    # Whoever counts round trips counts these, too.
+    taken, written = f"take over the transactional id {own}", f"write as {own}"
+    assert told[:3] == [taken, written, f"commit what was written as {own}"]
+    assert told[-1] == "start reading"
 
 
 def test_taking_over_without_the_right_to_is_refused_by_name(reach: Reach, transactional_id: str) -> None:

@@ -5,6 +5,7 @@ The observer of the operator's requests is where a test does something at the ri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -15,9 +16,12 @@ import pytest
 
 from kafka_dr.clock import ManualClock, SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ResourceType
+from kafka_dr.config_sync import Kind
 from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.failover import StepFailed
-from kafka_dr.failover.configuration import apply_config
+from kafka_dr.failover.config_compare import standby_configured
+from kafka_dr.failover.configuration import apply_config, watch_config
+from kafka_dr.failover.run import Run
 from kafka_dr.replication import Flow
 
 if TYPE_CHECKING:
@@ -149,14 +153,22 @@ def test_nothing_is_allowed_where_its_deny_did_not_stay(
 
 def test_mirrormaker_does_not_change_what_is_changed_here(configured: Configured, world: World) -> None:
     configured.admin("east").configure(configured.topic, max_message_bytes="13000")
-    configured.plan(world, "two-of-us")
     flow = Flow(configured.name, "east", "west")
     ours = world.replicator(flow).config()
     world.connect("west").create(flow.connector, {**ours, "sync.topic.configs.enabled": "true"})
-    with pytest.raises(StepFailed, match=r"does not say sync.topic.configs.enabled=false, so two would change it"):
+    said = r"does not say sync.topic.configs.enabled=false, so two would change the standby"
+    plan = configured.plan(world, "two-of-us")
+    assert [(item.key, item.blocks) for item in plan.items if item.kind is Kind.CONNECTOR] == [
+        ("sync.topic.configs.enabled", True)
+    ]
+    check = standby_configured(Run(configured.request("about-to-switch"), world))
+    assert check.outcome == "failed"
+    assert re.search(said, check.detail)
+    with pytest.raises(StepFailed, match=said):
         apply_config(configured.name, world, "two-of-us", approved=False)
     world.connect("west").delete(flow.connector)
     configured.apply_everything(world, "alone")
+    assert watch_config(configured.name, world).outcome == "ok"
 
 
 def test_the_direction_turns_with_the_register(configured: Configured, world: World) -> None:

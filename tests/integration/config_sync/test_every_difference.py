@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kafka_dr.clusters import AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.configuration import QuotaEntity, ScramUser
 from kafka_dr.config_sync import Kind, Verdict
-from kafka_dr.config_sync.items import AddAcl, RemoveAcl
+from kafka_dr.config_sync.items import AddAcl, CreateTopic, RemoveAcl
 from kafka_dr.failover.configuration import watch_config
+from kafka_dr.topology import ConfigSyncSpec
+from support.settling import eventually
 
 if TYPE_CHECKING:
     from support.configured import Configured
 
 pytestmark = pytest.mark.kafka
-RATE = "producer_byte_rate"
-DAY, WEEK = "86400000", "604800000"
+RATE, CONNECTIONS = "producer_byte_rate", "connection_creation_rate"
+HOUR, DAY, WEEK = "3600000", "86400000", "604800000"
 
 
 def test_each_class_of_difference_is_shown_judged_and_mended(each: Configured) -> None:
@@ -48,10 +52,14 @@ def test_each_class_of_difference_is_shown_judged_and_mended(each: Configured) -
         ),
         each.acl(AclOperation.DELETE, permission=AclPermission.DENY),
     }
+    beyond = {each.acl(AclOperation.ALTER_CONFIGS)}
     extra = {each.acl(AclOperation.ALTER), each.acl(AclOperation.CREATE, permission=AclPermission.DENY)}
-    here.acls.add(wanted)
+    here.acls.add(wanted | beyond)
     there.acls.add(extra)
-    here.quotas.change({(user, RATE): 1e6, (QuotaEntity(client_id=name), RATE): 2e6})
+    limited = QuotaEntity(user=user.user, client_id=""), QuotaEntity(client_id=name)
+    everybody = (QuotaEntity(user=""), QuotaEntity(client_id=""), QuotaEntity(ip=""), QuotaEntity(ip="10.9.8.7"))
+    shared = {(entity, CONNECTIONS if entity.ip is not None else RATE): 1e9 for entity in everybody}
+    here.quotas.change({(user, RATE): 1e6, **{(entity, RATE): 2e6 for entity in limited}, **shared})
     there.quotas.change({(user, "consumer_byte_rate"): 3e6})
     active.create_user(f"{name}-app")
 
@@ -78,12 +86,18 @@ def test_each_class_of_difference_is_shown_judged_and_mended(each: Configured) -
         inherits = rows[Kind.CONFIG, f"{name}.inherits", "max.message.bytes"]
         assert (inherits.active, inherits.standby) == ("1048588 (inherited: Kafka's default)", "4000")
         assert {i.change.acl for i in plan.of(Verdict.SAFE) if isinstance(i.change, AddAcl)} == wanted
+        assert {i.change.acl for i in plan.of(Verdict.APPROVAL) if isinstance(i.change, AddAcl)} == beyond
         assert {i.change.acl for i in plan.of(Verdict.APPROVAL) if isinstance(i.change, RemoveAcl)} == extra
         quotas = {(i.subject, i.key): i.verdict for i in plan.items if i.kind is Kind.QUOTA}
         assert quotas == {
             (f"user {name}-app", RATE): Verdict.SAFE,
             (f"user {name}-app", "consumer_byte_rate"): Verdict.APPROVAL,
+            (f"user {name}-app, client id (default)", RATE): Verdict.SAFE,
             (f"client id {name}", RATE): Verdict.APPROVAL,
+            ("user (default)", RATE): Verdict.APPROVAL,
+            ("client id (default)", RATE): Verdict.APPROVAL,
+            ("ip (default)", CONNECTIONS): Verdict.APPROVAL,
+            ("ip 10.9.8.7", CONNECTIONS): Verdict.APPROVAL,
         }
         (user_row,) = (item for item in plan.items if item.kind is Kind.USER)
         assert (user_row.subject, user_row.key, user_row.blocks) == (f"{name}-app", "SCRAM-SHA-512", True)
@@ -104,13 +118,59 @@ def test_each_class_of_difference_is_shown_judged_and_mended(each: Configured) -
     assert active.partitions(topics) == standby.partitions(topics)
     assert active.effective(topics) == standby.effective(topics)
     assert f"{name}.forgotten" in there.topics.names()
-    assert wanted <= there.acls.list()
+    assert (wanted | beyond) <= there.acls.list()
     assert not extra & there.acls.list()
     assert {k: v for k, v in there.quotas.list().items() if k[0] == user} == {(user, RATE): 1e6}
     assert ScramUser(f"{name}-app", "SCRAM-SHA-512") in there.scram.list()
+    assert shared.items() <= there.quotas.list().items()
     for each_side in (here, there):
-        each_side.quotas.change({(QuotaEntity(client_id=name), RATE): None})
+        each_side.quotas.change({(limited[1], RATE): None, **dict.fromkeys(shared)})
         each_side.close()
+
+
+def test_what_topics_inherit_is_told_by_where_it_comes_from(configured: Configured) -> None:
+    east, west, name = configured.admin("east"), configured.admin("west"), configured.name
+    old, new = f"{name}.sets-nothing", f"{name}.is-new"
+    for topic in (old, new):
+        east.create(topic)
+    west.create(old, min_insync_replicas="2")
+    eventually(lambda: east.shows([old]) and west.shows([old]))
+    east.set_broker_default("log.cleaner.delete.retention.ms", HOUR)
+    west.set_broker_default("message.max.bytes", "2000000", broker="1")
+    try:
+        with configured.world() as world:
+            eventually(lambda: east.effective([old])[old]["delete.retention.ms"] == HOUR)
+            eventually(lambda: west.effective([old])[old]["max.message.bytes"] == "2000000")
+            rows = {(item.subject, item.key): item for item in configured.plan(world, "inherited").items}
+    finally:
+        east.set_broker_default("log.cleaner.delete.retention.ms", None)
+        west.set_broker_default("message.max.bytes", None, broker="1")
+    seen = {key: (rows[old, key].active, rows[old, key].standby) for key in _INHERITED}
+    assert seen == _INHERITED
+    for key in ("delete.retention.ms", "max.message.bytes"):
+        assert "the topic sets it on neither side: the brokers' settings differ" in rows[old, key].reason
+    created = rows[new, ""].change
+    assert isinstance(created, CreateTopic)
+    assert dict(created.topic.configs) == {"delete.retention.ms": HOUR, "max.message.bytes": "1048588"}
+    with configured.world() as world:
+        eventually(lambda: east.effective([old])[old]["delete.retention.ms"] == DAY)
+        eventually(lambda: west.effective([old])[old]["max.message.bytes"] == "1048588")
+        configured.apply_everything(world, "inherited-no-more")
+        assert configured.plan(world, "alike-again").changes == ()
+
+
+_INHERITED = {
+    "delete.retention.ms": (
+        f"{HOUR} (inherited: dynamic cluster default)",
+        f"{DAY} (inherited: Kafka's default)",
+    ),
+    "max.message.bytes": (
+        "1048588 (inherited: Kafka's default)",
+        "2000000 (inherited: dynamic broker setting)",
+    ),
+    # A cluster sets this one itself when its storage is formatted (KIP-966).
+    "min.insync.replicas": ("1 (inherited: dynamic cluster default)", "2"),
+}
 
 
 _RANDOM = {
@@ -128,27 +188,109 @@ _RANDOM = {
 }
 
 
+_NUMBERS = {"delete.retention.ms", "max.message.bytes", "min.cleanable.dirty.ratio", "min.compaction.lag.ms"} | {
+    key for key in _RANDOM if key.startswith(("retention.", "segment."))
+}
+_CLASSES = ("must_match", "at_least", "may_differ", "site_specific")
+
+
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 8))])
-def test_random_configurations_are_alike_by_an_independent_reader_once_applied(each: Configured, seed: int) -> None:
+def test_random_sides_are_by_an_independent_reader_what_their_classes_ask_for_once_applied(
+    each: Configured, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     dice = random.Random(f"{each.active} {seed}")  # noqa: S311
     active, standby = each.admin(each.active), each.admin(each.standby)
+    classes = {key: dice.choice(_CLASSES) for key in _RANDOM}
     names = [f"{each.name}.random-{seed}-{number}" for number in range(12)]
-    for number, topic in enumerate(names):
-        chosen = {key: dice.choice(values) for key, values in _RANDOM.items() if dice.random() < 0.5}
-        active.create(topic, partitions=dice.randint(1, 3), **{k.replace(".", "_"): v for k, v in chosen.items()})
-        if number % 2:
-            standby.create(topic)
-    with each.world() as world:
-        each.apply_everything(world, f"random-{seed}")
-        assert each.plan(world, f"after-{seed}").changes == ()
-    assert active.partitions(names) == standby.partitions(names)
-    wanted, found = active.effective(names), standby.effective(names)
-    differing = {
-        (topic, key): (value, found[topic][key])
-        for topic, configs in wanted.items()
-        for key, value in configs.items()
-        if found[topic][key] != value
-    }
-    # The standby may keep more, and nothing else may differ: no topic here sets anything on the standby first.
-    assert {key for _, key in differing} <= {"retention.bytes"}
-    assert all(int(there) == -1 for _, there in differing.values())
+    here, there = ({name: _drawn(dice) for name in names} for _side in range(2))
+    old = names[1::2]
+    for name in names:
+        active.create(name, partitions=dice.randint(1, 3), **_underscored(here[name]))
+    for name in old:
+        standby.create(name, **_underscored(there[name]))
+    eventually(lambda: active.shows(names) and standby.shows(old))
+    before = standby.effective(old)
+    lists = {kind: tuple(key for key, chosen in classes.items() if chosen == kind) for kind in _CLASSES}
+    with each.world() as world, _random_rights(each, dice) as alike, monkeypatch.context() as moved:
+        moved.setitem(each.changes, "config_sync", ConfigSyncSpec(apply_safe=True, **lists))
+        with each.world() as otherwise:
+            each.apply_everything(otherwise, f"random-{seed}")
+            assert each.plan(otherwise, f"after-{seed}").changes == ()
+        assert active.partitions(names) == standby.partitions(names)
+        found, wanted = standby.effective(names), active.effective(names)
+        for name in names:
+            for key, kind in classes.items():
+                explicit = key in here[name], name in old and key in there[name]
+                had = before[name][key] if name in old else None
+                asked = _expected(key, kind, wanted[name][key], had, explicit)
+                assert asked in (None, found[name][key]), (name, key, kind)
+        assert alike()
+        moved.undo()
+        each.apply_everything(world, f"as-usual-{seed}")
+        assert each.plan(world, f"after-as-usual-{seed}").changes == ()
+
+
+def _drawn(dice: random.Random) -> dict[str, str]:
+    return {key: dice.choice(values) for key, values in _RANDOM.items() if dice.random() < 0.5}
+
+
+def _underscored(configs: dict[str, str]) -> dict[str, Any]:
+    return {key.replace(".", "_"): value for key, value in configs.items()}
+
+
+def _expected(key: str, kind: str, wanted: str, had: str | None, explicit: tuple[bool, bool]) -> str | None:
+    """Say what the standby has to have; ``None`` where that is its own matter.
+
+    :param had: what the standby had, ``None`` where it had no such topic
+    :param explicit: whether the active topic sets it, and whether the standby's did
+    """
+    if kind == "site_specific" or (kind == "may_differ" and (explicit[1] or not explicit[0])):
+        return had
+    more = kind == "at_least" and key in _NUMBERS and had is not None and _amount(had) >= _amount(wanted)
+    return had if more else wanted
+
+
+def _amount(value: str) -> float:
+    return float("inf") if value == "-1" else float(value)
+
+
+@contextmanager
+def _random_rights(each: Configured, dice: random.Random) -> Iterator[Callable[[], bool]]:
+    """Give the application random rights and limits on both sides; yields whether they are alike by now."""
+    here, there = each.reached(each.active), each.reached(each.standby)
+    user = f"{each.name}-app"
+    entities = [QuotaEntity(user=user), QuotaEntity(user=user, client_id="batch")]
+    limits = [(entity, key) for entity in entities for key in (RATE, "consumer_byte_rate", "request_percentage")]
+    acls = [
+        each.acl(operation, name, resource=resource, pattern=pattern, permission=permission)
+        for resource, operations in _OPERATIONS.items()
+        for name in (f"{each.name}{'.' if resource is ResourceType.TOPIC else '-'}{word}" for word in ("a", "b"))
+        for operation in operations
+        for pattern in PatternType
+        for permission in AclPermission
+    ]
+    sides = {side: frozenset(acl for acl in acls if dice.random() < 0.2) for side in (here, there)}
+    for side, given in sides.items():
+        side.acls.add(given)
+        side.quotas.change({limit: float(dice.randint(1, 9)) for limit in limits if dice.random() < 0.5})
+
+    def alike() -> bool:
+        listed = [side.acls.list() & frozenset(acls) for side in (here, there)]
+        limited = [{k: v for k, v in side.quotas.list().items() if k[0] in entities} for side in (here, there)]
+        return listed == [sides[here]] * 2 and limited[0] == limited[1]
+
+    yield alike
+    for side in sides:
+        side.acls.remove(acls)
+        side.quotas.change(dict.fromkeys(limits))
+        side.close()
+
+
+_OPERATIONS = {
+    ResourceType.TOPIC: (
+        *(AclOperation.READ, AclOperation.WRITE, AclOperation.CREATE, AclOperation.DELETE, AclOperation.ALTER),
+        *(AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS, AclOperation.ALL),
+    ),
+    ResourceType.GROUP: (AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DELETE, AclOperation.ALL),
+    ResourceType.TRANSACTIONAL_ID: (AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.ALL),
+}

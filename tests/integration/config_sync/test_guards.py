@@ -183,6 +183,17 @@ def deny(configured: Configured) -> Callable[[str, str, AclOperation], None]:
     return denied
 
 
+@pytest.fixture
+def allow(configured: Configured) -> Callable[[str, str, AclOperation], None]:
+    """Return what gives such a right back."""
+
+    def allowed(cluster: str, topic: str, operation: AclOperation) -> None:
+        with closing(configured.reached(cluster)) as admin:
+            admin.acls.remove([configured.acl(operation, topic, **_OPERATOR)])
+
+    return allowed
+
+
 _OPERATOR = {
     "principal": "User:dr-operator",
     "pattern": PatternType.LITERAL,
@@ -191,19 +202,22 @@ _OPERATOR = {
 
 
 def test_a_topic_without_rights_is_unknown_and_red_while_the_others_go_on(
-    configured: Configured, world: World, deny: Callable[[str, str, AclOperation], None]
+    configured: Configured,
+    world: World,
+    deny: Callable[[str, str, AclOperation], None],
+    allow: Callable[[str, str, AclOperation], None],
 ) -> None:
-    hidden, shut = f"{configured.name}.hidden", f"{configured.name}.shut"
+    hidden, shut, nowhere = (f"{configured.name}.{suffix}" for suffix in ("hidden", "shut", "seen-on-no-side"))
     for cluster in ("east", "west"):
-        for topic in (hidden, shut):
+        for topic in (hidden, shut, nowhere):
             configured.admin(cluster).create(topic)
+        deny(cluster, nowhere, AclOperation.DESCRIBE)
     for topic in (hidden, shut, configured.topic):
         configured.admin("east").configure(topic, max_message_bytes="10000")
     deny("west", hidden, AclOperation.DESCRIBE_CONFIGS)
     deny("west", shut, AclOperation.ALTER_CONFIGS)
     plan = configured.plan(world, "no-rights")
-    (unknown,) = plan.of(Verdict.UNKNOWN)
-    assert (unknown.subject, unknown.change) == (hidden, None)
+    assert [(item.subject, item.change) for item in plan.of(Verdict.UNKNOWN)] == [(hidden, None), (nowhere, None)]
     with pytest.raises(StepFailed, match=f"1 changes were not made: {shut}: .*TOPIC_AUTHORIZATION_FAILED") as failed:
         apply_config(configured.name, world, "no-rights", approved=False)
     assert failed.value.record.outcome == "failed"
@@ -214,15 +228,16 @@ def test_a_topic_without_rights_is_unknown_and_red_while_the_others_go_on(
     }
     watched = watch_config(configured.name, world)
     assert watched.outcome == "failed"
-    configured.admin("west").configure(shut, max_message_bytes="10000")
+    for topic in (hidden, shut):
+        configured.admin("west").configure(topic, max_message_bytes="10000")
     assert watch_config(configured.name, world).outcome == "unknown"
-    with closing(configured.reached("west")) as admin:
-        admin.acls.remove(
-            [
-                configured.acl(operation, topic, **_OPERATOR)
-                for topic, operation in ((hidden, AclOperation.DESCRIBE_CONFIGS), (shut, AclOperation.ALTER_CONFIGS))
-            ]
-        )
+    allow("west", hidden, AclOperation.DESCRIBE_CONFIGS)
+    allow("west", shut, AclOperation.ALTER_CONFIGS)
+    left = watch_config(configured.name, world)
+    assert left.outcome == "unknown"
+    assert nowhere in left.summary
+    for cluster in ("east", "west"):
+        allow(cluster, nowhere, AclOperation.DESCRIBE)
     configured.apply_everything(world, "all-rights")
 
 
@@ -230,12 +245,16 @@ def test_a_section_without_rights_is_unknown_and_the_others_go_on(configured: Co
     blind = configured.acl(
         AclOperation.DESCRIBE_CONFIGS, "kafka-cluster", **{**_OPERATOR, "resource": ResourceType.CLUSTER}
     )
+    configured.admin("east").configure(configured.topic, max_message_bytes="10500")
     with closing(configured.reached("west")) as admin:
         admin.acls.add([blind])
         plan = configured.plan(world, "blind")
+        record = apply_config(configured.name, world, "blind", approved=False)
         admin.acls.remove([blind])
     assert [item.subject for item in plan.of(Verdict.UNKNOWN)] == ["client quotas"]
-    assert plan.changes == ()
+    assert [(item.subject, item.key) for item in plan.changes] == [(configured.topic, "max.message.bytes")]
+    assert record.outcome == "done"
+    assert configured.admin("west").effective([configured.topic])[configured.topic]["max.message.bytes"] == "10500"
 
 
 def test_the_standbys_fence_is_whole_before_anything_is_allowed_there(configured: Configured, world: World) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from kafka_dr.failover import RunRequest, StepName, World, run_step
+from kafka_dr.failover import RunRequest, StepName, StepRecord, World, adopt, run_step
 from kafka_dr.register import Phase
 from support import onlooker
 from support.protection import STEPS_AFTER_APPROVAL
@@ -24,13 +26,15 @@ def test_every_step_can_be_interrupted_after_it_acted_and_run_again_and_again(gr
     unread = onlooker.next_values(protection, source, onlooker.committed(protection, source)[slow])
 
     with protection.world() as world:
-        assert _three_times(StepName.PREFLIGHT, request, world) == ["done", "done"]
+        assert {record.outcome for record in _three_times(StepName.PREFLIGHT, request, world)} == {"done"}
         protection.approve(request, world)
     for step in STEPS_AFTER_APPROVAL:
         # A world of its own each time, as a new worker has: nothing is remembered but what the clusters hold.
         with protection.world() as world:
-            outcomes = _three_times(step, request, world)
-        assert set(outcomes) <= {"done", "passed"}, f"{step} ended {outcomes}"
+            records = _three_times(step, request, world)
+        assert {record.outcome for record in records} <= {"done", "passed"}, f"{step} ended {records}"
+        # However often the target is opened, it is open since the first time.
+        assert len({record.facts.get("opened_at") for record in records}) == 1
         open_sides = {cluster for cluster in (source, target) if protection.takes_writes(cluster)}
         assert len(open_sides) <= 1, f"after {step} both sides take writes"
 
@@ -44,18 +48,59 @@ def test_every_step_can_be_interrupted_after_it_acted_and_run_again_and_again(gr
     group.assert_at_rest(target)
 
 
-def test_a_finished_run_is_passed_over_by_each_of_its_steps_and_changes_nothing(group: Switching) -> None:
-    request = group.go(StepName.REPORT)
-    before = onlooker.look(group.protection)
-
-    with group.protection.world() as world:
-        outcomes = {step: run_step(step, request, world).outcome for step in STEPS_AFTER_APPROVAL}
+def test_a_finished_run_changes_nothing_any_more_and_is_reported_also_when_the_old_side_is_dead(
+    group: Switching,
+) -> None:
+    old, new, protection = group.active, group.standby, group.protection
+    patient = protection.group.objectives.model_copy(update={"write_outage_seconds": 300.0})
+    request = group.go(StepName.CLAIM)
+    protection.produce(old, 20)
+    with protection.world() as world:
+        for step in STEPS_AFTER_APPROVAL[1:-1]:
+            run_step(step, request, world)
+    protection.produce(new, 20)
+    protection.changes["objectives"] = patient
+    try:
+        with protection.world() as world:
+            measured = run_step(StepName.REPORT, request, world).facts
+            before = onlooker.look(protection)
+            outcomes = {step: run_step(step, request, world).outcome for step in STEPS_AFTER_APPROVAL}
+            adopted_again = adopt(group.name, world, "once-more")
+        assert onlooker.look(protection) == before
+        with _dead(group, old), protection.world() as world:
+            world.hurry(old, 0.5)
+            without = run_step(StepName.REPORT, request, world)
+            bundle = world.evidence.bundle(group.name, request.run)
+            assert bundle is not None
+            assert world.evidence.verify(bundle).intact
+    finally:
+        protection.changes.clear()
 
     assert set(outcomes.values()) <= {"passed", "done"}
     assert outcomes[StepName.OPEN_TARGET] == "passed"
-    assert onlooker.look(group.protection) == before
+    assert adopted_again.outcome == "passed"
+    assert f"is adopted: stable on {new}" in adopted_again.detail
+
+    assert 0 < measured["writes_refused_seconds"] < measured["write_outage_seconds"]
+    assert measured["write_outage_seconds"] == measured["write_pause_seen_seconds"]
+    assert "the longest of 2 partitions that were being written" in measured["write_outage_detail"]
+    assert without.outcome == "done"
+    assert without.facts["writes_refused_seconds"] == measured["writes_refused_seconds"]
+    verdicts = {row["name"]: (row["measured"], row["verdict"]) for row in without.facts["objectives"]}
+    assert verdicts["write_outage_seconds"] == (None, "unknown")
 
 
-def _three_times(step: StepName, request: RunRequest, world: World) -> list[str]:
+@contextmanager
+def _dead(group: Switching, cluster: str) -> Iterator[None]:
+    """Let a cluster give no answer."""
+    group.protection.lab.pause(onlooker.broker_of(cluster))
+    try:
+        yield
+    finally:
+        group.protection.lab.resume(onlooker.broker_of(cluster))
+        group.wait_answering()
+
+
+def _three_times(step: StepName, request: RunRequest, world: World) -> list[StepRecord]:
     act_only(step, request, world)
-    return [run_step(step, request, world).outcome for _ in range(2)]
+    return [run_step(step, request, world) for _ in range(2)]

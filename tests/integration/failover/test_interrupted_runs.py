@@ -109,7 +109,7 @@ def test_a_run_that_died_between_two_changes_of_one_step_comes_to_its_end(group:
     request = group.killed(death.step, dying(death.at, death.method, when=death.when, nth=death.nth))
 
     if death.step in STEPS_AFTER_APPROVAL[_POINT_OF_NO_RETURN:] and death is not _DEATHS[-1]:
-        _cannot_be_abandoned(group)
+        _cannot_be_abandoned(group, request.run)
     _resume(group, death.decision, run=request.run)
 
     if death.decision == "abandon":
@@ -122,15 +122,26 @@ def test_a_run_that_died_between_two_changes_of_one_step_comes_to_its_end(group:
 
 def _resume(group: Switching, decision: str, *, run: str | None = None) -> None:
     with group.protection.world() as world:
-        resume(ResumeRequest(group.name, decision, run=run, reason="a test"), world)  # type: ignore[arg-type]
+        record = resume(ResumeRequest(group.name, decision, run=run, reason="it died"), world)  # type: ignore[arg-type]
+        kept = world.evidence.newest(group.name, record.run, "resume")
+        assert kept is not None
+        assert (kept["facts"]["resumed"]["decision"], kept["facts"]["resumed"]["reason"]) == (decision, "it died")
+        assert kept["proofs"]
+        seal = world.evidence.bundle(group.name, record.run)
+        assert seal is not None
+        assert world.evidence.verify(seal).added == ()
 
 
-def _cannot_be_abandoned(group: Switching) -> None:
+def _cannot_be_abandoned(group: Switching, run: str) -> None:
     before = onlooker.look(group.protection)
     with pytest.raises(StepFailed, match="point of no return is passed and the run goes forward") as refused:
         _resume(group, "abandon")
     assert refused.value.record.outcome == "refused"
     assert onlooker.look(group.protection) == before
+    with group.protection.world() as world:
+        kept = world.evidence.newest(group.name, run, "resume")
+    assert kept is not None
+    assert (kept["outcome"], kept["facts"]["resumed"]["reason"]) == ("refused", "it died")
 
 
 def _deny_of_somebody_else(group: Switching, cluster: str) -> Acl:

@@ -57,9 +57,9 @@ class Troubled:
         with self.protection.cluster(cluster, "admin") as admin:
             admin.acls.remove(acls)
 
-    def audited(self, verdict: AuditVerdict, sentence: str, *, ago: timedelta) -> None:
+    def audited(self, kind: AuditKind, verdict: AuditVerdict, sentence: str, *, ago: timedelta) -> None:
         at = datetime.now(UTC) - ago
-        result = AuditResult(AuditKind.CHECKSUM, self.protection.name, "east", "west", 1, verdict, at, sentence)
+        result = AuditResult(kind, self.protection.name, "east", "west", 1, verdict, at, sentence)
         ResultStore(self.protection.folder / "evidence").write(result)
 
     def create(self, cluster: str, topic: str, partitions: int = 1, **config: str) -> None:
@@ -117,7 +117,8 @@ def first(made: Troubled) -> Iterator[Troubled]:
     made.create("west", f"{name}.tables", cleanup_policy="delete")
     made.add("east", _write("User:intruder", f"{name}."))
     made.add("east", _write("User:probe", f"{name}.", permission=AclPermission.DENY))
-    made.audited(AuditVerdict.RED, "3 records are lost", ago=timedelta(hours=3))
+    made.audited(AuditKind.CHECKSUM, AuditVerdict.RED, "3 records are lost", ago=timedelta(hours=3))
+    made.audited(AuditKind.LAG, AuditVerdict.RED, "the flow does not move", ago=timedelta(hours=3))
     fence = min(plan.write_fence(protection.group))
     made.remove("west", fence)
     protection.produce("east", 30)
@@ -137,7 +138,7 @@ def first(made: Troubled) -> Iterator[Troubled]:
     group = protection.group
     protection.changes = {
         "super_users": (*group.super_users, "User:orders-app"),
-        "thresholds": group.thresholds.model_copy(update={"max_tail_records": 5}),
+        "thresholds": group.thresholds.model_copy(update={"max_tail_records": 5, "max_lag_seconds": 0.001}),
     }
     member = Consumer(
         {**protection.lab.client_settings("west", "admin"), "group.id": f"{name}-head", "client.id": "early-bird"}
@@ -167,7 +168,12 @@ def first(made: Troubled) -> Iterator[Troubled]:
         ("target_refuses", r"1 of \d+ DENYs are missing on west"),
         ("target_can_be_opened", r"west holds DENYs that were not added here and would not be lifted: .* Remove them"),
         ("flow_moves", r"dr\.\{name\}\.east-to-west is stopped: run dr_flows, or look at the connector"),
-        ("checksum_audit", r"is red: 3 records are lost"),
+        ("checksum_audit", r"is red: 3 records are lost; mend that, then run dr_checksum_audit again"),
+        ("lag_audit", r"is red: the flow does not move; mend that, then run dr_lag_audit again"),
+        (
+            "copied_in_time",
+            r"payments-\d offset \d+ is not known to be on west and is .* s old by its timestamp, 0.001 s",
+        ),
         ("content_verified", r"30 records are left to verify, 5 are allowed"),
         ("positions_translate", r"positions of \{name\}-lost cannot be translated"),
         ("offsets_preview", r"positions of \{name\}-lost have no place"),
@@ -195,9 +201,12 @@ def second(first: Troubled) -> Iterator[Troubled]:
     first.add("east", everybody)
     first.add("west", _write("User:orders-app", f"{name}.lonely", permission=AclPermission.DENY))
     probe_fence = plan.probe_fence(protection.group)
-    first.audited(AuditVerdict.GREEN, "all equal", ago=timedelta(hours=2))
+    first.audited(AuditKind.CHECKSUM, AuditVerdict.GREEN, "all equal", ago=timedelta(hours=2))
+    first.audited(AuditKind.LAG, AuditVerdict.GREEN, "nothing waits", ago=timedelta(hours=2))
     green = protection.group.audits.model_copy(update={"before_failover": "green"})
     protection.changes["audits"] = green
+    del protection.changes["super_users"]
+    protection.changes["thresholds"] = protection.group.thresholds.model_copy(update={"max_lag_seconds": 300})
     first.remove("west", *probe_fence, *first.foreign)
     first.create("west", f"{name}.lonely")
     first.create("east", protection.group.canary_topic)
@@ -222,11 +231,19 @@ def second(first: Troubled) -> Iterator[Troubled]:
         ("target_can_be_opened", r"User:orders-app \(\{name\}.lonely\) may write on east and could not on west"),
         ("flow_moves", r"east-to-west is absent: run dr_flows"),
         ("checksum_audit", r"is 72\d\d s old, and may be 2700 s: run dr_checksum_audit again"),
+        ("lag_audit", r"is 72\d\d s old, and may be 900 s: run dr_lag_audit again"),
         ("route_follows", r"there is no route, the register east"),
     ],
 )
 def test_preflight_names_the_other_ways_to_be_wrong(second: Troubled, check: str, sentence: str) -> None:
     _says(second, check, sentence)
+
+
+def test_records_that_wait_are_no_reason_to_refuse_while_they_are_young(second: Troubled) -> None:
+    found = second.checks["copied_in_time"]
+
+    assert found.outcome == "ok"
+    assert re.search(r"is not known to be on west and is .* s old by its timestamp, 300 s are allowed", found.detail)
 
 
 @pytest.fixture(scope="module")
@@ -286,6 +303,18 @@ def test_a_cluster_with_another_id_is_not_touched(group: Switching) -> None:
 
     assert record.outcome == "refused"
     assert "the topology says AnotherClusterEntirely" in record.detail
+
+
+def test_what_brokers_set_and_keep_back_has_to_be_declared(group: Switching) -> None:
+    with group.protection.world() as world:
+        clusters = world.topology.clusters
+        west = clusters["west"].model_copy(update={"allow_everyone_if_no_acl": None})
+        world.topology = world.topology.model_copy(update={"clusters": {**clusters, "west": west}})
+        record = failed(StepName.PREFLIGHT, group.request(), world)
+
+    assert record.outcome == "unknown"
+    assert "of west sets allow.everyone.if.no.acl.found and tells nobody to what: write" in record.detail
+    assert [check.name for check in record.checks if not check.passes] == ["authorizers_as_declared"]
 
 
 def test_a_group_that_no_register_knows_is_not_moved(lab: Lab, tmp_path: Path) -> None:

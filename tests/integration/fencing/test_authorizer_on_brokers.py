@@ -12,6 +12,8 @@ from contextlib import ExitStack
 import pytest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType, ResourceType
+from kafka_dr.clusters.broker_settings import BrokerSettings
+from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from lab.api import Lab
@@ -98,3 +100,16 @@ def test_the_simulation_decides_as_the_brokers_do(
         assert found == decided, sorted(map(str, acls))
     finally:
         admin.remove(acls)
+
+
+def test_a_broker_tells_that_its_authorizer_is_set_and_not_to_what(clusters: dict[str, KafkaCluster], lab: Lab) -> None:
+    keys = ("allow.everyone.if.no.acl.found", "super.users", "nobody.has.heard.of.it", "authorizer.class.name")
+    brokers = clusters["admin"].topics.identity().brokers
+    with KafkaCluster("east", ClientSettings.from_librdkafka(lab.client_settings("east", "dr-operator"))) as operator:
+        told = BrokerSettings.of(operator).read(brokers, keys)
+
+    authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    set_here = {"allow.everyone.if.no.acl.found": None, "super.users": None, "authorizer.class.name": authorizer}
+    assert told == dict.fromkeys(brokers, set_here)
+    with pytest.raises(NotAuthorized, match="read the settings of broker"):
+        BrokerSettings.of(clusters["probe"]).read(brokers, keys)

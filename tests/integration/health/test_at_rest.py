@@ -54,6 +54,14 @@ def test_a_fence_that_somebody_removed_is_put_back_and_named(at_rest: Switching)
     assert look(protection).outcome == "ok"
 
 
+@pytest.mark.parametrize("cluster", ["west", "east"])
+def test_a_writer_whom_no_fence_stops_is_named_on_either_side(at_rest: Switching, cluster: str) -> None:
+    with at_rest.protection.stranger_may_write(cluster):
+        watched = look(at_rest.protection)
+    assert watched.outcome == "failed"
+    assert f"User:intruder may write on {cluster} and is not among the group's principals" in said(watched)
+
+
 def test_a_fence_on_the_active_side_is_named_and_never_lifted(at_rest: Switching) -> None:
     protection, foreign = at_rest.protection, plan.group_freeze(at_rest.protection.group)
     with protection.cluster("east", "admin") as admin:

@@ -10,6 +10,7 @@ from integration.health.conftest import RUN, GivenUp, look, said
 from kafka_dr.fencing import plan
 from kafka_dr.register import Phase
 from support import onlooker
+from support.mortal import Mortal
 from support.protection import Protection
 from support.switching import Switching
 
@@ -19,10 +20,9 @@ pytestmark = pytest.mark.kafka
 def test_a_cluster_that_was_given_up_is_fenced_counted_and_told_as_soon_as_it_answers(protection: Protection) -> None:
     given_up = GivenUp.give_up(Switching.adopt(protection, records=40))
     assert protection.takes_writes("east")
+    before = onlooker.contents(protection, "west")
     protection.produce("east", 7)
-    with protection.world() as world:
-        world.replicator(protection.flow).resume()
-        world.replicator(protection.flow).wait_running(30)
+    _start_with_its_worker(given_up.switching)
 
     watched = look(protection)
 
@@ -45,13 +45,17 @@ def test_a_cluster_that_was_given_up_is_fenced_counted_and_told_as_soon_as_it_an
         assert world.evidence.newest(protection.name, RUN, "fence_on_return") is not None
     assert (returned["cluster"], returned["beyond_frontier"], returned["since_opening"]) == ("east", 7, 7)
 
+    # Neither what the flow had been doing nor what its worker does when it comes up copied anything.
+    assert onlooker.contents(protection, "west") == before
     again = look(protection)
     assert again.outcome == "failed"
     assert "bring east home with dr_failback" in said(again)
     assert protection.state("west") == state
 
 
-def test_a_dead_cluster_holds_up_nothing_and_is_never_green(protection: Protection) -> None:
+def test_a_dead_cluster_holds_up_nothing_and_is_not_taken_for_fenced_while_a_stranger_may_write_there(
+    protection: Protection,
+) -> None:
     given_up = GivenUp.give_up(Switching.adopt(protection, records=10))
     with protection.cluster("west", "admin") as admin:
         admin.acls.remove(plan.flow_fence(protection.group))
@@ -67,4 +71,40 @@ def test_a_dead_cluster_holds_up_nothing_and_is_never_green(protection: Protecti
     assert "west, which is active, lacked" in said(watched)
     assert protection.state("west") == given_up.state
     given_up.switching.wait_answering()
-    assert "east is back and fenced" in said(look(protection))
+    # It refuses the applications then, and is open to somebody all the same. Looking dies wherever it likes: that
+    # of the next minute goes on.
+    fencing = Mortal()
+    with protection.stranger_may_write("east"):
+        assert "User:intruder may write on east" in said(fencing.until_through(lambda: look(protection)))
+        assert protection.refuses_writes("east")
+        assert protection.state("west") == given_up.state
+    assert any(place.startswith("Acls.add") for place in fencing.died), fencing.died
+    welcoming = Mortal()
+    assert welcoming.until_through(lambda: look(protection)).outcome == "failed"
+    died = "\n".join(welcoming.died)
+    for place in ("KafkaRegister.write_fact returned on west", "compare_and_set diverged on west"):
+        assert place in died, died
+    state = protection.state("west")
+    assert state is not None
+    assert (state.phase, state.revision) == (Phase.DIVERGED, given_up.state.revision + 1)
+    assert protection.state("east") == state
+    assert protection.refuses_writes("east")
+    assert protection.takes_writes("west")
+    with protection.world() as world:
+        assert world.register("west").facts(protection.name, RUN)["returned"]["cluster"] == "east"
+
+
+def _start_with_its_worker(switching: Switching) -> None:
+    """Have the old flow run, and started once more by the worker that holds it, which is killed and comes up again."""
+    protection = switching.protection
+    with protection.world() as world:
+        flow = world.replicator(protection.flow)
+        flow.resume()
+        flow.wait_running(30)
+        protection.lab.kill("west-connect")
+        protection.lab.restart("west-connect")
+        switching.wait_answering(90)
+        deadline = time.monotonic() + 60
+        while flow.status().state not in ("running", "failed"):
+            assert time.monotonic() < deadline, f"the worker has not started {protection.flow} again"
+            time.sleep(0.2)

@@ -111,3 +111,4 @@ def test_status_as_json_says_where_everything_is_without_a_lab_running(tmp_path:
     assert done.returncode == 1
     assert status["running"] is False
     assert status["clusters"][0]["client_settings"]["probe"].endswith("clients/east/probe.properties")
+    assert status["clusters"][0]["java_client_settings"]["probe"].endswith("clients/east/probe.java.properties")

@@ -89,6 +89,8 @@ def test_the_client_files_open_the_door_for_any_client(whole: Lab) -> None:
         for path in cluster.client_settings.values():
             settings = dict(line.split("=", 1) for line in path.read_text().splitlines())
             AdminClient(settings).list_topics(timeout=SECONDS)
+        for path in cluster.java_client_settings.values():
+            assert "sasl.jaas.config=" in path.read_text()
 
 
 def test_both_clusters_have_the_topics_with_the_same_partitions(whole: Lab) -> None:
@@ -185,6 +187,7 @@ def test_what_was_killed_comes_up_again_with_what_it_held(whole: Lab) -> None:
     for name in victims:
         whole.kill(name)
     assert not whole.status().running
+    assert whole.status().in_use
 
     whole.up()
 

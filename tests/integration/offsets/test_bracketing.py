@@ -144,5 +144,21 @@ def test_a_position_past_the_end_is_unknown(flowing: Flowing) -> None:
     assert (answer.kind, answer.target_offset) == ("unknown", None)
 
 
+def test_a_group_that_has_not_read_what_expired_on_the_target_first_has_no_place(flowing: Flowing) -> None:
+    flowing.write(60)
+    flowing.start()
+    flowing.write_in_transactions(20)
+    flowing.wait_copied()
+    partition = flowing.partitions[0]
+    source, target = flowing.log("east", partition), flowing.log("west", partition)
+    behind, ahead = source[5][0], source[-1][0]
+    flowing.expire("west", partition, target[10][0])
+    found = between(flowing).translate({partition: [behind, ahead]})
+    assert (found[partition, behind].kind, found[partition, behind].target_offset) == ("unknown", None)
+    assert "the source still holds" in found[partition, behind].reason
+    assert found[partition, ahead].kind == "exact"
+    assert target[-2][0] < (found[partition, ahead].target_offset or 0) <= target[-1][0]
+
+
 def test_nothing_is_asked_of_the_clusters_for_groups_that_never_committed(flowing: Flowing) -> None:
     assert between(flowing).translate({flowing.partitions[0]: []}) == {}

@@ -5,25 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AdminClient
 
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.failover import StepName
-from kafka_dr.failover.offset_facts import known_syncs
+from kafka_dr.failover.offset_facts import known_syncs, places_proven
 from kafka_dr.failover.offset_preview import Preview, look, preview_offsets
 from kafka_dr.failover.other_groups import only_offsets_to_move
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.sync_archive import archive_syncs
+from kafka_dr.offsets.proof import Claim
 from kafka_dr.topology.model import GroupsPolicy
 from lab import rights
 from support import onlooker
 from support.protection import Protection
 from support.share_group import join_share_group
-from support.switching import Switching
+from support.switching import Switching, failed
 
 pytestmark = pytest.mark.kafka
 
@@ -65,6 +69,15 @@ def test_every_group_is_shown_beside_mirrormaker_and_nothing_is_changed(group: S
         place = TopicPartition(row["topic"], row["partition"])
         here = onlooker.next_values(protection, "east", {place: row["source_offset"]})
         assert onlooker.next_values(protection, "west", {place: row["target_offset"]}) == here
+    slow = next(row for row in found.report["positions"] if row["group"].endswith("-slow"))
+    place, here, there = TopicPartition(slow["topic"], slow["partition"]), slow["source_offset"], slow["target_offset"]
+    with protection.world() as world:
+        run = Run(protection.request("look"), world)
+        late = places_proven(run, [Claim(place, here, there + 1)])
+        early = places_proven(run, [Claim(place, here, there - 1)])
+    assert (late.outcome, early.outcome) == ("failed", "ok")
+    assert f"{here}→{there + 1}" in late.detail
+    assert f"1 early: {place} {here}→{there - 1}: " in early.detail
     kept = protection.folder / "evidence" / "audits" / group.name / "offsets" / "east-to-west" / "one" / "report.json"
     assert json.loads(kept.read_text())["redelivered"] == 0
 
@@ -105,6 +118,30 @@ def test_each_group_starts_where_its_owners_chose(protection: Protection) -> Non
         assert 0 <= after[f"{name}-timestamp"][partition] <= offset
     assert sum(exact.values()) > sum(after[f"{name}-mm2_checkpoint"].values())
     group.roll_back(request)
+
+
+def test_a_position_without_a_place_becomes_what_the_policy_says(group: Switching) -> None:
+    protection, idle = group.protection, f"{group.name}-idle"
+    partition = min(group.at(3))
+    client = AdminClient(protection.lab.client_settings("west", "admin"))
+    gone = ClientPartition(partition.topic, partition.partition, 50)
+    for deleted in client.delete_records([gone]).values():
+        deleted.result(30)
+
+    with protection.world() as world:
+        record = failed(StepName.PREFLIGHT, group.request(), world)
+    assert f"positions of {idle} cannot be translated" in record.detail
+
+    policies: tuple[Literal["earliest", "timestamp"], ...] = ("earliest", "timestamp")
+    for policy in policies:
+        protection.changes["groups_policy"] = GroupsPolicy(unknown_offsets=policy)
+        moved = group.go(StepName.CUT_OVER_GROUPS)
+        assert group.committed("west", idle)[partition] == 50, "of what it has not read, the first that is there"
+        with protection.world() as world:
+            placed = Run(moved, world).journal["translations"]["positions"]
+        said = {(row["group"], row["class"], row["skipped_at_most"]) for row in placed if row["group"] == idle}
+        assert said == {(idle, "declared", None)}, policy
+        group.roll_back(moved)
 
 
 def test_the_map_is_exported_for_who_keeps_positions_elsewhere_and_what_it_lacks_is_named(
@@ -197,9 +234,15 @@ def test_a_streams_application_is_refused_until_somebody_takes_care_of_it(group:
     with protection.cluster("east", "admin") as admin:
         admin.topics.create(topic, partitions=1, replication_factor=1, config={})
     with protection.world() as world:
-        refused = only_offsets_to_move(Run(protection.request("look"), world))
+        record = failed(StepName.PREFLIGHT, protection.request("run-streams"), world)
+    refused = {check.name: check for check in record.checks}["only_offsets_to_move"]
     assert refused.outcome == "failed"
     assert f"{group.name}-slow is a Kafka Streams application" in refused.detail
     protection.changes["groups_policy"] = GroupsPolicy(left_behind=(f"{group.name}-slow",))
     with protection.world() as world:
         assert only_offsets_to_move(Run(protection.request("look"), world)).outcome == "ok"
+    moved = group.go(StepName.CUT_OVER_GROUPS)
+    after = onlooker.committed(protection, "west")
+    assert f"{group.name}-idle" in after
+    assert f"{group.name}-slow" not in after, "a moved offset alone would count records twice or never"
+    group.roll_back(moved)

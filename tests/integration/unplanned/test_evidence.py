@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import UTC, datetime
 
@@ -9,10 +10,12 @@ import pytest
 
 from kafka_dr.errors import Refused
 from kafka_dr.failover import Answer, StepName, ask_approval, record_answer, roll_back
-from kafka_dr.failover.disaster import take
+from kafka_dr.failover.disaster import Probe, take
+from kafka_dr.failover.health.proposal import Move, consider
+from support import onlooker
 from support.disaster import Disaster
 from support.switching import failed
-from support.vantage import vantage
+from support.vantage import Vantage, vantage
 
 pytestmark = pytest.mark.kafka
 
@@ -25,7 +28,7 @@ def test_a_source_that_answers_is_not_given_up_without_an_override(passing: Disa
     assert "move it with dr_planned_failover" in record.detail
 
 
-def test_one_that_hangs_needs_a_second_vantage_that_sees_it_down(passing: Disaster) -> None:
+def test_one_that_hangs_needs_a_second_vantage_that_sees_it_down_twice(passing: Disaster) -> None:
     group, quick = passing.group, {"override": ""}
     with passing.hanging(passing.broker), vantage() as office:
         with group.protection.world() as world:
@@ -34,24 +37,44 @@ def test_one_that_hangs_needs_a_second_vantage_that_sees_it_down(passing: Disast
         office.says = {"up": True}
         with group.protection.world() as world:
             contradicted = failed(StepName.GATHER_EVIDENCE, passing.request(**quick), world)
-        office.hangs = True
-        began = time.monotonic()
+        office.asked.clear()
+        office.says, office.then = {"up": False}, {"up": True}
         with group.protection.world() as world:
-            probes = take(group.protection.group, world, source=passing.active, target=passing.standby, seconds=5)
-        took = time.monotonic() - began
-        office.hangs, office.says = False, {"up": False}
+            taken_back = failed(StepName.GATHER_EVIDENCE, passing.request(**quick), world)
+        asked = len(office.asked)
+        probes = _with_everything_hanging(passing, office)
+        office.says = {"up": False}
         request = passing.request(**quick)
         seconded = passing.approve(request)
 
-    assert (alone.outcome, contradicted.outcome) == ("unknown", "unknown")
+    assert (alone.outcome, contradicted.outcome, taken_back.outcome) == ("unknown", "unknown", "unknown")
     assert "1 of 2 vantages see that (here)" in alone.detail
     assert "is it our network?" in contradicted.detail
-    assert took < 10
-    assert {p.name: p.outcome for p in probes if p.name.startswith(("meta", "vantage"))} == {
+    assert "is it our network?" in taken_back.detail
+    assert asked == 2
+    assert {probe.name: probe.outcome for probe in probes} == {
         "metadata": "failed",
+        **dict.fromkeys(("brokers", "controller", "partitions", "writes", "canary", "flow", "lag"), "unknown"),
         "vantage office": "unknown",
     }
     assert "seen by here, office" in {check.name: check.detail for check in seconded.checks}["source_is_down"]
+
+
+def _with_everything_hanging(disaster: Disaster, office: Vantage) -> list[Probe]:
+    """Take every probe while source, target, Connect and the vantage hang; none may take longer than it was given."""
+    group, seconds = disaster.group, 3.0
+    office.hangs = True
+    with (
+        disaster.hanging(onlooker.broker_of(disaster.standby)),
+        disaster.hanging(f"{disaster.standby}-connect"),
+        group.protection.world() as world,
+    ):
+        began = time.monotonic()
+        probes = take(group.protection.group, world, source=disaster.active, target=disaster.standby, seconds=seconds)
+        assert time.monotonic() - began < seconds + 2
+    office.hangs = False
+    group.wait_for_register(disaster.standby)
+    return probes
 
 
 def test_two_people_have_to_say_yes_where_the_topology_says_so(passing: Disaster) -> None:
@@ -81,10 +104,11 @@ def test_two_people_have_to_say_yes_where_the_topology_says_so(passing: Disaster
     assert claimed.facts["source_register"] == f"{passing.active} names this run, too"
 
 
-def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement(passing: Disaster) -> None:
+def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement_and_is_not_proposed(passing: Disaster) -> None:
     group = passing.group
     group.go(StepName.REPORT)
     back = Disaster.of(group)
+    state = back.state()
     with group.protection.world() as world:
         record = failed(StepName.GATHER_EVIDENCE, back.request(acknowledged=False), world)
 
@@ -92,3 +116,15 @@ def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement(passing: D
     assert "or acknowledge it in a new run" in record.detail
     with pytest.raises(Refused, match="nothing to approve"), group.protection.world() as world:
         ask_approval(back.request(acknowledged=False), world)
+
+    # Nor is a run started by itself that could only end before it asks anybody, look after look.
+    back.look()
+    with passing.seen_down_elsewhere(), passing.hanging(back.broker):
+        spec = group.protection.group.disaster.model_copy(update={"auto_propose": True})
+        group.protection.changes["disaster"] = spec
+        with group.protection.world() as world:
+            proposal = consider(group.name, world)
+        assert (proposal.move, proposal.run) == (Move.HELD, "")
+        only = rf"a run would ask nobody: hold_down: planned_failover {state.run} moved it \d+ s ago, [^.]+\. Trigger"
+        assert re.search(only, proposal.sentence), proposal.sentence
+        assert not back.journal("proposals")

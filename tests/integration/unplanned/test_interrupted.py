@@ -1,48 +1,44 @@
-"""With the source dead, every step dies between two changes once, and is run again; or the run is rolled back."""
+"""Every step dies behind each of its changes once, and is run again; or the run is rolled back, which dies, too."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from kafka_dr.clusters.acls import Acls
-from kafka_dr.clusters.groups import Groups
-from kafka_dr.clusters.transactions import Transactions
-from kafka_dr.failover import ResumeRequest, StepName, resume, roll_back
+from kafka_dr.failover import ResumeRequest, RunRequest, StepName, StepRecord, resume, roll_back
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.unplanned.source import SourceSide
 from kafka_dr.register import Phase
-from kafka_dr.register.kafka_register import KafkaRegister
-from kafka_dr.routing import FileRouter
 from support import onlooker
 from support.disaster import STEPS, Disaster
-from support.switching import dying
+from support.mortal import Mortal
 
 pytestmark = pytest.mark.kafka
 
-#: Where each step dies, in turn, before it comes through.
-_DEATHS: dict[StepName, list[tuple[type, str, str]]] = {
-    StepName.CLAIM: [(KafkaRegister, "write_fact", "after"), (KafkaRegister, "compare_and_set", "after")],
-    StepName.FENCE: [(Acls, "add", "before"), (Acls, "add", "after"), (Transactions, "take_over", "after")],
-    StepName.CUT_OVER_GROUPS: [(Groups, "set_offsets", "before"), (Groups, "set_offsets", "after")],
-    StepName.OPEN_TARGET: [
-        (KafkaRegister, "compare_and_set", "before"),
-        (KafkaRegister, "compare_and_set", "after"),
-        (Acls, "remove", "after"),
-    ],
-    StepName.FLIP_ROUTE: [(FileRouter, "switch", "before"), (FileRouter, "switch", "after")],
-    StepName.PROTECT: [(KafkaRegister, "compare_and_set", "before"), (KafkaRegister, "compare_and_set", "after")],
+#: What a run journals, each of which it has to survive having done last.
+_FACTS = {
+    "claim",
+    "source_side",
+    "unverified",
+    "target_ends",
+    "translations",
+    "opened",
+    "verified",
+    "flow_seed",
+    "measured",
 }
 
 
-def test_every_step_may_die_anywhere_and_is_run_again(disaster: Disaster) -> None:
+def test_every_step_may_die_behind_each_of_its_changes_and_is_run_again(disaster: Disaster) -> None:
     group = disaster.group
     disaster.produce_what_never_crosses(10)
     request = disaster.request()
     disaster.approve(request)
 
-    for step in STEPS:
-        for at, method, when in _DEATHS.get(step, []):
-            disaster.killed(step, request, dying(at, method, when=when, beside=False))
-        assert disaster.step(step, request).good
+    died = mortal_steps(disaster, request)
 
+    assert facts_of(died) >= _FACTS, died
     state = disaster.state()
     assert (state.phase, state.active, state.epoch, state.run) == (Phase.UNFENCED, "west", 1000, request.run)
     assert group.protection.takes_writes("west")
@@ -53,6 +49,48 @@ def test_every_step_may_die_anywhere_and_is_run_again(disaster: Disaster) -> Non
         assert disaster.step(step, request).good
     assert disaster.state() == state
     assert onlooker.acls_of(group.protection, "west") == before
+
+
+def test_every_step_may_die_beside_a_source_that_answers_and_nothing_is_lost(passing: Disaster) -> None:
+    group = passing.group
+    group.protection.produce(passing.active, 20)
+    passing.look()
+    passing.remember()
+    request = passing.request()
+    passing.approve(request)
+
+    died = mortal_steps(passing, request)
+
+    assert facts_of(died) >= _FACTS | {"source_touched", "source_ends", "drained"}, died
+    with group.protection.world() as world:
+        journal = Run(request, world).journal
+    side, rows = SourceSide.of(journal), journal["translations"]["positions"]
+    # A source that was slow at the wrong moment is given up: no more comes again then than the step has said.
+    said = {row["group"]: 0 for row in rows}
+    for row in rows:
+        said[row["group"]] += row["redelivered_at_most"]
+    again = passing.read_again()
+    assert all(again[name] <= most for name, most in said.items()), (again, said, side)
+    if side.drained:
+        assert again == dict.fromkeys(again, 0)
+        group.assert_at_rest(passing.standby)
+    else:
+        assert passing.state().phase in (Phase.UNFENCED, Phase.DIVERGED)
+
+
+def mortal_steps(disaster: Disaster, request: RunRequest) -> list[str]:
+    """Run every step behind the approval, each dying behind each of its changes; return where they died."""
+    died: list[str] = []
+    for step in STEPS:
+        mortal = Mortal()
+        assert mortal.until_through(partial(disaster.step, step, request)).good
+        died += mortal.died
+    return died
+
+
+def facts_of(died: list[str]) -> set[str]:
+    """Return the facts behind whose journaling somebody died."""
+    return {place.split()[1] for place in died if place.startswith("KafkaRegister.write_fact")}
 
 
 def test_a_run_is_rolled_back_without_its_source_which_finds_everything_as_it_left_it(passing: Disaster) -> None:
@@ -74,13 +112,45 @@ def test_a_run_is_rolled_back_without_its_source_which_finds_everything_as_it_le
     assert group.protection.takes_writes(passing.active)
 
 
-def test_a_run_that_fenced_a_living_source_is_abandoned_and_opens_it_again(passing: Disaster) -> None:
+def test_a_source_that_a_stranger_may_write_to_is_not_fenced_and_abandoned_it_is_opened_again(
+    passing: Disaster,
+) -> None:
     group = passing.group
     request = passing.request()
-    passing.go(StepName.FENCE, request)
+    with group.protection.stranger_may_write(passing.active):
+        side = passing.go(StepName.FENCE, request)[StepName.FENCE].facts["source_side"]
     assert group.protection.refuses_writes(passing.active)
+    # What the applications wrote has crossed, and their groups are frozen: that is not given away.
+    assert (side["fenced"], side["drained"]) == (False, False)
+    assert "was drained as the applications left it; but User:intruder may write on" in side["detail"]
+    assert "drained" in passing.journal(request.run)
 
-    with group.protection.world() as world:
-        resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test"), world)
+    def abandoned() -> None:
+        with group.protection.world() as world:
+            resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test"), world)
 
+    mortal = Mortal()
+    mortal.until_through(abandoned)
+
+    assert len(mortal.died) >= 6, mortal.died
     group.assert_at_rest(passing.active)
+
+
+@pytest.mark.long
+def test_a_roll_back_may_die_behind_each_of_its_changes_while_the_source_hangs(passing: Disaster) -> None:
+    group = passing.group
+    mortal = Mortal()
+    with passing.hanging(passing.broker):
+        request = passing.request()
+        passing.go(StepName.CUT_OVER_GROUPS, request)
+
+        def rolled_back() -> StepRecord:
+            with group.protection.world() as world:
+                return roll_back(request, world)
+
+        assert mortal.until_through(rolled_back).good
+        assert group.protection.refuses_writes(passing.standby)
+
+    assert len(mortal.died) >= 3, mortal.died
+    group.wait_answering()
+    assert group.protection.takes_writes(passing.active)

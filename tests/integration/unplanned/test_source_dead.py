@@ -30,22 +30,37 @@ def test_a_killed_source_is_left_behind_and_what_it_took_along_is_known(disaster
     assert (seed["source"], seed["held"], seed["target_positions"]) == ("west", True, [])
 
 
-def test_a_source_that_hangs_and_a_connect_that_hangs_are_not_waited_for(disaster: Disaster) -> None:
+def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_what_the_source_takes_until_its_fence_is_counted(
+    disaster: Disaster,
+) -> None:
     group = disaster.group
     disaster.remember()
-    with disaster.hanging("west-connect"), disaster.hanging(disaster.broker):
-        disaster.go(StepName.VERIFY)
-        assert disaster.seconds < 10
-        assert group.protection.takes_writes("west")
-        run = disaster.state().run
-        before = group.protection.produce("west", 10)
-
-    # The source wakes up: replication that slept with it can write nothing, and it is fenced before the run ends.
-    group.wait_answering()
-    record = disaster.step(StepName.PROTECT, disaster.request_of(run))
+    with disaster.hanging("west-connect"):
+        with disaster.hanging(disaster.broker):
+            disaster.go(StepName.VERIFY)
+            assert disaster.seconds < 10
+            assert group.protection.takes_writes("west")
+            run = disaster.state().run
+            before = group.protection.produce("west", 10)
+        # The source wakes up: replication that slept with it can write nothing, and it is fenced before the run ends.
+        group.wait_for_register("east")
+        group.protection.produce("east", 5)
+        request = disaster.request_of(run)
+        record = disaster.step(StepName.PROTECT, request)
+        report = disaster.step(StepName.REPORT, request)
 
     assert before == 10
     assert record.facts["source_side"]["fenced"], record.facts
     assert disaster.state().phase is Phase.DIVERGED
     assert group.protection.refuses_writes("east")
+    returned = disaster.journal(run)["returned"]
+    assert (returned["cluster"], returned["since_opening"], returned["beyond_frontier"]) == ("east", 5, 5)
+    assert report.facts["returned"] == returned
+    # What cannot be stopped yet is said to be not stopped, until it is seen to be.
+    assert not report.facts["old_flow"]["stopped"]
+    assert "asked to stop, and whether it has is not known" in report.facts["old_flow"]["detail"]
+    group.wait_answering()
+    with group.protection.world() as world:
+        world.replicator(group.protection.flow).wait_stopped(60)
+    assert disaster.step(StepName.REPORT, request).facts["old_flow"]["stopped"]
     assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}

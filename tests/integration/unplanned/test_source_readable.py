@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
+
 import pytest
 
-from kafka_dr.failover import StepName
+from kafka_dr.clusters.transactions import Transactions
+from kafka_dr.failover import ResumeRequest, StepName, resume
 from kafka_dr.register import Phase
 from support import onlooker
 from support.disaster import STEPS, Disaster
@@ -52,3 +56,31 @@ def test_a_source_that_cannot_be_drained_in_time_is_left_diverged(disaster: Disa
     ends = len(onlooker.contents(group.protection, "west")[next(iter(group.at(0)))])
     assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
     assert len(onlooker.contents(group.protection, "west")[next(iter(group.at(0)))]) == ends
+
+
+def test_a_source_that_answers_late_is_fenced_beside_the_flow_and_opened_again_when_the_run_is_abandoned(
+    passing: Disaster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group, request, take_over = passing.group, passing.request(), Transactions.take_over
+
+    def taken_over_while_it_wakes_up(self: Transactions, ids: Iterable[str]) -> None:
+        group.protection.lab.resume(passing.broker)
+        deadline = time.monotonic() + 20
+        while "source_touched" not in passing.journal(request.run):
+            assert time.monotonic() < deadline, "nobody came to the source, which answers again"
+            time.sleep(0.05)
+        take_over(self, ids)
+
+    with passing.hanging(passing.broker):
+        passing.approve(request)
+        passing.step(StepName.CLAIM, request)
+        monkeypatch.setattr(Transactions, "take_over", taken_over_while_it_wakes_up)
+        side = passing.step(StepName.FENCE, request).facts["source_side"]
+        monkeypatch.undo()
+
+    assert (side["fenced"], side["drained"]) == (True, False), side
+    assert "answered late and refuses writes" in side["detail"]
+    assert group.protection.refuses_writes(passing.active)
+    with group.protection.world() as world:
+        resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test"), world)
+    group.assert_at_rest(passing.active)

@@ -24,7 +24,9 @@ GREEN = AuditResult(
 RED = replace(GREEN, verdict=AuditVerdict.RED, sentence="2 records are lost.")
 
 
-def asked(root: Path, *, epoch: int = 3, source: str = "east", target: str = "west") -> GateVerdict:
+def asked(
+    root: Path, *, epoch: int = 3, source: str = "east", target: str = "west", unseeded: bool = False
+) -> GateVerdict:
     return ask(
         root,
         AuditKind.CHECKSUM,
@@ -34,6 +36,7 @@ def asked(root: Path, *, epoch: int = 3, source: str = "east", target: str = "we
         epoch=epoch,
         now=NOW,
         max_age=timedelta(minutes=45),
+        unseeded=unseeded,
     )
 
 
@@ -51,13 +54,19 @@ def test_a_fresh_green_audit_opens_the_gate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "answer", "said"),
     [
-        ({"verdict": AuditVerdict.RED, "sentence": "2 are lost."}, GateAnswer.RED, "is red: 2 are lost."),
+        (
+            {"verdict": AuditVerdict.RED, "sentence": "2 are lost."},
+            GateAnswer.RED,
+            "is red: 2 are lost; mend that, then",
+        ),
         ({"verdict": AuditVerdict.UNKNOWN, "sentence": "No rights."}, GateAnswer.UNKNOWN, "could not tell: No rights."),
         ({"at": NOW - timedelta(minutes=45)}, GateAnswer.GREEN, "is green"),
         ({"at": NOW - timedelta(minutes=46)}, GateAnswer.TOO_OLD, "is 2760 s old, and may be 2700 s: run dr_checksum"),
         ({"at": NOW + timedelta(minutes=2)}, GateAnswer.UNKNOWN, "lies 120 s in the future"),
         ({"at": NOW + timedelta(seconds=5)}, GateAnswer.GREEN, "is green"),
-        ({"epoch": 2}, GateAnswer.UNKNOWN, "is of epoch 2, the register's is 3: run"),
+        ({"epoch": 2}, GateAnswer.NEVER, "is of epoch 2, this flow began in epoch 3: run dr_checksum_audit again"),
+        ({"epoch": 2, "verdict": AuditVerdict.RED}, GateAnswer.NEVER, "is of epoch 2, this flow began in epoch 3"),
+        ({"epoch": 4}, GateAnswer.UNKNOWN, "is of epoch 4, this flow began in epoch 3: run dr_checksum_audit again"),
         ({"epoch": None}, GateAnswer.UNKNOWN, "is of an unknown epoch"),
         ({"verdict": AuditVerdict.RED, "at": NOW - timedelta(days=9)}, GateAnswer.RED, "is red"),
     ],
@@ -71,11 +80,18 @@ def test_anything_but_fresh_and_green_keeps_it_shut(
     assert said in found.sentence
 
 
-def test_a_flow_that_was_never_audited_is_unknown(tmp_path: Path) -> None:
+def test_a_flow_that_was_never_audited_is_told_from_one_that_is_not_known(tmp_path: Path) -> None:
     ResultStore(tmp_path).write(GREEN)
     found = asked(tmp_path, source="west", target="east")
-    assert (found.answer, found.result) == (GateAnswer.UNKNOWN, None)
+    assert (found.answer, found.result) == (GateAnswer.NEVER, None)
     assert "no checksum audit of orders west→east was ever kept: run dr_checksum_audit" in found.sentence
+
+
+def test_audits_of_a_flow_that_was_taken_over_unseeded_count(tmp_path: Path) -> None:
+    ResultStore(tmp_path).write(replace(GREEN, epoch=None))
+    assert asked(tmp_path, unseeded=True).answer is GateAnswer.GREEN
+    ResultStore(tmp_path).write(replace(GREEN, at=NOW))
+    assert asked(tmp_path, unseeded=True).answer is GateAnswer.GREEN
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"schema_version": 2}', b"\xff\xfe", b"null"])

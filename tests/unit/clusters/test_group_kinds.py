@@ -23,7 +23,13 @@ def test_a_group_is_told_by_its_type_and_its_protocol(row: dict[str, str], kind:
 
 def test_a_streams_application_is_told_by_its_internal_topics() -> None:
     topics = ["orders-totals-counts-changelog", "orders.payments", "orders-joined-by-key-repartition"]
-    assert streams_applications(["orders-totals", "orders-joined", "orders-plain"], topics) == {
-        "orders-totals": "orders-totals-counts-changelog",
-        "orders-joined": "orders-joined-by-key-repartition",
+    assert streams_applications({"orders-totals": "", "orders-joined": "", "orders-plain": ""}, topics) == {
+        "orders-totals": "its topic orders-totals-counts-changelog shows it",
+        "orders-joined": "its topic orders-joined-by-key-repartition shows it",
+    }
+
+
+def test_a_streams_application_without_a_state_is_told_by_its_members() -> None:
+    assert streams_applications({"orders-stateless": "stream", "orders": "range"}, ["orders-x-changelog"]) == {
+        "orders-stateless": "its members' assignor shows it"
     }

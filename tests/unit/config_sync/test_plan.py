@@ -3,10 +3,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from kafka_dr.clusters import AclOperation, AclPermission
-from kafka_dr.config_sync import Verdict, gate
+from kafka_dr.config_sync import Verdict, gate, make_plan
+from kafka_dr.config_sync.mirrormaker import compare_connector, unknown_connector
 from kafka_dr.config_sync.text import lines, table
 from kafka_dr.evidence import canonical
+from kafka_dr.topology import ProtectionGroup
 from support.config_sides import acl, side, topic
 
 
@@ -50,6 +54,32 @@ def test_what_is_unknown_is_never_good_and_does_not_hide_what_failed(planned: An
     blind = side("west", topic(), unknown=unknown)
     assert gate.ask(planned(side("east", topic()), blind)).outcome == "unknown"
     assert gate.ask(planned(side("east", topic(max_message_bytes="5")), blind)).outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("config", "keys"),
+    [
+        (None, []),
+        ({"sync.topic.configs.enabled": "false", "sync.topic.acls.enabled": "false"}, []),
+        ({"sync.topic.configs.enabled": "false"}, ["sync.topic.acls.enabled"]),
+        ({"name": "as MirrorMaker comes"}, ["sync.topic.configs.enabled", "sync.topic.acls.enabled"]),
+    ],
+)
+def test_a_connector_that_would_change_the_standby_as_well_stops_a_switch(
+    group: ProtectionGroup, config: dict[str, str] | None, keys: list[str]
+) -> None:
+    beside = tuple(compare_connector("orders.east-west", config))
+    plan = make_plan(side("east", topic()), side("west", topic()), group, epoch=1, beside=beside)
+    assert [(item.key, item.blocks, item.change) for item in plan.items] == [(key, True, None) for key in keys]
+    answer = gate.ask(plan)
+    assert answer.outcome == ("failed" if keys else "ok")
+    assert all(f"orders.east-west does not say {key}=false" in answer.sentence for key in keys)
+
+
+def test_a_connector_that_cannot_be_asked_is_unknown(group: ProtectionGroup) -> None:
+    beside = (unknown_connector("orders.east-west", "Connect does not answer"),)
+    answer = gate.ask(make_plan(side("east", topic()), side("west", topic()), group, epoch=1, beside=beside))
+    assert (answer.outcome, "Connect does not answer" in answer.sentence) == ("unknown", True)
 
 
 def test_the_gate_lets_pass_what_may_differ(planned: Any) -> None:

@@ -4,17 +4,44 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.configuration import QuotaEntity, ScramUser
 from kafka_dr.config_sync import Kind, Verdict, make_plan
 from kafka_dr.config_sync.items import AddAcl, RemoveAcl, SetQuota
 from kafka_dr.fencing import plan as fences
+from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.topology import ProtectionGroup
-from support.config_sides import APP, STRANGER, acl, side, topic
+from support.config_sides import APP, OTHER_APP, STRANGER, acl, side, topic
 
 DENY, LITERAL = AclPermission.DENY, PatternType.LITERAL
 RATE = "producer_byte_rate"
+
+
+CHANGES_THE_COPY = (
+    AclOperation.ALL,
+    AclOperation.CREATE,
+    AclOperation.DELETE,
+    AclOperation.ALTER,
+    AclOperation.ALTER_CONFIGS,
+)
+
+
+def cluster(operation: AclOperation) -> Acl:
+    return acl(name="kafka-cluster", resource=ResourceType.CLUSTER, pattern=LITERAL, operation=operation)
+
+
+ALLOWED_TO_APPLICATIONS = st.builds(
+    Acl,
+    st.sampled_from(ResourceType),
+    st.sampled_from(["orders.", "orders.payments", "*", "orders-", "billing-", "o", "kafka-cluster", ""]),
+    st.sampled_from(PatternType),
+    st.sampled_from([APP, OTHER_APP]),
+    st.sampled_from(AclOperation),
+    st.just(AclPermission.ALLOW),
+)
 
 
 def rows(planned: Any, here: list[Acl], there: list[Acl]) -> list[Any]:
@@ -26,11 +53,14 @@ def rows(planned: Any, here: list[Acl], there: list[Acl]) -> list[Any]:
     "needed",
     [
         acl(),
+        acl(operation=AclOperation.READ),
         acl(name="orders.payments", pattern=LITERAL),
-        acl(name="*", pattern=LITERAL),
+        acl(name="orders.eu-"),
+        acl(name="*", pattern=LITERAL, operation=AclOperation.DESCRIBE),
         acl(name="orders-", resource=ResourceType.GROUP, operation=AclOperation.READ),
         acl(name="billing-", resource=ResourceType.TRANSACTIONAL_ID),
-        acl(name="kafka-cluster", resource=ResourceType.CLUSTER, pattern=LITERAL, operation=AclOperation.CREATE),
+        cluster(AclOperation.IDEMPOTENT_WRITE),
+        cluster(AclOperation.DESCRIBE),
         acl(STRANGER, AclOperation.DESCRIBE),
         acl(permission=DENY, operation=AclOperation.DELETE),
     ],
@@ -39,6 +69,51 @@ def rows(planned: Any, here: list[Acl], there: list[Acl]) -> list[Any]:
 def test_an_acl_that_is_needed_after_a_switch_is_added(planned: Any, needed: Acl) -> None:
     (row,) = rows(planned, [needed], [])
     assert (row.verdict, row.change) == (Verdict.SAFE, AddAcl(needed))
+
+
+@pytest.mark.parametrize(
+    "beyond",
+    [
+        *(acl(operation=operation) for operation in CHANGES_THE_COPY),
+        acl(name="*", pattern=LITERAL),
+        acl(name="*", pattern=LITERAL, operation=AclOperation.READ),
+        acl(name="ord"),
+        acl(name="orders-", resource=ResourceType.GROUP, operation=AclOperation.DELETE),
+        acl(name="*", resource=ResourceType.GROUP, pattern=LITERAL, operation=AclOperation.READ),
+        acl(name="billing-", resource=ResourceType.TRANSACTIONAL_ID, operation=AclOperation.ALL),
+        cluster(AclOperation.CREATE),
+        cluster(AclOperation.ALTER_CONFIGS),
+    ],
+    ids=str,
+)
+def test_what_an_application_could_do_in_spite_of_the_fence_needs_an_approval(planned: Any, beyond: Acl) -> None:
+    (row,) = rows(planned, [beyond], [])
+    assert (row.verdict, row.change) == (Verdict.APPROVAL, AddAcl(beyond))
+    assert "no DENY of the standby's fence stops" in row.reason
+
+
+@pytest.mark.parametrize("operation", [AclOperation.ALL, AclOperation.ALTER, AclOperation.CLUSTER_ACTION], ids=str)
+def test_what_could_take_the_fence_away_is_never_added(planned: Any, operation: AclOperation) -> None:
+    (row,) = rows(planned, [cluster(operation)], [])
+    assert (row.verdict, row.change) == (Verdict.NEVER, None)
+    assert "the fence itself" in row.reason
+
+
+@given(ALLOWED_TO_APPLICATIONS)
+def test_what_is_added_unasked_opens_nothing_while_the_fence_stands(group: ProtectionGroup, added: Acl) -> None:
+    plan = make_plan(side("east", topic(), acls=frozenset({added})), side("west", topic()), group, epoch=1)
+    safe = {row.change.acl for row in plan.of(Verdict.SAFE) if isinstance(row.change, AddAcl)}
+    standby = Authorizer(safe | fences.standby(group))
+    for resource, name in (
+        (ResourceType.TOPIC, "orders.payments"),
+        (ResourceType.TOPIC, "carts.new"),
+        (ResourceType.GROUP, "orders-a"),
+        (ResourceType.GROUP, "carts-a"),
+        (ResourceType.TRANSACTIONAL_ID, "billing-1"),
+        (ResourceType.CLUSTER, "kafka-cluster"),
+    ):
+        may = {each for each in AclOperation if standby.allows(added.principal, each, resource, name)}
+        assert may <= {AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS, AclOperation.IDEMPOTENT_WRITE}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from kafka_dr.clusters.configuration import ConfigValue, NewTopic, Origin
 from kafka_dr.config_sync import Kind, Plan, Policy, Verdict, make_plan
 from kafka_dr.config_sync.items import AddPartitions, CreateTopic, SetConfig
 from kafka_dr.config_sync.policy import KeyClass
-from kafka_dr.config_sync.snapshot import TOPICS
+from kafka_dr.config_sync.snapshot import NAMES, TOPICS
 from kafka_dr.topology import ProtectionGroup
 from support.config_sides import APP, DEFAULTS, acl, side, topic
 
@@ -121,6 +121,36 @@ def test_what_keeps_data_for_less_long_needs_an_approval_where_it_must_match(one
     assert "keeps data for less long" in row.reason
 
 
+@pytest.mark.parametrize(
+    "lists", [{"may_differ": 1}, {"at_least": 1}, {"must_match": 1}], ids=lambda each: next(iter(each))
+)
+@pytest.mark.parametrize(
+    ("key", "here", "there", "verdict"),
+    [
+        ("retention.ms", DAY, None, Verdict.APPROVAL),
+        ("retention.bytes", "5", None, Verdict.APPROVAL),
+        ("delete.retention.ms", DAY, ConfigValue(WEEK, Origin.DEFAULT), Verdict.APPROVAL),
+        ("delete.retention.ms", WEEK, ConfigValue(DAY, Origin.DEFAULT), Verdict.SAFE),
+        ("local.retention.ms", DAY, ConfigValue("-2", Origin.DEFAULT), Verdict.APPROVAL),
+        ("local.retention.ms", "-2", ConfigValue(DAY, Origin.DEFAULT), Verdict.APPROVAL),
+        ("cleanup.policy", "compact", None, Verdict.APPROVAL),
+        ("cleanup.policy", "compact,delete", ConfigValue("compact", Origin.STATIC), Verdict.APPROVAL),
+    ],
+)
+def test_in_whatever_class_what_may_delete_records_is_asked_about(
+    one: Any, key: str, here: str, there: ConfigValue | None, verdict: Verdict, lists: dict[str, int]
+) -> None:
+    (chosen,) = lists
+    field = key.replace(".", "_")
+    set_here: dict[str, Any] = {field: here}
+    inherited: dict[str, Any] = {} if there is None else {field: there}
+    row = one(topic(**set_here), topic(**inherited), **{chosen: (key,)})
+    if chosen == "at_least" and row.verdict is Verdict.NOTE:
+        assert row.change is None  # the standby keeps more
+    else:
+        assert (row.verdict, row.change) == (verdict, SetConfig("orders.payments", key, here))
+
+
 def test_what_is_site_specific_is_no_difference(planned: Any) -> None:
     throttled = topic(follower_replication_throttled_replicas="*")
     assert planned(side("east", topic()), side("west", throttled)).items == ()
@@ -192,6 +222,13 @@ def test_a_topic_that_could_not_be_read_is_unknown_and_never_missing(planned: An
 def test_where_no_topic_could_be_read_none_is_missing(planned: Any) -> None:
     plan = planned(side("east", topic()), side("west", unknown={TOPICS: "no right"}))
     assert [(row.verdict, row.subject) for row in plan.items] == [(Verdict.UNKNOWN, "topics on west")]
+
+
+def test_where_the_audit_cannot_look_for_hidden_topics_nothing_is_well(planned: Any) -> None:
+    plan = planned(side("east", topic(), unknown={NAMES: "no login"}), side("west", topic()))
+    assert [(row.verdict, row.subject, row.blocks) for row in plan.items] == [
+        (Verdict.UNKNOWN, "topics that the audit sees on east", True)
+    ]
 
 
 def test_every_key_of_a_kafka_broker_has_a_class() -> None:

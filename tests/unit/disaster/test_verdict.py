@@ -54,6 +54,8 @@ def test_the_topology_says_what_counts() -> None:
     assert judge("east", probes("failed", writes="unknown"), spec).answer == "unclear"
 
 
-def test_lag_alone_is_a_reason_for_the_planned_failover() -> None:
-    sentence = judge("east", probes("ok", lag="failed"), DisasterSpec()).sentence
-    assert sentence.endswith("lag failed; that is a reason for dr_planned_failover, not for this one")
+def test_lag_alone_is_a_reason_for_the_planned_failover_where_it_is_over_its_threshold() -> None:
+    late = Probe("lag", "failed", "10 records wait", facts={"over_threshold": True})
+    sentence = judge("east", [*probes("ok"), late], DisasterSpec()).sentence
+    assert sentence.endswith("10 records wait; that is a reason for dr_planned_failover, not for this one")
+    assert "that is a reason" not in judge("east", probes("ok", lag="failed"), DisasterSpec()).sentence

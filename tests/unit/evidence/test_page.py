@@ -197,6 +197,17 @@ def test_a_figure_that_could_not_be_measured_is_not_known_and_not_good() -> None
         ),
         ({**COMPLETE, "13-roll_back.1.json": step("refused")}, "Completed", "good"),
         ({**COMPLETE, "92-fence_on_return.1.json": step()}, "Completed", "good"),
+        ({**COMPLETE, "91-resume.1.json": step("failed"), "91-resume.2.json": step()}, "Completed", "good"),
+        (
+            {"05-drain.1.json": step(), "90-roll_back.1.json": UNDONE, "91-resume.1.json": step()},
+            "Rolled back",
+            "warn",
+        ),
+        (
+            {"05-drain.1.json": step("failed"), "91-resume.1.json": step("failed")},
+            "Stopped at drain: failed",
+            "bad",
+        ),
         (
             {"09-verify.1.json": step(), "92-fence_on_return.1.json": step()},
             "Not finished: the last step recorded is verify",
@@ -329,6 +340,8 @@ def test_a_run_that_left_something_behind_is_through_and_not_well() -> None:
         "predicted_loss": {"at_least_records": 30, "as_of": "2026-11-20T02:59:00+00:00", "reason": "seen, not crossed"},
         "source_side": {"fenced": False, "drained": False, "detail": "east does not answer"},
         "lost_at_least": 30,
+        "returned": {"cluster": "east", "fenced_at": "2026-11-20T03:00:09+00:00", "since_opening": 5},
+        "old_flow": {"stopped": False, "detail": "Connect has not answered"},
     }
     story = tell("orders", "run-1", {"11-report.1.json": json.dumps(step(facts=left)).encode()})
     assert (story.verdict, story.tone) == ("Completed, unfenced", "warn")
@@ -336,6 +349,8 @@ def test_a_run_that_left_something_behind_is_through_and_not_well() -> None:
     assert "The rule was overridden: one vantage is all we have." in text
     assert "Loss: at least 30 records as of 2026-11-20T02:59:00+00:00, unknown after (seen, not crossed)." in text
     assert "The side that was left: east does not answer." in text
+    assert "it accepted at most 5 records, until it was fenced at 2026-11-20T03:00:09" in text
+    assert "The flow that was left: not seen stopped. It is shut out of the new side: Connect has not answered." in text
     assert [(each.label, each.value, each.tone) for each in story.figures] == [("Lost, at least", "30", "bad")]
 
 

@@ -157,3 +157,10 @@ def test_what_is_looked_up_by_name_is_what_a_search_would_find(
     if open_to_all and any(not authorizer.about(ResourceType.TOPIC, topic) for topic in topics):
         writers.add(EVERYONE)
     assert authorizer.writers(topics) == writers
+
+
+def test_what_no_acl_names_is_left_open_only_where_the_brokers_say_so() -> None:
+    acls = frozenset({acl("orders.*")})
+
+    assert Authorizer(acls, allow_if_no_acl=True).left_open(["orders.a", "stray"]) == ["stray"]
+    assert Authorizer(acls).left_open(["orders.a", "stray"]) == []

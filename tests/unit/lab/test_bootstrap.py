@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
 from lab import bootstrap
 from lab.errors import LabError
+
+LAB = Path(bootstrap.__file__).parent
+OLD = (3, 7)  # an older one does not know `from __future__ import annotations`
 
 
 @pytest.mark.parametrize("version", [(3, 11), (3, 12), (3, 13), (3, 14)])
@@ -17,6 +21,22 @@ def test_a_python_with_wheels_for_every_pin_is_accepted(version: tuple[int, int]
 def test_another_python_is_refused_with_both_bounds(version: tuple[int, int]) -> None:
     with pytest.raises(LabError, match=rf"this is Python {version[0]}\.{version[1]}, .* Python 3\.11 to 3\.14"):
         bootstrap.check_python(version)
+
+
+def test_a_python_that_is_too_old_can_read_what_refuses_it() -> None:
+    read, left = set[str](), ["__init__", "__main__"]
+    while left:
+        name = left.pop()
+        read.add(name)
+        tree = ast.parse((LAB / f"{name}.py").read_text("utf-8"), feature_version=OLD)
+        left += _imported_on_reading(tree) - read
+    assert {"__main__", "bootstrap", "errors"} <= read
+
+
+def _imported_on_reading(tree: ast.Module) -> set[str]:
+    """The lab's own modules that are read before anything in this one is called."""
+    named = [line.module or "" for line in tree.body if isinstance(line, ast.ImportFrom)]
+    return {name.removeprefix("lab.") for name in named if name.startswith("lab.")}
 
 
 def test_the_cache_is_chosen_by_setting() -> None:

@@ -11,7 +11,7 @@ from lab.demo.failover_run import FailoverRun
 from lab.demo.report import Outcome, as_json, longest, mirrormaker
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.screen import closing
-from lab.judge.verdict import judge
+from lab.judge.verdict import judge, not_judged
 from support.judged_worlds import SWITCH_AT, TENURES, healthy
 from support.written_evidence import RUN, evidence, wrote
 
@@ -98,6 +98,35 @@ def test_a_sabotage_without_effect_is_not_good(tmp_path: Path) -> None:
     assert outcome.verdict.held
     assert not outcome.good
     assert "proves nothing" in closing(outcome)
+
+
+def test_a_failback_is_told_beside_the_switches_with_its_own_steps(tmp_path: Path) -> None:
+    outcome = went_through(tmp_path)
+    facts = {"mode": "rebuild", "stranded": 8, "rescued": 7, "quarantine": [], "seconds_to_caught_up": 3.5}
+    (tmp_path / "runs" / "orders" / "home").mkdir(parents=True)
+    written = evidence(tmp_path).folder
+    wrote(tmp_path, "10-report.1.json", facts=facts)
+    (written / "10-report.1.json").replace(written.with_name("home") / "10-report.1.json")
+    home = replace(
+        outcome.runs[0],
+        run="home",
+        moves=False,
+        evidence=RunEvidence(tmp_path, group="orders", run="home"),
+        approved_by=("alice", "bob"),
+    )
+    told = as_json(replace(outcome, runs=(home, *outcome.runs)))
+    assert told["failback"] | facts == told["failback"]
+    assert told["failback"]["approved_by"] == ["alice", "bob"]
+    assert [step["name"] for step in told["failback"]["steps"]] == ["report"]
+    assert [each["run"] for each in told["switches"]] == [RUN]
+    assert "failback" not in as_json(outcome)
+
+
+def test_what_was_not_judged_is_named_in_the_last_line(tmp_path: Path) -> None:
+    outcome = went_through(tmp_path)
+    partly = replace(outcome, verdict=outcome.verdict.also([not_judged("I6", "nothing was interrupted")]))
+    assert partly.good
+    assert closing(partly) == "Every invariant that was judged held; I6 was not judged."
 
 
 def test_an_unknown_time_makes_the_longest_unknown() -> None:

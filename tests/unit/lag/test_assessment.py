@@ -9,7 +9,7 @@ import pytest
 
 from kafka_dr.lag.assessment import Assessment, GroupSeen, Look, PartitionSeen, assess
 from kafka_dr.lag.findings import LagFinding, LagFindingKind, Limits, find
-from kafka_dr.lag.report import Subject, report
+from kafka_dr.lag.report import Subject, behind_seconds, report
 from kafka_dr.lag.retention import Retention
 from kafka_dr.lag.unread import Content, cut
 from kafka_dr.lag.verdict import LagVerdict
@@ -66,8 +66,10 @@ def test_a_flow_that_has_copied_everything_is_fine() -> None:
 
 
 def test_lag_is_told_in_records_bytes_and_seconds() -> None:
-    (lag,) = assessed(seen(flow=90)).flow
+    found = assessed(seen(flow=90))
+    (lag,) = found.flow
     assert (lag.lag.unread.records, lag.lag.unread.size, lag.lag.seconds) == (10, 100, 5.0)
+    assert (behind_seconds(found), behind_seconds(replace(found, flow=()))) == (5.0, 0.0)
 
 
 def test_a_flow_without_a_position_has_everything_before_it_and_nothing_behind() -> None:

@@ -266,6 +266,14 @@ def test_records_that_expired_on_both_sides_are_nobodys_to_read() -> None:
     assert (found.kind, found.target_offset, found.redelivered_at_most) == ("bounded", 4, 0)
 
 
+def test_records_that_expired_on_the_target_before_the_source_deleted_them_are_not_passed_over() -> None:
+    runs = composed_runs({1: [OffsetRun(0, 0, 10)]})
+    found = place(2, facts(source=OffsetRange(5, 10), target=OffsetRange(7, 12), runs=runs))
+    assert (found.kind, found.target_offset) == ("unknown", None)
+    found = place(2, facts(source=OffsetRange(10, 10), target=OffsetRange(7, 12), runs=runs))
+    assert (found.kind, found.target_offset) == ("bounded", 7)
+
+
 def test_a_map_reaches_below_what_the_source_still_holds() -> None:
     runs = composed_runs({1: [OffsetRun(0, 2, 10)]})
     found = place(2, facts(source=OffsetRange(5, 10), runs=runs))

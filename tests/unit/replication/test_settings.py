@@ -53,6 +53,47 @@ def test_secrets_are_references_into_the_file_beside_the_target(topology: Topolo
     assert not [key for key, value in config.items() if "password" in key or "password" in value]
 
 
+def test_a_private_authority_and_the_workers_own_certificate_are_files_beside_the_workers(topology: Topology) -> None:
+    reached = topology.cluster("east").replicator.model_copy(
+        update={
+            "security_protocol": "SASL_SSL",
+            "ca_file": "/etc/east-ca.pem",
+            "keystore_file": "/etc/east-me.pem",
+            "keystore_is_encrypted": True,
+        }
+    )
+    east = topology.cluster("east").model_copy(update={"replicator": reached})
+    config = config_of(topology.model_copy(update={"clusters": {**topology.clusters, "east": east}}))
+
+    tls = {key: value for key, value in config.items() if ".cluster.ssl." in key}
+    assert tls == {
+        "source.cluster.ssl.truststore.type": "PEM",
+        "source.cluster.ssl.truststore.location": "/etc/east-ca.pem",
+        "source.cluster.ssl.keystore.type": "PEM",
+        "source.cluster.ssl.keystore.location": "/etc/east-me.pem",
+        "source.cluster.ssl.key.password": "${file:/lab/connect/west/secrets.properties:east.ssl.key.password}",
+    }
+    assert config["source.cluster.sasl.mechanism"] == "SCRAM-SHA-512"
+    assert config["target.cluster.security.protocol"] == "SASL_PLAINTEXT"
+
+
+def test_mutual_tls_without_a_login_needs_no_other_secret(topology: Topology) -> None:
+    reached = topology.cluster("west").replicator.model_copy(
+        update={"security_protocol": "SSL", "sasl_mechanism": None, "keystore_file": "/etc/west-me.pem"}
+    )
+    west = topology.cluster("west").model_copy(update={"replicator": reached})
+    config = config_of(topology.model_copy(update={"clusters": {**topology.clusters, "west": west}}))
+
+    assert {
+        key: value for key, value in config.items() if key.startswith(("target.cluster.s", "target.cluster.b"))
+    } == {
+        "target.cluster.bootstrap.servers": "w:1",
+        "target.cluster.security.protocol": "SSL",
+        "target.cluster.ssl.keystore.type": "PEM",
+        "target.cluster.ssl.keystore.location": "/etc/west-me.pem",
+    }
+
+
 def test_the_reverse_flow_reads_what_this_one_writes(topology: Topology) -> None:
     there, back = config_of(topology), config_of(topology, FLOW.reverse)
     assert there["source.cluster.bootstrap.servers"] == back["target.cluster.bootstrap.servers"] == "e:1"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
-from kafka_dr.audit.corruption import PayloadOf
+from kafka_dr.audit.corruption import PayloadOf, Unseen
 from kafka_dr.audit.difference import Suspects
 from kafka_dr_spark.logs import Log
-from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, Stretch, audit_topic
+from kafka_dr_spark.loose import nowhere
+from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, audit_topic
+from kafka_dr_spark.unread import Stretch
 
 ASIDE = ((3, 6),)
 WITH, WITHOUT = "abcXYZdef", "abcdef"
@@ -19,13 +23,13 @@ def log(contents: str) -> Log:
     return Log(offsets, np.zeros(len(contents), np.int64), np.array([ord(letter) for letter in contents], np.int64))
 
 
-def nothing_to_look_at(_suspects: list[Suspects]) -> tuple[PayloadOf, PayloadOf]:
-    return (lambda _record: None), (lambda _record: None)
+def nothing_to_look_at(_suspects: Sequence[Suspects]) -> tuple[PayloadOf, PayloadOf]:
+    return (lambda _record: Unseen.GONE), (lambda _record: Unseen.GONE)
 
 
 def audited(source: Log, target: Log, *, ends: tuple[int, int], aside: tuple[tuple[int, int], ...]) -> PartitionOutcome:
     logs = PartitionLogs(0, source, target, Stretch(0, ends[0]), Stretch(0, ends[1]), aside=aside)
-    outside = Outside(nothing_to_look_at, lambda _records: {})  # type: ignore[arg-type]
+    outside = Outside(nothing_to_look_at, nowhere)
     (found,) = audit_topic([logs], compacted=False, young_from=2**60, outside=outside)
     return found
 

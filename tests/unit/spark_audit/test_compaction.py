@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from kafka_dr.audit.corruption import Payload
+from kafka_dr.audit.corruption import Unseen
 from kafka_dr.audit.difference import Fault
 from kafka_dr_spark.logs import Log
-from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, Stretch, audit_topic
+from kafka_dr_spark.loose import nowhere
+from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, audit_topic
+from kafka_dr_spark.unread import Stretch
 
 #: A record: its offset, its key, and its content; no content deletes the key.
 Short = tuple[int, int, int | None]
@@ -22,10 +24,15 @@ def log_of(records: Sequence[Short]) -> Log:
     return Log(*(np.array(values, np.int64) for values in (offsets, [0] * len(offsets), hashes, flagged)))
 
 
-def audited(source: Sequence[Short], target: Sequence[Short], *, end: int = 10) -> PartitionOutcome:
+def audited(
+    source: Sequence[Short], target: Sequence[Short], *, end: int = 10, living: Collection[int] = ()
+) -> PartitionOutcome:
     logs = PartitionLogs(0, log_of(source), log_of(target), Stretch(0, end), Stretch(0, end))
-    nothing: dict[tuple[int, int], Payload] = {}
-    outside = Outside(lambda _suspects: (lambda r: nothing.get((0, r.offset)),) * 2, lambda _records: {})
+    outside = Outside(
+        lambda _suspects: (lambda _record: Unseen.GONE,) * 2,
+        nowhere,
+        lambda _side, _partition, keys: frozenset(living) & set(keys.tolist()),
+    )
     (outcome,) = audit_topic([logs], compacted=True, young_from=2**62, outside=outside)
     assert (outcome.settled_coverage + outcome.waiting_coverage).adds_up
     return outcome
@@ -66,6 +73,14 @@ def test_a_deletion_that_was_cleaned_up_is_not_missed_unless_something_is_left_t
     source = [(0, 1, 10), (1, 2, 20), (5, 1, None), (6, 2, 22)]
     assert faults(audited(source, [(1, 2, 20), (6, 2, 22)])) == []
     assert faults(audited(source, [(0, 1, 10), (1, 2, 20), (6, 2, 22)])) == [(Fault.LOST, 5, None)]
+
+
+def test_a_deletion_is_missed_where_an_earlier_audit_saw_something_to_delete_that_is_there_still() -> None:
+    rest: list[Short] = [(1, 2, 20), (6, 2, 22)]
+    deletion: Short = (5, 1, None)
+    assert faults(audited(sorted([*rest, deletion]), rest, living={2})) == []
+    assert faults(audited(sorted([*rest, deletion]), rest, living={1})) == [(Fault.LOST, 5, None)]
+    assert faults(audited(rest, sorted([*rest, deletion]), living={1})) == [(Fault.FOREIGN, None, 5)]
 
 
 def test_a_strange_record_is_found_on_a_compacted_topic_too() -> None:

@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit.corruption import Payload, PayloadOf
+from kafka_dr.audit.corruption import Parts, Payload, PayloadOf
 from kafka_dr.audit.coverage import total
-from kafka_dr.audit.difference import Difference, Fault, Loose, Suspects
+from kafka_dr.audit.difference import Difference, Fault, Suspects
 from kafka_dr.audit.offset_runs import translate
 from kafka_dr_spark.digests import digests
 from kafka_dr_spark.logs import Log
-from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, Stretch, audit_topic
+from kafka_dr_spark.loose import nowhere
+from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, audit_topic
+from kafka_dr_spark.unread import Stretch
 from support.faulty_copy import KINDS, FaultyCopy, Known, Written
 
 _PARTITIONS = 3
@@ -47,17 +49,21 @@ def outside(copy: FaultyCopy) -> Outside:
         there = {(p, r.offset): r.payload for p, records in copy.target.items() for r in records}
 
         def looking(at: dict[tuple[int, int], Payload]) -> PayloadOf:
-            return lambda record: at.get((record.partition, record.offset))
+            return lambda record: Parts.of(at[record.partition, record.offset])
 
         return looking(here), looking(there)
 
-    def ancestors(_records: Sequence[Loose]) -> dict[int, object]:
-        return {}
-
-    return Outside(payloads, ancestors)  # type: ignore[arg-type]
+    return Outside(payloads, nowhere)
 
 
-def audited(copy: FaultyCopy, *, young_from: int = _OLD, position: int | None = None) -> list[PartitionOutcome]:
+def audited(
+    copy: FaultyCopy,
+    *,
+    young_from: int = _OLD,
+    position: int | None = None,
+    late_before: int = -_OLD,
+    seen_below: int = 0,
+) -> list[PartitionOutcome]:
     logs = [
         PartitionLogs(
             partition,
@@ -66,10 +72,11 @@ def audited(copy: FaultyCopy, *, young_from: int = _OLD, position: int | None = 
             Stretch(0, end_of(records)),
             Stretch(0, end_of(copy.target[partition])),
             position=position,
+            seen_below=seen_below,
         )
         for partition, records in copy.source.items()
     ]
-    return audit_topic(logs, compacted=False, young_from=young_from, outside=outside(copy))
+    return audit_topic(logs, compacted=False, young_from=young_from, outside=outside(copy), late_before=late_before)
 
 
 def found(outcomes: Sequence[PartitionOutcome]) -> list[Known]:
@@ -144,7 +151,7 @@ def test_what_is_not_there_yet_is_in_flight_while_it_is_young_and_lost_when_it_i
     assert [(d.fault, d.source_offset, d.count) for d in old.settled] == [(Fault.LOST, 40, 10)]
 
 
-def test_the_flows_own_position_decides_what_is_in_flight_however_old_it_is() -> None:
+def test_the_flows_own_position_tells_what_was_passed_over_from_what_waits() -> None:
     copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
     (outcome,) = audited(copy, young_from=_OLD, position=45)
     assert [(d.fault, d.source_offset, d.count) for d in (*outcome.settled, *outcome.waiting)] == [
@@ -152,6 +159,39 @@ def test_the_flows_own_position_decides_what_is_in_flight_however_old_it_is() ->
         (Fault.IN_FLIGHT, 45, 5),
     ]
     assert outcome.resume == (45, 40)
+
+
+@pytest.mark.parametrize(
+    ("late_before", "seen_below", "late", "on_its_way"),
+    [
+        (7 * 47, 0, (45, 2), (47, 3)),
+        (7 * 47, 49, (45, 4), (49, 1)),
+        (0, 46, (45, 1), (46, 4)),
+        (_OLD, 0, (45, 5), None),
+        (0, 45, None, (45, 5)),
+    ],
+)
+def test_what_waits_for_longer_than_it_may_is_late_and_still_not_settled(
+    late_before: int, seen_below: int, late: tuple[int, int] | None, on_its_way: tuple[int, int] | None
+) -> None:
+    copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
+    limits = {"young_from": _OLD, "late_before": late_before, "seen_below": seen_below}
+    (outcome,) = audited(copy, position=45, **limits)
+    expected = [(Fault.LATE, *late)] if late else []
+    expected += [(Fault.IN_FLIGHT, *on_its_way)] if on_its_way else []
+    assert [(d.fault, d.source_offset, d.count) for d in outcome.waiting] == expected
+    assert (outcome.resume, outcome.late) == ((45, 40), (45, 45 + late[1]) if late else None)
+    assert outcome.waiting_coverage.adds_up
+    assert outcome.waiting_coverage.differing == (late[1] if late else 0)
+    after_all = outcome.in_time()
+    assert {d.fault for d in after_all.waiting} == {Fault.IN_FLIGHT}
+    assert (after_all.waiting_coverage.in_flight, after_all.waiting_coverage.adds_up) == (5, True)
+
+
+def test_without_a_position_nothing_waits_that_is_too_old() -> None:
+    copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
+    (outcome,) = audited(copy, young_from=0, late_before=_OLD)
+    assert [(d.fault, d.count) for d in outcome.waiting] == [(Fault.IN_FLIGHT, 10)]
 
 
 def test_a_record_that_a_later_one_overtook_is_lost_however_young_it_is() -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
+from jobs.checksum_outcome import next_state
 from jobs.checksum_plan import make, stretches
 from jobs.checksum_ranges import Held, Resolved
-from jobs.checksum_state import AuditState, PartitionState
+from jobs.checksum_state import AuditState, PartitionState, Scan
+from jobs.earlier import earlier_scans
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.difference import Fault
 from kafka_dr.clusters import OffsetRange, Topic, TopicPartition
+from kafka_dr_spark.topic_audit import PartitionOutcome
 
 P = TopicPartition("orders", 0)
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def held(name: str, topic_id: str, start: int, end: int) -> Held:
@@ -19,8 +26,7 @@ def held(name: str, topic_id: str, start: int, end: int) -> Held:
 
 
 def resolved(source: tuple[str, int, int], target: tuple[str, int, int], *, epoch: int | None = 1) -> Resolved:
-    at = datetime(2026, 3, 1, tzinfo=UTC)
-    return Resolved(at, held("E", *source), held("W", *target), {}, epoch, frozenset(), frozenset())
+    return Resolved(NOW, held("E", *source), held("W", *target), {}, epoch, frozenset(), frozenset())
 
 
 def settled(epoch: int = 1) -> AuditState:
@@ -49,10 +55,12 @@ def test_what_was_deleted_between_two_audits_is_a_gap() -> None:
     assert (plan.source, here.expired) == (OffsetRange(130, 150), ((100, 130),))
 
 
-def test_what_was_deleted_while_it_was_read_is_a_gap() -> None:
-    plan = make(settled(), resolved(("a", 0, 150), ("b", 0, 160)), full=False).partitions[P]
-    here, _ = stretches(plan, [((80, 100), (80, 95))], (120, 0))
-    assert here.expired == ((100, 120),)
+def test_what_was_deleted_while_it_was_read_is_told_from_what_was_gone_before() -> None:
+    plan = make(settled(), resolved(("a", 110, 150), ("b", 0, 160)), full=False).partitions[P]
+    here, there = stretches(plan, [((80, 100), (80, 95))], (120, 0))
+    assert (here.expired, here.vanished) == (((100, 110),), (110, 120))
+    assert (there.expired, there.vanished) == ((), (0, 0))
+    assert stretches(plan, [], (900, 0))[0].vanished == (110, 150)
 
 
 def test_another_epoch_begins_anew() -> None:
@@ -89,3 +97,38 @@ def test_a_topic_that_comes_to_the_target_later_is_the_same_topic() -> None:
     state = AuditState(("E", "W", 1), {"orders": ("a", "")}, {P: PartitionState((0, 0), (100, 0))})
     plan = make(state, resolved(("a", 0, 150), ("b", 0, 160)), full=False).partitions[P]
     assert (plan.events, plan.source, plan.target) == ((), OffsetRange(100, 150), OffsetRange(0, 160))
+
+
+def test_what_waits_is_read_again_where_fingerprints_are_made_in_another_way_now() -> None:
+    before = replace(settled(), kinds={"orders": (False, True)})
+    now = resolved(("a", 0, 150), ("b", 0, 160))
+    assert not make(before, now, full=False).partitions[P].again
+    for changed in (replace(now, compacted=frozenset({"orders"})), replace(now, restamped=frozenset({"orders"}))):
+        found = make(before, changed, full=False)
+        plan = found.partitions[P]
+        assert (plan.first, plan.anew, plan.known.open) == (False, True, {"LOST": 2})
+        assert (plan.source, plan.target) == (OffsetRange(90, 150), OffsetRange(95, 160))
+        assert earlier_scans(found, P) == []
+        assert found.state.kinds == {"orders": changed.kind("orders")}
+
+
+def test_only_scans_since_a_partition_began_are_compared_again() -> None:
+    scans = tuple(Scan(name, NOW, {P: ((80, 100), (80, 95))}) for name in ("old", "full", "next"))
+    known = replace(settled().partitions[P], begun="full")
+    found = make(
+        replace(settled(), partitions={P: known}, scans=scans), resolved(("a", 0, 150), ("b", 0, 160)), full=False
+    )
+    assert [scan.name for scan in earlier_scans(found, P)] == ["full", "next"]
+
+
+@pytest.mark.parametrize(
+    ("full", "events", "begun", "from_start"),
+    [(True, False, "now", True), (False, False, "then", True), (False, True, "now", False)],
+)
+def test_the_state_says_with_which_scan_comparing_began(full: bool, events: bool, begun: str, from_start: bool) -> None:
+    known = replace(settled().partitions[P], begun="then", from_start=True)
+    asked = resolved(("a", 0, 150), ("new" if events else "b", 0, 160))
+    plan = make(replace(settled(), partitions={P: known}), asked, full=full).partitions[P]
+    outcome = PartitionOutcome(0, 0, (), (), Coverage(), Coverage(), (150, 160), (150, 160), ())
+    state = next_state(P, plan, outcome, asked, "now")
+    assert (state.begun, state.from_start) == (begun, from_start)

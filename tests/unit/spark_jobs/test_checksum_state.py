@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,11 +17,21 @@ STATE = AuditState(
     {"orders": ("a", "b")},
     {
         P: PartitionState(
-            (5, 6), (7, 6), (1, 0), Coverage(5, 4, expired=1), {"LOST": 1}, (4, 5), 1_700, (None, (6, 1_800))
+            (5, 6),
+            (7, 6),
+            (1, 0),
+            Coverage(5, 4, expired=1),
+            {"LOST": 1},
+            (4, 5),
+            1_700,
+            (None, (6, 1_800)),
+            "one",
+            True,
         )
     },
     (Scan("one", datetime(2026, 3, 1, tzinfo=UTC), {P: ((1, 7), (0, 6))}),),
     ("one",),
+    {"orders": (True, False)},
 )
 
 
@@ -36,6 +47,29 @@ def test_ranges_that_are_settled_on_both_sides_are_not_kept() -> None:
     settled = AuditState(STATE.identity, STATE.topic_ids, {P: PartitionState((7, 6), (7, 6))}, STATE.scans)
     assert [scan.ranges for scan in settled.slimmed().scans] == [{}]
     assert [scan.ranges for scan in STATE.slimmed().scans] == [STATE.scans[0].ranges]
+
+
+def test_scans_from_before_a_partition_began_anew_are_not_asked_for_it() -> None:
+    scans = tuple(Scan(name, datetime(2026, 3, day, tzinfo=UTC), {}) for day, name in enumerate(("a", "b", "c"), 1))
+
+    def since(begun: str) -> list[str]:
+        state = AuditState(STATE.identity, partitions={P: PartitionState(begun=begun)}, scans=scans)
+        return [scan.name for scan in state.scans_of(P)]
+
+    assert since("b") == ["b", "c"]
+    # The one that it began with is gone, or nobody knows which it was: all that is left came later.
+    assert since("gone") == since("") == ["a", "b", "c"]
+
+
+def test_a_state_that_does_not_say_when_a_partition_began_can_be_read(tmp_path: Path) -> None:
+    store = StateStore(tmp_path)
+    store.write(STATE)
+    content = json.loads((tmp_path / "state.json").read_text())
+    del content["kinds"], content["partitions"][0]["begun"], content["partitions"][0]["from_start"]
+    (tmp_path / "state.json").write_text(json.dumps(content))
+    older = store.read()
+    assert older is not None
+    assert (older.kinds, older.partitions[P].begun, older.partitions[P].from_start) == ({}, "", False)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema_version": 9}', '{"schema_version": 1, "identity": 3}'])

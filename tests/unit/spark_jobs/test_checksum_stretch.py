@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import cast
 
 import pytest
 
 from jobs.checksum import main
-from jobs.checksum_plan import Plan, make
+from jobs.checksum_plan import PartitionPlan, Plan, make
 from jobs.checksum_ranges import Held, Resolved
-from jobs.checksum_stretch import OffsetStretch, within_offsets
+from jobs.checksum_state import PartitionState
+from jobs.checksum_stretch import OffsetStretch, Wishes, within_offsets, within_time
 from kafka_dr.audit.kept_map import MapKey, Runs
 from kafka_dr.audit.offset_runs import OffsetRun
-from kafka_dr.clusters import OffsetRange, Topic, TopicPartition
+from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.errors import Refused
 
 P = TopicPartition("orders", 0)
@@ -51,6 +55,52 @@ def test_a_stretch_is_found_on_both_sides(text: str, source: tuple[int, int], ta
 def test_without_a_map_all_of_the_partition_is_audited() -> None:
     plan = within_offsets(whole(), [OffsetStretch.parse("orders-0:10-30")], {}).partitions[P]
     assert (plan.source, plan.target) == (OffsetRange(0, 120), OffsetRange(0, 110))
+
+
+class Times:
+    """Finds offsets by time: on the source record n was made at second n, the target stamps all at 500."""
+
+    def __init__(self, *, restamps: bool) -> None:
+        self.restamps = restamps
+
+    def offsets_at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> dict[TopicPartition, int | None]:
+        second = timestamp_ms // 1000
+        found = (0 if second <= 500 else None) if self.restamps else (second if second < 120 else None)
+        return dict.fromkeys(partitions, found)
+
+
+def cut_to_time(plan: Plan, since: int | None, until: int | None, *, restamped: bool) -> PartitionPlan:
+    def moment(second: int | None) -> datetime | None:
+        return None if second is None else datetime.fromtimestamp(second, UTC)
+
+    sides = cast("tuple[KafkaCluster, KafkaCluster]", (Times(restamps=False), Times(restamps=restamped)))
+    wishes = Wishes(since=moment(since), until=moment(until))
+    stamped = {"orders"} if restamped else set()
+    return within_time(plan, wishes, sides, restamped=stamped, known=KNOWN).partitions[P]
+
+
+@pytest.fixture
+def by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.checksum_stretch.Times.of", lambda cluster: cluster)
+
+
+@pytest.mark.usefixtures("by_time")
+def test_where_the_target_stamps_records_itself_the_map_tells_where_a_time_of_the_source_is() -> None:
+    found = cut_to_time(whole(), 10, 30, restamped=True)
+    assert (found.source, found.target) == (OffsetRange(10, 30), OffsetRange(15, 35))
+    later = cut_to_time(whole(), None, 999, restamped=True)
+    assert (later.source, later.target) == (OffsetRange(0, 120), OffsetRange(0, 110))
+    plain = cut_to_time(whole(), 10, 30, restamped=False)
+    assert (plain.source, plain.target) == (OffsetRange(10, 30), OffsetRange(10, 30))
+
+
+@pytest.mark.usefixtures("by_time")
+def test_what_a_side_no_longer_had_excuses_a_stretch_that_begins_with_it() -> None:
+    plan = whole()
+    kept = replace(plan.partitions[P], known=PartitionState(first_kept=(20, 0)), source=OffsetRange(20, 120))
+    plan = replace(plan, partitions={P: kept})
+    assert cut_to_time(plan, 5, None, restamped=False).known.first_kept == (20, 0)
+    assert cut_to_time(plan, 30, None, restamped=False).known.first_kept == (0, 0)
 
 
 def test_a_map_of_another_topic_of_the_same_name_is_not_used() -> None:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from jobs.self_test import Batch
+from jobs.self_test import Batch, truth
 from kafka_dr.audit.difference import Difference, Fault
+from support.faulty_copy import KINDS
 
 BATCH = Batch({}, {}, ((Fault.LOST, 0, 5, None, 1), (Fault.FOREIGN, 1, None, 7, 1)))
 
@@ -21,3 +22,7 @@ def test_an_audit_that_finds_just_what_is_wrong_passes() -> None:
 def test_one_that_misses_a_fault_or_invents_one_does_not() -> None:
     assert found(LOST) == ["FOREIGN in partition 1 was not found"]
     assert found(LOST, FOREIGN, Difference(Fault.LOST, 0, 6, None, 1, 0)) == ["LOST in partition 0 is not there"]
+
+
+def test_every_kind_of_fault_that_a_copy_can_have_is_among_those_that_each_audit_has_to_find() -> None:
+    assert {fault for fault, *_ in truth()} == {*KINDS}

@@ -23,7 +23,7 @@ clusters:
     connections: {operator: w_op, probe: w_probe, audit: w_audit, replicator: w_repl}
     connect: connect_west
     connect_group_id: connect-west
-    replicator: {bootstrap_servers: "west:9092", security_protocol: SSL}
+    replicator: {bootstrap_servers: "west:9092", security_protocol: SSL, keystore_file: /etc/connect/me.pem}
     replicator_secrets: /etc/connect/secrets.properties
 protection_groups:
   orders:

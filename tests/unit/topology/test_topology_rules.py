@@ -155,6 +155,15 @@ def test_many_groups_are_compared_in_a_moment(edited: Edit, second: str, mistake
             ("security_protocol: SSL", "sasl_mechanism: PLAIN, security_protocol: SSL"),
             "SSL, which does not use it; write",
         ),
+        ((", keystore_file: /etc/connect/me.pem", ""), "SSL is given without keystore_file, so every worker would be"),
+        (
+            (", sasl_mechanism: PLAIN", ", sasl_mechanism: PLAIN, ca_file: /etc/ca.pem"),
+            "ca_file is given with SASL_PLAINTEXT, which does not use it; write SASL_SSL",
+        ),
+        (
+            (", sasl_mechanism: PLAIN", ", sasl_mechanism: PLAIN, keystore_is_encrypted: true"),
+            "keystore_is_encrypted is true and there is no keystore_file",
+        ),
         (("write_outage_seconds: 10", "write_outage_seconds: 301"), "an outage of writes is part of the recovery time"),
         (
             ("write_outage_seconds: 10", "write_outage_seconds: 4"),

@@ -168,13 +168,15 @@ def _lag(group: ProtectionGroup, world: World, flow: Flow) -> Probe:
         return Probe("lag", "unknown", f"the newest lag audit cannot be read: {error}")
     if kept is None:
         return Probe("lag", "unknown", f"no lag audit of {flow} was ever kept")
-    return told_by(kept, now=world.clock.now(), limit_seconds=group.audits.lag_max_age_seconds)
+    limit = group.audits.lag_max_age_seconds
+    return told_by(kept, now=world.clock.now(), limit_seconds=limit, threshold=group.thresholds.max_lag_seconds)
 
 
-def told_by(kept: AuditResult, *, now: datetime, limit_seconds: float) -> Probe:
+def told_by(kept: AuditResult, *, now: datetime, limit_seconds: float, threshold: float) -> Probe:
     """Say what a lag audit says of a cluster that nobody may be able to ask any more.
 
     :param limit_seconds: how old it may be
+    :param threshold: how far behind a copy may be before that alone is a reason to move the group, as planned
     """
     said = f"{kept.sentence} (at {kept.at:%Y-%m-%d %H:%M:%S} UTC)"
     age = (now - kept.at).total_seconds()
@@ -182,7 +184,8 @@ def told_by(kept: AuditResult, *, now: datetime, limit_seconds: float) -> Probe:
         old = f"the newest lag audit is {age:.0f} s old, and may be {limit_seconds:g} s"
         return Probe("lag", "unknown", f"{old}: {said}")
     outcomes: dict[AuditVerdict, Outcome] = {AuditVerdict.GREEN: "ok", AuditVerdict.RED: "failed"}
-    return Probe("lag", outcomes.get(kept.verdict, "unknown"), said)
+    over = kept.behind_seconds is not None and kept.behind_seconds > threshold
+    return Probe("lag", outcomes.get(kept.verdict, "unknown"), said, facts={"over_threshold": over})
 
 
 def _vantage(name: str, address: str, cluster: str, seconds: float) -> Probe:

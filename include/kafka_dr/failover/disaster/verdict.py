@@ -88,7 +88,7 @@ def _said(cluster: str, seen: Verdict, found: dict[str, Probe], spec: DisasterSp
 
 def _way(found: dict[str, Probe]) -> str:
     flow = found.get("lag")
-    if flow is not None and flow.outcome == "failed":
+    if flow is not None and flow.facts.get("over_threshold"):
         return f"{flow.detail}; that is a reason for dr_planned_failover, not for this one"
     return "move it with dr_planned_failover, or override with a reason"
 

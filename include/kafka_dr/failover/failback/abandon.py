@@ -1,8 +1,12 @@
-"""Give a failback up: its flow is stopped, and another one may begin. What was deleted for it stays deleted."""
+"""Give a failback up: its flow is stopped, and another one may begin. What was deleted for it stays deleted.
+
+The right to delete goes with it: a process that was killed between deleting and taking it back left it behind.
+"""
 
 from __future__ import annotations
 
 from kafka_dr.failover.attempt import Attempt
+from kafka_dr.failover.failback.set_aside import right_to_delete
 from kafka_dr.failover.record import StepOutcome, StepRecord
 from kafka_dr.failover.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.failover.run import Run
@@ -30,6 +34,7 @@ def _go(run: Run) -> tuple[StepOutcome, str]:
         after = failback_abandoned(state, run=run.request.run, at=run.clock.now())
         run.world.register(run.source).compare_and_set(state, after)
         state = after
+    run.operator(run.target).acls.remove(right_to_delete(run, run.journal.get("claim", {}).get("deletes", ())))
     flow = run.world.replicator(run.flow)
     if flow.status().state not in ("absent", "stopped"):
         flow.stop()

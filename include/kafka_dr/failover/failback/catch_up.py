@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
@@ -26,6 +27,8 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Wait, as long as the flow advances; an attempt that was cut off goes on with the ends of its own beginning."""
+    if caught_up := _caught_up_before(run):
+        return {"caught_up_at": caught_up, "records_behind_at_first": 0, "seconds": 0.0}
     source = run.world.cluster(run.source, "audit")
     replicator = run.world.replicator(run.flow)
     ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
@@ -53,10 +56,30 @@ def prove(run: Run) -> Sequence[Check]:
     if kept is None:
         return (Check("caught_up", "unknown", "the journal does not say up to where: run the step again"),)
     ends = positions_from_json(kept["ends"])
-    positions = run.world.replicator(run.flow).positions()
-    left = _behind(positions, data_ends(run.world.cluster(run.source, "audit"), positions, ends))
+    left = _left_of(run, ends)
     said = f"{run.flow} is past what {len(ends)} partitions of {run.source} held"
     return (Check.that("caught_up", not left, f"{_named(left)} wait to be copied" if left else said),)
+
+
+def _caught_up_before(run: Run) -> datetime | None:
+    """Return when an earlier attempt caught up, where that still holds.
+
+    The audit that settling asks for has to be later than the catching up. A moment that moved with each attempt would
+    leave every audit behind, and a run that is resumed could never be settled.
+    """
+    kept = run.journal.get("caught_up")
+    if kept is None:
+        return None
+    ends = positions_from_json(kept["ends"])
+    if set(ends) != set(run.partitions(run.source)) or _left_of(run, ends):
+        return None
+    return datetime.fromisoformat(kept["at"])
+
+
+def _left_of(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """Return what the flow has not passed of these ends, now."""
+    positions = run.world.replicator(run.flow).positions()
+    return _behind(positions, data_ends(run.world.cluster(run.source, "audit"), positions, ends))
 
 
 def _behind(positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

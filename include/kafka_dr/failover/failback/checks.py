@@ -9,7 +9,7 @@ from kafka_dr.failover import content
 from kafka_dr.failover.failback.quarantine import hindrances, ranges_of
 from kafka_dr.failover.failback.way import Way, ends_of_the_old_side
 from kafka_dr.failover.record import Check, worst
-from kafka_dr.failover.sides import right_clusters
+from kafka_dr.failover.sides import right_clusters, writers_declared
 from kafka_dr.fencing import plan, proof
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.register import Phase
@@ -110,7 +110,7 @@ def positions_at_home(way: Way) -> list[TranslatedOffset]:
     A position behind the switch lies behind everything that stays aside.
     """
     run, switched = way.run, way.left.new_ends
-    committed = run.operator(run.source).groups.offsets(run.consumer_groups(run.source), require_stable=False)
+    committed = run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=False)
     at_home = set(run.partitions(run.target))
     before = {
         group: {p: offset for p, offset in offsets.items() if p in at_home and offset < switched.get(p, 0)}
@@ -134,6 +134,7 @@ _FIRST: tuple[tuple[str, Question], ...] = (
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("old_side_refuses", _old_side_refuses),
+    ("writers_declared", lambda way: writers_declared(way.run, (way.run.target,))),
     ("stranded_are_kept", stranded_are_kept),
     ("nothing_flows", _nothing_flows),
     ("quarantine_permits", _quarantine_permits),

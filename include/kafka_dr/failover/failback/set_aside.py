@@ -73,7 +73,7 @@ def prove(run: Run) -> Sequence[Check]:
         for name, topic in here.items()
         if name not in there or len(there[name].leaders) != len(topic.leaders)
     ]
-    standing = _rights(run, journaled["deletes"]) & run.operator(run.target).acls.list()
+    standing = right_to_delete(run, journaled["deletes"]) & run.operator(run.target).acls.list()
     said = f"{len(here)} topics are new, with the partitions that they have on {run.source}"
     return (
         Check.that("topics_are_new", not wrong, "; ".join(wrong[:3]) or said),
@@ -113,7 +113,7 @@ def _rebuild(way: Way, deletes: Mapping[str, str]) -> Mapping[str, Any]:
     run, permission = way.run, way.permission()
     target = run.operator(run.target)
     old = sorted(name for name, topic in run.topics(run.target).items() if topic.topic_id == deletes.get(name))
-    rights = _rights(run, deletes)
+    rights = right_to_delete(run, deletes)
     if old:
         if wrong := missing_from(way.stranded, way.store.folder):
             raise Refused(f"nothing is deleted while stranded records are not kept: {wrong}")
@@ -165,7 +165,7 @@ def _left(way: Way, deletes: Mapping[str, str]) -> list[str]:
     return [name for name, topic in there.items() if topic.topic_id == deletes.get(name)]
 
 
-def _rights(run: Run, topics: Collection[str]) -> frozenset[Acl]:
+def right_to_delete(run: Run, topics: Collection[str]) -> frozenset[Acl]:
     """Return the right to delete exactly these topics."""
     who, name = run.group.operator_principal, PatternType.LITERAL
     return frozenset(

@@ -9,6 +9,7 @@ from kafka_dr.clusters import Acl
 from kafka_dr.failover.health.roles import denies_of, left_side_is_closed
 from kafka_dr.failover.record import Check, worst
 from kafka_dr.failover.run import PROOF_SECONDS, Run
+from kafka_dr.failover.sides import writers_declared
 from kafka_dr.fencing import open_transactions, plan, proof
 from kafka_dr.fencing.proof import Finding
 from kafka_dr.register import RegisterState
@@ -41,7 +42,7 @@ def close_standby(run: Run, cluster: str, state: RegisterState, still: Callable[
     wanted = denies_of(run.group, state, cluster)
     probe = plan.probe_fence(run.group) | plan.probe_freeze(run.group)
     added = run.acl_changes(cluster, still).add(wanted - probe, wanted & probe)
-    ended = _end_transactions(run, cluster, still, all_of_them=left_side_is_closed(state)) if added else ()
+    ended = end_transactions(run, cluster, still, all_of_them=left_side_is_closed(state)) if added else ()
     return Fenced(cluster, len(added), ended, _proofs(run, cluster, wanted, still_ends=left_side_is_closed(state)))
 
 
@@ -52,7 +53,7 @@ def close_to_replication(run: Run, cluster: str, state: RegisterState, still: Ca
     return Fenced(cluster, len(added), proofs=(Check.of("denies", proof.acls_present(run.operator(cluster), wanted)),))
 
 
-def _end_transactions(run: Run, cluster: str, still: Callable[[], None], *, all_of_them: bool) -> tuple[str, ...]:
+def end_transactions(run: Run, cluster: str, still: Callable[[], None], *, all_of_them: bool) -> tuple[str, ...]:
     """Abort what is open: its commit would be accepted by a broker that denies the topic.
 
     :param all_of_them: also those of ids that nobody declared, where no replication may write
@@ -75,6 +76,7 @@ def _proofs(run: Run, cluster: str, wanted: frozenset[Acl], *, still_ends: bool)
         lambda: Check.of("writes_refused", run.writes_refused(cluster)),
         lambda: Check.of("denies", proof.acls_present(run.operator(cluster), wanted)),
         lambda: Check.of("reads_refused", _reads_refused(run, cluster)),
+        lambda: writers_declared(run, (cluster,)),
     ]
     if still_ends:
         asked.append(lambda: Check.of("nothing_open", _nothing_open(run, cluster)))

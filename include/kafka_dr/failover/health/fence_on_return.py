@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafka_dr.failover.accepted import look_at_returned
 from kafka_dr.failover.attempt import Attempt
-from kafka_dr.failover.health.accepted import look_at_returned
 from kafka_dr.failover.health.fence import Fenced
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import RunRequest
@@ -32,7 +32,7 @@ def welcome_back(run: Run, state: RegisterState, fenced: Fenced, still: Callable
     attempt = Attempt.start(RunRequest(state.group, state.run, verb=state.verb), world, STEP, NUMBER)
     journal = world.register(state.active).facts(state.group, state.run)
     accepted = look_at_returned(run, cluster, journal)
-    fact = {"cluster": cluster, "fenced_at": run.clock.now().isoformat(), **accepted.facts()}
+    fact = accepted.fact(cluster, fenced_at=run.clock.now())
     world.register(state.active).write_fact(state.group, state.run, "returned", fact)
     still()
     world.register(state.active).compare_and_set(state, fenced_on_return(state, at=run.clock.now()))

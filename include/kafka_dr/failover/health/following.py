@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
+from kafka_dr.audit import AuditKind, AuditResult, ResultStore, ResultUnreadable
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.health.roles import SETTLED
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.sides import writers_declared
 from kafka_dr.fencing import plan
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.routing import Route
@@ -30,12 +34,17 @@ def check_route(run: Run, state: RegisterState) -> Check:
 
 
 def check_active(run: Run, state: RegisterState) -> Check:
-    """Say whether something keeps the applications from the active cluster. Never lifted here: a person decides."""
+    """Say whether something keeps the applications from the active cluster, or whom the next fence would not stop.
+
+    Nothing is lifted or taken away here: a person decides.
+    """
     if state.phase not in SETTLED:
         return Check("active", "ok", f"{state.group} is {state.phase}: its run opens and shuts")
-    standing = plan.standby(run.group) & run.operator(state.active).acls.list()
+    standing = plan.standby(run.group) & run.sight.acls(state.active)
     if not standing:
-        return Check("active", "ok", f"{state.active} is open to the applications")
+        writers = writers_declared(run, (state.active,), seen=run.sight)
+        said = f"{state.active} is open to the applications" if writers.outcome == "ok" else writers.detail
+        return Check("active", writers.outcome, said)
     shown = "; ".join(str(acl) for acl in sorted(standing)[:3])
     said = f"{len(standing)} DENYs of a standby stand on {state.active}, which is active ({shown})"
     return Check("active", "failed", f"{said}: applications are shut out, see who set them")
@@ -49,3 +58,30 @@ def check_standby(run: Run, state: RegisterState) -> Check:
     if not denied:
         return Check("standby", "ok", f"{run.group.replicator_principal} may write on {state.standby}")
     return Check("standby", "failed", f"{run.group.replicator_principal} is denied on {state.standby}: see dr_flows")
+
+
+def check_lag(run: Run, state: RegisterState) -> Check:
+    """Read the newest lag audit of the group's flow and judge it."""
+    store = ResultStore(run.world.evidence_root)
+    try:
+        kept = store.newest(AuditKind.LAG, group=state.group, source=state.active, target=state.standby)
+    except (ResultUnreadable, OSError) as error:
+        return Check("lag", "unknown", f"the newest lag audit cannot be read: {error}")
+    oldest = run.clock.now() - timedelta(seconds=run.group.audits.lag_max_age_seconds)
+    return judge_lag(state, kept, oldest=oldest, threshold=run.group.thresholds.max_lag_seconds)
+
+
+def judge_lag(state: RegisterState, kept: AuditResult | None, *, oldest: datetime, threshold: float) -> Check:
+    """Propose the planned failover where the copy is too far behind: that alone is no sign that a cluster is down.
+
+    Whether a lag audit is missing or late is not asked here.
+
+    :param oldest: an audit of before says nothing about now
+    :param threshold: how far behind the copy may be, in seconds
+    """
+    behind = kept.behind_seconds if kept is not None and kept.at >= oldest and state.phase is Phase.STABLE else None
+    if kept is None or behind is None or behind <= threshold:
+        return Check("lag", "ok", f"no lag audit says that {state.standby} is too far behind {state.active}")
+    said = f"{state.standby} was {behind:.0f} s behind {state.active} at {kept.at:%H:%M:%S} UTC, not {threshold:g} s"
+    way = f"if {state.active} is failing, move {state.group} with dr_planned_failover while it answers; see dr_flows"
+    return Check("lag", "failed", f"{said}: {way}")

@@ -2,7 +2,7 @@
 
 What was proposed is journaled where the group would go, before it is: a look that died in between proposes the same run
 again, which Airflow starts only once. Whoever rejects a proposal is not asked again while the cause lasts. A run that
-ended before it asked anybody is none: the disaster gets another one.
+ended before it asked anybody is none: the disaster gets another one. One that could only end like that is not started.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from enum import StrEnum
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.disaster import Answer, judge, take
+from kafka_dr.failover.disaster import Answer, Verdict, judge, take
 from kafka_dr.failover.health.registers import read_registers
+from kafka_dr.failover.record import shortfall
 from kafka_dr.failover.request import TAKES, RunRequest
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.unplanned.checks import unplanned_checks
 from kafka_dr.failover.world import World
 from kafka_dr.register import Phase, RegisterState
 
@@ -30,6 +32,8 @@ class Move(StrEnum):
 
     NOTHING = "nothing"
     PROPOSE = "propose"
+    #: It would be refused before it could ask anybody, so a person has to look.
+    HELD = "held"
     WITHDRAW = "withdraw"
 
 
@@ -85,7 +89,7 @@ def act_on(move: Move, run: ProposedRun | None) -> Act:
 
     :param run: ``None`` where there is none yet
     """
-    if move is Move.NOTHING:
+    if move in (Move.NOTHING, Move.HELD):
         return Act.LEAVE
     if move is Move.PROPOSE:
         if run is None:
@@ -146,8 +150,18 @@ def consider(group: str, world: World) -> Proposal:
         return Proposal(Move.NOTHING, said)
     move, proposed = decide(state, seen.answer, newest, now=run.clock.now())
     if move is Move.PROPOSE and proposed != newest:
+        if in_the_way := _in_the_way(proposed.run, state, seen, world):
+            said = f"{seen.sentence}; but a run would ask nobody: {in_the_way} Trigger dr_unplanned_failover yourself"
+            return Proposal(Move.HELD, said, "", state.active, state.standby)
         world.register(state.standby).write_fact(group, _JOURNAL, _FACT, proposed.fact())
     return Proposal(move, seen.sentence, proposed.run, state.active, state.standby)
+
+
+def _in_the_way(run: str, state: RegisterState, seen: Verdict, world: World) -> str:
+    """Say what a run would be refused for before it could ask anybody; empty where that is nothing."""
+    request = RunRequest(state.group, run, state.active, state.standby, verb="unplanned_failover")
+    stopped = shortfall(unplanned_checks(Run(request, world), seen), failed="refused")
+    return stopped[1] if stopped else ""
 
 
 def _may_be_taken(state: RegisterState) -> bool:

@@ -12,17 +12,18 @@ from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 from kafka_dr.register import RegisterState
 
-_SECONDS = 25.0
 
+def bring_up_stragglers(run: Run, state: RegisterState, registers: Registers, *, seconds: float) -> list[Check]:
+    """Copy the newest record to each register that answers and is behind.
 
-def bring_up_stragglers(run: Run, state: RegisterState, registers: Registers) -> list[Check]:
-    """Copy the newest record to each register that answers and is behind."""
+    :param seconds: how long each of them may take
+    """
 
     def copying(cluster: str) -> Callable[[], Check]:
         return lambda: _copied(run, cluster, state, registers)
 
     behind = stragglers(state, registers.states)
-    answers = beside.ask_all({name: copying(name) for name in behind}, seconds=dict.fromkeys(behind, _SECONDS))
+    answers = beside.ask_all({name: copying(name) for name in behind}, seconds=dict.fromkeys(behind, seconds))
     return [_named(name, answer) for name, answer in answers.items()]
 
 

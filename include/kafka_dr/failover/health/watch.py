@@ -12,9 +12,16 @@ from kafka_dr.failover.health.dead_runs import check_run
 from kafka_dr.failover.health.fence import Fenced, close_standby, close_to_replication
 from kafka_dr.failover.health.fence_on_return import welcome_back
 from kafka_dr.failover.health.reconciliation import bring_up_stragglers
-from kafka_dr.failover.health.registers import Registers, as_long_as, newest_now, read_registers
+from kafka_dr.failover.health.registers import (
+    REGISTER_SECONDS,
+    Registers,
+    as_long_as,
+    newest_now,
+    read_registers,
+)
 from kafka_dr.failover.health.roles import denies_of, left_side_is_closed
-from kafka_dr.failover.record import Check, worst
+from kafka_dr.failover.health.time_left import TimeLeft
+from kafka_dr.failover.record import Check, Outcome, worst
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.sides import stranger
@@ -22,10 +29,12 @@ from kafka_dr.failover.watched import Watched
 from kafka_dr.failover.world import World
 from kafka_dr.register import Phase, RegisterState
 
+#: A look begins every minute, and never beside another one: the whole of it, fences first, has to be over by then.
+LOOK_SECONDS = 45.0
 #: To shut a cluster and prove it takes a second; one that dies meanwhile is waited for no longer than this.
-FENCE_SECONDS = 40.0
+FENCE_SECONDS = 25.0
 #: For each question that can wait.
-QUESTION_SECONDS = 20.0
+QUESTION_SECONDS = 15.0
 
 
 def watch_health(group: str, world: World) -> Watched:
@@ -33,7 +42,7 @@ def watch_health(group: str, world: World) -> Watched:
 
     A cluster that does not answer is named, and unknown is what it makes of the look.
     """
-    run = Run(RunRequest(group, "health"), world)
+    run, left = Run(RunRequest(group, "health"), world), TimeLeft(world.clock, LOOK_SECONDS)
     registers = read_registers(run)
     try:
         state = registers.newest
@@ -43,24 +52,42 @@ def watch_health(group: str, world: World) -> Watched:
         return _without_record(group, registers)
     if _is_being_adopted(run, state, registers):
         return Watched(group, "left_alone", ("its adoption is under way, or died: then run dr_adopt again",))
-    checks = [_standing(state), *_fences(run, state, registers)]
-    reached = newest_now(run, registers)
-    if reached is not None and _is_ours(state, reached):
-        checks += bring_up_stragglers(run, reached, registers)
-        checks += _followers(run, reached, registers)
+    checks = [_standing(state), *_fences(run, state, registers, left)]
+    moved = _see_to_the_rest(run, state, registers, left, checks)
     checks += [_silent(state, name, error) for name, error in registers.silent.items()]
     checks += [_stranger(run, name, found) for name, found in registers.strangers.items()]
     told = tuple(check.detail for check in checks if check.outcome != "ok" or check.name == "register")
-    if reached is None or not _is_ours(state, reached) or newest_now(run, registers) != reached:
+    if moved:
         return Watched(group, "left_alone", (*told, "it began to move meanwhile: what was seen counts for nothing"))
     return Watched(group, worst(checks), told)
+
+
+def _see_to_the_rest(run: Run, state: RegisterState, registers: Registers, left: TimeLeft, checks: list[Check]) -> bool:
+    """Look at what can wait, add to the checks what was found, and return whether the group began to move meanwhile."""
+
+    def newest() -> RegisterState | None:
+        return beside.ask("the registers", lambda: newest_now(run, registers), seconds=left.at_most(QUESTION_SECONDS))
+
+    try:
+        reached = newest()
+        if reached is None or not _is_ours(state, reached):
+            return True
+        checks += bring_up_stragglers(run, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
+        checks += _followers(run, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
+        return newest() != reached
+    except KafkaDrError as error:
+        outcome: Outcome = "failed" if isinstance(error, NeedsPerson) else "unknown"
+        checks.append(Check("registers", outcome, f"the registers could not be read once more: {error}"))
+        return False
 
 
 def _is_being_adopted(run: Run, state: RegisterState, registers: Registers) -> bool:
     """Return whether the first fence is still being made, which only one may do: the seed is journaled behind it."""
     if state.verb != "adopt" or state.active not in registers.states:
         return False
-    return "flow_seed" not in run.world.register(state.active).facts(state.group, state.run)
+    register = run.world.register(state.active)
+    facts = beside.ask("its adoption", lambda: register.facts(state.group, state.run), seconds=REGISTER_SECONDS)
+    return "flow_seed" not in facts
 
 
 def _is_ours(before: RegisterState, now: RegisterState) -> bool:
@@ -90,15 +117,14 @@ def _silent(state: RegisterState, cluster: str, error: KafkaDrError) -> Check:
     return Check("silent", "unknown", f"{cluster} {role} does not answer ({error})")
 
 
-def _fences(run: Run, state: RegisterState, registers: Registers) -> list[Check]:
+def _fences(run: Run, state: RegisterState, registers: Registers, left: TimeLeft) -> list[Check]:
     """Close every cluster that answers, side by side; one that was left unfenced may be welcomed back then."""
 
     def closing(cluster: str) -> Callable[[], list[Check]]:
         return lambda: _closed(run, cluster, state, registers)
 
-    answers = beside.ask_all(
-        {name: closing(name) for name in registers.states}, seconds=dict.fromkeys(registers.states, FENCE_SECONDS)
-    )
+    closings = {name: closing(name) for name in registers.states}
+    answers = beside.ask_all(closings, seconds=dict.fromkeys(closings, left.at_most(FENCE_SECONDS)))
     checks: list[Check] = []
     for cluster, answer in answers.items():
         failed = [Check("fence", "unknown", f"the fence of {cluster} could not be proven: {answer}")]
@@ -135,11 +161,12 @@ def _stranger(run: Run, cluster: str, found: str) -> Check:
     return Check("cluster_id", "failed", f"{said}: it is not touched, and what it holds counts for nothing")
 
 
-def _followers(run: Run, state: RegisterState, registers: Registers) -> list[Check]:
+def _followers(run: Run, state: RegisterState, registers: Registers, *, seconds: float) -> list[Check]:
     """Look at everything else that should follow the record; what nobody can be asked about is unknown."""
     questions: dict[str, Callable[[], tuple[Check, ...]]] = {
         "the connectors": lambda: check_connectors(run, state, lambda holds: as_long_as(run, registers, holds)),
         "the route": lambda: (following.check_route(run, state),),
+        "the lag": lambda: (following.check_lag(run, state),),
         "the run": lambda: (check_run(run, state),),
     }
     if state.active in registers.states:
@@ -147,7 +174,7 @@ def _followers(run: Run, state: RegisterState, registers: Registers) -> list[Che
     if state.standby in registers.states:
         questions[state.standby] = lambda: (following.check_standby(run, state),)
     checks: list[Check] = []
-    for what, answer in beside.ask_all(questions, seconds=dict.fromkeys(questions, QUESTION_SECONDS)).items():
+    for what, answer in beside.ask_all(questions, seconds=dict.fromkeys(questions, seconds)).items():
         asked = Check("followers", "unknown", f"{what} could not be looked at: {answer}")
         checks += (asked,) if isinstance(answer, KafkaDrError) else answer
     return checks

@@ -66,7 +66,7 @@ def no_live_members(run: Run) -> Check:
     waits = run.group.groups_policy.live_members == "wait"
     target = run.operator(run.target)
     while True:
-        states = target.groups.states(run.consumer_groups(run.target)).values()
+        states = target.groups.states(run.moved_groups(run.target)).values()
         alive = {state.group: state.members for state in states if state.members}
         if not alive or not waits or run.clock.monotonic() > deadline:
             break

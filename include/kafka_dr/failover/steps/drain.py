@@ -131,7 +131,7 @@ def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, 
     pace that they have shown behind the fence, and show still; a group far behind keeps its place.
     """
     groups = run.operator(run.source).groups
-    names = run.consumer_groups(run.source)
+    names = run.moved_groups(run.source)
     fact = run.fact("source_ends")
     first = _left({group: positions_from_json(rows) for group, rows in fact["group_offsets"].items()}, ends)
     observed = max(0.0, (run.clock.now() - datetime.fromisoformat(fact["groups_seen_at"])).total_seconds())
@@ -175,9 +175,8 @@ def will_reach_end(before: int, left: int, *, passed: float, remaining: float) -
 def _freeze(run: Run) -> dict[str, dict[TopicPartition, int]]:
     changes = run.acl_changes(run.source, run.permission(Phase.SWITCHING))
     changes.add(plan.group_freeze(run.group), plan.probe_freeze(run.group))
-    names = run.consumer_groups(run.source)
-    refused = _reads_refused(run, names)
+    refused = _reads_refused(run, run.consumer_groups(run.source))
     if refused.outcome != "ok":
         raise TryAgain(f"the groups could not be frozen: {refused.detail}")
-    offsets = run.operator(run.source).groups.offsets(names, require_stable=True)
+    offsets = run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=True)
     return {g: {p: o for p, o in found.items() if run.group.owns_topic(p.topic)} for g, found in offsets.items()}

@@ -33,6 +33,7 @@ def act(run: Run) -> Mapping[str, Any]:
     source = run.operator(run.source)
     run.probe(run.source).writing.connect_to_ask()
     permission = run.permission(Phase.SWITCHING)
+    _journal_beginning(run)
     changes = run.acl_changes(run.source, permission)
     changes.add(plan.write_fence(run.group), plan.probe_fence(run.group))
     fenced_at = run.clock.now()
@@ -56,7 +57,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
     ends = source.topics.last_stable_offsets(partitions)
     # The next step judges the pace of the groups by where they stand now.
-    committed = source.groups.offsets(run.consumer_groups(run.source), require_stable=False)
+    committed = source.groups.offsets(run.moved_groups(run.source), require_stable=False)
     run.write_fact(
         "source_ends",
         {
@@ -71,6 +72,12 @@ def act(run: Run) -> Mapping[str, Any]:
         "source_ends": positions_to_json(ends),
         "fenced_at": fenced_at,
     }
+
+
+def _journal_beginning(run: Run) -> None:
+    """Keep when writes began to be refused: an attempt that goes on with another one's fence does not begin it."""
+    if "fence_begun" not in run.journal:
+        run.write_fact("fence_begun", {"at": run.clock.now().isoformat()})
 
 
 def prove(run: Run) -> Sequence[Check]:

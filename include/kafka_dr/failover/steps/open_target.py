@@ -66,7 +66,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def lift_fence(run: Run) -> datetime:
-    """Let the applications in on the target, journal when, and return that.
+    """Let the applications in on the target, journal when, and return that; the first time counts.
 
     :raises Refused: others have shut it, too
     """
@@ -75,6 +75,8 @@ def lift_fence(run: Run) -> datetime:
         shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
         raise Refused(f"{run.target} holds DENYs that were not added here and are not lifted: {shown}. Remove them")
     changes.lift(plan.standby(run.group))
+    if "opened" in run.journal:
+        return datetime.fromisoformat(run.journal["opened"]["at"])
     opened_at = run.clock.now()
     run.write_fact("opened", {"at": opened_at.isoformat()}, needed_on=[run.target])
     return opened_at

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.failover import content, measurements
+from kafka_dr.failover import content, write_outage
 from kafka_dr.failover.offset_facts import beside_mirrormaker
+from kafka_dr.failover.past_the_fence import PastTheFence
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 
@@ -26,17 +27,23 @@ def act(run: Run) -> Mapping[str, Any]:
     """Measure from the journal and from the logs themselves."""
     claim = run.fact("claim")
     verified_at = datetime.fromisoformat(run.fact("verified")["at"])
+    passed = PastTheFence.from_json(run.fact("verified"))
     placed = content.placed_from_json(run.fact("translations")["positions"])
     again = [position.redelivered_at_most for position in placed]
+    outage = write_outage.measured(run)
     measured = {
         "rto_seconds": between(claim["approved_at"], verified_at),
-        # Every record up to the fenced ends was matched by content on the target before it opened.
-        "rpo_seconds": 0.0,
-        "write_outage_seconds": measurements.write_outage(run),
+        # Every record up to the drained ends was matched by content on the target before it opened.
+        "rpo_seconds": 0.0 if passed.nothing else None,
+        "write_outage_seconds": outage.seconds,
     }
     run.write_fact("measured", measured, needed_on=[run.target])
     return {
         **measured,
+        "writes_refused_seconds": outage.refused_seconds,
+        "write_pause_seen_seconds": outage.seen_seconds,
+        "write_outage_detail": outage.detail,
+        "past_the_fence": passed.detail,
         "redelivered_at_most": None if None in again else sum(filter(None, again)),
         **beside_mirrormaker(run, placed),
         "objectives": [judged(run, name, value) for name, value in measured.items()],
@@ -46,10 +53,19 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """What was measured is kept. A missed objective is said in the report, and is no reason to undo anything."""
+    """What was measured is kept, and nothing is known to be left behind.
+
+    A missed objective is said in the report, and is no reason to undo anything. A lost record is no objective.
+    """
+    passed = PastTheFence.from_json(run.fact("verified"))
+    return (measurements_kept(run), Check.that("nothing_passed_the_fence", not passed.ends, passed.detail))
+
+
+def measurements_kept(run: Run) -> Check:
+    """Return whether the figures are in the journal."""
     kept = run.world.register(run.target).facts(run.group.name, run.request.run).get("measured")
     said = "the figures are in the journal" if kept else "the figures are not in the journal: run the step again"
-    return (Check.that("measurements_kept", bool(kept), said),)
+    return Check.that("measurements_kept", bool(kept), said)
 
 
 def judged(run: Run, name: str, value: float | None) -> dict[str, Any]:

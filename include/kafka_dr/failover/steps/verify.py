@@ -1,4 +1,9 @@
-"""See that it works: the old side refuses, a canary goes round through the route, no group has lost its place."""
+"""See that it works: the old side refuses, a canary goes round through the route, no group has lost its place.
+
+Whoever no fence stops, a super user perhaps, may have written on the old side after it was last looked at. Nothing is
+copied there yet, so its logs tell: what lies past the drained ends is named, and is no reason to stop here, as the new
+side has to be protected. That somebody still writes is one.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from typing import Any
 from kafka_dr.canary.probe import round_trip
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused
-from kafka_dr.failover import content
+from kafka_dr.failover import content, past_the_fence
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.offsets import decreased, past_end
@@ -26,7 +31,16 @@ def intent(run: Run) -> Sequence[str]:
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Send the canary round."""
+    """Look at what was left behind, and send the canary round."""
+    passed = past_the_fence.look(run)
+    return {**send_canary_round(run, passed.to_json()), "past_the_fence": passed.detail}
+
+
+def send_canary_round(run: Run, journaled: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Publish where the route points, read it back, and journal when that was done.
+
+    :param journaled: what is to stand beside that
+    """
     route = run.world.router(run.group).read()
     if route is None or route.active != run.target:
         raise Refused(
@@ -36,13 +50,15 @@ def act(run: Run) -> Mapping[str, Any]:
     with KafkaCluster(f"{run.target} by its route", settings) as cluster:
         trip = round_trip(cluster, run.group.canary_topic, origin=run.target, clock=run.clock)
     verified_at = run.clock.now()
-    run.write_fact("verified", {"at": verified_at.isoformat()}, needed_on=[run.target])
+    run.write_fact("verified", {"at": verified_at.isoformat(), **journaled}, needed_on=[run.target])
     return {"canary": trip, "verified_at": verified_at, "writing": _writing(run), "not_yet_seen": _without_members(run)}
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The old side refuses still; offsets have only moved forward."""
-    return run.at_once(lambda: _old_side_refuses(run), lambda: offsets_hold(run))
+    """The old side refuses still, and takes no record from anybody; offsets have only moved forward."""
+    return run.at_once(
+        lambda: _old_side_refuses(run), lambda: past_the_fence.old_side_is_still(run), lambda: offsets_hold(run)
+    )
 
 
 def _old_side_refuses(run: Run) -> Check:
@@ -78,5 +94,5 @@ def _writing(run: Run) -> list[str]:
 
 def _without_members(run: Run) -> list[str]:
     """Return the groups that have no member on the target so far."""
-    states = run.operator(run.target).groups.states(run.consumer_groups(run.target))
+    states = run.operator(run.target).groups.states(run.moved_groups(run.target))
     return sorted(group for group, state in states.items() if not state.members)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
@@ -14,7 +15,7 @@ from kafka_dr.failover.sides import active_side, leaderless, right_clusters, tar
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
 from kafka_dr.failover.unplanned import known
 from kafka_dr.fencing import plan
-from kafka_dr.register import Phase
+from kafka_dr.register import Phase, RegisterState
 
 #: What each question about the target may take; they run beside each other.
 _SECONDS = 8.0
@@ -32,7 +33,7 @@ def unplanned_checks(run: Run, verdict: Verdict) -> tuple[Check, ...]:
     questions: dict[str, Callable[[], Check]] = {name: _bound(ask, run) for name, ask in _QUESTIONS.items()}
     answers = beside.ask_all(questions, seconds=dict.fromkeys(questions, _SECONDS))
     asked = (a if isinstance(a, Check) else Check(name, "unknown", str(a)) for name, a in answers.items())
-    return (first, source_is_down(run, verdict), hold_down(run), *asked)
+    return (first, source_is_down(run, verdict), *asked)
 
 
 def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
@@ -62,17 +63,35 @@ def source_is_down(run: Run, verdict: Verdict) -> Check:
 
 def hold_down(run: Run) -> Check:
     """Return whether the last move is long enough ago, or somebody knows that it is not."""
-    state, limit = run.standing, run.group.timing.hold_down_seconds
-    if state is None or state.verb not in _MOVES or state.phase is Phase.SWITCHING:
-        return Check("hold_down", "ok", "nothing moved this group a short while ago")
-    age = (run.clock.now() - state.at).total_seconds()
-    said = f"{state.verb} {state.run} moved it {age:.0f} s ago"
+    moved, limit = last_move(run.standing, run.history), run.group.timing.hold_down_seconds
+    if moved is None:
+        return Check("hold_down", "ok", "nothing ever moved this group")
+    by, at = moved
+    age = (run.clock.now() - at).total_seconds()
+    said = f"{by} moved it {age:.0f} s ago"
     if age >= limit:
         return Check("hold_down", "ok", said)
     if run.request.acknowledged:
         return Check("hold_down", "ok", f"{said}, less than {limit:g} s, which is acknowledged")
     detail = f"{said}, less than {limit:g} s: find out why it fails on either side, or acknowledge it in a new run"
     return Check("hold_down", "failed", detail)
+
+
+def last_move(state: RegisterState | None, history: Mapping[str, Mapping[str, Any]]) -> tuple[str, datetime] | None:
+    """Return by what, and when, the group was moved last; ``None`` where it never was.
+
+    The record alone does not tell: one that was claimed or rolled back since says nothing about the move before.
+
+    :param history: everything journaled about the group, by run
+    """
+    moves = [
+        (f"run {run}", datetime.fromisoformat(facts["opened"]["at"]))
+        for run, facts in history.items()
+        if "opened" in facts
+    ]
+    if state is not None and state.verb in _MOVES and state.phase is not Phase.SWITCHING:
+        moves.append((f"{state.verb} {state.run}", state.at))
+    return max(moves, key=lambda move: move[1], default=None)
 
 
 def _bound(ask: Callable[[Run], Check], run: Run) -> Callable[[], Check]:
@@ -113,6 +132,7 @@ def _positions_known(run: Run) -> Check:
 
 
 _QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
+    "hold_down": hold_down,
     "right_target": lambda run: right_clusters(run, (run.target,), name="right_target"),
     "topics_on_target": _topics_on_target,
     "target_refuses": target_refuses,

@@ -18,7 +18,7 @@ from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_to_json
 from kafka_dr.failover.steps.stop_flow import replicator_refused, target_is_still
 from kafka_dr.failover.unplanned import known, source
-from kafka_dr.failover.unplanned.source import SourceSide
+from kafka_dr.failover.unplanned.old_flow import ask_to_stop
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.register import Phase
 
@@ -36,7 +36,8 @@ def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
         f"if {run.source} answers: fence it and bring across what is left, for at most "
-        f"{source.FENCE_SECONDS + source.drain_seconds(run):g} s; if not, nobody waits for it",
+        f"{source.fence_seconds(run) + source.drain_seconds(run):g} s; if not, nobody waits for it, and one "
+        "that answers late is fenced beside all else",
         f"deny WRITE on {run.target} to {run.group.replicator_principal} and take over what it has open, then journal "
         f"the ends of {run.target} and what has crossed",
     )
@@ -44,16 +45,14 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Fence, and journal the ends of the target and what has crossed."""
-    if source.answers(run):
-        side = source.fence_and_drain(run)
-    else:
-        side = SourceSide(fenced=False, drained=False, detail=f"{run.source} does not answer")
+    how_it_is_left = source.approach(run)
     ended = _fence_flow(run)
     ends = run.operator(run.target).topics.high_watermarks(run.partitions(run.target))
     crossed, said = _crossed(run)
     frontier = known.frontier(run)
     places = frontier.places if frontier else {}
     verified = {TopicPartition(*key): place.source_offset for key, place in places.items()}
+    side = how_it_is_left()
     run.write_fact("source_side", side.to_json())
     run.write_fact("unverified", {"frontier": positions_to_json(verified), "crossed": positions_to_json(crossed)})
     run.write_fact("target_ends", {"ends": positions_to_json(ends)})
@@ -71,11 +70,6 @@ def act(run: Run) -> Mapping[str, Any]:
 def prove(run: Run) -> Sequence[Check]:
     """The replicator is refused by every leader, and the target's ends are still."""
     return run.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
-
-
-def ask_to_stop(run: Run) -> Beside[None]:
-    """Ask Connect to stop the flow, beside everything else."""
-    return Beside("Connect", run.world.replicator(run.flow).stop)
 
 
 def _fence_flow(run: Run) -> list[str]:

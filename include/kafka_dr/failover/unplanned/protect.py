@@ -10,18 +10,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.failover import beside
+from kafka_dr.failover.accepted import look_at_returned
 from kafka_dr.failover.record import Check, standing_facts
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps import protect as planned
 from kafka_dr.failover.steps.stop_flow import replicator_refused
 from kafka_dr.failover.unplanned import source
-from kafka_dr.failover.unplanned.fence import ask_to_stop
+from kafka_dr.failover.unplanned.old_flow import stop_old_flow
 from kafka_dr.failover.unplanned.open_target import tell_source
 from kafka_dr.failover.unplanned.source import SourceSide
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import left_behind, settled
 
-#: How long Connect, and the source's register, are given before the report says that they did not answer.
+#: How long the source's register is given before the report says that it did not answer.
 _SECONDS = 3.0
 
 
@@ -58,13 +60,16 @@ def act(run: Run) -> Mapping[str, Any]:
             else left_behind(state, run=run_id, fenced=side.fenced, at=at)
         )
         run.world.register(run.target).compare_and_set(before, state)
+    old_flow = stop_old_flow(run)
+    run.write_fact("old_flow", old_flow.to_json())
     return {
         **standing_facts(state),
         "source_side": side.to_json(),
         "seed": seed,
         "settled_at": state.at,
         "flow_pending": pending,
-        "old_flow": _old_flow(run),
+        "returned": run.journal.get("returned"),
+        "old_flow": old_flow.to_json(),
         "source_register": _told(run, state),
     }
 
@@ -82,13 +87,33 @@ def _side(run: Run, state: RegisterState) -> SourceSide:
     before = SourceSide.of(run.journal)
     if state.phase is not Phase.HANDED_OVER:
         return SourceSide(state.phase is not Phase.UNFENCED, state.phase is Phase.STABLE, before.detail)
-    fenced, said = source.fence_late(run, state.phase)
-    if before.drained:
+    late = source.fence_late(run, state.phase)
+    if before.drained and late.outcome != "failed":
         still = source.stands_still(run)
         return SourceSide(True, still, before.detail if still else f"{run.source} was written to after it was drained")
-    if fenced:
-        return SourceSide(True, False, f"{before.detail}; it was fenced late: {said}" if not before.fenced else said)
-    return SourceSide(before.fenced, False, f"{before.detail}; {said}")
+    if late.outcome == "ok":
+        return SourceSide(True, False, before.detail) if before.fenced else _welcomed(run, before, late)
+    # Proven once it stays proven while it is silent; seen open it is open.
+    return SourceSide(before.fenced and late.outcome == "unknown", False, f"{before.detail}; {late.detail}")
+
+
+def _welcomed(run: Run, before: SourceSide, late: Check) -> SourceSide:
+    """Count what a source accepted that woke up behind the hand-over, and journal it.
+
+    Until that is known it counts as unfenced: then health counts, as with every other one that returns.
+    """
+    fenced_at = run.clock.now()
+    try:
+        found = beside.ask(
+            f"what {run.source} accepted",
+            lambda: look_at_returned(run, run.source, run.journal),
+            seconds=source.FENCE_SECONDS,
+        )
+    except KafkaDrError as error:
+        uncounted = f"it refuses writes now, and what it accepted could not be counted: {error}"
+        return SourceSide(False, False, f"{before.detail}; {uncounted}")
+    run.write_fact("returned", found.fact(run.source, fenced_at=fenced_at))
+    return SourceSide(True, False, f"{before.detail}; it was fenced late: {late.detail}; {found.sentence}")
 
 
 def _seed(run: Run, state: RegisterState, *, held: bool) -> dict[str, Any]:
@@ -102,17 +127,6 @@ def _seed(run: Run, state: RegisterState, *, held: bool) -> dict[str, Any]:
         "target_positions": [] if held else ends,
     }
     return seed | {"held": True} if held else seed
-
-
-def _old_flow(run: Run) -> str:
-    """Say what became of the connector that was left: it can write nothing, but it is not gone before it is stopped."""
-    stop = ask_to_stop(run)
-    try:
-        stop.within(_SECONDS)
-        status = run.world.replicator(run.flow).status()
-    except KafkaDrError as error:
-        return f"asked to stop, and Connect has not answered: {error}"
-    return f"{run.flow.connector} is {status.state} with {status.tasks} tasks"
 
 
 def _told(run: Run, state: RegisterState) -> str:

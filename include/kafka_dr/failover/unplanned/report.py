@@ -7,13 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.failover import content
+from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.failover.steps import report as planned
 from kafka_dr.failover.unplanned import known
+from kafka_dr.failover.unplanned.old_flow import OldFlow, look_at_old_flow
 from kafka_dr.failover.unplanned.source import SourceSide
 
 check = planned.check
-prove = planned.prove
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -43,7 +44,22 @@ def act(run: Run) -> Mapping[str, Any]:
         "objectives": [planned.judged(run, name, value) for name, value in measured.items()],
         "phase": str(run.standing.phase) if run.standing else None,
         "source_side": side.to_json(),
+        "returned": run.journal.get("returned"),
+        "old_flow": _old_flow(run).to_json(),
         "override": claim["override"],
         "approved_at": claim["approved_at"],
         "verified_at": verified_at,
     }
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """What was measured is kept. What was lost is what the returned source will tell."""
+    return (planned.measurements_kept(run),)
+
+
+def _old_flow(run: Run) -> OldFlow:
+    """Say what became of the flow that was left; one that was not seen stopped is looked at once more."""
+    before = run.journal.get("old_flow", {})
+    if before.get("stopped"):
+        return OldFlow(True, str(before["detail"]))
+    return look_at_old_flow(run)

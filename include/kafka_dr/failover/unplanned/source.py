@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.failover import content
 from kafka_dr.failover.beside import Beside
-from kafka_dr.failover.record import worst
+from kafka_dr.failover.health.fence import end_transactions
+from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
+from kafka_dr.failover.sides import writers_declared
 from kafka_dr.failover.steps import drain, fence_source
-from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing import plan
 from kafka_dr.register import Phase
 
-#: How long the source has to say that it is there, and to be fenced.
+#: How long the source has to say that it is there, and to be fenced, apart from the grace of its open transactions.
 PULSE_SECONDS = 1.5
 FENCE_SECONDS = 5.0
+_PAUSE_SECONDS = 0.1
 #: What is left has to cross within this; what groups get to reach the end, as the topology says, comes on top.
 CROSS_SECONDS = 5.0
+_LATE = "old_side_refuses"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +61,91 @@ def answers(run: Run) -> bool:
     return True
 
 
+def approach(run: Run) -> Callable[[], SourceSide]:
+    """Fence and drain a source that answers at once; one that does not is waited for beside what follows.
+
+    What an earlier attempt drained, provably behind its fence, stays so: that the source is slow by now, or gone,
+    takes nothing back.
+
+    :returns: what says, once that is through, how the source is left
+    """
+    earlier = SourceSide.of(run.journal)
+    if earlier.drained and stands_still(run):
+        return lambda: earlier
+    if not answers(run):
+        return LateFence(run).side
+    side = fence_and_drain(run)
+    run.write_fact("source_side", side.to_json())
+    return lambda: side
+
+
 def fence_and_drain(run: Run) -> SourceSide:
     """Fence a source that answers, and bring across what is left of it, as far as a bounded time allows."""
     try:
-        fenced = Beside(run.source, lambda: _fence(run)).within(FENCE_SECONDS)
+        unproven, passing = Beside(run.source, lambda: _fence(run)).within(fence_seconds(run))
     except KafkaDrError as error:
         return SourceSide(fenced=False, drained=False, detail=f"{run.source} could not be fenced: {error}")
-    if fenced:
-        return SourceSide(fenced=False, drained=False, detail=fenced)
+    if unproven:
+        return SourceSide(fenced=False, drained=False, detail=unproven)
     try:
         short = Beside(run.source, lambda: _drain(run)).within(drain_seconds(run))
     except KafkaDrError as error:
         short = str(error)
+    left = f"was not drained: {short}" if short else "was drained as the applications left it"
+    if passing:
+        # Of those who are known there is nothing left to come; of the others nobody can say.
+        return SourceSide(fenced=False, drained=False, detail=f"{run.source} {left}; but {passing}")
     if short:
-        said = f"{run.source} refuses writes, and was not drained: {short}"
-        return SourceSide(fenced=True, drained=False, detail=said)
+        return SourceSide(fenced=True, drained=False, detail=f"{run.source} refuses writes, and {left}")
     return SourceSide(fenced=True, drained=True, detail=f"{run.source} refuses writes, and all of it has crossed")
+
+
+class LateFence:
+    """Waits, beside everything else, for a source that has said nothing yet; one that answers after all is fenced.
+
+    What shuts the flow out goes on meanwhile, so such a source is not drained any more. Nothing is asked of it, and
+    nothing waits for it, once it is given up; and nothing is journaled about it before it answers.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._woke, self._given_up = Event(), Event()
+        self._fence = Beside(run.source, self._wait_and_fence)
+
+    def side(self) -> SourceSide:
+        """Give the source up if it has not answered by now; else see its fence through, and say how it is left."""
+        source = self._run.source
+        if not self._woke.is_set():
+            self._given_up.set()
+            return SourceSide(fenced=False, drained=False, detail=f"{source} does not answer")
+        try:
+            unproven, passing = self._fence.within(fence_seconds(self._run))
+        except KafkaDrError as error:
+            return SourceSide(fenced=False, drained=False, detail=f"{source} could not be fenced: {error}")
+        if open_to := unproven or passing:
+            return SourceSide(fenced=False, drained=False, detail=f"{source} answered late; {open_to}")
+        said = f"{source} answered late and refuses writes; it was not drained, as the flow was shut out by then"
+        return SourceSide(fenced=True, drained=False, detail=said)
+
+    def _wait_and_fence(self) -> tuple[str, str]:
+        until = self._run.clock.monotonic() + FENCE_SECONDS
+        while not self._answers():
+            if self._given_up.wait(_PAUSE_SECONDS) or self._run.clock.monotonic() > until:
+                raise TryAgain(f"{self._run.source} does not answer")
+        self._woke.set()
+        return _fence(self._run)
+
+    def _answers(self) -> bool:
+        try:
+            self._run.operator(self._run.source).topics.identity()
+        except TryAgain:
+            return False
+        return not self._given_up.is_set()
+
+
+def fence_seconds(run: Run) -> float:
+    """Return what fencing a source that answers may take: its owners get to end their transactions within it."""
+    return FENCE_SECONDS + run.group.timing.transaction_grace_seconds
 
 
 def drain_seconds(run: Run) -> float:
@@ -79,20 +153,27 @@ def drain_seconds(run: Run) -> float:
     return CROSS_SECONDS + run.group.timing.drain_seconds
 
 
-def fence_late(run: Run, phase: Phase) -> tuple[bool, str]:
-    """Try, once more and for a bounded time, to fence a source that may have come back; return whether it is proven."""
+def fence_late(run: Run, phase: Phase) -> Check:
+    """Try, once more and for a bounded time, to fence a source that may have come back, and say whether it is proven.
 
-    def fence() -> proof.Finding:
-        changes = run.acl_changes(run.source, run.permission(phase))
+    One that does not answer is unknown.
+    """
+
+    def fence() -> Check:
+        permission = run.permission(phase)
         # The probe last: brokers apply ACLs in order, so its refusal speaks for the others.
-        changes.add(plan.application_denies(run.group), plan.probe_fence(run.group) | plan.probe_freeze(run.group))
-        return run.writes_refused(run.source)
+        denies = (plan.application_denies(run.group), plan.probe_fence(run.group) | plan.probe_freeze(run.group))
+        if run.acl_changes(run.source, permission).add(*denies):
+            end_transactions(run, run.source, permission, all_of_them=True)
+        refused, declared = run.at_once(
+            lambda: run.writes_refused(run.source), lambda: writers_declared(run, (run.source,))
+        )
+        return declared if refused.outcome == "ok" and declared.outcome != "ok" else Check.of(_LATE, refused)
 
     try:
-        found = Beside(run.source, fence).within(FENCE_SECONDS)
+        return Beside(run.source, fence).within(FENCE_SECONDS)
     except KafkaDrError as error:
-        return False, str(error)
-    return found.outcome == "ok", found.detail
+        return Check(_LATE, "unknown", str(error))
 
 
 def stands_still(run: Run) -> bool:
@@ -112,12 +193,14 @@ def _ends(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, 
     return Beside(run.source, lambda: topics.high_watermarks(ends)).within(FENCE_SECONDS)
 
 
-def _fence(run: Run) -> str:
-    """Fence as a planned failover does; return why that is not proven, or nothing."""
+def _fence(run: Run) -> tuple[str, str]:
+    """Fence as a planned failover does; return why that is not proven, and whom no fence stops, or nothing."""
     run.write_fact("source_touched", {"at": run.clock.now().isoformat()})
     fence_source.act(run)
-    proofs = [check for check in fence_source.prove(run) if check.name != "all_partitions_replicated"]
-    return "" if worst(proofs) == "ok" else "; ".join(check.detail for check in proofs if check.outcome != "ok")
+    found, declared = run.at_once(lambda: fence_source.prove(run), lambda: writers_declared(run, (run.source,)))
+    proofs = [check for check in found if check.name != "all_partitions_replicated"]
+    unproven = "; ".join(check.detail for check in proofs if check.outcome != "ok")
+    return unproven, "" if declared.outcome == "ok" else declared.detail
 
 
 def _drain(run: Run) -> str:

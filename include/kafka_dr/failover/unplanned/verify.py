@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
@@ -11,7 +12,11 @@ from kafka_dr.failover.steps.stop_flow import replicator_refused
 
 check = planned.check
 intent = planned.intent
-act = planned.act
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Send the canary round. What was left behind is known when the old side is back."""
+    return planned.send_canary_round(run, {})
 
 
 def prove(run: Run) -> Sequence[Check]:

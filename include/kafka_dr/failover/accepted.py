@@ -39,9 +39,15 @@ class Accepted:
         since = "an unknown number" if self.since_opening is None else f"at most {self.since_opening}"
         return f"it holds {beyond} records that are not known to have crossed, {since} of them made since the hand-over"
 
-    def facts(self) -> dict[str, Any]:
-        """Return what is journaled and kept as evidence."""
+    def fact(self, cluster: str, *, fenced_at: datetime) -> dict[str, Any]:
+        """Return what is journaled as ``returned`` and kept as evidence.
+
+        :param fenced_at: when it was proven to refuse writes; what it accepted from the hand-over until then is the
+            window that a source has which could not be fenced
+        """
         return {
+            "cluster": cluster,
+            "fenced_at": fenced_at.isoformat(),
             "ends": positions_to_json(self.ends),
             "beyond_frontier": self.beyond_frontier,
             "since_opening": self.since_opening,

@@ -1,0 +1,50 @@
+"""How old the oldest record is that is not known to be on the target: beyond a limit no planned failover begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafka_dr.audit import Verified
+from kafka_dr.clusters import OffsetRange, Record, TopicPartition
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run
+
+NAME = "copied_in_time"
+
+
+def copied_in_time(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
+    """Return whether the first record behind what is verified is young enough, in every partition.
+
+    Judged by the records' own timestamps: how many wait says little of how long they have been waiting.
+
+    :param ends: the source's ends of a moment ago
+    :param verified: how far the copy is verified towards them
+    """
+    behind = {p: OffsetRange(found.source_offset, ends[p]) for p, found in verified.items() if p in ends}
+    waiting = _first_of_each(run, {p: wanted for p, wanted in behind.items() if len(wanted)})
+    if not waiting:
+        return Check(NAME, "ok", f"every record that {run.source} held a moment ago is on {run.target}")
+    oldest = min(waiting, key=lambda record: record.timestamp_ms)
+    if oldest.timestamp_ms <= 0:
+        return Check(NAME, "unknown", f"{_named(oldest)} is not known to be on {run.target}, and has no timestamp")
+    limit = run.group.thresholds.max_lag_seconds
+    age = max(0.0, run.clock.now().timestamp() - oldest.timestamp_ms / 1000)
+    said = f"{_named(oldest)} is not known to be on {run.target} and is {age:.3g} s old by its timestamp"
+    if age <= limit:
+        return Check(NAME, "ok", f"{said}, {limit:g} s are allowed", {"seconds": round(age, 3)})
+    asked = f"{limit:g} s are allowed (thresholds.max_lag_seconds): let the flow catch up, or look at dr_lag_audit"
+    return Check(NAME, "failed", f"{said}, {asked}", {"seconds": round(age, 3)})
+
+
+def _first_of_each(run: Run, ranges: Mapping[TopicPartition, OffsetRange]) -> list[Record]:
+    """Return the first record of each range; control and aborted records take offsets and are none."""
+    first: dict[TopicPartition, Record] = {}
+    for record in run.world.cluster(run.source, "audit").log.read(ranges):
+        first.setdefault(record.topic_partition, record)
+        if len(first) == len(ranges):
+            break
+    return list(first.values())
+
+
+def _named(record: Record) -> str:
+    return f"{record.topic_partition} offset {record.offset}"

@@ -1,0 +1,59 @@
+"""The connector of the flow that was left: it can write nothing, but it is not gone before it is stopped.
+
+With a dead source Connect takes a minute, and a worker that hangs takes longer: nobody waits for it. Until it is seen
+stopped, the run's report says that it is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover import beside
+from kafka_dr.failover.run import Run
+
+#: How long Connect is given, to be told and to be asked.
+_SECONDS = 3.0
+_AT_REST = ("stopped", "absent")
+
+
+@dataclass(frozen=True, slots=True)
+class OldFlow:
+    """What became of it.
+
+    :param stopped: it was seen to be stopped, or not to be there
+    """
+
+    stopped: bool
+    detail: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as it is journaled, and kept as evidence."""
+        return {"stopped": self.stopped, "detail": self.detail}
+
+
+def ask_to_stop(run: Run) -> beside.Beside[None]:
+    """Ask Connect to stop the flow, beside everything else."""
+    return beside.Beside("Connect", run.world.replicator(run.flow).stop)
+
+
+def stop_old_flow(run: Run) -> OldFlow:
+    """Ask Connect once more to stop the flow, and say what became of it."""
+    try:
+        ask_to_stop(run).within(_SECONDS)
+    except KafkaDrError as error:
+        return OldFlow(False, f"{run.flow.connector} was asked to stop, and Connect has not answered: {error}")
+    return look_at_old_flow(run)
+
+
+def look_at_old_flow(run: Run) -> OldFlow:
+    """Say what became of the flow by now; nothing is asked of it."""
+    name = run.flow.connector
+    try:
+        status = beside.ask("Connect", run.world.replicator(run.flow).status, seconds=_SECONDS)
+    except KafkaDrError as error:
+        return OldFlow(False, f"{name} was asked to stop, and whether it has is not known: {error}")
+    if status.state in _AT_REST:
+        return OldFlow(True, f"{name} is {status.state}")
+    return OldFlow(False, f"{name} was asked to stop and is {status.state} with {status.tasks} tasks")

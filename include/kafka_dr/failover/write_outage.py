@@ -1,0 +1,130 @@
+"""How long a switch kept applications from writing: what the journal knows for certain, and what the logs show of it.
+
+From the fence to the opening nobody could write; that is certain. Applications need longer, as they have to find the
+new side: the pause in the log shows that, but only of partitions that were being written when the fence came. A pause
+that began before tells of an application that had nothing to say. And one that has not ended is not known yet, however
+short the others were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover.run import Run, positions_from_json
+
+#: Control records between data take offsets, so the last data record may lie some offsets before the end.
+_LOOK_BACK = 200
+_PAUSE_SECONDS = 0.1
+
+#: When something happened in each partition, in seconds since the epoch by the records' own timestamps. ``None`` where
+#: only control records and aborted ones were found, and there is more before them.
+LastWrites = Mapping[TopicPartition, float | None]
+FirstWrites = Mapping[TopicPartition, float]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOutage:
+    """How long writes were not possible.
+
+    :param refused_seconds: from the fence of the source to the opening of the target, as journaled
+    :param seen_seconds: the longest pause of the partitions that were being written; ``None`` where it is not known,
+        or where none was being written
+    :param known: whether each partition that was being written is written again
+    :param detail: one sentence
+    """
+
+    refused_seconds: float
+    seen_seconds: float | None
+    known: bool
+    detail: str
+
+    @property
+    def seconds(self) -> float | None:
+        """The outage, which is never taken for shorter than the time in which both sides refused."""
+        return max(self.refused_seconds, self.seen_seconds or 0.0) if self.known else None
+
+
+def measured(run: Run) -> WriteOutage:
+    """Measure the outage of a switch, waiting for writes on the new side as long as the objective could still be met.
+
+    :raises KafkaDrError: the new side does not answer; that the old one may not is part of the answer
+    """
+    begun = datetime.fromisoformat(run.fact("fence_begun")["at"])
+    opened = datetime.fromisoformat(run.fact("opened")["at"])
+    refused, promised = (opened - begun).total_seconds(), run.group.objectives.write_outage_seconds
+    try:
+        last = _last_writes(run)
+    except KafkaDrError as error:
+        detail = f"{run.source} does not tell what was being written when it was fenced: {error}"
+        return WriteOutage(round(refused, 3), None, known=False, detail=detail)
+    fence = begun.timestamp()
+    busy = being_written(last, fence=fence, recent_seconds=promised)
+    first = _first_writes(run, busy, until=fence + promised) if busy else {}
+    return judge(last, first, busy, refused_seconds=refused)
+
+
+def being_written(last: LastWrites, *, fence: float, recent_seconds: float) -> frozenset[TopicPartition]:
+    """Return the partitions whose last record is so recent that it can have been the fence that ended the writing.
+
+    One of which that cannot be told counts among them.
+    """
+    return frozenset(p for p, at in last.items() if at is None or at >= fence - recent_seconds)
+
+
+def judge(
+    last: LastWrites, first: FirstWrites, busy: Collection[TopicPartition], *, refused_seconds: float
+) -> WriteOutage:
+    """Say how long the outage was, from when each partition was last written before and first written after it.
+
+    :param busy: the partitions that were being written
+    """
+    refused = round(refused_seconds, 3)
+    if not busy:
+        return WriteOutage(refused, None, known=True, detail="nothing was being written when the source was fenced")
+    missing = sorted(p for p in busy if p not in first or last[p] is None)
+    if missing:
+        shown = ", ".join(map(str, missing[:5]))
+        detail = f"{len(missing)} of {len(busy)} partitions that were being written are not seen written again: {shown}"
+        return WriteOutage(refused, None, known=False, detail=detail)
+    pauses = {p: first[p] - (last[p] or 0.0) for p in busy}
+    longest = max(pauses, key=lambda partition: pauses[partition])
+    detail = f"the longest of {len(busy)} partitions that were being written: {longest}"
+    return WriteOutage(refused, round(pauses[longest], 3), known=True, detail=detail)
+
+
+def _last_writes(run: Run) -> dict[TopicPartition, float | None]:
+    """Return when each partition that has records was last written on the source before its fenced end."""
+    ends = _without_canary(run, positions_from_json(run.fact("source_ends")["ends"]))
+    starts = run.operator(run.source).topics.log_starts(ends)
+    ranges = {p: OffsetRange(max(starts[p], end - _LOOK_BACK), end) for p, end in ends.items() if end > starts[p]}
+    found: dict[TopicPartition, float | None] = {p: None for p, wanted in ranges.items() if wanted.start > starts[p]}
+    for record in run.world.cluster(run.source, "audit").log.read(ranges):
+        found[record.topic_partition] = record.timestamp_ms / 1000
+    return found
+
+
+def _first_writes(run: Run, busy: Collection[TopicPartition], *, until: float) -> dict[TopicPartition, float]:
+    """Return when each of these was first written on the target since the flow ended there.
+
+    :param until: up to when a partition is waited for, in seconds since the epoch
+    """
+    all_ends = positions_from_json(run.fact("target_ends")["ends"])
+    ends = {p: all_ends.get(p, 0) for p in busy}
+    topics, log = run.operator(run.target).topics, run.world.cluster(run.target, "audit").log
+    found: dict[TopicPartition, float] = {}
+    while True:
+        now = topics.high_watermarks(ends.keys() - found.keys())
+        grown = {p: OffsetRange(ends[p], min(end, ends[p] + _LOOK_BACK)) for p, end in now.items() if end > ends[p]}
+        for record in log.read(grown):
+            found.setdefault(record.topic_partition, record.timestamp_ms / 1000)
+        if len(found) == len(ends) or run.clock.now().timestamp() > until:
+            return found
+        run.clock.sleep(_PAUSE_SECONDS)
+
+
+def _without_canary(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    return {p: end for p, end in ends.items() if p.topic != run.group.canary_topic}

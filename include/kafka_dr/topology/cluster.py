@@ -1,0 +1,86 @@
+"""One declared cluster: who reaches it by which connection, and the Connect cluster beside it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from kafka_dr.topology.fields import BootstrapServers, ConnectionId, ResourceName, Section, TopicName, WorkersPath
+
+
+class ConnectionIds(Section):
+    """One Airflow connection for each role, so that every role can be given, denied and audited by itself."""
+
+    operator: ConnectionId = Field(description="the connection id that moves traffic: ACLs, offsets, register")
+    probe: ConnectionId = Field(description="the connection id that asks as an application would; it is fenced too")
+    audit: ConnectionId = Field(description="the connection id that only reads")
+    replicator: ConnectionId = Field(description="the connection id of the principal that replication writes as")
+
+
+class ReplicatorEndpoint(Section):
+    """How a Connect cluster that stands beside another cluster reaches this one."""
+
+    bootstrap_servers: BootstrapServers = Field(description="host:port, several with commas, as seen from Connect")
+    security_protocol: Literal["SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        description="the protocol of that listener; it must tell principals apart, or no flow could be fenced"
+    )
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
+        default=None, description="the SASL mechanism; needed with SASL_PLAINTEXT and SASL_SSL, absent with SSL"
+    )
+    ca_file: WorkersPath | None = Field(
+        default=None,
+        description="the absolute path, on the Connect workers, of a PEM file with the authorities that they trust",
+    )
+    keystore_file: WorkersPath | None = Field(
+        default=None,
+        description="the absolute path, on the Connect workers, of a PEM file with their key and its certificates",
+    )
+    keystore_is_encrypted: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="whether that key needs a password, which replicator_secrets holds: true or false"
+    )
+
+
+class ClusterSpec(Section):
+    """One Kafka cluster in one datacenter, and the Connect cluster beside it."""
+
+    cluster_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] = Field(
+        description="the id that the cluster itself reports; a cluster with another id is never touched"
+    )
+    connections: ConnectionIds = Field(description="an Airflow connection for each role")
+    connect: ConnectionId = Field(description="the connection id of the Connect REST API beside this cluster")
+    connect_group_id: ResourceName = Field(description="the group.id of the Connect workers beside this cluster")
+    connect_offsets_topic: TopicName | None = Field(
+        default=None,
+        description="the offset.storage.topic of those Connect workers; <connect_group_id>-offsets if left out",
+    )
+    allow_everyone_if_no_acl: Annotated[bool, Field(strict=True)] | None = Field(
+        default=None,
+        description="what allow.everyone.if.no.acl.found is on its brokers, which do not tell it: true or false",
+    )
+    replicator: ReplicatorEndpoint = Field(description="how Connect beside another cluster reaches this one")
+    replicator_secrets: WorkersPath = Field(
+        description="the absolute path of the properties file on the Connect workers beside this cluster; it holds "
+        "<cluster>.sasl.jaas.config for each cluster that they reach"
+    )
+    application_bootstrap_servers: BootstrapServers | None = Field(
+        default=None, description="host:port that a route hands to applications; the replicator's if left out"
+    )
+
+    @property
+    def route_bootstrap_servers(self) -> str:
+        """Where applications are sent when this cluster is active."""
+        return self.application_bootstrap_servers or self.replicator.bootstrap_servers
+
+    @property
+    def connect_positions_topic(self) -> str:
+        """Where the Connect workers beside this cluster keep what their flows have copied."""
+        return self.connect_offsets_topic or f"{self.connect_group_id}-offsets"
+
+    def jaas_reference(self, cluster: str) -> str:
+        """Return what a connector on this cluster's Connect writes instead of its login at ``cluster``."""
+        return self.secret_reference(cluster, "sasl.jaas.config")
+
+    def secret_reference(self, cluster: str, key: str) -> str:
+        """Return what a connector on this cluster's Connect writes instead of a secret about ``cluster``."""
+        return f"${{file:{self.replicator_secrets}:{cluster}.{key}}}"

@@ -1,0 +1,194 @@
+"""Taking a group under the register: a side that is in use is never shut, and what was begun is completed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from confluent_kafka import Consumer
+
+from kafka_dr.failover import StepFailed, StepRecord, World, adopt
+from kafka_dr.failover.flows import tend_flows
+from kafka_dr.fencing.change import AclChanges
+from kafka_dr.register import KafkaRegister
+from kafka_dr.routing import Route
+from lab import rights
+from support import onlooker
+from support.protection import Protection
+from support.switching import Killed, dying
+
+pytestmark = pytest.mark.kafka
+
+
+def test_a_standby_that_holds_records_of_its_own_is_not_shut(protection: Protection, world: World) -> None:
+    protection.produce("west", 10)
+    before = onlooker.look(protection)
+
+    record = refused(protection, world)
+    assert protection.takes_writes("west")
+    assert onlooker.look(protection) == before
+    assert f"{protection.topic}-0, {protection.topic}-1 on west hold records" in record.detail
+    assert "If applications write on west, initial_active is wrong" in record.detail
+
+    # Nor does a connector that was set up and never copied explain what lies there.
+    world.replicator(protection.flow).ensure(stopped=True)
+    world.replicator(protection.flow).wait_stopped(30)
+    assert "that connector has no position there" in refused(protection, world).detail
+    assert protection.takes_writes("west")
+    assert protection.state("east") is None
+
+
+def test_a_standby_that_is_read_from_or_feeds_the_other_side_is_not_shut(protection: Protection, world: World) -> None:
+    back = world.replicator(protection.flow.reverse)
+    with _reading(protection, "west"):
+        back.ensure(stopped=False)
+        back.wait_running(30)
+        before = onlooker.look(protection)
+
+        failed = {check.name for check in refused(protection, world).checks if check.outcome != "ok"}
+
+        assert failed == {"nobody_reads_on_standby", "flow_back_is_still"}
+        assert onlooker.look(protection) == before
+    back.stop()
+    back.wait_stopped(30)
+    assert adopt(protection.name, world, "once-more").outcome == "done"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"active": "west"}, "leads to west (epoch 1), and east would be active: correct initial_active"),
+        ({"epoch": 7}, "ahead of the register's epoch 1: no failover could switch it"),
+        ({"group": "billing"}, "needs a route of its own"),
+    ],
+)
+def test_a_route_that_does_not_fit_is_told_before_anything_is_changed(
+    protection: Protection, world: World, changes: dict[str, Any], said: str
+) -> None:
+    _write_route(protection, **changes)
+    before = onlooker.look(protection)
+
+    assert said in refused(protection, world).detail
+    assert onlooker.look(protection) == before
+
+
+def test_a_connector_that_replicates_already_is_taken_over_where_it_stands(
+    protection: Protection, world: World
+) -> None:
+    _write_route(protection)
+    replicator = world.replicator(protection.flow)
+    name = protection.flow.connector
+    config = {**replicator.config(), "exactly.once.support": "requested"}
+    world.connect("west").create(name, {key: value for key, value in config.items() if key != "name"})
+    replicator.wait_stopped(30)
+    assert f"the connector {name} exists and is not exactly-once" in refused(protection, world).detail
+    assert protection.state("east") is None
+
+    assert replicator.ensure() == "updated"
+    replicator.resume()
+    protection.produce("east", 50)
+    protection.wait_copied()
+    record = adopt(protection.name, world, "taken-over")
+
+    assert record.outcome == "done"
+    assert record.facts["seed"]["mode"] == "continue"
+    assert protection.refuses_writes("west")
+    assert tend_flows(protection.name, world).outcome == "ok"
+    protection.produce("east", 10)
+    protection.wait_copied()
+    assert onlooker.contents(protection, "west") == onlooker.contents(protection, "east")
+
+
+@pytest.mark.parametrize(
+    ("at", "method", "nth"),
+    [
+        pytest.param(KafkaRegister, "copy", 1, marks=pytest.mark.long),
+        (AclChanges, "add", 2),
+        pytest.param(KafkaRegister, "write_fact", 1, marks=pytest.mark.long),
+    ],
+)
+def test_an_adoption_that_died_is_completed_by_another_run(
+    protection: Protection, at: type, method: str, nth: int
+) -> None:
+    with protection.world() as world, dying(at, method, nth=nth), pytest.raises(Killed):
+        adopt(protection.name, world, "died")
+
+    with protection.world() as world:
+        completed = adopt(protection.name, world, "completes")
+        assert completed.outcome == "done"
+        after = onlooker.look(protection)
+        seeds = [world.register(side).facts(protection.name, "died")["flow_seed"] for side in ("east", "west")]
+        assert adopt(protection.name, world, "for-nothing").outcome == "done"
+
+    assert seeds == [completed.facts["seed"]] * 2
+    assert onlooker.look(protection) == after
+    assert (after.registers["west"], json.loads(after.route)["active"]) == (after.registers["east"], "east")
+    assert protection.takes_writes("east")
+    assert protection.refuses_writes("west")
+
+
+def test_a_standby_that_comes_into_use_while_it_is_fenced_is_opened_again(protection: Protection, world: World) -> None:
+    with _right_before(AclChanges, "add", lambda: protection.produce("west", 2)):
+        record = refused(protection, world)
+
+    assert "west came into use while it was fenced, so it was opened again" in record.detail
+    assert protection.takes_writes("west")
+    assert onlooker.denies(protection, "west") == frozenset()
+
+
+@pytest.fixture
+def world(protection: Protection) -> Iterator[World]:
+    with protection.world() as world:
+        yield world
+
+
+def refused(protection: Protection, world: World) -> StepRecord:
+    """Try to adopt the group, and return what kept it from that."""
+    with pytest.raises(StepFailed) as failure:
+        adopt(protection.name, world, "adoption")
+    assert failure.value.record.outcome in ("refused", "failed")
+    return failure.value.record
+
+
+def _write_route(protection: Protection, **changes: Any) -> None:
+    route = {"group": protection.name, "active": "east", "bootstrap_servers": "somewhere:1", "epoch": 1, **changes}
+    path = Path(protection.group.route.path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(Route(at=datetime.now(UTC), **route).to_json()))
+
+
+@contextmanager
+def _reading(protection: Protection, cluster: str) -> Iterator[None]:
+    """Let a consumer of the application be a member of its group."""
+    settings = protection.lab.client_settings(cluster, rights.ORDERS_APP)
+    consumer = Consumer({**settings, "group.id": f"{protection.name}-reader"})
+    try:
+        consumer.subscribe([protection.topic])
+        deadline = time.monotonic() + 30
+        while not consumer.assignment():
+            assert time.monotonic() < deadline, "the reader was given no partition"
+            consumer.poll(0.1)
+        yield
+    finally:
+        consumer.close()
+
+
+@contextmanager
+def _right_before(at: type, method: str, happens: Callable[[], object]) -> Iterator[None]:
+    """Let something happen before the first call of a method, in the gap between a look and a change."""
+    real, left = getattr(at, method), [happens]
+
+    def disturbed(*arguments: object, **named: object) -> object:
+        if left:
+            left.pop()()
+        return real(*arguments, **named)
+
+    with mock.patch.object(at, method, disturbed):
+        yield

@@ -1,0 +1,55 @@
+"""The audits behind a planned failover: what one says after the approval, and after a run that was rolled back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
+from kafka_dr.failover import StepName, run_step
+from support.switching import Switching, failed
+
+pytestmark = pytest.mark.kafka
+
+
+def test_an_audit_that_ends_after_the_approval_supersedes_nothing_and_counts_after_a_roll_back(
+    group: Switching,
+) -> None:
+    request = group.request()
+    with group.protection.world() as world:
+        seen = {check.name: check for check in run_step(StepName.PREFLIGHT, request, world).checks}
+        group.protection.approve(request, world)
+        _audited(group, world.replicator(group.flow).where().seed_epoch)
+        claimed = {check.name: check.outcome for check in run_step(StepName.CLAIM, request, world).checks}
+    assert (seen["checksum_audit"].outcome, seen["lag_audit"].outcome) == ("excused", "excused")
+    assert claimed["decision_unchanged"] == "ok"
+
+    group.roll_back(request)
+    audits = group.protection.group.audits.model_copy(update={"before_failover": "green"})
+    group.protection.changes = {"audits": audits}
+    try:
+        with group.protection.world() as world:
+            after = {check.name: check for check in run_step(StepName.PREFLIGHT, group.request(), world).checks}
+            assert (after["checksum_audit"].outcome, after["lag_audit"].outcome) == ("ok", "ok")
+            _newest(group, AuditKind.LAG).write_text("{}")
+            record = failed(StepName.PREFLIGHT, group.request(), world)
+    finally:
+        group.protection.changes = {}
+        for kind in AuditKind:
+            _newest(group, kind).unlink()
+    assert record.outcome == "unknown"
+    assert "the newest lag audit cannot be read" in record.detail
+
+
+def _audited(group: Switching, epoch: int | None) -> None:
+    for kind in AuditKind:
+        at = datetime.now(UTC) - timedelta(minutes=1)
+        result = AuditResult(kind, group.name, group.active, group.standby, epoch, AuditVerdict.GREEN, at, "all equal")
+        ResultStore(group.protection.folder / "evidence").write(result)
+
+
+def _newest(group: Switching, kind: AuditKind) -> Path:
+    audits = group.protection.folder / "evidence" / "audits" / group.name
+    return audits / kind / f"{group.active}-to-{group.standby}" / "newest.json"

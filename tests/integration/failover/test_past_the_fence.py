@@ -1,0 +1,51 @@
+"""A record that somebody wrote on the side that was left, behind every look at it, is not passed over in silence."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.failover import StepName, run_step
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.steps import verify
+from kafka_dr.register import KafkaRegister
+from support.protection import Protection
+from support.switching import Killed, Switching, act_only, dying, failed
+
+pytestmark = pytest.mark.kafka
+
+
+def test_what_somebody_wrote_on_the_old_side_behind_every_fence_is_named_and_never_called_nothing(
+    protection: Protection,
+) -> None:
+    own_group = Switching.adopt(protection, records=100)
+    old, new = own_group.active, own_group.standby
+    request = own_group.go(StepName.FLIP_ROUTE)
+    protection.produce(old, 2, principal="admin")
+
+    with protection.world() as world:
+        act_only(StepName.VERIFY, request, world)
+        protection.produce(old, 2, principal="admin")
+        moving = {check.name: check for check in verify.prove(Run(request, world))}["old_side_is_still"]
+    assert moving.outcome == "failed"
+    assert "somebody still writes there" in moving.detail
+
+    with protection.world() as world:
+        verified = run_step(StepName.VERIFY, request, world)
+    with protection.world() as world, dying(KafkaRegister, "compare_and_set", when="before"), pytest.raises(Killed):
+        run_step(StepName.PROTECT, request, world)
+    # What the flow back brings by now is nobody's doing.
+    protection.produce(new, 10)
+    protection.wait_copied(source=new, target=old)
+    with protection.world() as world:
+        again = run_step(StepName.VERIFY, request, world)
+        run_step(StepName.PROTECT, request, world)
+        report = failed(StepName.REPORT, request, world)
+        bundle = world.evidence.bundle(own_group.name, request.run)
+    named = f"{protection.topic}-0 (50 to 52), {protection.topic}-1 (50 to 52) on {old} moved behind the fence"
+    for record in (verified, again, report):
+        assert named in record.facts["past_the_fence"]
+    assert report.facts["rpo_seconds"] is None
+    assert "nothing_passed_the_fence" in report.detail
+    assert protection.takes_writes(new)
+    assert protection.refuses_writes(old)
+    assert bundle is not None

@@ -1,0 +1,266 @@
+"""Reasons for which steps behind the approval refuse: one run is hindered at each of them, and comes through.
+
+Each hindrance is taken away again, and the same step goes through: what it left behind hinders nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from confluent_kafka import Producer
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.failover import ResumeRequest, RunRequest, StepName, StepRecord, resume, run_step
+from kafka_dr.failover.steps import drain
+from kafka_dr.fencing import plan
+from kafka_dr.register import KafkaRegister, RegisterState
+from support.protection import Protection
+from support.switching import Switching, failed
+
+pytestmark = pytest.mark.kafka
+
+#: Somebody whom the topology did not name when the group was adopted.
+_CAROL = "User:carol"
+
+
+@dataclass
+class Hindered:
+    """A run from east to west, and what its steps said while something was in their way."""
+
+    group: Switching
+    request: RunRequest
+    said: dict[str, StepRecord] = field(default_factory=dict)
+
+    def refused(self, reason: str, step: StepName) -> None:
+        """Run a step that must not come through."""
+        with self.group.protection.world() as world, mock.patch("kafka_dr.failover.run.PROOF_SECONDS", 0.3):
+            self.said[reason] = failed(step, self.request, world)
+
+    def done(self, *steps: StepName) -> None:
+        """Run steps that have to come through."""
+        for step in steps:
+            with self.group.protection.world() as world:
+                run_step(step, self.request, world)
+
+    @contextmanager
+    def acl(self, cluster: str, acl: Acl, *, stands: bool) -> Iterator[None]:
+        """Have an ACL stand, or be missing, for a while."""
+        with self.group.protection.cluster(cluster, "admin") as admin:
+            first, then = (admin.acls.add, admin.acls.remove) if stands else (admin.acls.remove, admin.acls.add)
+            first([acl])
+            yield
+            then([acl])
+
+    @contextmanager
+    def changed(self, **changes: object) -> Iterator[None]:
+        """Have the topology say something else for a while."""
+        self.group.protection.changes = changes
+        yield
+        self.group.protection.changes = {}
+
+    @contextmanager
+    def soon_given_up(self) -> Iterator[None]:
+        timing = self.group.protection.group.timing.model_copy(update={"step_deadline_seconds": 0.3})
+        with self.changed(timing=timing):
+            yield
+
+
+@contextmanager
+def _open_transaction(group: Switching, cluster: str, transactional_id: str) -> Iterator[Callable[[], None]]:
+    """Leave records of an open transaction in a log; called, it is aborted, and nobody ever reads them."""
+    settings = group.protection.lab.client_settings(cluster, "admin")
+    producer = Producer({**settings, "transactional.id": transactional_id, "transaction.timeout.ms": 60_000})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce(group.protection.topic, value=b"never", partition=0)
+    assert producer.flush(20) == 0
+    yield lambda: producer.abort_transaction(20)
+
+
+@pytest.fixture(scope="module")
+def hindered(_groups: Callable[[], Switching]) -> Hindered:
+    group = _groups()
+    run = Hindered(group, group.request())
+    group.go(StepName.CLAIM, run.request)
+    _at_the_fence(run)
+    _at_the_drain(run)
+    _at_the_end_of_the_flow(run)
+    _at_the_hand_over(run)
+    _behind_it(run)
+    with group.protection.world() as world:
+        resume(ResumeRequest(group.name, "finish", run=run.request.run), world)
+    return run
+
+
+def _at_the_fence(run: Hindered) -> None:
+    """A transaction that the operator may not see."""
+    group, stray = run.group, f"stray-{run.group.name}"
+    hide = Acl(
+        ResourceType.TRANSACTIONAL_ID,
+        stray,
+        PatternType.LITERAL,
+        "User:dr-operator",
+        AclOperation.DESCRIBE,
+        AclPermission.DENY,
+    )
+    with group.protection.world() as world:
+        # What is written now is still to be copied when the drain begins.
+        replicator = world.replicator(group.flow)
+        replicator.stop()
+        replicator.wait_stopped(30)
+    group.produce(10)
+    with _open_transaction(group, "east", stray):
+        with run.acl("east", hide, stands=True), run.soon_given_up():
+            run.refused("a hidden transaction at the fence", StepName.FENCE_SOURCE)
+        run.done(StepName.FENCE_SOURCE)
+
+
+def _at_the_drain(run: Hindered) -> None:
+    """A flow that does not run, and a probe that is not the principal that is denied."""
+    with run.soon_given_up():
+        run.refused("a flow that stands still", StepName.DRAIN)
+    with run.group.protection.world() as world:
+        world.replicator(run.group.flow).resume()
+    with run.changed(probe_principal=_CAROL), mock.patch.object(drain, "PROOF_SECONDS", 0.3):
+        run.refused("a freeze without effect", StepName.DRAIN)
+        strangers = plan.probe_freeze(run.group.protection.group)
+    with run.group.protection.cluster("east", "admin") as admin:
+        admin.acls.remove(strangers)
+    run.done(StepName.DRAIN)
+
+
+def _at_the_end_of_the_flow(run: Hindered) -> None:
+    """A transaction of somebody whom no fence stops, on the target."""
+    with _open_transaction(run.group, "west", f"another-{run.group.name}") as abort:
+        with run.soon_given_up():
+            run.refused("a transaction on the target", StepName.STOP_FLOW)
+        abort()
+    run.done(StepName.STOP_FLOW, StepName.CUT_OVER_GROUPS)
+
+
+def _at_the_hand_over(run: Hindered) -> None:
+    """A fence that somebody lifted, a log that somebody wrote to, a DENY that somebody else added."""
+    (probe,) = plan.probe_fence(run.group.protection.group)
+    with run.acl("east", probe, stands=False):
+        run.refused("a source that takes writes", StepName.OPEN_TARGET)
+    with _open_transaction(run.group, "west", f"another-{run.group.name}") as abort:
+        abort()
+    run.refused("a target that moved", StepName.OPEN_TARGET)
+    run.done(StepName.STOP_FLOW)
+    principals = (*run.group.protection.group.principals, _CAROL)
+    with run.changed(principals=principals):
+        foreign = next(a for a in plan.write_fence(run.group.protection.group) if a.principal == _CAROL)
+        with run.acl("west", foreign, stands=True):
+            run.refused("a DENY that others added", StepName.OPEN_TARGET)
+    run.done(StepName.OPEN_TARGET)
+
+
+def _behind_it(run: Hindered) -> None:
+    """A route of a later epoch, one that was not flipped, an old side that takes writes, a group that was put back."""
+    protection = run.group.protection
+    route = Path(protection.group.route.path)
+    before = route.read_text()
+    route.write_text(json.dumps({**json.loads(before), "epoch": 99}))
+    run.refused("a route that is ahead", StepName.FLIP_ROUTE)
+    route.write_text(before)
+    run.refused("a route that leads to the old side", StepName.VERIFY)
+    run.done(StepName.FLIP_ROUTE)
+    slow = f"{run.group.name}-slow"
+    placed = run.group.committed("west", slow)
+    with protection.cluster("west", "admin") as admin:
+        admin.groups.set_offsets({slow: dict.fromkeys(placed, 0)})
+        (probe,) = plan.probe_fence(protection.group)
+        with run.acl("east", probe, stands=False):
+            run.refused("an old side that takes writes", StepName.VERIFY)
+        run.said["a group that was put back"] = run.said["an old side that takes writes"]
+        admin.groups.set_offsets({slow: placed})
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome", "sentence"),
+    [
+        ("a hidden transaction at the fence", "failed", r"transactions still hold back .*payments-0 \(LSO \d+, high"),
+        ("a flow that stands still", "failed", r"east → west did not reach the end within its deadline: .*payments"),
+        ("a freeze without effect", "failed", r"the groups could not be frozen: READ is not refused on east for"),
+        ("a transaction on the target", "failed", r"transactions still hold back .*payments-0 on west: end them"),
+        ("a source that takes writes", "refused", r"source_refuses: .* leaders on east did not answer refused"),
+        ("a target that moved", "refused", r"target_is_still: .*payments-0 on west moved after the flow was fenced"),
+        (
+            "a DENY that others added",
+            "failed",
+            r"west holds DENYs that were not added here and are not lifted: .*carol",
+        ),
+        ("a route that is ahead", "refused", r"route_is_not_ahead: the route names east \(epoch 99\), this run has"),
+        ("a route that leads to the old side", "failed", r"the route names east, not west: flip_route has to run"),
+        ("an old side that takes writes", "failed", r"old_side_refuses: .* leaders on east did not answer refused"),
+        ("a group that was put back", "failed", r"offsets_hold: .*-slow .*payments-0 "),
+    ],
+)
+def test_a_step_names_what_is_in_its_way(hindered: Hindered, reason: str, outcome: str, sentence: str) -> None:
+    record = hindered.said[reason]
+
+    assert re.search(sentence, record.detail), record.detail
+    assert record.outcome == outcome
+
+
+def test_a_run_that_was_hindered_everywhere_comes_through_in_the_end(hindered: Hindered) -> None:
+    group = hindered.group
+    with group.protection.cluster("east", "admin") as admin:
+        assert not [acl for acl in admin.acls.list() if acl.principal == _CAROL]
+    group.assert_at_rest("west")
+
+
+def test_a_target_whose_register_says_something_else_is_not_opened(hindered: Hindered) -> None:
+    """Last on this group: its registers contradict each other from here on."""
+    group = hindered.group
+    source, target = group.active, group.standby
+    request = group.go(StepName.CUT_OVER_GROUPS)
+    real, others = KafkaRegister.compare_and_set, ["somebody-else"]
+
+    def while_somebody_else_writes(register: KafkaRegister, before: RegisterState, after: RegisterState) -> None:
+        real(register, before, after)
+        # What it writes itself comes by here as well.
+        if others:
+            alien = replace(after, epoch=after.epoch + 1000, run=others.pop())
+            with group.protection.world() as other:
+                other.register(target).copy(alien)
+
+    with (
+        group.protection.world() as world,
+        mock.patch.object(KafkaRegister, "compare_and_set", while_somebody_else_writes),
+    ):
+        record = failed(StepName.OPEN_TARGET, request, world)
+
+    assert record.outcome == "unknown"
+    assert f"{target}'s register holds epoch" in record.detail
+    assert "by run somebody-else, which is not what was handed over: nothing was opened" in record.detail
+    assert group.protection.refuses_writes(target)
+    assert group.protection.refuses_writes(source)
+
+
+def test_a_copy_that_is_not_equal_is_not_handed_over(protection: Protection) -> None:
+    """Of its own group: what somebody else wrote stays in the copy."""
+    group = Switching.adopt(protection, records=0)
+    request = group.go(StepName.CLAIM)
+    with protection.world() as world:
+        replicator = world.replicator(group.flow)
+        replicator.stop()
+        replicator.wait_stopped(30)
+        protection.produce("east", 4)
+        protection.produce("west", 4, principal="admin")
+        replicator.resume()
+        run_step(StepName.FENCE_SOURCE, request, world)
+        record = failed(StepName.DRAIN, request, world)
+
+    assert record.outcome == "failed"
+    assert "the copy is not equal, so nothing is handed over" in record.detail
+    assert protection.refuses_writes("west")
+    group.roll_back(request)
+    assert protection.takes_writes("east")

@@ -1,0 +1,101 @@
+"""What an application of the lab is told, and what both logs hold; shares no code with the steps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from lab import rights
+from lab.api import Lab
+from lab.credentials import ADMIN
+from support.airflow_lab import QuickLab
+
+TOPIC = "orders.payments"
+_SECONDS = 30.0
+
+
+def refusal(lab: Lab, cluster: str) -> str | None:
+    """Write a record as an application, and return the name of what it is told; ``None`` if the record was taken."""
+    told: list[KafkaError | None] = []
+    producer = Producer(
+        {**lab.client_settings(cluster, rights.ORDERS_APP), "message.timeout.ms": 20000, "log_level": 0}
+    )
+    producer.produce(TOPIC, b"an order", partition=0, on_delivery=lambda error, _: told.append(error))
+    producer.flush(_SECONDS)
+    assert told, f"{cluster} says nothing to a write within {_SECONDS} s"
+    return None if told[0] is None else str(told[0].name())
+
+
+def wait_equal(lab: Lab) -> None:
+    """Wait until both clusters hold the same records in the same order."""
+    deadline = time.monotonic() + _SECONDS
+    while (east := _values(lab, "east")) != (west := _values(lab, "west")):
+        assert time.monotonic() < deadline, f"east holds {len(east)} records, west {len(west)}, and they differ"
+        time.sleep(0.2)
+
+
+def assert_works_only_on(lab: QuickLab, group: str, active: str) -> None:
+    """The group is stable there: applications write there and nowhere else, and what they write is copied."""
+    standby = "west" if active == "east" else "east"
+    state, copied = (lab.state(cluster, group) for cluster in (active, standby))
+    assert state is not None, f"{active} knows nothing of {group}"
+    assert (state.phase, state.active) == ("stable", active), f"{group} is to be stable on {active}: {state}"
+    assert copied == state, f"{active} says {state}, {standby} says {copied}"
+    assert (told := refusal(lab, active)) is None, f"{active} refuses an application: {told}"
+    assert (told := refusal(lab, standby)) == "TOPIC_AUTHORIZATION_FAILED", f"{standby} says {told} to an application"
+    wait_equal(lab)
+
+
+@contextmanager
+def above_all_fences(lab: Lab, cluster: str) -> Iterator[None]:
+    """Write for a while as a super user, whom no DENY stops."""
+    over = Event()
+    producer = _producer(lab, cluster, ADMIN)
+
+    def write() -> None:
+        while not over.wait(0.05):
+            producer.produce(TOPIC, b"an order that nobody could stop", partition=0)
+            producer.poll(0)
+
+    writer = Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield
+    finally:
+        over.set()
+        writer.join(_SECONDS)
+        assert not producer.flush(_SECONDS), "records of the super user are still on their way"
+
+
+def _producer(lab: Lab, cluster: str, principal: str) -> Producer:
+    return Producer({**lab.client_settings(cluster, principal), "message.timeout.ms": 20000, "log_level": 0})
+
+
+def _values(lab: Lab, cluster: str) -> list[bytes]:
+    partition = TopicPartition(TOPIC, 0, 0)
+    reader = Consumer(
+        {
+            **lab.client_settings(cluster, ADMIN),
+            "group.id": "onlooker",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    reader.assign([partition])
+    values: list[bytes] = []
+    try:
+        while (message := reader.poll(_SECONDS)) is not None:
+            if message.error() is None:
+                values.append(message.value())
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                return values
+            else:
+                raise KafkaException(message.error())
+        raise AssertionError(f"{cluster} does not answer a reader within {_SECONDS} s")
+    finally:
+        reader.close()

@@ -1,0 +1,105 @@
+"""Records in the place of each other: which is which, however many there are and whatever cannot be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, Unseen, judge
+from kafka_dr.audit.difference import Circumstances, Fault, Loose, Suspects
+
+_CIRCUMSTANCES = {0: Circumstances(lambda _record: (Fault.LOST, ""), lambda _record: (Fault.FOREIGN, ""))}
+#: More than can be compared each with each.
+_MANY = 1_200
+_GONE = 700
+Payloads = Callable[[int], Payload]
+
+
+def loose(number: int, timestamp: int) -> Loose:
+    return Loose(0, number, 0, number, timestamp, 0)
+
+
+def told(
+    source: dict[int, Payload | Unseen], target: dict[int, Payload | Unseen], *, time_of: Callable[[int], int]
+) -> list[tuple[Fault, int | None, int | None, int, str]]:
+    """Say what became of records, by place."""
+
+    def looking(at: dict[int, Payload | Unseen]) -> PayloadOf:
+        return lambda record: found if isinstance(found := at[record.offset], Unseen) else Parts.of(found)
+
+    suspects = Suspects(
+        tuple(loose(n, time_of(n)) for n in source),
+        tuple(
+            loose(n, payload.timestamp or 0 if isinstance(payload, Payload) else time_of(n))
+            for n, payload in target.items()
+        ),
+    )
+    found = judge(suspects, source=looking(source), target=looking(target), circumstances=_CIRCUMSTANCES)
+    return [(each.fault, each.source_offset, each.target_offset, each.count, each.detail) for each in found]
+
+
+def original(number: int, *, at_once: int = 1) -> Payload:
+    return Payload(f"k{number}".encode(), f"v{number}".encode(), (("h", b"1"),), number // at_once)
+
+
+@pytest.mark.parametrize(
+    ("fault", "changed"),
+    [
+        (Fault.CORRUPT_HEADER, lambda p: Payload(p.key, p.value, (), p.timestamp)),
+        (Fault.CORRUPT_VALUE, lambda p: Payload(p.key, b"other", p.headers, p.timestamp)),
+        (Fault.CORRUPT_KEY, lambda p: Payload(b"other", p.value, p.headers, p.timestamp)),
+        (Fault.CORRUPT_TIMESTAMP, lambda p: Payload(p.key, p.value, p.headers, p.timestamp + 10**6)),
+    ],
+)
+@pytest.mark.parametrize("at_once", [1, 100])
+def test_a_loss_among_many_changed_records_is_that_one_loss(
+    fault: Fault, changed: Callable[[Payload], Payload], at_once: int
+) -> None:
+    records = {n: original(n, at_once=at_once) for n in range(_MANY)}
+    copies = [changed(payload) for n, payload in records.items() if n != _GONE]
+    found = told({**records}, dict(enumerate(copies)), time_of=lambda n: n // at_once)
+    assert found == [
+        (fault, 0, 0, _GONE, ""),
+        (fault, _GONE + 1, _GONE, _MANY - _GONE - 1, ""),
+        (Fault.LOST, _GONE, None, 1, ""),
+    ]
+
+
+@pytest.mark.parametrize("value", [None, b""])
+def test_a_deletion_whose_time_was_changed_is_named_by_its_key(value: bytes | None) -> None:
+    here = {0: Payload(b"key", value, (), 5)}
+    assert told({**here}, {0: Payload(b"key", value, (), 6)}, time_of=lambda _n: 5) == [
+        (Fault.CORRUPT_TIMESTAMP, 0, 0, 1, "")
+    ]
+    found = told({0: Payload(b"", value, (), 5)}, {0: Payload(b"", value, (), 6)}, time_of=lambda _n: 5)
+    assert [fault for fault, *_ in found] == [Fault.LOST, Fault.FOREIGN], "nothing names a record that has no content"
+
+
+def test_a_value_that_is_missing_is_told_from_an_empty_one() -> None:
+    here, there = {0: Payload(b"key", None, (), 5)}, {0: Payload(b"key", b"", (), 5)}
+    assert told({**here}, {**there}, time_of=lambda _n: 5) == [(Fault.CORRUPT_VALUE, 0, 0, 1, "")]
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "detail"),
+    [
+        (Unseen.GONE, Unseen.GONE, "neither side has its payload"),
+        (Unseen.GONE, original(0), "the source no longer has its payload"),
+        (original(0), Unseen.REFUSED, "the target did not give out its payload"),
+        (
+            Unseen.TOO_MUCH,
+            Unseen.REFUSED,
+            "the source has more to be read again than an audit reads; the target did not give out its payload",
+        ),
+    ],
+)
+def test_why_a_payload_was_not_looked_at_is_said_of_each_side(
+    here: Payload | Unseen, there: Payload | Unseen, detail: str
+) -> None:
+    assert told({0: here}, {0: there}, time_of=lambda _n: 0) == [(Fault.CORRUPT_UNKNOWN, 0, 0, 1, detail)]
+
+
+def test_what_stands_for_a_payload_takes_no_more_room_than_what_stands_for_a_small_one() -> None:
+    large = Parts.of(Payload(b"k" * 10**6, b"v" * 10**6, (("h", b"1" * 10**6),), 0))
+    assert [len(part) for part in large[:3] if isinstance(part, bytes)] == [16, 16, 16]

@@ -1,0 +1,72 @@
+"""What the newest audits mean for a failover: policy excuses that nobody looked, and never that nobody could tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict
+from kafka_dr.failover.audited import by_policy, flow_began
+from kafka_dr.failover.record import Check, worst
+from kafka_dr.replication import Flow
+from kafka_dr.topology import AuditsSpec
+from support.register_states import a_state
+
+FLOW = Flow("orders", "east", "west")
+
+
+def judged(answer: GateAnswer, policy: str, *, kind: AuditKind = AuditKind.CHECKSUM, taken_over: bool = False) -> Check:
+    audits = AuditsSpec.model_validate({"before_failover": policy})
+    return by_policy(GateVerdict(answer, "as it was"), kind, audits, taken_over=taken_over)
+
+
+def seeded(epoch: int, *, source: str = "east", target: str = "west", mode: str = "start") -> dict[str, Any]:
+    seed = {"epoch": epoch, "source": source, "target": target, "source_positions": [], "target_positions": []}
+    return {"flow_seed": {**seed, "mode": mode}}
+
+
+@pytest.mark.parametrize("kind", list(AuditKind))
+@pytest.mark.parametrize(
+    ("answer", "green", "not_red"),
+    [
+        (GateAnswer.GREEN, "ok", "ok"),
+        (GateAnswer.RED, "failed", "failed"),
+        (GateAnswer.TOO_OLD, "failed", "excused"),
+        (GateAnswer.NEVER, "unknown", "excused"),
+        (GateAnswer.UNKNOWN, "unknown", "unknown"),
+    ],
+)
+def test_only_that_nobody_looked_lately_is_excused_and_only_by_policy(
+    kind: AuditKind, answer: GateAnswer, green: str, not_red: str
+) -> None:
+    assert judged(answer, "green", kind=kind).outcome == green
+    assert judged(answer, "not_red", kind=kind).outcome == not_red
+    assert judged(answer, "green", kind=kind).name == f"{kind}_audit"
+
+
+def test_what_is_excused_says_that_it_is_not_known_and_lets_a_run_begin() -> None:
+    found = judged(GateAnswer.NEVER, "not_red")
+
+    assert found.detail.startswith("unknown but allowed by policy (audits.before_failover is not_red): as it was")
+    assert worst([found, Check("other", "ok", "")]) == "ok"
+    assert worst([found, Check("other", "unknown", "")]) == "unknown"
+
+
+def test_what_a_flow_copied_before_it_was_adopted_is_audited_whatever_the_policy() -> None:
+    assert judged(GateAnswer.NEVER, "not_red", taken_over=True).outcome == "unknown"
+    assert judged(GateAnswer.TOO_OLD, "not_red", taken_over=True).outcome == "excused"
+    assert judged(GateAnswer.NEVER, "not_red", taken_over=True, kind=AuditKind.LAG).outcome == "excused"
+
+
+def test_an_audit_counts_for_the_seed_that_its_flow_began_at_however_often_a_run_was_rolled_back_since() -> None:
+    history = {"adoption": seeded(1), "switch": seeded(4, source="west", target="east"), "back": seeded(5)}
+
+    assert flow_began(history, a_state(epoch=9), FLOW) == (5, False)
+    assert flow_began({"adoption": seeded(1, mode="continue")}, a_state(epoch=3), FLOW) == (1, True)
+
+
+def test_a_flow_without_a_seed_of_its_own_is_only_known_by_the_registers_epoch() -> None:
+    assert flow_began({"switch": seeded(2, source="west", target="east")}, a_state(epoch=3), FLOW) == (3, False)
+    assert flow_began({}, a_state(epoch=3), FLOW) == (3, False)
+    assert flow_began({}, None, FLOW) == (0, False)

@@ -1,0 +1,49 @@
+"""What brokers tell of their authorizers beside what the topology says; what neither tells is not known."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.failover.authorizers import ALLOW_EVERYONE, SUPER_USERS, contradictions, unsaid
+
+ADMIN = ("User:admin",)
+
+
+@pytest.mark.parametrize(
+    ("settings", "declared", "contradicts"),
+    [
+        ({}, None, False),
+        ({}, False, False),
+        ({}, True, True),
+        ({ALLOW_EVERYONE: None}, True, False),
+        ({ALLOW_EVERYONE: None}, None, False),
+        ({ALLOW_EVERYONE: "True"}, True, False),
+        ({ALLOW_EVERYONE: "true"}, False, True),
+        ({ALLOW_EVERYONE: "true"}, None, True),
+        ({ALLOW_EVERYONE: "false"}, None, False),
+    ],
+)
+def test_a_setting_that_a_broker_tells_holds_the_topology_to_it(
+    settings: dict[str, str | None], declared: bool | None, contradicts: bool
+) -> None:
+    said = list(contradictions("east", {2: settings}, declared))
+
+    assert len(said) == contradicts
+    assert all("on broker 2 of east" in each and "make the two the same" in each for each in said)
+
+
+def test_one_broker_that_differs_from_the_others_is_named() -> None:
+    told = {1: {ALLOW_EVERYONE: "false"}, 2: {ALLOW_EVERYONE: "true"}}
+
+    (said,) = contradictions("east", told, False)
+
+    assert said.startswith("allow.everyone.if.no.acl.found is true on broker 2 of east")
+
+
+def test_what_is_set_and_kept_back_has_to_stand_in_the_topology() -> None:
+    kept_back = {7: {ALLOW_EVERYONE: None, SUPER_USERS: None}}
+
+    assert list(unsaid("east", kept_back, False, ADMIN)) == []
+    assert ["broker 7 of east sets" in each for each in unsaid("east", kept_back, None, ())] == [True, True]
+    assert list(unsaid("east", {7: {}}, None, ())) == []
+    assert list(unsaid("east", {7: {ALLOW_EVERYONE: "false", SUPER_USERS: ""}}, None, ())) == []

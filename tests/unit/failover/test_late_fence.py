@@ -1,0 +1,101 @@
+"""A source that says nothing at once: it is fenced when it answers late, and given up when it does not."""
+
+from __future__ import annotations
+
+import time
+from threading import Event
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_dr.errors import TryAgain
+from kafka_dr.failover.unplanned import source
+from kafka_dr.failover.unplanned.source import LateFence
+
+#: A test that fails would wait so long; none that passes does.
+_LONGEST = 5.0
+
+
+class Source:
+    """A source that answers from a moment on, and what was done to it."""
+
+    def __init__(self) -> None:
+        self.wakes = Event()
+        self.asked = Event()
+        self.begun = Event()
+        self.fenced = Event()
+
+    def identity(self) -> None:
+        self.asked.set()
+        if not self.wakes.wait(0.05):
+            raise TryAgain("east is silent")
+
+
+@pytest.fixture
+def east() -> Source:
+    return Source()
+
+
+@pytest.fixture
+def run(east: Source) -> Any:
+    return SimpleNamespace(
+        source="east",
+        clock=SimpleNamespace(monotonic=time.monotonic),
+        operator=lambda _: SimpleNamespace(topics=east),
+        group=SimpleNamespace(timing=SimpleNamespace(transaction_grace_seconds=2.0)),
+    )
+
+
+def fencing(monkeypatch: pytest.MonkeyPatch, east: Source, *, passing: str = "", slowly: float = 0.0) -> None:
+    def fence(_: object) -> tuple[str, str]:
+        east.begun.set()
+        time.sleep(slowly)
+        east.fenced.set()
+        return "", passing
+
+    monkeypatch.setattr(source, "_fence", fence)
+
+
+def test_one_that_stays_silent_is_not_waited_for_and_left_alone_for_good(
+    monkeypatch: pytest.MonkeyPatch, east: Source, run: Any
+) -> None:
+    fencing(monkeypatch, east)
+    late = LateFence(run)
+    assert east.asked.wait(_LONGEST)
+    began = time.monotonic()
+    side = late.side()
+    assert time.monotonic() - began < 0.5
+    assert (side.fenced, side.drained, side.detail) == (False, False, "east does not answer")
+    east.wakes.set()
+    assert not east.fenced.wait(0.3)
+
+
+def test_one_that_answers_late_is_seen_through_its_fence_and_is_not_called_drained(
+    monkeypatch: pytest.MonkeyPatch, east: Source, run: Any
+) -> None:
+    fencing(monkeypatch, east, slowly=0.3)
+    late = LateFence(run)
+    assert east.asked.wait(_LONGEST)
+    east.wakes.set()
+    assert east.begun.wait(_LONGEST)
+    side = late.side()
+    assert east.fenced.is_set()
+    assert (side.fenced, side.drained) == (True, False)
+    assert "answered late and refuses writes" in side.detail
+
+
+def test_one_that_a_stranger_may_write_to_is_not_fenced(
+    monkeypatch: pytest.MonkeyPatch, east: Source, run: Any
+) -> None:
+    fencing(monkeypatch, east, passing="User:intruder may write on east")
+    east.wakes.set()
+    late = LateFence(run)
+    assert east.fenced.wait(_LONGEST)
+    side = late.side()
+    assert not side.fenced
+    assert side.detail == "east answered late; User:intruder may write on east"
+
+
+def test_its_owners_get_their_grace_besides_what_fencing_takes(run: Any) -> None:
+    assert source.fence_seconds(run) == source.FENCE_SECONDS + 2.0
