@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -14,8 +15,11 @@ from lab.layout import PROJECT
 
 SOURCES = ("include", "plugins", "dags", "spark", "tests")
 
-#: Two at a time; tests that share a lab stay together.
-BESIDE_EACH_OTHER = ("-n", "2")
+#: Two at a time; tests that share a lab stay together, and one whose process died is not tried anew.
+BESIDE_EACH_OTHER = ("-n", "2", "--max-worker-restart", "0")
+#: All of it takes a third of that; what takes longer hangs. Seconds, and those to end in by itself.
+DEADLINE_SECONDS = 3600.0
+ENDING_SECONDS = 60.0
 
 
 def checks(project: Path) -> dict[str, tuple[str, ...]]:
@@ -50,4 +54,30 @@ def run(pytest_arguments: Sequence[str], console: Console) -> int:
 def _module(argv: Sequence[str]) -> int:
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR_LAB"))}
     sys.stdout.flush()
-    return subprocess.run([sys.executable, "-m", *argv], cwd=PROJECT, env=environ, check=False).returncode
+    return within([sys.executable, "-m", *argv], environ, DEADLINE_SECONDS)
+
+
+def within(argv: Sequence[str], environ: Mapping[str, str], seconds: float) -> int:
+    """Run a command with a deadline; behind it the command is interrupted, and killed if it does not end by that.
+
+    :returns: its exit code, never 0 if it had to be interrupted
+    """
+    process = subprocess.Popen(argv, cwd=PROJECT, env=environ)
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        print(f"{argv[2]} has not ended within {seconds:g} s: interrupted", flush=True)
+        return _interrupted(process) or 1
+    except BaseException:
+        _interrupted(process)
+        raise
+
+
+def _interrupted(process: subprocess.Popen[bytes]) -> int:
+    """Let a process end what it started, and kill it if that takes too long."""
+    process.send_signal(signal.SIGINT)
+    try:
+        return process.wait(ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()

@@ -9,6 +9,8 @@ import pytest
 
 from kafka_dr.clusters.transactions import Transactions
 from kafka_dr.failover import ResumeRequest, StepName, resume
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.unplanned import source
 from kafka_dr.register import Phase
 from support import onlooker
 from support.disaster import STEPS, Disaster
@@ -61,20 +63,28 @@ def test_a_source_that_cannot_be_drained_in_time_is_left_diverged(disaster: Disa
 def test_a_source_that_answers_late_is_fenced_beside_the_flow_and_opened_again_when_the_run_is_abandoned(
     passing: Disaster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    group, request, take_over = passing.group, passing.request(), Transactions.take_over
+    group, request = passing.group, passing.request()
+    answers, take_over = source.answers, Transactions.take_over
 
-    def taken_over_while_it_wakes_up(self: Transactions, ids: Iterable[str]) -> None:
+    def found_silent_and_waking_up_then(run: Run) -> bool:
+        answering = answers(run)
         group.protection.lab.resume(passing.broker)
+        return answering
+
+    def taken_over_once_somebody_came_to_the_source(self: Transactions, ids: Iterable[str]) -> None:
         deadline = time.monotonic() + 20
-        while "source_touched" not in passing.journal(request.run):
-            assert time.monotonic() < deadline, "nobody came to the source, which answers again"
-            time.sleep(0.05)
+        with group.protection.world() as world:
+            register = world.register(passing.standby)
+            while "source_touched" not in register.facts(group.name, request.run):
+                assert time.monotonic() < deadline, "nobody came to the source, which answers again"
+                time.sleep(0.2)
         take_over(self, ids)
 
     with passing.hanging(passing.broker):
         passing.approve(request)
         passing.step(StepName.CLAIM, request)
-        monkeypatch.setattr(Transactions, "take_over", taken_over_while_it_wakes_up)
+        monkeypatch.setattr(source, "answers", found_silent_and_waking_up_then)
+        monkeypatch.setattr(Transactions, "take_over", taken_over_once_somebody_came_to_the_source)
         side = passing.step(StepName.FENCE, request).facts["source_side"]
         monkeypatch.undo()
 

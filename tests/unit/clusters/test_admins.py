@@ -7,6 +7,7 @@ import subprocess
 import sys
 from weakref import ref
 
+import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_dr.clusters import ClientSettings
@@ -14,30 +15,31 @@ from kafka_dr.clusters.admins import ADMIN_CLIENTS
 from kafka_dr.clusters.session import ClusterSession
 
 NOBODY = ClientSettings("127.0.0.1:1")
-#: A session that is garbage while its client's own thread tells of an answer, and collects.
-FORGOTTEN = """
+#: What goes before and after the garbage: the client's own thread tells of an answer, and collects.
+ASKED = """
 import gc, threading
 from confluent_kafka import TopicCollection
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.clusters.session import ClusterSession
 
 session = ClusterSession("east", ClientSettings("127.0.0.1:1"))
-session.itself = session
 told = threading.Event()
-asked = session.admin.describe_topics(TopicCollection(["orders"]), request_timeout=0.2)
+asked = session.admin.describe_topics(TopicCollection(["orders"]), request_timeout=0.5)
 asked["orders"].add_done_callback(lambda _: (gc.collect(), told.set()))
-del session
-assert told.wait(20)
 """
+FORGOTTEN = "session.itself = session; del session"
+CLOSED = "around = [session.admin]; around.append(around); session.close(); del around"
+TOLD = "assert told.wait(20)"
 
 
 def held() -> list[AdminClient]:
-    return [client for _, client in ADMIN_CLIENTS._held]
+    return ADMIN_CLIENTS.held()
 
 
-def test_a_forgotten_client_is_not_destroyed_by_its_own_thread_which_would_end_the_process() -> None:
+@pytest.mark.parametrize("garbage", [FORGOTTEN, CLOSED], ids=["forgotten", "closed, and still referred to"])
+def test_a_client_is_not_destroyed_by_its_own_thread_which_would_end_the_process(garbage: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FORGOTTEN],
+        [sys.executable, "-c", "\n".join((ASKED, garbage, TOLD))],
         env={"PYTHONPATH": ":".join(sys.path)},
         capture_output=True,
         text=True,
@@ -47,21 +49,32 @@ def test_a_forgotten_client_is_not_destroyed_by_its_own_thread_which_would_end_t
     assert done.returncode == 0, done.stderr
 
 
+def test_a_client_that_somebody_refers_to_is_destroyed_when_nobody_does() -> None:
+    session = ClusterSession("east", NOBODY)
+    used = session.admin
+    session.close()
+    assert used in held()
+
+    whose = ref(used)
+    del used
+    session.close()
+    assert whose() is None
+
+
 def test_a_session_that_is_closed_keeps_no_client_and_one_that_is_forgotten_only_until_the_next_is_made() -> None:
     closed, forgotten = ClusterSession("east", NOBODY), ClusterSession("west", NOBODY)
-    of_closed, of_forgotten = closed.admin, forgotten.admin
+    of_closed, of_forgotten = ref(closed.admin), ref(forgotten.admin)
     closed.replace_admin()
-    newer = closed.admin
+    newer = ref(closed.admin)
     closed.close()
-    assert of_closed not in held()
-    assert newer not in held()
-    assert of_forgotten in held()
+    assert (of_closed(), newer()) == (None, None)
 
     gone = ref(forgotten)
     del forgotten
     gc.collect()
     assert gone() is None
+    assert of_forgotten() is not None
     another = ClusterSession("east", NOBODY)
     assert another.admin in held()
-    assert of_forgotten not in held()
+    assert of_forgotten() is None
     another.close()

@@ -1,0 +1,56 @@
+"""A command of the gate that hangs is interrupted and counts as failed; who interrupts the gate interrupts it, too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab import gate
+
+#: Hangs until it is interrupted, puts in order what it has begun, and says that all was well.
+TIDY = """
+import sys, time
+from pathlib import Path
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    Path(sys.argv[1]).write_text("in order")
+"""
+
+
+def test_what_hangs_is_interrupted_gets_to_put_things_in_order_and_counts_as_failed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    left = tmp_path / "left"
+    assert gate.within([sys.executable, "-c", TIDY, str(left)], os.environ, 2.0) == 1
+    assert left.read_text() == "in order"
+    assert "has not ended within 2 s" in capfd.readouterr().out
+
+
+def test_what_ends_in_time_says_itself_how_it_ended() -> None:
+    assert gate.within([sys.executable, "-c", "raise SystemExit(3)"], os.environ, 60.0) == 3
+
+
+def test_a_gate_that_is_interrupted_interrupts_what_it_waits_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = tmp_path / "left"
+    wait = subprocess.Popen.wait
+    waits: list[float] = []
+
+    def interrupted_at_first(self: subprocess.Popen[bytes], timeout: float) -> int:
+        waits.append(timeout)
+        if len(waits) == 1:
+            with pytest.raises(subprocess.TimeoutExpired):
+                wait(self, 2.0)
+            raise KeyboardInterrupt
+        return wait(self, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted_at_first)
+    with pytest.raises(KeyboardInterrupt):
+        gate.within([sys.executable, "-c", TIDY, str(left)], os.environ, 60.0)
+    assert left.read_text() == "in order"
