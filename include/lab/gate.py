@@ -17,8 +17,8 @@ SOURCES = ("include", "plugins", "dags", "spark", "tests")
 
 #: Two at a time; tests that share a lab stay together, and one whose process died is not tried anew.
 BESIDE_EACH_OTHER = ("-n", "2", "--max-worker-restart", "0")
-#: All of it takes a third of that; what takes longer hangs. Seconds, and those to end in by itself.
-DEADLINE_SECONDS = 3600.0
+#: All of it takes a quarter of that; what takes longer hangs. Seconds, and those to end in by itself.
+DEADLINE_SECONDS = 4800.0
 ENDING_SECONDS = 60.0
 
 
@@ -52,9 +52,10 @@ def run(pytest_arguments: Sequence[str], console: Console) -> int:
 
 
 def _module(argv: Sequence[str]) -> int:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR_LAB"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR_LAB"))}
     sys.stdout.flush()
-    return within([sys.executable, "-m", *argv], environ, DEADLINE_SECONDS)
+    # Unbuffered: of a run that is killed one sees how far it came.
+    return within([sys.executable, "-m", *argv], kept | {"PYTHONUNBUFFERED": "1"}, DEADLINE_SECONDS)
 
 
 def within(argv: Sequence[str], environ: Mapping[str, str], seconds: float) -> int:
