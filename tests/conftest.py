@@ -28,18 +28,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long versions, too")
 
 
-#: What is run one after the other where tests run beside each other: in each of these a lab is shared.
+#: What is run one after the other where tests run beside each other: in each of these a lab is shared, or its ports.
 _TOGETHER = (
     ("tests/e2e/test_disasters", "disasters"),
     ("tests/integration/failback/", "disasters"),
     ("tests/integration/health/", "disasters"),
     ("tests/integration/unplanned/", "disasters"),
-    ("tests/integration/lab/", "airflow"),
+    ("tests/integration/lab/", "labs"),
     ("tests/dags/", "airflow"),
-    ("tests/e2e/", "airflow"),
+    ("tests/e2e/", "demos"),
+    ("tests/integration/audit/", "spark"),
+    ("tests/integration/lag/", "spark"),
+    ("tests/spark/", "spark"),
     ("tests/integration/", "brokers"),
     ("tests/contract/", "brokers"),
-    ("tests/spark/", "brokers"),
 )
 
 

@@ -107,6 +107,7 @@ class Search:
         self._candidates = [*reversed(below[-_ATTEMPTS:]), start]
         self._anchor = self._candidates.pop(0)
         self._reach = 0
+        self._beyond = SURROUNDINGS
         self._begin(self._anchor)
         self._refuse_what_lies_outside()
 
@@ -118,7 +119,7 @@ class Search:
     def window(self) -> Window:
         """Return what to read next."""
         bounds, anchor = self._bounds, self._anchor
-        source_end = min(bounds.source.end, self._stop + SURROUNDINGS)
+        source_end = min(bounds.source.end, self._stop + self._beyond)
         return Window(
             OffsetRange(max(bounds.source.start, anchor.source - SURROUNDINGS), source_end),
             OffsetRange(max(bounds.target.start, anchor.target - SURROUNDINGS), self._target_end),
@@ -141,10 +142,10 @@ class Search:
         elif not found.confirmed:
             self._next_candidate(found)
         elif not found.complete:
-            self._settle_incomplete(found)
+            self._settle_incomplete(found, source, target)
         elif self._stop == self.position:
             self._learn(found)
-            self._settle("exact", found.target_offset, 0, "every record from a confirmed place up to here was matched")
+            self._settle_matched(found.target_offset, source, target)
         else:
             self._learn(found)
             self._begin(Anchor(self._stop, found.target_offset, "position", trusted=True))
@@ -197,13 +198,47 @@ class Search:
             self.position, None, "unknown", None, f"{why} records may have expired there that the source still holds"
         )
 
-    def _settle_incomplete(self, found: Alignment) -> None:
-        again = self.position - found.source_offset
+    def _settle_matched(self, place: int, source: Sequence[Entry], target: Sequence[Entry]) -> None:
+        """Give the place, unless records lie there that the group may have read: then say how many.
+
+        They are what the source's cleaner took away and the target's did not yet, or what somebody else wrote.
+        """
+        matched = "every record from a confirmed place up to here was matched"
+        again = self._before_the_unread(place, source, target)
+        if again == 0:
+            self._settle("exact", place, 0, matched)
+        elif again is not None or not self._sees_more():
+            again = self._bounds.target.end - place if again is None else again
+            said = f"{matched}; {again} records that the source does not hold may come before the first unread one"
+            self._settle("bounded", place, again, said)
+
+    def _before_the_unread(self, place: int, source: Sequence[Entry], target: Sequence[Entry]) -> int | None:
+        """Count the target's records from a place up to the first unread one; ``None`` if none of those is seen."""
+        unread = {entry.content for entry in source[bisect_left(source, (self.position,)) :]}
+        following = target[bisect_left(target, (place,)) :]
+        found = (n for n, entry in enumerate(following) if entry.content in unread)
+        return next(found, None if following else 0)
+
+    def _sees_more(self) -> bool:
+        """Ask for more of what lies behind the position; return whether there is any, and memory for it."""
+        before, most = self.window(), self._stride
+        self._beyond, self._reach = min(4 * self._beyond, most), min(4 * self._reach, max(self._reach, 4 * most))
+        return self.window() != before
+
+    def _settle_incomplete(self, found: Alignment, source: Sequence[Entry], target: Sequence[Entry]) -> None:
+        place, read = found.target_offset, self.position - found.source_offset
         if found.starved:
             reason = f"the target ends before the records from {found.source_offset} on that were read already"
-        else:
-            reason = f"the logs differ from source offset {found.source_offset} on: read again from there"
-        self._settle("bounded", found.target_offset, again, reason)
+            self._settle("bounded", place, read, reason)
+            return
+        again = self._before_the_unread(place, source, target)
+        again = max(read, self._bounds.target.end - place) if again is None else again
+        self._settle(
+            "bounded",
+            place,
+            again,
+            f"the logs differ from source offset {found.source_offset} on: read again from there",
+        )
 
     def _learn(self, found: Alignment) -> None:
         if found.target_offset > self._anchor.target:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.offsets import BracketingOffsetMap, FilePairStore, Pairs, Translation
+from support.cleaner import a_quick_cleaner
 from support.flowing import Flowing
 
 pytestmark = pytest.mark.kafka
@@ -74,6 +77,39 @@ def test_a_group_that_never_catches_up_comes_through_four_switches(flowing: Flow
     for partition, offset in slow.items():
         log = flowing.log(flowing.active, partition)
         assert len([1 for at, _ in log if at < offset]) == 7
+
+
+@pytest.mark.parametrize("cleaned", ["east", "west"])
+def test_what_one_cleaner_took_away_makes_no_group_late_and_what_comes_again_is_counted(
+    flowing: Flowing, cleaned: str
+) -> None:
+    protection = flowing.protection
+    table = TopicPartition(f"{protection.name}.table", 0)
+    config = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.001", "segment.ms": "100"}
+    now_ms = int(time.time() * 1000)
+    records = [NewRecord(table, f"k{n % 5}".encode(), f"v{n}".encode(), (), now_ms - 60_000 + n) for n in range(40)]
+    for cluster in ("east", "west"):
+        with protection.cluster(cluster, "admin") as admin:
+            admin.topics.create(table.topic, partitions=1, replication_factor=1, config=config)
+            admin.writing.append(records)
+    with protection.cluster(cleaned, "admin") as admin, a_quick_cleaner(protection, cleaned):
+        deadline = time.monotonic() + 60
+        while len(flowing.log(cleaned, table)) > 12:
+            assert time.monotonic() < deadline, "the cleaner did nothing"
+            time.sleep(0.2)
+            admin.writing.append([NewRecord(table, b"roll", None)])
+
+    east, west = flowing.log("east", table), flowing.log("west", table)
+    found = between(flowing, seeds=False).translate({table: list(range(41))})
+
+    for position in range(41):
+        answer = found[table, position]
+        assert answer.target_offset is not None, answer
+        # Offsets are the same on both sides here, so those below the position were read.
+        again = [offset for offset, _ in west if answer.target_offset <= offset < position]
+        assert not [offset for offset, _ in west if position <= offset < answer.target_offset], answer
+        assert answer.redelivered_at_most is not None
+        assert len(again) <= answer.redelivered_at_most, (answer, east, west)
 
 
 def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syncs(

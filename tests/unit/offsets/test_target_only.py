@@ -84,6 +84,25 @@ def test_what_is_read_again_is_bounded_by_what_was_said(world: World, synced: fr
     assert len(again) <= found.redelivered_at_most
 
 
+@given(worlds(), st.frozensets(st.integers(0, 40), max_size=4), st.integers(0, 45), st.data())
+def test_what_the_targets_cleaner_took_away_makes_no_group_late(
+    world: World, synced: frozenset[int], position: int, data: st.DataObject
+) -> None:
+    """Pairs were written down before it; what is left is counted after it."""
+    gone = data.draw(st.sets(st.sampled_from(world.copies[:-1]))) if len(world.copies) > 1 else set()
+    known, position = known_of(world, synced), min(position, len(world.source))
+    stretch = known.to_count(position)
+    held = [there for there in world.copies if there not in gone]
+    seen = None if stretch is None else [o for o in held if stretch.start <= o < stretch.end]
+    found = place(position, known, seen)
+    pairs = [(here, there) for here, there in zip(world.records, world.copies, strict=True) if there not in gone]
+    assert found.target_offset is not None
+    assert all(there >= found.target_offset for here, there in pairs if here >= position)
+    again = [there for here, there in pairs if here < position and there >= found.target_offset]
+    assert found.redelivered_at_most is not None
+    assert len(again) <= found.redelivered_at_most
+
+
 def test_where_every_offset_is_a_record_counting_is_exact() -> None:
     copies = (0, 1, 3, 4, 6)
     known = Known.of([Pair(0, 0), Pair(5, 7)], OffsetRange(0, 7))
