@@ -11,11 +11,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AdminClient
+
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover import Answer, RunRequest, StepName, StepRecord, ask_approval, record_answer, run_step
 from kafka_dr.failover.last_look import look
 from kafka_dr.failover.request import UNPLANNED_FAILOVER
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.sync_archive import archive_syncs
+from kafka_dr.offsets import sync_topic
 from kafka_dr.register import RegisterState
 from support import onlooker
 from support.protection import Protection
@@ -88,6 +93,20 @@ class Disaster:
             self.look()
             self.remember()
             self.group.protection.lab.kill(self.broker)
+
+    def archive_syncs(self) -> None:
+        """Archive what the flow wrote down so far, and let its topic lose that, as one that is compacted does."""
+        protection, topic = self.group.protection, sync_topic(self.active)
+        with protection.world() as world:
+            assert archive_syncs(self.group.name, world).outcome == "ok"
+        with protection.cluster(self.standby, "admin") as admin:
+            kept = admin.topics.configs([topic])[topic]["cleanup.policy"]
+            (end,) = admin.topics.last_stable_offsets([TopicPartition(topic, 0)]).values()
+            assert not admin.configs.set({topic: {"cleanup.policy": "delete"}})
+            client = AdminClient(protection.lab.client_settings(self.standby, "admin"))
+            for deleted in client.delete_records([ClientPartition(topic, 0, end)]).values():
+                deleted.result(10)
+            assert not admin.configs.set({topic: {"cleanup.policy": kept}})
 
     def watch_from(self, address: str) -> None:
         """Declare a vantage."""

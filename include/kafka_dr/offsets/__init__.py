@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_dr.offsets.audited import AuditedPairs
-from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed, offset_syncs
+from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed
 from kafka_dr.offsets.cut_over import CutOverProblem, decreased, not_read_back, past_end
 from kafka_dr.offsets.known_syncs import KnownSyncs
 from kafka_dr.offsets.last_look import FileLookStore, LastLook
@@ -47,5 +47,4 @@ __all__ = [
     "decode_sync",
     "decode_checkpoint",
     "sync_topic",
-    "offset_syncs",
 ]

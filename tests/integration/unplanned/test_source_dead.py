@@ -13,6 +13,7 @@ pytestmark = pytest.mark.kafka
 
 def test_a_killed_source_is_left_behind_and_what_it_took_along_is_known(disaster: Disaster) -> None:
     group = disaster.group
+    disaster.archive_syncs()
     disaster.produce_what_never_crosses(30)
 
     records = disaster.go(StepName.REPORT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
@@ -10,7 +10,9 @@ from kafka_dr.failover import content
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.unplanned import known
 from kafka_dr.failover.unplanned.known import GroupPositions, Offsets
-from kafka_dr.offsets import FilePairStore, TranslatedOffset, offset_syncs, sync_topic
+from kafka_dr.offsets import FilePairStore, TranslatedOffset
+from kafka_dr.offsets.archive import since as since_hole
+from kafka_dr.offsets.archiving import SyncFlow, archived_and_newer
 from kafka_dr.offsets.target_only import Known, Pair
 from kafka_dr.offsets.target_only import place as place_one
 
@@ -91,7 +93,9 @@ def _as_seen_last(placed: TranslatedOffset, end: int, positions: GroupPositions)
 def _pairs(run: Run, wanted: set[TopicPartition]) -> Pairs:
     """Put together every place that is known on both sides; what may be about another life of a topic is left out."""
     pairs: Pairs = {}
-    for p, pair in (*_seeds(run), *_compared(run, wanted), *_synced(run)):
+    described = run.operator(run.target).topics.describe({p.topic for p in wanted})
+    ids = {name: topic.topic_id for name, topic in described.items()}
+    for p, pair in (*_seeds(run), *_compared(run, ids), *_synced(run, ids)):
         if p in wanted:
             pairs.setdefault(p, []).append(pair)
     return pairs
@@ -103,13 +107,15 @@ def _seeds(run: Run) -> Iterator[tuple[TopicPartition, Pair]]:
         yield from ((p, Pair(seed.source_offset, seed.target_offset, closes=False)) for seed in found)
 
 
-def _compared(run: Run, wanted: Collection[TopicPartition]) -> Iterator[tuple[TopicPartition, Pair]]:
-    """Yield what content has confirmed, of the very topics that the target has now."""
+def _compared(run: Run, now: Mapping[str, str]) -> Iterator[tuple[TopicPartition, Pair]]:
+    """Yield what content has confirmed, of the very topics that the target has now.
+
+    :param now: their ids
+    """
     kept = known.frontier(run)
     if kept is None:
         return
-    described = run.operator(run.target).topics.describe({p.topic for p in wanted})
-    same = {t: ids for t, ids in kept.topic_ids.items() if t in described and described[t].topic_id == ids[1]}
+    same = {topic: ids for topic, ids in kept.topic_ids.items() if now.get(topic) == ids[1]}
     for (topic, number), place in kept.places.items():
         if topic in same:
             yield TopicPartition(topic, number), Pair(place.source_offset, place.target_offset)
@@ -120,13 +126,29 @@ def _compared(run: Run, wanted: Collection[TopicPartition]) -> Iterator[tuple[To
                 yield from ((TopicPartition(topic, number), pair) for pair in _of_record(*offsets))
 
 
-def _synced(run: Run) -> Iterator[tuple[TopicPartition, Pair]]:
-    """Yield what the flow wrote down since the present direction began."""
-    since = known.direction(run).since
+def _synced(run: Run, same: Mapping[str, str]) -> Iterator[tuple[TopicPartition, Pair]]:
+    """Yield what the flow wrote down since the present direction began, archived or still in its topic.
+
+    The topic is compacted: of a group that is far behind, the archive alone knows a place near it.
+
+    :param same: the ids that the topics have on the target now; what was written about others is left out
+    """
+    topology, since = run.world.topology, known.direction(run).since
     since_ms = int(since.timestamp() * 1000) if since else 0
-    reader = run.world.cluster(run.target, "audit")
-    for sync in offset_syncs(reader, sync_topic(run.source), since_ms=since_ms):
-        yield from ((sync.topic_partition, pair) for pair in _of_record(sync.source_offset, sync.target_offset))
+    flow = SyncFlow(
+        run.source, run.target, topology.cluster(run.source).cluster_id, topology.cluster(run.target).cluster_id
+    )
+    found = archived_and_newer(
+        flow,
+        same,
+        root=run.world.evidence_root,
+        target=run.world.cluster(run.target, "audit"),
+        topic_ids={topic: ("", topic_id) for topic, topic_id in same.items()},
+    )
+    for p, syncs in found.syncs.items():
+        written = [sync for sync in syncs if sync.synced_ms >= since_ms]
+        for sync in since_hole(written, found.behind_hole).pairs:
+            yield from ((p, pair) for pair in _of_record(sync.source, sync.target))
 
 
 def _of_record(here: int, there: int) -> tuple[Pair, Pair]:
