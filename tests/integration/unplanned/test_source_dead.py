@@ -6,6 +6,7 @@ import pytest
 
 from kafka_dr.failover import StepName
 from kafka_dr.register import Phase
+from kafka_dr.topology import GroupsPolicy
 from support.disaster import Disaster
 
 pytestmark = pytest.mark.kafka
@@ -35,10 +36,12 @@ def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_what_the_source
     disaster: Disaster,
 ) -> None:
     group = disaster.group
+    head, slow = f"{group.name}-head", f"{group.name}-slow"
+    group.protection.changes["groups_policy"] = GroupsPolicy(start_of={head: "latest", slow: "earliest"})
     disaster.remember()
     with disaster.hanging("west-connect"):
         with disaster.hanging(disaster.broker):
-            disaster.go(StepName.VERIFY)
+            records = disaster.go(StepName.VERIFY)
             assert disaster.seconds < 10
             assert group.protection.takes_writes("west")
             run = disaster.state().run
@@ -64,4 +67,9 @@ def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_what_the_source
     with group.protection.world() as world:
         world.replicator(group.protection.flow).wait_stopped(60)
     assert disaster.step(StepName.REPORT, request).facts["old_flow"]["stopped"]
-    assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
+    # One group's owners chose the end, which it had reached, and the other's chose to read everything again.
+    again = disaster.read_again()
+    assert (again[head], again[slow]) == (0, sum(disaster.positions[slow].values()))
+    placed = {row["group"]: row["reason"] for row in records[StepName.CUT_OVER_GROUPS].facts["groups"]}
+    assert "from the earliest record on" in placed[slow]
+    assert "from the end on" in placed[head]

@@ -16,6 +16,8 @@ from kafka_dr.offsets.translation import Kind
 from kafka_dr.register import Phase
 
 Offsets = Mapping[TopicPartition, int]
+#: Choices of where a group begins that the target alone can tell.
+WITHOUT_SOURCE = ("earliest", "latest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +64,15 @@ def positions(run: Run) -> GroupPositions:
 
 
 def classes(run: Run) -> dict[str, Kind]:
-    """Return how sure each group's position will be: exact only for what was read when nobody could go on."""
+    """Return how sure each group's position will be: exact only for what was read when nobody could go on.
+
+    Whose owners chose the end goes past what is unread, and that is declared.
+    """
     found = positions(run)
     kind: Kind = "exact" if found.final else "bounded"
-    return {group: kind for group, offsets in sorted(found.groups.items()) if offsets}
+    chosen: Mapping[str, Kind] = {"earliest": "bounded", "latest": "declared"}
+    starts = run.group.groups_policy.start_for
+    return {group: chosen.get(starts(group), kind) for group, offsets in sorted(found.groups.items()) if offsets}
 
 
 def frontier(run: Run) -> Remembered | None:

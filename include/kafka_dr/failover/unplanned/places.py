@@ -10,9 +10,11 @@ from kafka_dr.failover import content
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.unplanned import known
 from kafka_dr.failover.unplanned.known import GroupPositions, Offsets
-from kafka_dr.offsets import FilePairStore, TranslatedOffset
+from kafka_dr.offsets import FilePairStore, TranslatedOffset, Translation
 from kafka_dr.offsets.archive import since as since_hole
 from kafka_dr.offsets.archiving import SyncFlow, archived_and_newer
+from kafka_dr.offsets.placing import PartitionFacts, Placed
+from kafka_dr.offsets.strategies import start
 from kafka_dr.offsets.target_only import Known, Pair
 from kafka_dr.offsets.target_only import place as place_one
 
@@ -39,7 +41,7 @@ def place(run: Run, crossed: Offsets, positions: GroupPositions | None = None) -
     found = {p: Known.of(pairs.get(p, ()), held[p]) for p in wanted}
     counter = _Counter(run.world.cluster(run.target, "audit"))
     return [
-        _placed(group, p, offset, found[p], counter, positions)
+        _as_chosen(run, _placed(group, p, offset, found[p], counter, positions), held[p])
         for group, offsets in sorted(positions.groups.items())
         for p, offset in sorted(offsets.items())
         if p in there
@@ -79,6 +81,28 @@ def _placed(
         group, partition, offset, there.target_offset, there.kind, there.redelivered_at_most, there.reason
     )
     return placed if positions.final else _as_seen_last(placed, found.held.end, positions)
+
+
+def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange) -> TranslatedOffset:
+    """Let a group begin where its owners chose; a choice that needs the source to be looked up is not followed."""
+    choice = run.group.groups_policy.start_for(placed.group)
+    if choice == "exact":
+        return placed
+    if choice not in known.WITHOUT_SOURCE:
+        said = f"{placed.reason}; its owners chose {choice}, which nobody can look up without {run.source}"
+        return replace(placed, reason=said)
+    place = Translation(
+        placed.source_offset, placed.target_offset, placed.kind, placed.redelivered_at_most, placed.reason
+    )
+    found = start(choice, Placed(place, None, None), PartitionFacts(None, held))
+    return replace(
+        placed,
+        target_offset=found.target_offset,
+        kind=found.kind,
+        redelivered_at_most=found.redelivered_at_most,
+        skipped_at_most=found.skipped_at_most,
+        reason=found.reason,
+    )
 
 
 def _as_seen_last(placed: TranslatedOffset, end: int, positions: GroupPositions) -> TranslatedOffset:
