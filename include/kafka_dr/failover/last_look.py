@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover.other_groups import not_moved
 from kafka_dr.failover.run import Run
 from kafka_dr.offsets import FileLookStore, LastLook
 from kafka_dr.replication import Flow, committed_positions
@@ -66,4 +68,12 @@ def _seen(run: Run, flow: Flow, *, epoch: int) -> LastLook:
             for group, offsets in groups.items()
         },
         waiting={p: tuple(offsets) for p, offsets in waiting.items()},
+        more_than_offsets=_more_than_offsets(run, flow.source),
     )
+
+
+def _more_than_offsets(run: Run, active: str) -> tuple[str, ...]:
+    try:
+        return tuple(each.sentence for each in not_moved(run, active))
+    except KafkaDrError as error:
+        return (f"whether a group is more than its offsets could not be asked: {error}",)

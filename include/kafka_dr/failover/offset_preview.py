@@ -121,7 +121,7 @@ def look(run: Run) -> Look:
         for group in sorted(committed)
         for p, offset in sorted(committed[group].items())
     )
-    left, others = _never_committed(committed, gathered), not_moved(run)
+    left, others = _never_committed(committed, gathered), not_moved(run, run.source)
     report = _report(run, rows, strategies, problems=(*gathered.problems, *unread))
     report |= {"never_committed": left, "not_moved": [each.to_json() for each in others]}
     refused = [each.sentence for each in others if each.refused]

@@ -47,11 +47,11 @@ class OtherGroup:
         }
 
 
-def not_moved(run: Run) -> tuple[OtherGroup, ...]:
-    """Return the protection group's share groups and Kafka Streams applications on the source."""
-    source = run.operator(run.source)
+def not_moved(run: Run, cluster: str) -> tuple[OtherGroup, ...]:
+    """Return the protection group's share groups and Kafka Streams applications on a cluster."""
+    source = run.operator(cluster)
     # The audit may see groups that the operator may not: those would be left behind without a word.
-    views = (source, run.world.cluster(run.source, "audit"))
+    views = (source, run.world.cluster(cluster, "audit"))
     listed = {g.group: g for view in views for g in GroupKinds.of(view).listed() if run.group.owns_group(g.group)}
     consumers = [name for name, group in listed.items() if group.kind == "consumer"]
     classic = streams_applications(_assignors(source, consumers), source.topics.names())
@@ -74,5 +74,5 @@ def _assignors(cluster: KafkaCluster, groups: Sequence[str]) -> dict[str, str]:
 
 def only_offsets_to_move(run: Run) -> Check:
     """Answer for a preflight: does every group consist of offsets alone?"""
-    refused = [each.sentence for each in not_moved(run) if each.refused]
+    refused = [each.sentence for each in not_moved(run, run.source) if each.refused]
     return Check.that("only_offsets_to_move", not refused, "; ".join(refused) or "no group is more than its offsets")

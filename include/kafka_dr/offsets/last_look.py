@@ -27,6 +27,7 @@ class LastLook:
     :param ends: last stable offset by partition
     :param groups: what groups had committed there, next to read
     :param waiting: offsets of records that were not copied yet, by partition; not all of them where there are many
+    :param more_than_offsets: groups whose place no offset says, a sentence each
     """
 
     epoch: int
@@ -34,6 +35,7 @@ class LastLook:
     ends: Mapping[TopicPartition, int]
     groups: Mapping[str, Mapping[TopicPartition, int]]
     waiting: Mapping[TopicPartition, tuple[int, ...]]
+    more_than_offsets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
@@ -87,6 +89,7 @@ def _to_json(look: LastLook) -> dict[str, Any]:
         "ends": _rows(look.ends),
         "groups": {group: _rows(offsets) for group, offsets in look.groups.items()},
         "waiting": _rows(look.waiting),
+        "more_than_offsets": look.more_than_offsets,
     }
 
 
@@ -104,6 +107,7 @@ def _from_json(content: Any) -> LastLook:
             TopicPartition(str(topic), int(number)): tuple(int(offset) for offset in offsets)
             for topic, number, offsets in content["waiting"]
         },
+        more_than_offsets=tuple(map(str, content.get("more_than_offsets", ()))),
     )
 
 

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
-from kafka_dr.failover import StepName
+from kafka_dr.failover import StepName, last_look
 from kafka_dr.failover.offset_facts import known_syncs, places_proven
 from kafka_dr.failover.offset_preview import Preview, look, preview_offsets
 from kafka_dr.failover.other_groups import only_offsets_to_move
@@ -220,8 +220,11 @@ def test_a_share_group_is_refused_by_name_and_never_passed_over(group: Switching
     join_share_group(protection.lab, "east", shared, topic=protection.topic, folder=protection.folder)
     with protection.world() as world:
         found = look(Run(protection.request("look"), world))
+        kept = last_look.look(Run(protection.request("look"), world), active="east", standby="west", epoch=1)
     assert found.watched.outcome == "failed"
     assert any(f"{shared} is a share group" in sentence for sentence in found.watched.sentences)
+    # Whoever approves a failover from a dead source is told so, too.
+    assert [shared in sentence for sentence in kept.more_than_offsets] == [True]
     assert [(row["group"], row["state"]) for row in found.report["not_moved"]] == [(shared, "refused")]
     # It has no offset to move, and nothing is known against the others.
     assert shared not in {row["group"] for row in found.report["groups"]}

@@ -24,6 +24,7 @@ def shown(**decision: Any) -> str:
                 "orders-b": {"class": "bounded", "redelivered_at_most": None},
             },
             "probes": [{"name": "metadata", "outcome": "failed", "detail": "east does not answer"}],
+            "more_than_offsets": ["orders-shared is a share group"],
             "could_not_be_checked": ["open transactions"],
         },
     }
@@ -36,6 +37,10 @@ def shown(**decision: Any) -> str:
 
 def test_loss_is_a_lower_bound_with_its_time() -> None:
     assert "**Loss**: at least 30 records, as of 2026-11-20T02:59:00 UTC; unknown after" in shown()
+
+
+def test_a_group_that_no_offset_moves_is_named() -> None:
+    assert "⚠ orders-shared is a share group" in shown()
 
 
 def test_a_loss_of_which_nothing_is_known_is_not_called_nothing() -> None:

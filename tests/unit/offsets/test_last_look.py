@@ -11,7 +11,7 @@ from kafka_dr.offsets import FileLookStore, LastLook
 
 AT = datetime(2026, 11, 20, 3, tzinfo=UTC)
 P, Q = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)
-LOOK = LastLook(4, AT, {P: 12, Q: 7}, {"orders-a": {P: 9}, "orders-b": {}}, {P: (9, 11), Q: (6,)})
+LOOK = LastLook(4, AT, {P: 12, Q: 7}, {"orders-a": {P: 9}, "orders-b": {}}, {P: (9, 11), Q: (6,)}, ("orders-c shares",))
 
 
 def test_a_look_is_read_as_it_was_kept_and_the_newest_takes_the_place_of_the_one_before(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def _measured(run: Run) -> dict[str, Any]:
         "predicted_loss": known.loss(run, crossed),
         "groups": dict(sorted(groups.items())),
         "groups_as_of": seen.at.isoformat() if seen else None,
+        "more_than_offsets": list(seen.more_than_offsets) if seen else [],
         "probes": [asdict(probe) for probe in run.probes],
         "checksum_audit": newest_checksum_audit(run).sentence,
         "could_not_be_checked": _unchecked(run),

@@ -26,6 +26,7 @@ def body(run: Run, seen: dict[str, Any], expires_at: datetime) -> str:
             "Rows that belong together and lie in several partitions or topics may be cut apart: replication is not "
             "atomic across partitions.",
             f"**Groups**: {_groups(measured['groups'])}",
+            *(f"⚠ {sentence}" for sentence in measured["more_than_offsets"]),
             _table("check", seen["checks"]),
             _table(f"probe of {run.source}", measured["probes"]),
             f"**Could not be checked**: {'; '.join(measured['could_not_be_checked']) or 'nothing'}",
