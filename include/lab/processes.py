@@ -256,7 +256,7 @@ class Supervisor:
         _end([*before, *self.members(name)], name)
         for pid, child in list(_started.items()):
             if child.poll() is not None:
-                del _started[pid]
+                _started.pop(pid, None)  # another thread may have ended that one
 
 
 def inherited() -> dict[str, str]:
