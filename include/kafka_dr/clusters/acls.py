@@ -12,9 +12,11 @@ from confluent_kafka.admin import (
 )
 from confluent_kafka.admin import AclOperation as ClientOperation
 from confluent_kafka.admin import ResourceType as ClientResourceType
+from kafka.protocol.admin import DescribeClusterRequest
 
 from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.clusters.python_requests import ask, error_of
 from kafka_dr.clusters.session import ClusterSession
 
 _RESOURCES = {
@@ -55,11 +57,11 @@ class Acls:
 
     def _refuse_blindness(self) -> None:
         """Tell a cluster without ACLs from one that will not show them: librdkafka answers both with an empty list."""
-        future = self._session.admin.describe_cluster(
-            include_authorized_operations=True, request_timeout=self._session.request_seconds
-        )
-        allowed = self._session.wait([future], "read the ACLs")[0].authorized_operations or ()
-        if ClientOperation.DESCRIBE not in allowed:
+        wanted = DescribeClusterRequest(include_cluster_authorized_operations=True)
+        answer = ask(self._session, wanted, "read the ACLs")
+        if error := error_of(self._session, answer.error_code, answer.error_message, "read the ACLs"):
+            raise error
+        if ClientOperation.DESCRIBE.value not in answer.authorized_operations:  # their numbers, from a field of bits
             raise NotAuthorized(f"{self._session.label}: could not read the ACLs: no right to DESCRIBE the cluster")
 
     def add(self, acls: Iterable[Acl]) -> None:

@@ -12,7 +12,7 @@ from confluent_kafka.admin import ResourceType as ClientResourceType
 
 from kafka_dr.clusters.errors import ClusterError, NotAuthorized, NotFound, StaleMetadata, translated
 from kafka_dr.clusters.model import ClusterIdentity, Topic, TopicPartition
-from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.clusters.session import COORDINATORS, ClusterSession
 
 
 class Topics:
@@ -24,14 +24,15 @@ class Topics:
     def identity(self) -> ClusterIdentity:
         """Ask who answers.
 
+        librdkafka's own description of a cluster ends the whole process when it says that no broker is active, as one
+        does whose only broker hung and has not registered again (seen in 2.16.1); its metadata says so, too.
+
         :raises ClusterUnreachable: no broker answered
         """
-        described = self._session.wait(
-            [self._session.admin.describe_cluster(request_timeout=self._session.request_seconds)],
-            "describe the cluster",
-        )[0]
-        controller = described.controller.id if described.controller else None
-        return ClusterIdentity(described.cluster_id, tuple(sorted(n.id for n in described.nodes)), controller)
+        with self._session.observed("describe the cluster"), translated(self._session.label, "describe the cluster"):
+            found = self._session.admin.list_topics(COORDINATORS, timeout=self._session.request_seconds)
+        controller = None if found.controller_id < 0 else found.controller_id
+        return ClusterIdentity(found.cluster_id, tuple(sorted(found.brokers)), controller)
 
     def names(self) -> frozenset[str]:
         """Return the names of all topics that the principal may see."""

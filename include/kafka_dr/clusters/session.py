@@ -31,7 +31,7 @@ REQUEST_SECONDS = 10.0
 #: fewer are unanswered, counting those that it holds back: with twice the limit it waits for ever (seen in 3.0.12).
 _NEVER_REACHED = 10_000
 #: The topic that every transaction goes through; asked for to be connected, whatever the answer.
-_COORDINATORS = "__transaction_state"
+COORDINATORS = "__transaction_state"
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class ClusterSession:
         admin = self.admin
         if self._connected is not admin:
             with translated(self.label, doing):
-                connect(admin, _COORDINATORS, self.request_seconds)
+                connect(admin, COORDINATORS, self.request_seconds)
             self._connected = admin
         return admin
 
@@ -131,7 +131,7 @@ class ClusterSession:
         doing = f"take over the transactional id {transactional_id}"
         with self.observed(doing), translated(self.label, doing):
             producer = self.producer({"transactional.id": transactional_id, **(extra or {})})
-            connect(producer, _COORDINATORS, self.request_seconds)
+            connect(producer, COORDINATORS, self.request_seconds)
             producer.init_transactions(self.request_seconds)
         return producer
 
