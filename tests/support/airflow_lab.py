@@ -98,6 +98,7 @@ class AirflowSession:
     """What a user sees and does in Airflow."""
 
     def __init__(self, lab: Lab, user: str) -> None:
+        self._lab = lab
         status = lab.status().airflow
         password = json.loads(status.passwords.read_text())[user]
         self.http = httpx.Client(base_url=status.url, timeout=60)
@@ -119,7 +120,9 @@ class AirflowSession:
         """Wait for the end of a run and return its state."""
         deadline = time.monotonic() + seconds
         while (state := self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}")["state"]) not in _ENDED:
-            assert time.monotonic() < deadline, f"{run} of {dag} is {state} after {seconds} s: {self.tasks(dag, run)}"
+            assert time.monotonic() < deadline, (
+                f"{run} of {dag} is {state} after {seconds} s: {self.tasks(dag, run)}; {self._scheduler()}"
+            )
             time.sleep(0.5)
         return str(state)
 
@@ -140,11 +143,20 @@ class AirflowSession:
         deadline = time.monotonic() + seconds
         while (state := self.tasks(dag, run).get("approval")) != "awaiting_input":
             assert state not in {"failed", "upstream_failed", "skipped"}, self.why(dag, run)
-            assert time.monotonic() < deadline, f"{run} does not ask after {seconds} s: {self.tasks(dag, run)}"
+            assert time.monotonic() < deadline, (
+                f"{run} does not ask after {seconds} s: {self.tasks(dag, run)}; {self._scheduler()}"
+            )
             time.sleep(0.5)
         self._wait_until_noticed(deadline)
         found: Mapping[str, Any] = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/hitlDetails")["hitl_details"][0]
         return found
+
+    def _scheduler(self) -> str:
+        """Say whether the scheduler runs, and what it wrote last: it may be why nothing goes on."""
+        runs = self._lab.supervisor.find(SCHEDULER) is not None
+        log = self._lab.home.logs / f"{SCHEDULER}.log"
+        last = log.read_text("utf-8", "replace").splitlines()[-40:] if log.exists() else []
+        return "\n".join((f"the scheduler {'runs' if runs else 'is gone'}, and wrote last:", *last))
 
     def _wait_until_noticed(self, deadline: float) -> None:
         """Wait until the task's process is gone and the scheduler has gone round since.
