@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
+import tenacity
 from confluent_kafka import IsolationLevel, TopicCollection
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import ConfigResource, NewPartitions, NewTopic, OffsetSpec
@@ -13,6 +14,9 @@ from confluent_kafka.admin import ResourceType as ClientResourceType
 from kafka_dr.clusters.errors import ClusterError, NotAuthorized, NotFound, StaleMetadata, translated
 from kafka_dr.clusters.model import ClusterIdentity, Topic, TopicPartition
 from kafka_dr.clusters.session import COORDINATORS, ClusterSession
+
+#: How long a partition's leader gets to know that it leads, once a client does.
+_LEADS_SECONDS = 1.5
 
 
 class Topics:
@@ -140,13 +144,21 @@ class Topics:
         asked = {ClientPartition(p.topic, p.partition): spec for p in partitions}
         if not asked:
             return {}
-        try:
-            return self._list_offsets(asked, isolation)
-        except StaleMetadata:
-            # The session has a new client by now, which knows no old leader. A topic that is not there is found here;
-            # one that is there and has no leader must never be taken for it.
+
+        # After such an answer the session has a new client, which knows no old leader. A topic that is not there is
+        # found in between; one that is there and has no leader must never be taken for it. A broker that woke up may
+        # lead before it knows that itself, and needs a moment.
+        def look(_: tenacity.RetryCallState) -> None:
             self.describe({p.topic for p in asked})
-            return self._list_offsets(asked, isolation)
+
+        asking = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(StaleMetadata),
+            stop=tenacity.stop_after_delay(_LEADS_SECONDS),
+            wait=tenacity.wait_exponential(0.05, max=0.4),
+            before_sleep=look,
+            reraise=True,
+        )
+        return asking(self._list_offsets, asked, isolation)
 
     def _list_offsets(
         self, asked: dict[ClientPartition, OffsetSpec], isolation: IsolationLevel

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,8 @@ from kafka_dr.clusters import (
     ResourceType,
     TopicPartition,
 )
+from kafka_dr.clusters.errors import StaleMetadata
+from kafka_dr.clusters.metadata import Topics
 from kafka_dr.clusters.writing import NewRecord
 from lab.clusters import EAST
 
@@ -47,6 +50,22 @@ def test_what_is_not_there_is_not_found(admin: KafkaCluster) -> None:
         admin.topics.describe(["orders.none"])
     with pytest.raises(NotFound, match=r"could not describe orders\.none"):
         admin.topics.high_watermarks([TopicPartition("orders.none", 0)])
+
+
+def test_a_leader_that_does_not_know_yet_that_it_leads_is_asked_again(
+    admin: KafkaCluster, topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end, ask, asked = TopicPartition(topic(), 0), Topics._list_offsets, list[object]()
+
+    def too_early(self: Topics, *what: Any) -> dict[TopicPartition, int]:
+        asked.append(what)
+        if len(asked) < 4:
+            raise StaleMetadata("the broker wakes up")
+        return ask(self, *what)
+
+    admin.writing.append([NewRecord(end, None, b"x")])
+    monkeypatch.setattr(Topics, "_list_offsets", too_early)
+    assert admin.topics.high_watermarks([end]) == {end: 1}
 
 
 def test_a_right_that_is_missing_is_named_with_the_principal(reach: Reach, topic: Topic) -> None:
