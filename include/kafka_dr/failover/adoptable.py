@@ -108,15 +108,14 @@ def _no_members(run: Run, standby: str) -> Check:
 
 def _flow_back_is_still(run: Run, state: RegisterState) -> Check:
     back = Flow(run.group.name, state.standby, state.active)
-    found = run.world.replicator(back).status().state
-    still = found in ("absent", "stopped")
-    detail = f"{back.connector} is {found}"
-    if not still:
+    found = run.world.replicator(back).status()
+    detail = f"{back.connector} is {found.state}"
+    if not found.at_rest:
         detail += (
             f": it brings to {state.active} what is written on {state.standby}. Correct initial_active, or stop it "
             "before adopting the group"
         )
-    return Check.that("flow_back_is_still", still, detail)
+    return Check.that("flow_back_is_still", found.at_rest, detail)
 
 
 def route_agrees(run: Run, state: RegisterState) -> Check:

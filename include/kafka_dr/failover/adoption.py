@@ -70,8 +70,7 @@ def _complete(run: Run, state: RegisterState) -> Mapping[str, Any]:
         run.world.register(name).copy(state)
     run.acl_changes(state.active, _still(run, state)).add(plan.flow_fence(run.group))
     fence = run.acl_changes(state.standby, _still(run, state))
-    probe = plan.probe_fence(run.group) | plan.probe_freeze(run.group)
-    added = fence.add(plan.application_denies(run.group), probe)
+    added = fence.add(*plan.standby_in_order(run.group))
     seed = _place_flow(run, state, fence)
     return {"epoch": state.epoch, "denies_added": len(added), "seed": seed, "route": _write_route(run, state)}
 

@@ -163,8 +163,7 @@ def _missing(wanted: Collection[Item], failures: Collection[Failure], left: Plan
 
 def _applying(run: Run, state: RegisterState, guard: Callable[[], None]) -> Applying:
     def ensure_fence() -> None:
-        probe = fences.probe_fence(run.group) | fences.probe_freeze(run.group)
-        run.acl_changes(state.standby, guard).add(fences.application_denies(run.group), probe)
+        run.acl_changes(state.standby, guard).add(*fences.standby_in_order(run.group))
 
     return Applying(
         run.operator(state.standby),

@@ -114,7 +114,7 @@ def plan_flows(state: RegisterState, observed: Iterable[ObservedFlow], seed: Flo
     flows = {found.flow: found for found in observed}
     wanted = Flow(state.group, source=state.active, target=state.standby)
     others = [found for flow, found in flows.items() if flow != wanted]
-    stops = tuple(_stop(found, wanted) for found in others if found.status.state not in ("absent", "stopped"))
+    stops = tuple(_stop(found, wanted) for found in others if not found.status.at_rest)
     if seed is None or seed.flow != wanted:
         found_seed = f"the newest one is for {seed.flow}" if seed else "there is none"
         problem = f"{wanted} has no journaled seed, {found_seed}: it is neither created nor resumed"
@@ -132,7 +132,7 @@ def _turn(found: ObservedFlow, seed: FlowSeed) -> tuple[Collection[FlowChange], 
     """Return what to do with the wanted flow, and what a person has to put right."""
     flow, state = found.flow, found.status.state
     seeded = found.seed_epoch == seed.epoch or (seed.keeps_place and found.seed_epoch is None and state != "absent")
-    if not seeded and state not in ("absent", "stopped"):
+    if not seeded and not found.status.at_rest:
         problem = (
             f"{flow.connector} is {state} from {_seed_name(found.seed_epoch)} and not from that of epoch {seed.epoch}: "
             f"it is stopped, and what it copied meanwhile has to be looked at on {flow.target}"

@@ -82,7 +82,7 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
         facts["lifted_on_source"] = len(_open_source(run, state, permission))
     try:
         target = run.acl_changes(state.standby, permission)
-        target.add(plan.application_denies(run.group), plan.probe_fence(run.group) | plan.probe_freeze(run.group))
+        target.add(*plan.standby_in_order(run.group))
         run.world.register(state.standby).copy(state)
         target.lift(plan.flow_fence(run.group))
         _resume_flow(run, state)

@@ -38,7 +38,13 @@ def probe_freeze(group: ProtectionGroup) -> frozenset[Acl]:
 
 def standby(group: ProtectionGroup) -> frozenset[Acl]:
     """Return everything that a cluster refuses to applications and probe while it is not active for the group."""
-    return application_denies(group) | probe_fence(group) | probe_freeze(group)
+    first, last = standby_in_order(group)
+    return first | last
+
+
+def standby_in_order(group: ProtectionGroup) -> tuple[frozenset[Acl], frozenset[Acl]]:
+    """Return the same as it is set: the applications first, the probe last, whose refusal speaks for them."""
+    return application_denies(group), probe_fence(group) | probe_freeze(group)
 
 
 def application_denies(group: ProtectionGroup) -> frozenset[Acl]:

@@ -26,6 +26,11 @@ class FlowStatus:
     tasks: int
     detail: str
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether it is seen to be stopped, or not to be there: then it copies nothing until somebody starts it."""
+        return self.state in ("absent", "stopped")
+
 
 @dataclass(frozen=True, slots=True)
 class Positions:

@@ -36,7 +36,7 @@ def _go(run: Run) -> tuple[StepOutcome, str]:
         state = after
     run.operator(run.target).acls.remove(right_to_delete(run, run.journal.get("claim", {}).get("deletes", ())))
     flow = run.world.replicator(run.flow)
-    if flow.status().state not in ("absent", "stopped"):
+    if not flow.status().at_rest:
         flow.stop()
         flow.wait_stopped(run.group.timing.step_deadline_seconds)
     run.world.register(run.target).copy(state)

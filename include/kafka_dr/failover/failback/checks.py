@@ -76,7 +76,7 @@ def _nothing_flows(way: Way) -> Check:
     wrong = []
     for flow in (run.flow, run.flow.reverse):
         status = run.world.replicator(flow).status()
-        if status.state not in ("absent", "stopped"):
+        if not status.at_rest:
             wrong.append(f"{flow.connector} is {status.state}")
     denied = proof.acls_present(run.operator(run.source), plan.flow_fence(run.group))
     if denied.outcome != "ok":

@@ -58,7 +58,7 @@ def prove(run: Run) -> Sequence[Check]:
     refused = run.writes_refused(run.source, by="replicator") if denied.outcome == "ok" else denied
     return (
         Check.that("reverse_flow", status.state == "running", f"{run.flow.connector} is {status.state}"),
-        Check.that("no_loop", other.state in ("absent", "stopped"), f"{run.flow.reverse.connector} is {other.state}"),
+        Check.that("no_loop", other.at_rest, f"{run.flow.reverse.connector} is {other.state}"),
         Check.of("replicator_refused", refused),
         Check.of("old_side_refuses", run.writes_refused(run.target)),
     )
@@ -79,7 +79,7 @@ def _positions(way: Way) -> dict[str, list[list[Any]]]:
 
 def _stop_old_direction(run: Run, way: Way) -> None:
     old = run.world.replicator(run.flow.reverse)
-    if old.status().state in ("absent", "stopped"):
+    if old.status().at_rest:
         return
     way.permission()()
     old.stop()

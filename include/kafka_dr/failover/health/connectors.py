@@ -17,7 +17,6 @@ from kafka_dr.replication import Flow, FlowStatus
 CONNECT_SECONDS = 8.0
 #: How long a connector that was told to stop is watched.
 _STOP_SECONDS = 5.0
-_AT_REST = ("absent", "stopped")
 
 #: Given a rule about the record, returns what is asked right before a change.
 AsLongAs = Callable[[Callable[[RegisterState], bool]], Callable[[], None]]
@@ -36,7 +35,7 @@ def check_connectors(run: Run, state: RegisterState, as_long_as: AsLongAs) -> tu
 
 def _look(run: Run, flow: Flow, state: RegisterState, as_long_as: AsLongAs) -> Check:
     status = run.world.replicator(flow).status()
-    if not may_run(state, flow) and status.state not in _AT_REST:
+    if not may_run(state, flow) and not status.at_rest:
         return _stop(run, flow, status, as_long_as(lambda now: not may_run(now, flow)))
     if must_run(state, flow) and status.state != "running":
         seen = f"{flow.connector} is {status.state} {status.detail}".rstrip()

@@ -40,7 +40,7 @@ def close_standby(run: Run, cluster: str, state: RegisterState, still: Callable[
     :param still: asked right before each change
     """
     wanted = denies_of(run.group, state, cluster)
-    probe = plan.probe_fence(run.group) | plan.probe_freeze(run.group)
+    _, probe = plan.standby_in_order(run.group)
     added = run.acl_changes(cluster, still).add(wanted - probe, wanted & probe)
     ended = end_transactions(run, cluster, still, all_of_them=left_side_is_closed(state)) if added else ()
     return Fenced(cluster, len(added), ended, _proofs(run, cluster, wanted, still_ends=left_side_is_closed(state)))

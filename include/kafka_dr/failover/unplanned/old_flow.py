@@ -15,7 +15,6 @@ from kafka_dr.failover.run import Run
 
 #: How long Connect is given, to be told and to be asked.
 _SECONDS = 3.0
-_AT_REST = ("stopped", "absent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,6 @@ def look_at_old_flow(run: Run) -> OldFlow:
         status = beside.ask("Connect", run.world.replicator(run.flow).status, seconds=_SECONDS)
     except KafkaDrError as error:
         return OldFlow(False, f"{name} was asked to stop, and whether it has is not known: {error}")
-    if status.state in _AT_REST:
+    if status.at_rest:
         return OldFlow(True, f"{name} is {status.state}")
     return OldFlow(False, f"{name} was asked to stop and is {status.state} with {status.tasks} tasks")

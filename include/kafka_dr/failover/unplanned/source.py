@@ -161,9 +161,7 @@ def fence_late(run: Run, phase: Phase) -> Check:
 
     def fence() -> Check:
         permission = run.permission(phase)
-        # The probe last: brokers apply ACLs in order, so its refusal speaks for the others.
-        denies = (plan.application_denies(run.group), plan.probe_fence(run.group) | plan.probe_freeze(run.group))
-        if run.acl_changes(run.source, permission).add(*denies):
+        if run.acl_changes(run.source, permission).add(*plan.standby_in_order(run.group)):
             end_transactions(run, run.source, permission, all_of_them=True)
         refused, declared = run.at_once(
             lambda: run.writes_refused(run.source), lambda: writers_declared(run, (run.source,))
