@@ -33,7 +33,8 @@ class Topics:
 
         :raises ClusterUnreachable: no broker answered
         """
-        with self._session.observed("describe the cluster"), translated(self._session.label, "describe the cluster"):
+        doing = "describe the cluster"
+        with self._session.observed(doing), translated(self._session.label, doing):
             found = self._session.admin.list_topics(COORDINATORS, timeout=self._session.request_seconds)
         controller = None if found.controller_id < 0 else found.controller_id
         return ClusterIdentity(found.cluster_id, tuple(sorted(found.brokers)), controller)

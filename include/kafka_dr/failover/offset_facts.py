@@ -12,14 +12,14 @@ from kafka_dr.clusters.times import Times
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
-from kafka_dr.offsets import KnownSyncs, TranslatedOffset, Translation
+from kafka_dr.offsets import KnownSyncs, TranslatedOffset
 from kafka_dr.offsets.facts import Gathered, gather
 from kafka_dr.offsets.map_files import MapFiles
 from kafka_dr.offsets.moments import moments
 from kafka_dr.offsets.placing import beside
 from kafka_dr.offsets.preview import Place
 from kafka_dr.offsets.proof import Claim, prove
-from kafka_dr.offsets.strategies import start
+from kafka_dr.offsets.strategies import moved, start
 
 _AT_ONCE = 16
 Committed = dict[str, dict[TopicPartition, int]]
@@ -116,8 +116,8 @@ def chosen_starts(run: Run, translated: Collection[TranslatedOffset]) -> tuple[T
         if policy.start_for(each.group) == "timestamp":
             timed.setdefault(each.partition, set()).add(each.source_offset)
     young = by_time(run, gathered, timed)[1] if timed else {}
-    moved = {id(each): _moved(run, each, gathered, young) for each in choosing}
-    return tuple(moved.get(id(each), each) for each in translated)
+    chosen = {id(each): _moved(run, each, gathered, young) for each in choosing}
+    return tuple(chosen.get(id(each), each) for each in translated)
 
 
 def from_the_time_of_the_unread(run: Run, translated: Collection[TranslatedOffset]) -> tuple[TranslatedOffset, ...]:
@@ -150,19 +150,11 @@ def _moved(run: Run, each: TranslatedOffset, gathered: Gathered, young: Mapping[
     facts = gathered.partitions[each.partition]
     found = start(
         run.group.groups_policy.start_for(each.group),
-        beside(each.source_offset, facts, _as_placed(each)),
+        beside(each.source_offset, facts, each.place),
         facts,
         by_time=young.get((each.partition, each.source_offset)),
     )
-    return replace(
-        each,
-        target_offset=found.target_offset,
-        kind=found.kind,
-        redelivered_at_most=found.redelivered_at_most,
-        skipped_at_most=found.skipped_at_most,
-        reason=found.reason,
-        proof=each.proof if found.target_offset == each.target_offset else "unknown",
-    )
+    return moved(each, found)
 
 
 def beside_mirrormaker(run: Run, placed: Collection[TranslatedOffset]) -> dict[str, Any]:
@@ -170,21 +162,17 @@ def beside_mirrormaker(run: Run, placed: Collection[TranslatedOffset]) -> dict[s
 
     Nothing rests on it, so what cannot be looked up is said and keeps nobody from anything.
     """
-    moved = [each for each in placed if each.target_offset is not None and each.kind == "exact"]
+    exact = [each for each in placed if each.target_offset is not None and each.kind == "exact"]
     try:
-        known = facts_of(run, {each.partition for each in moved}).partitions
+        known = facts_of(run, {each.partition for each in exact}).partitions
     except KafkaDrError as error:
         return {"mm2_redelivered_at_most": None, "mm2_not_known": str(error)}
-    theirs = [beside(each.source_offset, known[each.partition], _as_placed(each)) for each in moved]
+    theirs = [beside(each.source_offset, known[each.partition], each.place) for each in exact]
     again = [found.mirrormaker_again for found in theirs if found.mirrormaker is not None]
     return {
         "mm2_redelivered_at_most": None if None in again else sum(count for count in again if count is not None),
         "mm2_without_checkpoint": sum(found.mirrormaker is None for found in theirs),
     }
-
-
-def _as_placed(each: TranslatedOffset) -> Translation:
-    return Translation(each.source_offset, each.target_offset, each.kind, each.redelivered_at_most, each.reason)
 
 
 def places_proven(run: Run, claims: Collection[Claim]) -> Check:

@@ -28,12 +28,15 @@ def archive_syncs(group: str, world: World) -> Watched:
     return Watched(group, outcome, tuple(sentences))
 
 
+def sync_flow(source: str, target: str, world: World) -> SyncFlow:
+    """Return what is archived together: everything that flows from one cluster to another."""
+    ids = (world.topology.cluster(name).cluster_id for name in (source, target))
+    return SyncFlow(source, target, *ids)
+
+
 def _archived(source: str, target: str, world: World) -> str:
-    flow = SyncFlow(
-        source, target, world.topology.cluster(source).cluster_id, world.topology.cluster(target).cluster_id
-    )
     found = extend(
-        flow,
+        sync_flow(source, target, world),
         root=world.evidence_root,
         source=world.cluster(source, "audit"),
         target=world.cluster(target, "audit"),

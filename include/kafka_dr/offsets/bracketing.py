@@ -142,8 +142,8 @@ class BracketingOffsetMap:
 
     def _read_syncs(self) -> None:
         forth, back = both(
-            lambda: offset_syncs(self._target, sync_topic(self._source.name)),
-            lambda: offset_syncs(self._source, sync_topic(self._target.name)),
+            lambda: _all_syncs(self._target, sync_topic(self._source.name)),
+            lambda: _all_syncs(self._source, sync_topic(self._target.name)),
         )
         for sync in forth:
             anchor = Anchor(sync.source_offset, sync.target_offset, "record")
@@ -240,14 +240,11 @@ def _read(cluster: KafkaCluster, ranges: Ranges, aside: Aside) -> Entries:
     return entries
 
 
-def offset_syncs(cluster: KafkaCluster, topic: str, *, since_ms: int = 0) -> list[OffsetSync]:
-    """Read all offset syncs of a topic; where it does not exist, no flow ever wrote that way.
-
-    :param since_ms: leave out those that were written before, in milliseconds since the epoch
-    """
+def _all_syncs(cluster: KafkaCluster, topic: str) -> list[OffsetSync]:
+    """Read all offset syncs of a topic; where it does not exist, no flow ever wrote that way."""
     partition = TopicPartition(topic, 0)
     try:
         held = held_by(cluster, [partition])
     except NotFound:
         return []
-    return [sync for kept, sync in read_syncs(cluster, topic, held[partition]) if kept.synced_ms >= since_ms]
+    return [sync for _, sync in read_syncs(cluster, topic, held[partition])]

@@ -6,12 +6,12 @@ so that whoever chooses one knows the price.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from kafka_dr.clusters.model import OffsetRange
 from kafka_dr.offsets.placing import PartitionFacts, Placed
-from kafka_dr.offsets.translation import Kind
+from kafka_dr.offsets.translation import Kind, TranslatedOffset
 
 Strategy = Literal["exact", "mm2_checkpoint", "timestamp", "earliest", "latest"]
 STRATEGIES: tuple[Strategy, ...] = ("exact", "mm2_checkpoint", "timestamp", "earliest", "latest")
@@ -54,6 +54,19 @@ def start(strategy: Strategy, placed: Placed, facts: PartitionFacts, *, by_time:
     if skipped != 0:
         return Start(strategy, chosen, "declared", again, skipped, f"{why}, by choice of its owners")
     return Start(strategy, chosen, "exact" if again == 0 and exact.kind == "exact" else "bounded", again, 0, why)
+
+
+def moved(each: TranslatedOffset, found: Start) -> TranslatedOffset:
+    """Let a group go on where its owners' choice leads; what proved the exact place says nothing about another one."""
+    return replace(
+        each,
+        target_offset=found.target_offset,
+        kind=found.kind,
+        redelivered_at_most=found.redelivered_at_most,
+        skipped_at_most=found.skipped_at_most,
+        reason=found.reason,
+        proof=each.proof if found.target_offset == each.target_offset else "unknown",
+    )
 
 
 def _chosen(strategy: Strategy, placed: Placed, target: OffsetRange, by_time: int | None) -> tuple[int | None, str]:

@@ -10,10 +10,10 @@ at most S - K records early. Beyond the last pair nothing can be counted, and th
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kafka_dr.clusters.model import OffsetRange, TopicPartition
+from kafka_dr.clusters.model import OffsetRange
 from kafka_dr.offsets.alignment import Anchor
 from kafka_dr.offsets.search import Bounds, consistent
 from kafka_dr.offsets.translation import Translation
@@ -95,15 +95,3 @@ def place(position: int, known: Known, records: Sequence[int] | None) -> Transla
     offset = records[sure] if sure < len(records) else above.target
     reason = f"counted on the target from source offset {below.source} on"
     return Translation(position, offset, "bounded", spare, reason)
-
-
-def stretches(
-    known: Mapping[TopicPartition, Known], positions: Mapping[TopicPartition, Collection[int]]
-) -> dict[TopicPartition, list[OffsetRange]]:
-    """Return what has to be read on the target to place all positions."""
-    wanted: dict[TopicPartition, list[OffsetRange]] = {}
-    for partition, offsets in positions.items():
-        found = {known[partition].to_count(offset) for offset in offsets}
-        if ranges := sorted((r for r in found if r is not None), key=lambda r: r.start):
-            wanted[partition] = ranges
-    return wanted

@@ -48,6 +48,13 @@ class TranslatedOffset:
     skipped_at_most: int | None = 0
     proof: Verdict = "unknown"
 
+    @property
+    def place(self) -> Translation:
+        """Where it goes on, whichever group it is."""
+        return Translation(
+            self.source_offset, self.target_offset, self.kind, self.redelivered_at_most, self.reason, self.proof
+        )
+
 
 class OffsetMap(Protocol):
     """Carries positions from the source to the target. Never late: no unread record lies below what it answers."""

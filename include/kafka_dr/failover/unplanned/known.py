@@ -16,8 +16,8 @@ from kafka_dr.offsets.translation import Kind
 from kafka_dr.register import Phase
 
 Offsets = Mapping[TopicPartition, int]
-#: Choices of where a group begins that the target alone can tell.
-WITHOUT_SOURCE = ("earliest", "latest")
+#: Choices of where a group begins that the target alone can tell, and how sure its position is then.
+CHOSEN: Mapping[str, Kind] = {"earliest": "bounded", "latest": "declared"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,8 @@ def classes(run: Run) -> dict[str, Kind]:
     """
     found = positions(run)
     kind: Kind = "exact" if found.final else "bounded"
-    chosen: Mapping[str, Kind] = {"earliest": "bounded", "latest": "declared"}
     starts = run.group.groups_policy.start_for
-    return {group: chosen.get(starts(group), kind) for group, offsets in sorted(found.groups.items()) if offsets}
+    return {group: CHOSEN.get(starts(group), kind) for group, offsets in sorted(found.groups.items()) if offsets}
 
 
 def frontier(run: Run) -> Remembered | None:

@@ -8,13 +8,15 @@ from dataclasses import replace
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.failover import content
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.sync_archive import sync_flow
 from kafka_dr.failover.unplanned import known
 from kafka_dr.failover.unplanned.known import GroupPositions, Offsets
-from kafka_dr.offsets import FilePairStore, TranslatedOffset, Translation
+from kafka_dr.offsets import FilePairStore, TranslatedOffset
 from kafka_dr.offsets.archive import since as since_hole
-from kafka_dr.offsets.archiving import SyncFlow, archived_and_newer
+from kafka_dr.offsets.archiving import archived_and_newer
 from kafka_dr.offsets.placing import PartitionFacts, Placed
-from kafka_dr.offsets.strategies import start
+from kafka_dr.offsets.reading import held_by
+from kafka_dr.offsets.strategies import moved, start
 from kafka_dr.offsets.target_only import Known, Pair
 from kafka_dr.offsets.target_only import place as place_one
 
@@ -30,11 +32,9 @@ def place(run: Run, crossed: Offsets, positions: GroupPositions | None = None) -
     positions = positions or known.positions(run)
     if (before := _of_run_before(run, positions)) is not None:
         return before
-    topics = run.operator(run.target).topics
     there = set(run.partitions(run.target))
     wanted = {p for offsets in positions.groups.values() for p in offsets if p in there}
-    starts, ends = topics.log_starts(wanted), topics.last_stable_offsets(wanted)
-    held = {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in wanted}
+    held = held_by(run.operator(run.target), wanted)
     pairs = _pairs(run, wanted)
     for p in wanted & crossed.keys():
         pairs.setdefault(p, []).append(Pair(crossed[p], held[p].end))
@@ -88,21 +88,10 @@ def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange) -> Transla
     choice = run.group.groups_policy.start_for(placed.group)
     if choice == "exact":
         return placed
-    if choice not in known.WITHOUT_SOURCE:
+    if choice not in known.CHOSEN:
         said = f"{placed.reason}; its owners chose {choice}, which nobody can look up without {run.source}"
         return replace(placed, reason=said)
-    place = Translation(
-        placed.source_offset, placed.target_offset, placed.kind, placed.redelivered_at_most, placed.reason
-    )
-    found = start(choice, Placed(place, None, None), PartitionFacts(None, held))
-    return replace(
-        placed,
-        target_offset=found.target_offset,
-        kind=found.kind,
-        redelivered_at_most=found.redelivered_at_most,
-        skipped_at_most=found.skipped_at_most,
-        reason=found.reason,
-    )
+    return moved(placed, start(choice, Placed(placed.place, None, None), PartitionFacts(None, held)))
 
 
 def _as_seen_last(placed: TranslatedOffset, end: int, positions: GroupPositions) -> TranslatedOffset:
@@ -157,13 +146,10 @@ def _synced(run: Run, same: Mapping[str, str]) -> Iterator[tuple[TopicPartition,
 
     :param same: the ids that the topics have on the target now; what was written about others is left out
     """
-    topology, since = run.world.topology, known.direction(run).since
+    since = known.direction(run).since
     since_ms = int(since.timestamp() * 1000) if since else 0
-    flow = SyncFlow(
-        run.source, run.target, topology.cluster(run.source).cluster_id, topology.cluster(run.target).cluster_id
-    )
     found = archived_and_newer(
-        flow,
+        sync_flow(run.source, run.target, run.world),
         same,
         root=run.world.evidence_root,
         target=run.world.cluster(run.target, "audit"),
