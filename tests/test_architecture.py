@@ -25,6 +25,7 @@ OWNERS = {
     "pydantic_core": {"topology"},
     "yaml": {"topology"},
     "jinja2": {"evidence"},
+    "tenacity": {"clusters"},
     # Offset syncs, maps and stranded records are kept as Parquet, which Spark and people read as well.
     "pyarrow": {"offsets", "rescue"},
 }

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from jobs.checksum_plan import Plan
 from jobs.checksum_state import Scan
 from jobs.fingerprint_log import FingerprintLog, Side
-from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from jobs.payloads import covering
+from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr_spark.logs import Longs
-
-#: Records nearer together than this are read in one go: what lies between costs less than another request.
-_NEAR = 64
 
 
 def earlier_scans(plan: Plan, partition: TopicPartition) -> list[Scan]:
@@ -60,19 +58,5 @@ class EarlierKeys:
         """Return which of these offsets have a record still."""
         cluster = self.clusters[side]
         start = cluster.topics.log_starts([partition])[partition]
-        ranges = _ranges(offset for offset in offsets if offset >= start)
+        ranges = covering(sorted(offset for offset in offsets if offset >= start))
         return {record.offset for each in ranges for record in cluster.log.read({partition: each})}
-
-
-def _ranges(offsets: Iterable[int]) -> Iterator[OffsetRange]:
-    """Yield ranges that cover these offsets."""
-    open_range: OffsetRange | None = None
-    for offset in sorted(offsets):
-        if open_range is not None and offset < open_range.end + _NEAR:
-            open_range = OffsetRange(open_range.start, offset + 1)
-            continue
-        if open_range is not None:
-            yield open_range
-        open_range = OffsetRange(offset, offset + 1)
-    if open_range is not None:
-        yield open_range

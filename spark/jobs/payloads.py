@@ -147,12 +147,15 @@ class _Reading:
 
 def _rounds(topic: str, wanted: Mapping[int, Sequence[int]]) -> Iterator[_Round]:
     """Yield ranges that cover the records: in each round one of every partition, so that all are fetched together."""
-    queues = {partition: deque(_ranges(offsets)) for partition, offsets in wanted.items()}
+    queues = {partition: deque(covering(offsets)) for partition, offsets in wanted.items()}
     while queues := {partition: queue for partition, queue in queues.items() if queue}:
         yield {TopicPartition(topic, partition): queue.popleft() for partition, queue in queues.items()}
 
 
-def _ranges(offsets: Sequence[int]) -> Iterator[OffsetRange]:
+def covering(offsets: Sequence[int]) -> Iterator[OffsetRange]:
+    """Yield ranges, none of them long, that cover these rising offsets."""
+    if not offsets:
+        return
     start = end = offsets[0]
     for offset in offsets:
         if offset >= end + _NEAR or offset - start >= _LONGEST:

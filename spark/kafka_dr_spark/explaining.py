@@ -9,14 +9,14 @@ arrays, and a record becomes an object of its own where a run of differences beg
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kafka_dr.audit.alignment import aligned
 from kafka_dr.audit.difference import Circumstances, Difference, Fault, Loose, Suspects
-from kafka_dr_spark.logs import ArrayPair, Flags, Longs
+from kafka_dr_spark.logs import ArrayPair, Flags, Longs, runs
 from kafka_dr_spark.loose import Ancestry, LooseRecords, LooseSide, paired
 
 #: Records of a side whose payloads are looked at; of more in a topic, the rest is judged by time alone.
@@ -114,7 +114,7 @@ def _displaced(
         target.places[others], target.numbers[others]
     )
     found = []
-    for start, count in _runs(in_a_row):
+    for start, count in runs(in_a_row):
         here, there = source.record(int(rows[start])), target.record(int(others[start]))
         detail = "" if fault is Fault.REORDERED else f"on the target it is in partition {there.partition}"
         found.append(Difference(fault, here.partition, here.offset, there.offset, count, here.timestamp, detail))
@@ -152,7 +152,7 @@ def _add_repetitions(
         for last, values in zip(before, (records.places, known.partitions, known.offsets), strict=True)
     )
     in_a_row = (np.diff(places) == 1) & (np.diff(partitions) == 0) & (np.diff(offsets) > 0)
-    for row, count in _runs(in_a_row[1:]):
+    for row, count in runs(in_a_row[1:]):
         if row == 0 and in_a_row[0]:
             found[-1] = replace(found[-1], fault=Fault.REPLAY, count=found[-1].count + count)
             continue
@@ -233,7 +233,7 @@ def _by_time(source: LooseRecords, target: LooseRecords) -> tuple[list[Differenc
             kept[0][rows], kept[1][others] = False, False
             here, there = source.at(rows), target.at(others)
             begins = (int(here.places[0]), int(there.places[0]))
-            for row, count in _runs((np.diff(here.places) == 1) & (np.diff(there.places) == 1)):
+            for row, count in runs((np.diff(here.places) == 1) & (np.diff(there.places) == 1)):
                 if row == 0 and begins == goes_on:
                     found[-1] = replace(found[-1], count=found[-1].count + count)
                 else:
@@ -277,7 +277,7 @@ def _one_sided(
         for values, turns in ((part.offsets, known.turning_offsets), (part.timestamps, known.turning_times)):
             for turn in turns:
                 in_a_row &= np.diff(values >= turn) == 0
-        for row, count in _runs(in_a_row):
+        for row, count in runs(in_a_row):
             record = part.record(row)
             said = verdict(record)
             if said is None:
@@ -296,13 +296,6 @@ def _in_a_row(places: Longs, numbers: Longs) -> Flags:
     """Return of each row but the first whether it goes on where the one before ends."""
     flags: Flags = (np.diff(places) == 1) & (np.diff(numbers) == 0)
     return flags
-
-
-def _runs(in_a_row: Flags) -> Iterator[tuple[int, int]]:
-    """Yield where each run begins, and how long it is."""
-    starts = np.concatenate(([0], np.flatnonzero(~in_a_row) + 1))
-    lengths = np.diff(np.concatenate((starts, [len(in_a_row) + 1])))
-    return zip(starts.tolist(), lengths.tolist(), strict=True)
 
 
 def _place(difference: Difference) -> tuple[int, int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -163,6 +163,16 @@ class ArrayPair:
 def _kept(hashes: Longs, others: Longs, start: int) -> Places:
     places = np.flatnonzero(among(hashes, np.sort(others)))
     return Places((places + start).tolist(), hashes[places].tolist())
+
+
+def runs(in_a_row: Flags) -> Iterator[tuple[int, int]]:
+    """Yield where each run of rows begins, and how long it is.
+
+    :param in_a_row: of each row but the first, whether it goes on where the one before ends
+    """
+    starts = np.concatenate(([0], np.flatnonzero(~in_a_row) + 1))
+    lengths = np.diff(np.concatenate((starts, [len(in_a_row) + 1])))
+    return zip(starts.tolist(), lengths.tolist(), strict=True)
 
 
 def among(values: Longs, wanted: Longs) -> Flags:

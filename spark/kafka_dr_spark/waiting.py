@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafka_dr.audit.difference import Difference, Fault
-from kafka_dr_spark.logs import Log, Longs
+from kafka_dr_spark.logs import Log, Longs, runs
 
 #: No record is older than this.
 NEVER_LATE = -(2**62)
@@ -56,10 +56,9 @@ class Waiting:
     def _runs(self, partition: int, fault: Fault, places: Longs) -> list[Difference]:
         if not len(places):
             return []
-        breaks = np.flatnonzero(np.diff(places) != 1) + 1
-        starts = np.concatenate(([0], breaks))
-        lengths = np.diff(np.concatenate((starts, [len(places)])))
-        first = places[starts]
         detail = "the flow has not read it yet" if fault is Fault.LATE else ""
-        rows = zip(self.log.offsets[first].tolist(), self.log.timestamps[first].tolist(), lengths.tolist(), strict=True)
-        return [Difference(fault, partition, offset, None, count, time, detail) for offset, time, count in rows]
+        offsets, times = self.log.offsets[places], self.log.timestamps[places]
+        return [
+            Difference(fault, partition, int(offsets[row]), None, count, int(times[row]), detail)
+            for row, count in runs(np.diff(places) == 1)
+        ]
