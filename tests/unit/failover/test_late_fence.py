@@ -41,7 +41,7 @@ def east() -> Source:
 def run(east: Source) -> Any:
     return SimpleNamespace(
         source="east",
-        clock=SimpleNamespace(monotonic=time.monotonic),
+        clock=SimpleNamespace(monotonic=time.monotonic, sleep=time.sleep),
         operator=lambda _: SimpleNamespace(topics=east),
         group=SimpleNamespace(timing=SimpleNamespace(transaction_grace_seconds=2.0)),
     )
@@ -83,6 +83,24 @@ def test_one_that_answers_late_is_seen_through_its_fence_and_is_not_called_drain
     assert east.fenced.is_set()
     assert (side.fenced, side.drained) == (True, False)
     assert "answered late and refuses writes" in side.detail
+
+
+def test_one_that_answers_and_leads_nothing_yet_is_fenced_as_soon_as_it_does(
+    monkeypatch: pytest.MonkeyPatch, east: Source, run: Any
+) -> None:
+    refusals = iter([TryAgain("could not write: message timed out"), TryAgain("no leader answered")])
+
+    def fence(_: object) -> tuple[str, str]:
+        if refused := next(refusals, None):
+            raise refused
+        east.fenced.set()
+        return "", ""
+
+    monkeypatch.setattr(source, "_fence", fence)
+    east.wakes.set()
+    late = LateFence(run)
+    assert east.fenced.wait(_LONGEST)
+    assert late.side().fenced
 
 
 def test_one_that_a_stranger_may_write_to_is_not_fenced(

@@ -82,7 +82,7 @@ def approach(run: Run) -> Callable[[], SourceSide]:
 def fence_and_drain(run: Run) -> SourceSide:
     """Fence a source that answers, and bring across what is left of it, as far as a bounded time allows."""
     try:
-        unproven, passing = Beside(run.source, lambda: _fence(run)).within(fence_seconds(run))
+        unproven, passing = Beside(run.source, lambda: _fence_in_time(run)).within(fence_seconds(run))
     except KafkaDrError as error:
         return SourceSide(fenced=False, drained=False, detail=f"{run.source} could not be fenced: {error}")
     if unproven:
@@ -133,7 +133,7 @@ class LateFence:
             if self._given_up.wait(_PAUSE_SECONDS) or self._run.clock.monotonic() > until:
                 raise TryAgain(f"{self._run.source} does not answer")
         self._woke.set()
-        return _fence(self._run)
+        return _fence_in_time(self._run)
 
     def _answers(self) -> bool:
         try:
@@ -189,6 +189,21 @@ def stands_still(run: Run) -> bool:
 def _ends(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     topics = run.operator(run.source).topics
     return Beside(run.source, lambda: topics.high_watermarks(ends)).within(FENCE_SECONDS)
+
+
+def _fence_in_time(run: Run) -> tuple[str, str]:
+    """Fence, and begin again while there is time: a broker that woke up answers, but leads nothing until it is known.
+
+    Its controller has taken it for dead, and hears of it with its next heartbeat (``broker.heartbeat.interval.ms``).
+    """
+    until = run.clock.monotonic() + FENCE_SECONDS
+    while True:
+        try:
+            return _fence(run)
+        except TryAgain:
+            if run.clock.monotonic() > until:
+                raise
+            run.clock.sleep(_PAUSE_SECONDS)
 
 
 def _fence(run: Run) -> tuple[str, str]:
