@@ -6,12 +6,13 @@ volume that all containers share.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from lab import airflow_home, brokers, clients, connect, credentials, rights, world
+from lab import airflow_home, brokers, clients, connect, credentials, jars, java, rights, spark, world
 from lab.clusters import CLUSTERS
 from lab.credentials import write_private
 from lab.errors import NotReady
@@ -44,6 +45,16 @@ def write_files(home: Home) -> None:
         write_private(folder / "worker.properties", connect.worker_properties(here, cluster))
 
 
+def prepare_spark(home: Home, *, cache: Path) -> dict[str, str]:
+    """Fetch Spark's Kafka source, and write the settings with which Spark runs beside Airflow, on a Java from PyPI.
+
+    :param cache: where the jars are kept
+    :returns: the environment that Airflow's tasks need for it
+    """
+    kafka_source = jars.obtain(jars.SPARK_KAFKA, cache=cache, environ=os.environ, progress=lambda _there, _all: None)
+    return spark.prepare(home, java_home=java.java_home(os.environ), kafka_source=kafka_source)
+
+
 def furnish(home: Home, *, clock: Callable[[], float] = time.monotonic) -> None:
     """Wait for the brokers, then create users, rights and topics.
 
@@ -63,6 +74,7 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["write", folder]:
             write_files(Home(Path(folder)))
+            prepare_spark(Home(Path(folder)), cache=Path(folder) / "downloads")
         case ["furnish", folder]:
             furnish(Home(Path(folder)))
         case other:

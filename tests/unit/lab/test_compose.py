@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ import pytest
 import yaml
 
 from lab import jars
+from lab.bootstrap import cache_folder
 from lab.clusters import CLUSTERS
-from lab.compose import SETTINGS, premises, write_files
+from lab.compose import SETTINGS, premises, prepare_spark, write_files
 from lab.layout import PROJECT, Home
 
 FILE = PROJECT / "docker-compose.yml"
@@ -91,6 +94,16 @@ def test_what_a_service_waits_for_exists_and_one_that_must_complete_is_not_resta
         for name in wanted:
             completes = isinstance(wanted, dict) and wanted[name]["condition"] == "service_completed_successfully"
             assert completes == ("restart" not in SERVICES[name])
+
+
+def test_airflow_finds_a_java_and_the_settings_of_spark(home: Home) -> None:
+    environ = SERVICES["airflow"]["environment"]
+    wanted = prepare_spark(home, cache=cache_folder(os.environ))
+    assert wanted.keys() <= environ.keys()
+    for name in ("JAVA_HOME", "SPARK_CONF_DIR"):
+        assert environ[name].replace("/world", str(home.root)) == wanted[name]
+    said = subprocess.run([f"{wanted['JAVA_HOME']}/bin/java", "-version"], capture_output=True, text=True, check=True)
+    assert "version" in said.stderr
 
 
 def test_no_password_stands_in_the_file(home: Home) -> None:
