@@ -108,6 +108,8 @@ class Spool:
 
     def add(self, part: Log) -> None:
         """Write what follows."""
+        if not len(part):
+            return  # nothing says whether it would have had keys
         end = self._place + len(part)
         for column, values in zip(self._columns, (part.offsets, part.timestamps, part.hashes, part.keys), strict=True):
             if values is not None:

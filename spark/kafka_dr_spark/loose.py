@@ -73,8 +73,8 @@ class LooseRecords:
         return self.at(np.flatnonzero(kept))
 
     def besides(self, places: Longs) -> LooseRecords:
-        """Return those at other places than these, which are some of theirs."""
-        return self.without(np.searchsorted(self.places, places)) if len(places) else self
+        """Return those at other places than these."""
+        return self.without(np.flatnonzero(np.isin(self.places, places, assume_unique=True)))
 
     def since(self, offset: int) -> LooseRecords:
         """Return those from an offset on."""

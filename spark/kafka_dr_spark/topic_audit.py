@@ -167,7 +167,9 @@ class _PartitionAudit:
         nothing = np.empty(0, np.int64)
         self.gone = Superseded(nothing, nothing)
         if compacted:
-            self.gone = superseded(self.comparison, logs, (source.places, target.places), living)
+            # What may still come needs no excuse; counted twice, nothing would add up.
+            missed = np.setdiff1d(source.places, self.in_flight, assume_unique=True)
+            self.gone = superseded(self.comparison, logs, (missed, target.places), living)
         self.missing = source.besides(self.gone.source).besides(self.in_flight)
         self.strange = target.besides(self.gone.target).since(logs.left_over)
 
@@ -241,12 +243,15 @@ class _PartitionAudit:
 
     def _perhaps_not_copied(self) -> list[Difference]:
         """Return what the source deleted while it was being read. The flow had read what lies below its position: that
-        was asked for before, when all of it was there. Of what lies above nobody knows.
+        was asked for before, when all of it was there. Of what lies above nobody knows. Without a position it had read
+        as far as its copies match.
         """
         start, end = self.logs.source_stretch.vanished
-        if self.logs.position is None or self.logs.position >= end:
+        after, _ = self.comparison.tail_places
+        matched = int(self.comparison.source.offsets[after - 1]) + 1 if after else 0
+        start = max(start, matched if self.logs.position is None else self.logs.position)
+        if start >= end:
             return []
-        start = max(start, self.logs.position)
         count = self.unread.vanished_between(start, end)
         detail = "deleted on the source while it was being read, perhaps before it was copied; at most so many"
         return [Difference(Fault.UNVERIFIABLE, self.logs.partition, start, None, count, 0, detail)] if count else []

@@ -246,8 +246,8 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
 
     From where the direction began up to the frontier every record was matched one by one, so a position there has
     exactly one place on the target; one behind the frontier is matched by the drain before it matters. What lies
-    before, in the time of an earlier direction, is translated; so is all of a partition of which the target has
-    deleted something, as a group may not have read that yet.
+    before, in the time of an earlier direction, is translated; so is what lies before the frontier in a partition of
+    which the target has deleted something, as a group may not have read that yet.
     """
     # A group that cannot be read is named by the look at all of them; it keeps nobody from judging the others.
     committed, _ = read_positions(run)
@@ -258,14 +258,9 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
     deleted = run.operator(run.target).topics.log_starts(partitions & verified.keys())
 
     def is_matched(partition: TopicPartition, offset: int) -> bool:
-        begins = starts[partition].source_offset if partition in starts else 0
+        begins = max(starts[partition].source_offset if partition in starts else 0, log_starts[partition])
         found = verified.get(partition)
-        return (
-            offset >= max(begins, log_starts[partition])
-            and found is not None
-            and found.finding is None
-            and deleted[partition] == 0
-        )
+        return found is not None and offset >= begins and matched_for(offset, found, deleted=deleted[partition])
 
     classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(committed.items()) if offsets}
     policy = run.group.groups_policy
@@ -281,6 +276,18 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
             # What it costs depends on the moment; that its owners chose it is what is approved.
             classes[group] = "bounded" if chosen == "earliest" else "declared"
     return classes
+
+
+def matched_for(offset: int, verified: Verified, *, deleted: int) -> bool:
+    """Return whether what follows a position of this direction is matched, or will be by the drain.
+
+    :param offset: next to read, on the source
+    :param deleted: the start of the target's log: what lies below it a group may not have read yet, unless it is past
+        the frontier, as all that follows is on the target or still to come
+    """
+    if verified.finding is not None:
+        return False
+    return deleted == 0 or (offset >= verified.source_offset and verified.target_offset >= deleted)
 
 
 def _map_for(run: Run, committed: Mapping[str, Mapping[TopicPartition, int]], aside: tuple[Aside, Aside]) -> OffsetMap:

@@ -12,7 +12,8 @@ from kafka_dr.fencing.proof import Finding
 from kafka_dr.register import RegisterState
 
 Outcome = Literal["ok", "failed", "unknown"]
-#: ``excused``: it is not known to be good, and the group's policy lets a run begin all the same; never shown as ok.
+#: ``excused``: it is not known to be good, and a run begins or goes on all the same: the group's policy says so, or
+#: the side that was left is gone and nobody can tell any more; never shown as ok.
 CheckOutcome = Literal[Outcome, "excused"]
 #: ``done``: acted and proved. ``passed``: a later step of this run is through already, nothing was touched.
 #: ``would_do``: a dry run. ``refused``: a check forbade it. ``failed``: it was tried. ``unknown``: see the detail.

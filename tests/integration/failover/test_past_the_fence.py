@@ -6,8 +6,9 @@ import pytest
 
 from kafka_dr.failover import StepName, run_step
 from kafka_dr.failover.run import Run
-from kafka_dr.failover.steps import verify
+from kafka_dr.failover.steps import report, verify
 from kafka_dr.register import KafkaRegister
+from support import onlooker
 from support.protection import Protection
 from support.switching import Killed, Switching, act_only, dying, failed
 
@@ -39,13 +40,39 @@ def test_what_somebody_wrote_on_the_old_side_behind_every_fence_is_named_and_nev
     with protection.world() as world:
         again = run_step(StepName.VERIFY, request, world)
         run_step(StepName.PROTECT, request, world)
-        report = failed(StepName.REPORT, request, world)
+        reported = failed(StepName.REPORT, request, world)
         bundle = world.evidence.bundle(own_group.name, request.run)
     named = f"{protection.topic}-0 (50 to 52), {protection.topic}-1 (50 to 52) on {old} moved behind the fence"
-    for record in (verified, again, report):
+    for record in (verified, again, reported):
         assert named in record.facts["past_the_fence"]
-    assert report.facts["rpo_seconds"] is None
-    assert "nothing_passed_the_fence" in report.detail
+    assert reported.facts["rpo_seconds"] is None
+    assert "nothing_passed_the_fence" in reported.detail
     assert protection.takes_writes(new)
     assert protection.refuses_writes(old)
     assert bundle is not None
+
+
+def test_what_an_old_side_did_not_tell_is_never_called_good_and_asked_again_before_the_flow_back_begins(
+    protection: Protection,
+) -> None:
+    own_group = Switching.adopt(protection, records=100)
+    old, request = own_group.active, own_group.go(StepName.FLIP_ROUTE)
+    protection.lab.pause(onlooker.broker_of(old))
+    try:
+        with protection.world() as world:
+            world.hurry(old, 0.5)
+            verified = run_step(StepName.VERIFY, request, world)
+            silent = {check.name: check.outcome for check in report.prove(Run(request, world))}
+    finally:
+        protection.lab.resume(onlooker.broker_of(old))
+        own_group.wait_answering()
+    protection.produce(old, 2, principal="admin")
+
+    with protection.world() as world:
+        run_step(StepName.PROTECT, request, world)
+        reported = failed(StepName.REPORT, request, world)
+
+    outcomes = {check.name: check.outcome for check in verified.proofs}
+    assert (outcomes["old_side_refuses"], outcomes["old_side_is_still"]) == ("excused", "excused")
+    assert silent["nothing_passed_the_fence"] == "excused"
+    assert f"{protection.topic}-0 (50 to 51)" in reported.facts["past_the_fence"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,9 +26,24 @@ def log_of(records: Sequence[Short]) -> Log:
 
 
 def audited(
-    source: Sequence[Short], target: Sequence[Short], *, end: int = 10, living: Collection[int] = ()
+    source: Sequence[Short],
+    target: Sequence[Short],
+    *,
+    end: int = 10,
+    there: int | None = None,
+    living: Collection[int] = (),
+    position: int | None = None,
+    young: Collection[int] = (),
 ) -> PartitionOutcome:
-    logs = PartitionLogs(0, log_of(source), log_of(target), Stretch(0, end), Stretch(0, end))
+    """Audit a compacted partition.
+
+    :param there: the end of the target, where it is another one
+    :param young: offsets of the source whose records were written a moment ago
+    """
+    here = log_of(source)
+    here = replace(here, timestamps=np.array([2**62 if offset in young else 0 for offset, *_ in source], np.int64))
+    stretches = Stretch(0, end), Stretch(0, end if there is None else there)
+    logs = PartitionLogs(0, here, log_of(target), *stretches, position=position)
     outside = Outside(
         lambda _suspects: (lambda _record: Unseen.GONE,) * 2,
         nowhere,
@@ -86,3 +102,21 @@ def test_a_deletion_is_missed_where_an_earlier_audit_saw_something_to_delete_tha
 def test_a_strange_record_is_found_on_a_compacted_topic_too() -> None:
     target = [*WHOLE[:3], (3, 9, 90), (4, 3, 30), (5, 2, 21)]
     assert faults(audited(WHOLE, target)) == [(Fault.FOREIGN, None, 3)]
+
+
+def test_a_deletion_that_may_still_come_of_a_key_that_the_copy_never_held_is_in_flight() -> None:
+    outcome = audited([(0, 1, 10), (1, 9, None)], [(0, 1, 10)], end=2, position=1)
+    assert faults(outcome) == [(Fault.IN_FLIGHT, 1, None)]
+    assert (outcome.waiting_coverage.in_flight, outcome.waiting_coverage.compacted) == (1, 0)
+
+
+def test_of_two_records_of_a_key_that_may_still_come_each_is_counted_once() -> None:
+    outcome = audited([(0, 1, 10), (1, 2, 20), (2, 2, 21)], [(0, 1, 10)], end=3, there=2, position=1)
+    assert faults(outcome) == [(Fault.IN_FLIGHT, 1, None)]
+    assert (outcome.waiting_coverage.in_flight, outcome.waiting_coverage.compacted) == (2, 0)
+
+
+def test_an_old_record_between_young_ones_of_another_key_is_lost() -> None:
+    source: list[Short] = [(0, 1, 10), (1, 9, 90), (2, 8, 80), (3, 9, 91)]
+    outcome = audited(source, [(0, 1, 10)], end=4, there=2, young=(1, 3))
+    assert (Fault.LOST, 2, None) in faults(outcome)

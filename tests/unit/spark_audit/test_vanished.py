@@ -90,6 +90,13 @@ def test_what_went_before_the_flow_was_known_to_have_read_it_is_not_held_against
     assert [each for each in found(outcome) if each[0] is not Fault.IN_FLIGHT] == [(Fault.UNVERIFIABLE, 8, None, 10)]
 
 
+@pytest.mark.parametrize("position", [0, None])
+def test_what_went_before_anybody_knows_that_it_was_read_is_never_passed_over(position: int | None) -> None:
+    read = [n for n in RECORDS if n >= 10]
+    outcome = audited(read, [], vanished=(0, 10), position=position)
+    assert [each for each in found(outcome) if each[0] is Fault.UNVERIFIABLE] == [(Fault.UNVERIFIABLE, 0, None, 10)]
+
+
 def test_a_target_that_forgets_while_it_is_read_has_lost_nothing() -> None:
     target = log_of(range(20, len(RECORDS)), RECORDS[20:])
     for first, expected in ((True, set()), (False, {Fault.UNVERIFIABLE})):

@@ -89,7 +89,8 @@ def _said(cluster: str, seen: Verdict, found: dict[str, Probe], spec: DisasterSp
 def _way(found: dict[str, Probe]) -> str:
     flow = found.get("lag")
     if flow is not None and flow.facts.get("over_threshold"):
-        return f"{flow.detail}; that is a reason for dr_planned_failover, not for this one"
+        said = "a reason for dr_planned_failover as soon as the copy has caught up (dr_flows), not for this one"
+        return f"{flow.detail}; that is {said}. If it is failing and cannot catch up, override with a reason"
     return "move it with dr_planned_failover, or override with a reason"
 
 

@@ -83,5 +83,5 @@ def judge_lag(state: RegisterState, kept: AuditResult | None, *, oldest: datetim
     if kept is None or behind is None or behind <= threshold:
         return Check("lag", "ok", f"no lag audit says that {state.standby} is too far behind {state.active}")
     said = f"{state.standby} was {behind:.0f} s behind {state.active} at {kept.at:%H:%M:%S} UTC, not {threshold:g} s"
-    way = f"if {state.active} is failing, move {state.group} with dr_planned_failover while it answers; see dr_flows"
+    way = f"see dr_flows; dr_planned_failover can move {state.group} as soon as the copy has caught up"
     return Check("lag", "failed", f"{said}: {way}")

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.failover import past_the_fence
 from kafka_dr.failover.new_direction import begin
+from kafka_dr.failover.past_the_fence import PastTheFence
 from kafka_dr.failover.record import Check, standing_facts
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.failover.steps.stop_flow import replicator_refused
@@ -45,6 +47,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "source_positions": run.fact("target_ends")["ends"],
         "target_positions": run.fact("source_ends")["ends"],
     }
+    _look_once_more(run)
     run.write_fact("flow_seed", seed, needed_on=[run.target])
     pending = _not_stopped(run) or turn_round(run, state)
     if state.phase is Phase.HANDED_OVER:
@@ -55,6 +58,13 @@ def act(run: Run) -> Mapping[str, Any]:
     except KafkaDrError as error:
         pending = pending or str(error)
     return {**standing_facts(state), "seed": seed, "settled_at": state.at, "flow_pending": pending}
+
+
+def _look_once_more(run: Run) -> None:
+    """Ask an old side that did not tell what came there behind the fence: soon the flow back writes there, too."""
+    verified = run.fact("verified")
+    if PastTheFence.from_json(verified).ends is None:
+        run.write_fact("verified", {**verified, **past_the_fence.look(run).to_json()}, needed_on=[run.target])
 
 
 def prove(run: Run) -> Sequence[Check]:
@@ -68,7 +78,7 @@ def prove(run: Run) -> Sequence[Check]:
         status = run.world.replicator(run.flow.reverse).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
         # Settled all the same: the side that was left may be gone for good, and the facts say that its flow waits.
-        return (*settled_with, Check("old_side_is_no_longer_active", "ok", f"the flow back is pending: {error}"))
+        return (*settled_with, Check("reverse_flow", "excused", f"the flow back is pending: {error}"))
     said = f"{run.flow.reverse.connector} is {status.state} with {status.tasks} tasks"
     return (
         *settled_with,
