@@ -89,11 +89,13 @@ class AuditState:
     def slimmed(self) -> AuditState:
         """Return the same without the ranges that no audit will ask for again."""
 
-        def needed(partition: TopicPartition, ranges: tuple[Both, Both]) -> bool:
+        def needed(scan: Scan, partition: TopicPartition, ranges: tuple[Both, Both]) -> bool:
             known = self.partitions.get(partition)
-            return known is not None and any(r[1] > at for r, at in zip(ranges, known.resume, strict=True))
+            # Of a log that was there before it began anew nothing counts, whatever its offsets.
+            counts = known is not None and scan in self.scans_of(partition)
+            return known is not None and counts and any(r[1] > at for r, at in zip(ranges, known.resume, strict=True))
 
-        scans = (replace(s, ranges={p: r for p, r in s.ranges.items() if needed(p, r)}) for s in self.scans)
+        scans = (replace(s, ranges={p: r for p, r in s.ranges.items() if needed(s, p, r)}) for s in self.scans)
         return replace(self, scans=tuple(scans))
 
 

@@ -59,22 +59,22 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
         root = place(topology.evidence.root, session)
         store = StrandedStore(root, group.name, left.abandonment.run)
         kept = _kept(store)
-        if kept is not None and set_aside_since(left.history, left.abandonment.run):
-            return _said_before(kept)
+        if kept is not None and (left.held or set_aside_since(left.history, left.abandonment.run)):
+            return _said_before(kept, "a failback rests on it")
         said = _flow_says(topology, left, connections, clock)
         planned = plan(group, left, old, new, root=root, positions=said, now=clock.now())
         watch.lap("resolve")
         if kept is not None and knows_less(planned.as_list(), kept):
-            return _said_before(kept)
+            return _said_before(kept, f"{kept.old} has changed since")
         found = find(session, planned, old, new, uri=_uri(topology, store), watch=watch)
         store.write(found)
     print(f"{found.verdict}: {found.sentence}")
     return FINDINGS if found.records else 0
 
 
-def _said_before(kept: StrandedList) -> int:
-    """Let a list stand that knows what the old side does not tell any more."""
-    print(f"{kept.verdict}: {kept.sentence} (kept before; {kept.old} has changed since)")
+def _said_before(kept: StrandedList, why: str) -> int:
+    """Let a list stand that knows what the old side does not tell any more, or that somebody has approved."""
+    print(f"{kept.verdict}: {kept.sentence} (kept before; {why})")
     return FINDINGS if kept.records else 0
 
 

@@ -20,11 +20,15 @@ _RESTAMPED = ("message.timestamp.type", "LogAppendTime")
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How the group stands, and what is journaled about it."""
+    """How the group stands, and what is journaled about it.
+
+    :param held: a failback holds the group, and rests on the list that was approved
+    """
 
     group: str
     abandonment: Abandonment
     history: History
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def standing(group: ProtectionGroup, registers: Mapping[str, KafkaRegister]) -> 
         stands = "not adopted" if state is None else f"{state.phase} on {state.active}"
         raise Refused(f"{group.name} is {stands}: no side was left behind, so nothing can be stranded")
     history = registers[state.active].history(group.name)
-    return Standing(group.name, abandonment(history, state), history)
+    return Standing(group.name, abandonment(history, state), history, held=state.verb == "failback")
 
 
 def plan(
@@ -126,10 +130,12 @@ def plan(
     compacted = {t for found in configs for t, c in found.items() if "compact" in c.get("cleanup.policy", "")}
     partitions = {}
     for p, end in ends.items():
-        begin, copy = begins.get(p, (0, 0))
-        begin = min(begin, end)
+        begin, copied = begins.get(p, (0, 0))
+        if begin > end:
+            # Made again or cut off since: of this log nothing is known.
+            begin, copied = 0, 0
         until = min(switched.get(p, 0), new_ends.get(p, 0))
-        copy = min(max(copy, new_starts.get(p, 0)), until)
+        copy = min(max(copied, new_starts.get(p, 0)), until)
         since = OffsetRange(until, new_ends.get(p, 0)) if p.topic in compacted else OffsetRange(0, 0)
         partitions[p] = PartitionPlan(
             OffsetRange(max(begin, starts[p]), end),
@@ -137,7 +143,7 @@ def plan(
             since,
             positions.get(p, 0),
             expired=begin < starts[p],
-            copies_expired=begins.get(p, (0, 0))[1] < min(new_starts.get(p, 0), until),
+            copies_expired=copied < min(new_starts.get(p, 0), until),
         )
     return Plan(
         standing=left,
@@ -180,7 +186,7 @@ def _beginnings(
     root: Any,
 ) -> dict[TopicPartition, tuple[int, int]]:
     """Return from where on both sides are compared: where the last direction began, or up to where it was verified."""
-    epoch, begins = newest_seed(left)
+    epoch, begins = newest_seed(left, {name: topic.topic_id for name, topic in here.items()})
     identity = (old.topics.identity().cluster_id, new.topics.identity().cluster_id, epoch)
     remembered = FileFrontierStore(root, left.group).read(f"{old.name}-to-{new.name}")
     if remembered is None or remembered.identity != identity:
@@ -189,14 +195,19 @@ def _beginnings(
         ids = (here[topic].topic_id, there[topic].topic_id) if topic in here and topic in there else None
         partition = TopicPartition(topic, number)
         reached = left.abandonment.new_ends.get(partition, 0)
-        if ids == remembered.topic_ids.get(topic) and verified.target_offset <= reached:
+        then = remembered.topic_ids.get(topic)
+        if ids == then and verified.target_offset <= reached:
             begins[partition] = (verified.source_offset, verified.target_offset)
+        elif ids is not None and then is not None and ids[0] != then[0]:
+            begins.pop(partition, None)  # the topic was made again: where its former log began says nothing
     return begins
 
 
-def newest_seed(left: Standing) -> tuple[int, dict[TopicPartition, tuple[int, int]]]:
+def newest_seed(left: Standing, topic_ids: Mapping[str, str]) -> tuple[int, dict[TopicPartition, tuple[int, int]]]:
     """Return the epoch in which the flow from the old side began, and where on both sides; 0 and nothing where it
     always was that one.
+
+    :param topic_ids: of the old side now; a topic that was made again since has no such place
     """
     ends = (left.abandonment.old, left.abandonment.new)
     seeds = [facts["flow_seed"] for facts in left.history.values() if "flow_seed" in facts]
@@ -209,6 +220,9 @@ def newest_seed(left: Standing) -> tuple[int, dict[TopicPartition, tuple[int, in
         return 0, {}
     here = {(topic, number): offset for topic, number, offset in newest["source_positions"]}
     there = {(topic, number): offset for topic, number, offset in newest["target_positions"]}
+    then = newest.get("topic_ids", {})
     return int(newest["epoch"]), {
-        TopicPartition(*place): (here[place], there[place]) for place in here.keys() & there.keys()
+        TopicPartition(*place): (here[place], there[place])
+        for place in here.keys() & there.keys()
+        if then.get(place[0], topic_ids.get(place[0])) == topic_ids.get(place[0])
     }

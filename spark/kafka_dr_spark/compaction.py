@@ -40,11 +40,11 @@ class Superseded:
 class _Gaps:
     """The gaps between blocks of one side.
 
-    :param starts: the first offset behind the block before each
+    :param ends: the offset of the first record of the block behind each, or the end of what is compared
     :param holes: how many offsets of each have no record
     """
 
-    starts: Longs
+    ends: Longs
     holes: Longs
 
 
@@ -98,8 +98,9 @@ def _explained(loose: _Loose, other: Log, across: _Gaps, living: Callable[[Longs
     plain, gaps = keys >> 1, np.searchsorted(loose.starts, places)
     newest, others = latest_offsets(log, keys), latest_offsets(other, keys)
     # The newer record may be one that only the other side has: that one is a finding, and what it replaced is none.
-    after = zip(plain.tolist(), log.offsets[places].tolist(), across.starts[gaps].tolist(), strict=True)
-    chosen = np.array([newest[key] > offset or others.get(key, -1) >= start for key, offset, start in after], np.bool_)
+    # In the same gap it may be what became of this very record.
+    after = zip(plain.tolist(), log.offsets[places].tolist(), across.ends[gaps].tolist(), strict=True)
+    chosen = np.array([newest[key] > offset or others.get(key, -1) >= end for key, offset, end in after], np.bool_)
     deletions = ~chosen & (keys & 1).astype(np.bool_) & ~np.isin(plain, np.array(list(others), np.int64))
     if deletions.any():
         alive = living(np.unique(plain[deletions]))
@@ -111,10 +112,10 @@ def _explained(loose: _Loose, other: Log, across: _Gaps, living: Callable[[Longs
 
 def _gaps(log: Log, stretch: Stretch, starts: Longs, lengths: Longs) -> _Gaps:
     if not len(log):
-        start = np.full(len(starts) + 1, stretch.start)
-        return _Gaps(start, np.full(len(starts) + 1, stretch.end - stretch.start))
+        count = len(starts) + 1
+        return _Gaps(np.full(count, stretch.end), np.full(count, stretch.end - stretch.start))
     ends = starts + lengths
     first = np.concatenate(([stretch.start], log.offsets[ends - 1] + 1)) if len(starts) else np.array([stretch.start])
     last = np.concatenate((log.offsets[starts], [stretch.end])) if len(starts) else np.array([stretch.end])
     records = np.concatenate((starts, [len(log)])) - np.concatenate(([0], ends))
-    return _Gaps(first, last - first - records)
+    return _Gaps(last, last - first - records)

@@ -28,9 +28,9 @@ from kafka_dr_spark.waiting import NEVER_LATE, Waiting
 #: Records at the end of the source that are looked at one by one although they may still come: one of the strange
 #: records at the target's end may be one of them, changed.
 _LOOKED_AT = 64
-#: What is on both sides, though not as it should be.
-_ARRIVED = frozenset(Fault) - {Fault.LOST, Fault.IN_FLIGHT, Fault.LATE, Fault.UNVERIFIABLE, Fault.FOREIGN}
 _REPEATED = frozenset({Fault.DUPLICATE, Fault.REPLAY})
+#: What is on both sides, though not as it should be. What came again may have its first copy in another partition.
+_ARRIVED = frozenset(Fault) - _REPEATED - {Fault.LOST, Fault.IN_FLIGHT, Fault.LATE, Fault.UNVERIFIABLE, Fault.FOREIGN}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,7 +186,9 @@ class _PartitionAudit:
             return tail
         if facts.position is not None:
             return tail[log.offsets[tail] >= facts.position]
-        return tail[log.timestamps[tail] >= facts.young_from]
+        # One that is old was passed over, and so was whatever lies before it.
+        old = np.flatnonzero(log.timestamps[tail] < facts.young_from)
+        return tail[old[-1] + 1 if len(old) else 0 :]
 
     def outcome(self, differences: Sequence[Difference], late_before: int) -> PartitionOutcome:
         """Say what became of the partition."""
@@ -232,7 +234,8 @@ class _PartitionAudit:
             copies = int((self.strange.gaps == gap).sum()) if gap >= 0 else 0
             beginning = self.logs.first and start == 0
             lost_from = start + copies if not beginning else end
-            if position is not None and position < end:
+            # Nothing was copied yet: what a first audit finds gone by then may have gone before there was a flow.
+            if position is not None and position < end and not (beginning and position == 0):
                 lost_from = max(start, position)
             if gap == self.comparison.tail and position is None:
                 lost_from = end  # nobody knows what the flow did meanwhile, and nothing came after it

@@ -182,12 +182,17 @@ class StrandedStore:
 def knows_less(now: StrandedList, kept: StrandedList) -> bool:
     """Return whether a list would forget records that another one keeps.
 
-    A log that was deleted, created again or cut since holds no record of those, which is no reason to forget them.
+    A log that was deleted, created again or cut since holds no record of those, nor does one whose retention or
+    compaction has gone on, which is no reason to forget them.
     """
     ends = now.ends()
+    begins = {(each.topic, each.partition): each.from_offset for each in now.partitions}
+    nothing_came = ends == kept.ends()
     return any(
         now.topic_ids.get(each.topic) != kept.topic_ids.get(each.topic)
         or ends.get((each.topic, each.partition), -1) < each.end
+        or begins[each.topic, each.partition] > each.ranges[0][0]
+        or (nothing_came and each.topic in kept.compacted)
         for each in kept.partitions
         if each.records
     )

@@ -64,6 +64,15 @@ class HeldLock:
             ) from error
 
 
+def _refuse_while_another_holds_it(group: str, owner: str, register: Register, clock: Clock) -> None:
+    holder: dict[str, Any] = register.facts(group, FACTS).get(_LOCK, {})
+    if holder and holder["owner"] not in (owner, _NOBODY) and datetime.fromisoformat(holder["until"]) > clock.now():
+        raise Refused(
+            f"run {holder['owner']} is applying configuration to {group} until {holder['until']} at the latest: "
+            "wait for it, then plan again"
+        )
+
+
 @contextmanager
 def held(
     group: str, owner: str, *, cluster: KafkaCluster, register: Register, clock: Clock, seconds: float
@@ -76,13 +85,10 @@ def held(
     :param seconds: after which a holder that says nothing more has died
     :raises Refused: another run holds it
     """
+    # Before the transactional id is taken over, too: that ends whoever holds the lock.
+    _refuse_while_another_holds_it(group, owner, register, clock)
     with cluster.writing.transactions(f"kafka-dr-config-{group}") as writer:
-        holder: dict[str, Any] = register.facts(group, FACTS).get(_LOCK, {})
-        if holder and holder["owner"] not in (owner, _NOBODY) and datetime.fromisoformat(holder["until"]) > clock.now():
-            raise Refused(
-                f"run {holder['owner']} is applying configuration to {group} until {holder['until']} at the latest: "
-                "wait for it, then plan again"
-            )
+        _refuse_while_another_holds_it(group, owner, register, clock)
         lock = HeldLock(group, owner, writer, clock=clock, seconds=seconds)
         lock.renew()
         try:

@@ -96,6 +96,10 @@ class Run:
         topics = self.operator(cluster).topics
         return topics.describe(filter(self.group.owns_topic, topics.names()))
 
+    def topic_ids(self, cluster: str) -> dict[str, str]:
+        """Return the ids of the group's topics on a cluster, now: one that is made again has another one."""
+        return {name: topic.topic_id for name, topic in self.topics(cluster).items()}
+
     def partitions(self, cluster: str) -> tuple[TopicPartition, ...]:
         """Resolve the group's topics on a cluster, now."""
         return tuple(p for _, topic in sorted(self.topics(cluster).items()) for p in topic.partitions)

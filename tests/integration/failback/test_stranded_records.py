@@ -103,3 +103,23 @@ def _delete_topics(left: LeftBehind, topics: list[str]) -> None:
     client = AdminClient(left.protection.lab.client_settings("east", "admin"))
     for future in client.delete_topics(topics).values():
         future.result(30)
+
+
+def test_a_log_that_is_shorter_than_where_its_direction_began_was_made_again_and_is_compared_as_a_whole(
+    left: LeftBehind, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protection = left.protection
+    left.write("east", 20)
+    left.stop_flow()
+    stranded = left.write("east", 9)
+    left.leave()
+    left.fence_on_return()
+    begun = [[protection.topic, number, 5_000_000] for number in (0, 1)]
+    seed = {"epoch": 2, "source": "east", "target": "west", "source_positions": begun, "target_positions": begun}
+    with protection.world() as world:
+        world.register("west").write_fact(protection.name, "a-way-home", "flow_seed", seed)
+
+    found = list_stranded(protection, spark, run=RUN)
+
+    assert found.code == 1, capsys.readouterr()
+    assert found.values == sorted(stranded)

@@ -105,7 +105,7 @@ def test_a_copy_too_far_behind_proposes_the_planned_failover_and_no_other(
     kept = AuditResult(AuditKind.LAG, "orders", "east", "west", 1, AuditVerdict.RED, at, "red", behind_seconds=behind)
     check = judge_lag(a_state(phase=phase), kept, oldest=oldest, threshold=300)
     assert check.outcome == outcome
-    assert ("move orders with dr_planned_failover" in check.detail) is (outcome == "failed")
+    assert ("dr_planned_failover can move orders as soon as" in check.detail) is (outcome == "failed")
 
 
 def test_without_a_lag_audit_nothing_is_proposed() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from kafka_dr.audit.corruption import Unseen
 from kafka_dr.audit.difference import Fault
@@ -120,3 +121,12 @@ def test_an_old_record_between_young_ones_of_another_key_is_lost() -> None:
     source: list[Short] = [(0, 1, 10), (1, 9, 90), (2, 8, 80), (3, 9, 91)]
     outcome = audited(source, [(0, 1, 10)], end=4, there=2, young=(1, 3))
     assert (Fault.LOST, 2, None) in faults(outcome)
+
+
+@pytest.mark.parametrize("markers", [{2}, set()])
+def test_a_record_is_not_excused_by_what_became_of_it(markers: set[int]) -> None:
+    source: list[Short] = [(0, 1, 10), (1, 2, 20), (3, 3, 30)]
+    target: list[Short] = [(0, 1, 10), (1, 2, 666), (3 - (not markers), 3, 30)]
+    outcome = audited(source, target, end=4, there=4 if markers else 3)
+    assert {1} == {offset for _, *offsets in faults(outcome) for offset in offsets if offset is not None}
+    assert outcome.frontier == (1, 1)

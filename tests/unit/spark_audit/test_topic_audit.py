@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit.corruption import Parts, Payload, PayloadOf
+from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, Unseen
 from kafka_dr.audit.coverage import total
 from kafka_dr.audit.difference import Difference, Fault, Suspects
 from kafka_dr.audit.offset_runs import translate
@@ -277,3 +277,31 @@ def test_digests_hold_what_a_minute_has_however_late_it_came() -> None:
     assert found.source.tolist() == [[3, 2], [1, 3], [1, 5]]
     assert found.target.tolist() == [[3, 2], [1, 3], [0, 0]]
     assert found.differing == 1
+
+
+def bare(contents: Sequence[int], times: Sequence[int] = ()) -> Log:
+    columns = (range(len(contents)), times or [0] * len(contents), contents)
+    return Log(*(np.array(list(column), np.int64) for column in columns))
+
+
+def between(partition: int, source: Log, target: Log) -> PartitionLogs:
+    return PartitionLogs(partition, source, target, Stretch(0, len(source)), Stretch(0, len(target)))
+
+
+_GONE = Outside(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
+
+
+def test_an_old_record_behind_a_young_one_that_came_in_another_order_is_settled_once() -> None:
+    logs = between(0, bare([1, 3, 5, 2], [0, 0, 9, 0]), bare([2, 1, 3]))
+    (outcome,) = audit_topic([logs], compacted=False, young_from=5, outside=_GONE)
+    assert [(d.fault, d.source_offset) for d in outcome.settled] == [(Fault.LOST, 2), (Fault.REORDERED, 3)]
+    assert outcome.resume[0] == 4
+    assert outcome.settled_coverage.adds_up
+
+
+def test_what_came_again_in_another_partition_says_nothing_about_what_is_on_its_way() -> None:
+    here = between(0, bare([1, 2, 3, 4, 5, 6], [0, 0, 0, 0, 9, 9]), bare([1, 2, 3, 4, 1007]))
+    there = between(1, bare(range(1000, 1020)), bare(range(1000, 1020)))
+    outcome, _ = audit_topic([here, there], compacted=False, young_from=5, outside=_GONE)
+    assert [(d.fault, d.source_offset, d.count) for d in outcome.waiting] == [(Fault.IN_FLIGHT, 4, 2)]
+    assert [d.fault for d in outcome.settled] == [Fault.DUPLICATE]

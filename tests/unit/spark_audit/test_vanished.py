@@ -97,6 +97,15 @@ def test_what_went_before_anybody_knows_that_it_was_read_is_never_passed_over(po
     assert [each for each in found(outcome) if each[0] is Fault.UNVERIFIABLE] == [(Fault.UNVERIFIABLE, 0, None, 10)]
 
 
+def test_a_first_audit_of_a_flow_that_has_copied_nothing_yet_does_not_call_lost_what_was_gone_by_then() -> None:
+    logs = PartitionLogs(
+        0, source_log([]), source_log([]), Stretch(0, 500, first_kept=500), Stretch(0, 0), first=True, position=0
+    )
+    outside = Outside(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
+    (outcome,) = audit_topic([logs], compacted=False, young_from=2**62, outside=outside)
+    assert (found(outcome), outcome.settled_coverage.expired, outcome.frontier[0]) == ([], 500, 500)
+
+
 def test_a_target_that_forgets_while_it_is_read_has_lost_nothing() -> None:
     target = log_of(range(20, len(RECORDS)), RECORDS[20:])
     for first, expected in ((True, set()), (False, {Fault.UNVERIFIABLE})):

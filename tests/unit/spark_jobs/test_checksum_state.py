@@ -49,6 +49,15 @@ def test_ranges_that_are_settled_on_both_sides_are_not_kept() -> None:
     assert [scan.ranges for scan in STATE.slimmed().scans] == [STATE.scans[0].ranges]
 
 
+def test_ranges_of_a_log_that_was_made_again_go_first_however_far_it_reached() -> None:
+    before = Scan("before", datetime(2026, 2, 1, tzinfo=UTC), {P: ((0, 1000), (0, 1000))})
+    anew = Scan("anew", datetime(2026, 3, 1, tzinfo=UTC), {P: ((0, 10), (0, 10))})
+    state = AuditState(
+        STATE.identity, partitions={P: PartitionState((5, 6), (5, 6), begun="anew")}, scans=(before, anew)
+    )
+    assert [dict(scan.ranges) for scan in state.slimmed().scans] == [{}, dict(anew.ranges)]
+
+
 def test_scans_from_before_a_partition_began_anew_are_not_asked_for_it() -> None:
     scans = tuple(Scan(name, datetime(2026, 3, day, tzinfo=UTC), {}) for day, name in enumerate(("a", "b", "c"), 1))
 

@@ -49,6 +49,7 @@ def act(run: Run) -> Mapping[str, Any]:
         approved_by=", ".join(answer.responder for answer in answers),
         at=run.clock.now(),
     )
+    approved = _approved(run, answers[0].digest)
     run.write_fact(
         "claim",
         {
@@ -59,7 +60,8 @@ def act(run: Run) -> Mapping[str, Any]:
             "target": run.target,
             "left_by": way.left.run,
             # Exactly these may be deleted: those that were shown to whoever approved, by their ids.
-            "deletes": _approved(run, answers[0].digest)["deletes"],
+            "deletes": approved["deletes"],
+            "list_sha256": approved["stranded"]["list_sha256"],
             "epoch": state.epoch,
             "reason": run.request.reason,
             "approved_by": state.approved_by,

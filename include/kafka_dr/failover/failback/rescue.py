@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.failover.failback.checks import stranded_are_kept
+from kafka_dr.failover.failback.checks import list_is_approved, stranded_are_kept
 from kafka_dr.failover.failback.way import Way
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
@@ -17,9 +17,9 @@ from kafka_dr.rescue import Rescue, missing_from, read_ledger
 def check(run: Run) -> Sequence[Check]:
     """What would be published is there. Once the old side was made anew the list alone counts."""
     way = Way(run)
-    if run.request.dry_run or "set_aside" in run.journal:
+    if run.request.dry_run:
         return (_kept(way),)
-    return (stranded_are_kept(way),)
+    return (list_is_approved(way), _kept(way) if "set_aside" in run.journal else stranded_are_kept(way))
 
 
 def intent(run: Run) -> Sequence[str]:

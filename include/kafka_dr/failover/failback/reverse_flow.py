@@ -34,7 +34,8 @@ def act(run: Run) -> Mapping[str, Any]:
     if state is None:
         raise Refused(f"no register has a record of {run.group.name} any more")
     begins = _positions(way)
-    seed = {"epoch": state.epoch, "source": run.source, "target": run.target, **begins}
+    ids = run.topic_ids(run.source)
+    seed = {"epoch": state.epoch, "source": run.source, "target": run.target, **begins, "topic_ids": ids}
     run.write_fact("flow_seed", seed)
     _stop_old_direction(run, way)
     missing = plan.standby(run.group) - run.operator(run.target).acls.list()

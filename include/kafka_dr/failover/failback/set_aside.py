@@ -14,6 +14,7 @@ from kafka_dr.config_sync.items import CreateTopic
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failover.config_compare import plan_between
 from kafka_dr.failover.failback import decision
+from kafka_dr.failover.failback.checks import list_is_approved
 from kafka_dr.failover.failback.quarantine import ranges_of
 from kafka_dr.failover.failback.way import Way, ends_of_the_old_side
 from kafka_dr.failover.record import Check
@@ -31,13 +32,14 @@ def check(run: Run) -> Sequence[Check]:
     way = Way(run)
     wrong = missing_from(way.stranded, way.store.folder)
     kept = Check.that("stranded_are_kept", not wrong, wrong or f"{way.stranded.records} records are kept")
+    approved = list_is_approved(way)
     if "set_aside" in run.journal or way.was_begun_before:
-        return (kept,)
+        return (approved, kept)
     moved = ends_of_the_old_side(way).moved
     shown = ", ".join(map(str, moved[:3]))
     still = f"{run.target} stands where the list of stranded records left it"
     said = f"{shown} moved since the list was made: somebody passes the fence; find out who" if moved else still
-    return (kept, Check.that("old_side_is_still", not moved, said))
+    return (approved, kept, Check.that("old_side_is_still", not moved, said))
 
 
 def intent(run: Run) -> Sequence[str]:

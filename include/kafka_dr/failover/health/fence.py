@@ -42,8 +42,10 @@ def close_standby(run: Run, cluster: str, state: RegisterState, still: Callable[
     wanted = denies_of(run.group, state, cluster)
     _, probe = plan.standby_in_order(run.group)
     added = run.acl_changes(cluster, still).add(wanted - probe, wanted & probe)
-    ended = end_transactions(run, cluster, still, all_of_them=left_side_is_closed(state)) if added else ()
-    return Fenced(cluster, len(added), ended, _proofs(run, cluster, wanted, still_ends=left_side_is_closed(state)))
+    left = left_side_is_closed(state)
+    # On a side that was left everything has to end; whoever added its DENYs may have come no further.
+    ended = end_transactions(run, cluster, still, all_of_them=left) if added or left else ()
+    return Fenced(cluster, len(added), ended, _proofs(run, cluster, wanted, still_ends=left))
 
 
 def close_to_replication(run: Run, cluster: str, state: RegisterState, still: Callable[[], None]) -> Fenced:

@@ -100,6 +100,9 @@ def _standing(state: RegisterState) -> Check:
     said = f"{state.group} is {state.phase} on {state.active} (epoch {state.epoch}, run {state.run})"
     if state.phase is Phase.DIVERGED and left_side_is_closed(state):
         return Check("register", "failed", f"{said}: bring {state.standby} home with dr_failback")
+    if state.phase is Phase.DIVERGED:
+        way = f"that run brings {state.standby} home; if it is dead, finish or abandon it with dr_resume"
+        return Check("register", "failed", f"{said}: there is no standby. {way}")
     if state.phase is Phase.UNFENCED:
         return Check("register", "failed", f"{said}: {state.standby} is fenced as soon as it answers")
     return Check("register", "ok", said)

@@ -46,6 +46,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "target": run.source,
         "source_positions": run.fact("target_ends")["ends"],
         "target_positions": run.fact("source_ends")["ends"],
+        "topic_ids": run.topic_ids(run.target),
     }
     _look_once_more(run)
     run.write_fact("flow_seed", seed, needed_on=[run.target])

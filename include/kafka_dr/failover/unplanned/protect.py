@@ -125,6 +125,7 @@ def _seed(run: Run, state: RegisterState, *, held: bool) -> dict[str, Any]:
         "target": run.source,
         "source_positions": run.fact("target_ends")["ends"],
         "target_positions": [] if held else ends,
+        "topic_ids": run.topic_ids(run.target),
     }
     return seed | {"held": True} if held else seed
 

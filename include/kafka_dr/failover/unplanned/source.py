@@ -161,8 +161,8 @@ def fence_late(run: Run, phase: Phase) -> Check:
 
     def fence() -> Check:
         permission = run.permission(phase)
-        if run.acl_changes(run.source, permission).add(*plan.standby_in_order(run.group)):
-            end_transactions(run, run.source, permission, all_of_them=True)
+        run.acl_changes(run.source, permission).add(*plan.standby_in_order(run.group))
+        end_transactions(run, run.source, permission, all_of_them=True)
         refused, declared = run.at_once(
             lambda: run.writes_refused(run.source), lambda: writers_declared(run, (run.source,))
         )
