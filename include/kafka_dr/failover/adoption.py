@@ -130,7 +130,7 @@ def _proofs(run: Run, state: RegisterState) -> Sequence[Check]:
     refused = (
         run.writes_refused(state.standby)
         if run.partitions(state.standby)
-        else proof.acls_present(run.operator(state.standby), plan.standby(run.group))
+        else proof.acls_present(run.operator(state.standby), plan.standby(run.group), clock=run.clock)
     )
     return (
         Check.that("registers_agree", not differing, said),

@@ -50,7 +50,7 @@ def leaderless(topics: Mapping[str, Topic]) -> list[str]:
 def target_refuses(run: Run) -> Check:
     """Return whether the target is fenced: every leader refuses a write, and the DENYs stand."""
     refused = run.writes_refused(run.target)
-    missing = proof.acls_present(run.operator(run.target), plan.application_denies(run.group))
+    missing = proof.acls_present(run.operator(run.target), plan.application_denies(run.group), clock=run.clock)
     tells = missing if refused.outcome == "ok" and missing.outcome != "ok" else refused
     return Check.of("target_refuses", tells)
 

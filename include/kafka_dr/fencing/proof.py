@@ -19,6 +19,7 @@ T = TypeVar("T")
 Outcome = Literal["ok", "failed", "unknown"]
 
 _PAUSE_SECONDS = 0.03
+READ_BACK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,15 @@ def reads_allowed(cluster: KafkaCluster, groups: Collection[str], *, clock: Cloc
     return _reads(cluster, groups, expected=True, clock=clock, deadline_seconds=deadline_seconds)
 
 
-def acls_present(cluster: KafkaCluster, wanted: Collection[Acl]) -> Finding:
-    """Prove by reading back that ACLs stand on the cluster."""
-    missing = frozenset(wanted) - cluster.acls.list()
+def acls_present(
+    cluster: KafkaCluster, wanted: Collection[Acl], *, clock: Clock, deadline_seconds: float = READ_BACK_SECONDS
+) -> Finding:
+    """Prove by reading back that ACLs stand on the cluster.
+
+    :param deadline_seconds: how long it is asked again: each broker learns by itself what another one has answered,
+        and whichever is asked may be a moment behind
+    """
+    missing = _until(lambda: frozenset(wanted) - cluster.acls.list(), lambda left: not left, clock, deadline_seconds)
     if missing:
         shown = "; ".join(str(acl) for acl in sorted(missing)[:5])
         return Finding("failed", f"{len(missing)} of {len(wanted)} DENYs are missing on {cluster.name}: {shown}")

@@ -49,7 +49,7 @@ def _a_side_was_left(way: Way) -> Check:
 def _old_side_refuses(way: Way) -> Check:
     """Without a single topic there is no leader to ask: then the DENYs have to stand."""
     run = way.run
-    present = proof.acls_present(run.operator(run.target), plan.standby(run.group))
+    present = proof.acls_present(run.operator(run.target), plan.standby(run.group), clock=run.clock)
     if present.outcome != "ok" or not run.partitions(run.target):
         return Check.of("old_side_refuses", present)
     return Check.of("old_side_refuses", run.writes_refused(run.target))
@@ -87,7 +87,7 @@ def _nothing_flows(way: Way) -> Check:
         status = run.world.replicator(flow).status()
         if not status.at_rest:
             wrong.append(f"{flow.connector} is {status.state}")
-    denied = proof.acls_present(run.operator(run.source), plan.flow_fence(run.group))
+    denied = proof.acls_present(run.operator(run.source), plan.flow_fence(run.group), clock=run.clock)
     if denied.outcome != "ok":
         wrong.append(f"{run.group.replicator_principal} is not denied on {run.source}: {denied.detail}")
     said = f"no flow runs, and {run.group.replicator_principal} is denied on {run.source}"

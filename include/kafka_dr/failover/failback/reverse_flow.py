@@ -55,7 +55,7 @@ def prove(run: Run) -> Sequence[Check]:
     """The new direction runs, the old one does not and could not write, and the standby refuses applications."""
     status = run.world.replicator(run.flow).wait_running(run.group.timing.protect_wait_seconds)
     other = run.world.replicator(run.flow.reverse).status()
-    denied = proof.acls_present(run.operator(run.source), plan.flow_fence(run.group))
+    denied = proof.acls_present(run.operator(run.source), plan.flow_fence(run.group), clock=run.clock)
     refused = run.writes_refused(run.source, by="replicator") if denied.outcome == "ok" else denied
     return (
         Check.that("reverse_flow", status.state == "running", f"{run.flow.connector} is {status.state}"),

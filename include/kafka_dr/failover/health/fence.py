@@ -52,7 +52,7 @@ def close_to_replication(run: Run, cluster: str, state: RegisterState, still: Ca
     """Put back what keeps flows from writing to the active cluster; its applications are left alone."""
     wanted = denies_of(run.group, state, cluster)
     added = run.acl_changes(cluster, still).add(wanted)
-    return Fenced(cluster, len(added), proofs=(Check.of("denies", proof.acls_present(run.operator(cluster), wanted)),))
+    return Fenced(cluster, len(added), proofs=(_denies(run, cluster, wanted),))
 
 
 def end_transactions(run: Run, cluster: str, still: Callable[[], None], *, all_of_them: bool) -> tuple[str, ...]:
@@ -70,13 +70,17 @@ def end_transactions(run: Run, cluster: str, still: Callable[[], None], *, all_o
     return ids
 
 
+def _denies(run: Run, cluster: str, wanted: frozenset[Acl]) -> Check:
+    return Check.of("denies", proof.acls_present(run.operator(cluster), wanted, clock=run.clock))
+
+
 def _proofs(run: Run, cluster: str, wanted: frozenset[Acl], *, still_ends: bool) -> tuple[Check, ...]:
     if not run.partitions(cluster):
         # Where replication has yet to create the topics there is no leader to ask.
-        return (Check.of("denies", proof.acls_present(run.operator(cluster), wanted)),)
+        return (_denies(run, cluster, wanted),)
     asked: list[Callable[[], Check]] = [
         lambda: Check.of("writes_refused", run.writes_refused(cluster)),
-        lambda: Check.of("denies", proof.acls_present(run.operator(cluster), wanted)),
+        lambda: _denies(run, cluster, wanted),
         lambda: Check.of("reads_refused", _reads_refused(run, cluster)),
         lambda: writers_declared(run, (cluster,)),
     ]

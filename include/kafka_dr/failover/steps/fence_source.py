@@ -86,7 +86,7 @@ def prove(run: Run) -> Sequence[Check]:
     wanted = plan.write_fence(run.group) | plan.transaction_fence(run.group) | plan.probe_fence(run.group)
     return run.at_once(
         lambda: Check.of("writes_refused", run.writes_refused(run.source)),
-        lambda: Check.of("denies_read_back", proof.acls_present(run.operator(run.source), wanted)),
+        lambda: Check.of("denies_read_back", proof.acls_present(run.operator(run.source), wanted, clock=run.clock)),
         lambda: _all_replicated(run, partitions),
     )
 
