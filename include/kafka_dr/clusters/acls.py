@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
+import tenacity
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -26,6 +28,8 @@ _RESOURCES = {
     ResourceType.CLUSTER: ClientResourceType.BROKER,
     ResourceType.TRANSACTIONAL_ID: ClientResourceType.TRANSACTIONAL_ID,
 }
+#: How long a broker gets to hear of a change of ACLs.
+_KNOWN_SECONDS = 2.0
 _RESOURCE_OF = {client: ours for ours, client in _RESOURCES.items()}
 
 
@@ -70,13 +74,32 @@ class Acls:
         if bindings:
             futures = self._session.admin.create_acls(bindings, request_timeout=self._session.request_seconds)
             self._session.results(futures, "add ACLs")
+            added = frozenset(map(_acl, bindings))
+            self._wait_until_known(lambda standing: added <= standing)
 
     def remove(self, acls: Iterable[Acl]) -> None:
         """Remove exactly these ACLs. One that is not there is no error."""
-        filters = [_filter(acl) for acl in set(acls)]
+        acls = set(acls)
+        filters = [_filter(acl) for acl in acls]
         if filters:
             futures = self._session.admin.delete_acls(filters, request_timeout=self._session.request_seconds)
             self._session.results(futures, "remove ACLs")
+            removed = frozenset(acls)
+            self._wait_until_known(removed.isdisjoint)
+
+    def _wait_until_known(self, known: Callable[[frozenset[Acl]], bool]) -> None:
+        """Wait a moment until the broker that is asked has heard of a change: the controller answered, and it follows.
+
+        One that takes longer is no error: whoever rests on the change proves it, on every broker that matters.
+        """
+        asking = tenacity.Retrying(
+            retry=tenacity.retry_if_result(lambda standing: not known(standing)),
+            stop=tenacity.stop_after_delay(_KNOWN_SECONDS),
+            wait=tenacity.wait_fixed(0.02),
+            retry_error_callback=lambda _: None,
+        )
+        with suppress(NotAuthorized):
+            asking(self.list)
 
 
 def _acl(binding: AclBinding) -> Acl:
