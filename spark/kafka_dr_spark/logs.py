@@ -156,14 +156,14 @@ class ArrayPair:
             stretch = min(stretch * 4, _LONGEST_STRETCH)
         return length
 
-    def shared(self, source: range, target: range) -> tuple[Places, Places]:
-        """Return the records of two windows whose hashes occur in both."""
+    def shared(self, source: range, target: range, most: int | None = None) -> tuple[Places, Places]:
+        """Return the records of two windows whose hashes occur in both; of each window only the first ``most``."""
         here, there = self._source[source.start : source.stop], self._target[target.start : target.stop]
-        return _kept(here, there, source.start), _kept(there, here, target.start)
+        return _kept(here, there, source.start, most), _kept(there, here, target.start, most)
 
 
-def _kept(hashes: Longs, others: Longs, start: int) -> Places:
-    places = np.flatnonzero(among(hashes, np.sort(others)))
+def _kept(hashes: Longs, others: Longs, start: int, most: int | None) -> Places:
+    places = np.flatnonzero(among(hashes, np.sort(others)))[:most]
     return Places((places + start).tolist(), hashes[places].tolist())
 
 

@@ -17,6 +17,8 @@ from typing import NamedTuple, Protocol
 _CONFIRMED = 16
 _FIRST_WINDOW = 128
 _GROWTH = 8
+#: Shared records of a window that are looked at first: mostly they tell enough, and a window may hold millions.
+_AT_ONCE = 131_072
 #: The longest common subsequence costs the product of both lengths.
 _MOST_CELLS = 40_000
 
@@ -48,8 +50,8 @@ class Pair(Protocol):
         """Return how many records are equal one by one from these places on."""
         ...
 
-    def shared(self, source: range, target: range) -> tuple[Places, Places]:
-        """Return the records of two windows whose hashes occur in both."""
+    def shared(self, source: range, target: range, most: int | None = None) -> tuple[Places, Places]:
+        """Return the records of two windows whose hashes occur in both; of each window only the first ``most``."""
         ...
 
 
@@ -74,15 +76,40 @@ def _resumed(pair: Pair, source: int, target: int) -> list[Block]:
     """Return the blocks from two places that differ to where both run in step again; none where they never do."""
     source_end, target_end = pair.lengths
     size = _FIRST_WINDOW
+    found: list[Block] = []
     while True:
         here, there = range(source, min(source_end, source + size)), range(target, min(target_end, target + size))
-        blocks = _matched(*pair.shared(here, there))
+        shared = pair.shared(here, there, _AT_ONCE)
+        if max(len(each.places) for each in shared) == _AT_ONCE:
+            begun = _matched(*shared)
+            if believed := _believed(begun):
+                return found + believed
+            if half := _first_half(begun):
+                found += half
+                source, target = half[-1].source + half[-1].length, half[-1].target + half[-1].length
+                # As large a window as it took to see that much; each is sorted as a whole.
+                size = min(size, 4 * _AT_ONCE)
+                continue
+            shared = pair.shared(here, there)
+        blocks = _matched(*shared)
         if here.stop == source_end and there.stop == target_end:
-            return blocks
-        believed = next((n for n in range(len(blocks), 0, -1) if blocks[n - 1].length >= _CONFIRMED), 0)
-        if believed:
-            return blocks[:believed]
+            return found + blocks
+        if believed := _believed(blocks):
+            return found + believed
         size *= _GROWTH
+
+
+def _believed(blocks: list[Block]) -> list[Block]:
+    """Return those up to where both run in step for long enough."""
+    return blocks[: next((n for n in range(len(blocks), 0, -1) if blocks[n - 1].length >= _CONFIRMED), 0)]
+
+
+def _first_half(blocks: list[Block]) -> list[Block]:
+    """Return the first half of what the beginning of many records shows; nothing where that is too little.
+
+    Both may never run in step for long, as when each record came twice; the first half is far from what was cut off.
+    """
+    return blocks[: len(blocks) // 2] if sum(block.length for block in blocks) >= _AT_ONCE // 4 else []
 
 
 def _matched(source: Places, target: Places) -> list[Block]:
@@ -236,9 +263,9 @@ class ListPair:
         here, there = range(source, len(self._source)), range(target, len(self._target))
         return _common_start(self._source, here, self._target, there)
 
-    def shared(self, source: range, target: range) -> tuple[Places, Places]:
-        """Return the records of two windows whose hashes occur in both."""
+    def shared(self, source: range, target: range, most: int | None = None) -> tuple[Places, Places]:
+        """Return the records of two windows whose hashes occur in both; of each window only the first ``most``."""
         common = {self._source[s] for s in source} & {self._target[t] for t in target}
-        here = [s for s in source if self._source[s] in common]
-        there = [t for t in target if self._target[t] in common]
+        here = [s for s in source if self._source[s] in common][:most]
+        there = [t for t in target if self._target[t] in common][:most]
         return Places(here, [self._source[s] for s in here]), Places(there, [self._target[t] for t in there])

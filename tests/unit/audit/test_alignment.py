@@ -3,9 +3,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_dr.audit import alignment
 from kafka_dr.audit.alignment import Block, ListPair, align, aligned
 
 hashes = st.lists(st.integers(0, 6), max_size=40)
@@ -94,3 +96,42 @@ def test_many_records_with_few_contents_are_still_aligned() -> None:
     blocks = blocks_of(source, target)
     assert are_copies(source, target, blocks)
     assert matched(blocks) >= 2_900
+
+
+@pytest.fixture
+def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment, "_AT_ONCE", 256)
+
+
+@pytest.mark.usefixtures("few_at_once")
+def test_of_millions_that_are_shared_the_first_ones_tell_where_both_run_in_step_again() -> None:
+    source = list(range(40_000))
+    assert blocks_of(source, source[5_000:]) == [Block(5_000, 0, 35_000)]
+    assert blocks_of(source[5_000:], source) == [Block(0, 5_000, 35_000)]
+
+
+@pytest.mark.usefixtures("few_at_once")
+@pytest.mark.parametrize("every", [2, 10])
+def test_records_that_never_run_in_step_for_long_are_matched_part_by_part(every: int) -> None:
+    source = list(range(20_000))
+    lost = [record for record in source if record % every]
+    twice = [record for record in source for _ in range(1 if record % every else 2)]
+    assert matched(blocks_of(source, lost)) == len(lost)
+    assert matched(blocks_of(source, twice)) == len(source)
+
+
+@pytest.mark.usefixtures("few_at_once")
+def test_halves_that_changed_places_are_looked_at_as_a_whole() -> None:
+    source = list(range(4_000))
+    target = [*source[2_000:], *source[:2_000]]
+    assert matched(blocks_of(source, target)) == 2_000
+
+
+@given(st.lists(st.integers(0, 60), max_size=120), st.lists(st.integers(0, 60), max_size=120), st.integers(1, 40))
+def test_however_few_are_looked_at_first_what_is_matched_is_equal_and_in_order(
+    source: list[int], target: list[int], most: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alignment, "_AT_ONCE", most)
+        patch.setattr(alignment, "_FIRST_WINDOW", 8)
+        assert are_copies(source, target, blocks_of(source, target))
