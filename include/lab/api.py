@@ -177,10 +177,7 @@ class Lab:
         )
 
     def _spark_environ(self, java_home: Path) -> dict[str, str]:
-        kafka_source = jars.obtain(
-            jars.SPARK_KAFKA, cache=cache_folder(self._environ), environ=self._environ, progress=_jars_progress(_silent)
-        )
-        return spark.prepare(self.home, java_home=java_home, kafka_source=kafka_source)
+        return spark.prepare(self.home, java_home=java_home, cache=cache_folder(self._environ), environ=self._environ)
 
     def _cluster_status(self, cluster: Cluster) -> ClusterStatus:
         principals = (credentials.ADMIN, *rights.PRINCIPALS)

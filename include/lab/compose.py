@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from lab import airflow_home, brokers, clients, connect, credentials, jars, java, rights, spark, world
+from lab import airflow_home, brokers, clients, connect, credentials, java, rights, spark, world
 from lab.clusters import CLUSTERS
 from lab.credentials import write_private
 from lab.errors import NotReady
@@ -46,13 +46,8 @@ def write_files(home: Home) -> None:
 
 
 def prepare_spark(home: Home, *, cache: Path) -> dict[str, str]:
-    """Fetch Spark's Kafka source, and write the settings with which Spark runs beside Airflow, on a Java from PyPI.
-
-    :param cache: where the jars are kept
-    :returns: the environment that Airflow's tasks need for it
-    """
-    kafka_source = jars.obtain(jars.SPARK_KAFKA, cache=cache, environ=os.environ, progress=lambda _there, _all: None)
-    return spark.prepare(home, java_home=java.java_home(os.environ), kafka_source=kafka_source)
+    """Let Spark run beside Airflow, on a Java from PyPI; return the environment that Airflow's tasks need for it."""
+    return spark.prepare(home, java_home=java.java_home(os.environ), cache=cache, environ=os.environ)
 
 
 def furnish(home: Home, *, clock: Callable[[], float] = time.monotonic) -> None:

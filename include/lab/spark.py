@@ -6,8 +6,10 @@ Everything lies in a folder that ``SPARK_CONF_DIR`` names, so a command line nee
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+from lab import jars
 from lab.java import spark_java_home
 from lab.layout import LOOPBACK, Home
 
@@ -32,13 +34,15 @@ _JAVA_OPTIONS = (
 )
 
 
-def prepare(home: Home, *, java_home: Path, kafka_source: Path) -> dict[str, str]:
-    """Write Spark's settings into the lab's home.
+def prepare(home: Home, *, java_home: Path, cache: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Get Spark's Kafka source, and write Spark's settings into the lab's home.
 
     :param java_home: a real Java
-    :param kafka_source: the folder of the locked jars of Spark's Kafka source
+    :param cache: where the locked jars are kept
+    :param environ: may name a mirror of Maven Central
     :returns: the environment in which ``spark-submit`` and ``pyspark`` find all of it; no secrets
     """
+    kafka_source = jars.obtain(jars.SPARK_KAFKA, cache=cache, environ=environ, progress=lambda _there, _all: None)
     folder = home.spark
     folder.mkdir(parents=True, exist_ok=True)
     settings = {

@@ -82,21 +82,28 @@ class AuditState:
 
     def scans_of(self, partition: TopicPartition) -> tuple[Scan, ...]:
         """Return the scans that hold what was compared of a partition since it began."""
-        known = self.partitions.get(partition)
-        begun = (n for n, scan in enumerate(self.scans) if known is not None and scan.name == known.begun)
-        return self.scans[next(begun, 0) :]
+        return self.scans[self._first_scan(partition) :]
 
     def slimmed(self) -> AuditState:
         """Return the same without the ranges that no audit will ask for again."""
 
-        def needed(scan: Scan, partition: TopicPartition, ranges: tuple[Both, Both]) -> bool:
+        def needed(number: int, partition: TopicPartition, ranges: tuple[Both, Both]) -> bool:
             known = self.partitions.get(partition)
             # Of a log that was there before it began anew nothing counts, whatever its offsets.
-            counts = known is not None and scan in self.scans_of(partition)
-            return known is not None and counts and any(r[1] > at for r, at in zip(ranges, known.resume, strict=True))
+            if known is None or number < self._first_scan(partition):
+                return False
+            return any(r[1] > at for r, at in zip(ranges, known.resume, strict=True))
 
-        scans = (replace(s, ranges={p: r for p, r in s.ranges.items() if needed(s, p, r)}) for s in self.scans)
+        scans = (
+            replace(scan, ranges={p: r for p, r in scan.ranges.items() if needed(number, p, r)})
+            for number, scan in enumerate(self.scans)
+        )
         return replace(self, scans=tuple(scans))
+
+    def _first_scan(self, partition: TopicPartition) -> int:
+        known = self.partitions.get(partition)
+        begun = (n for n, scan in enumerate(self.scans) if known is not None and scan.name == known.begun)
+        return next(begun, 0)
 
 
 class StateStore:

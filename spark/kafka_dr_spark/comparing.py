@@ -45,6 +45,12 @@ class Comparison:
         source, target, length = self.blocks[-1]
         return int(source + length), int(target + length)
 
+    @property
+    def matched_until(self) -> int | None:
+        """The source's offset behind the last record that was matched; ``None`` where none was."""
+        after, _ = self.tail_places
+        return int(self.source.offsets[after - 1]) + 1 if after else None
+
     def source_loose(self) -> LooseRecords:
         """Return the records of the source that were not matched."""
         starts = self.blocks[:, 0]

@@ -55,13 +55,15 @@ class Stranding:
 def strand(sides: Sides, *, compacted: bool) -> Stranding:
     """Return what is stranded in a partition."""
     comparison = compare(sides.partition, sides.old, sides.new)
-    after, _ = comparison.tail_places
-    crossed = int(sides.old.offsets[after - 1]) + 1 if after else sides.begins
+    matched = comparison.matched_until
+    crossed = sides.begins if matched is None else matched
     loose, lacking = comparison.source_loose().places, comparison.target_loose().places
     if sides.copies_expired and not compacted:
         # What lies before the first copy that is left crossed before it did; without any, only the flow can tell.
-        behind = int(np.searchsorted(sides.old.offsets, sides.crossed)) if not after else int(comparison.blocks[0, 0])
-        crossed = crossed if after else max(crossed, sides.crossed)
+        if matched is None:
+            behind, crossed = int(np.searchsorted(sides.old.offsets, sides.crossed)), max(crossed, sides.crossed)
+        else:
+            behind = int(comparison.blocks[0, 0])
         loose = loose[loose >= behind]
     if compacted:
         crossed = max(crossed, sides.crossed)

@@ -250,9 +250,8 @@ class _PartitionAudit:
         as far as its copies match.
         """
         start, end = self.logs.source_stretch.vanished
-        after, _ = self.comparison.tail_places
-        matched = int(self.comparison.source.offsets[after - 1]) + 1 if after else 0
-        start = max(start, matched if self.logs.position is None else self.logs.position)
+        read = self.comparison.matched_until if self.logs.position is None else self.logs.position
+        start = max(start, read or 0)
         if start >= end:
             return []
         count = self.unread.vanished_between(start, end)

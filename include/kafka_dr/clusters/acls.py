@@ -28,9 +28,10 @@ _RESOURCES = {
     ResourceType.CLUSTER: ClientResourceType.BROKER,
     ResourceType.TRANSACTIONAL_ID: ClientResourceType.TRANSACTIONAL_ID,
 }
-#: How long a broker gets to hear of a change of ACLs.
-_KNOWN_SECONDS = 2.0
 _RESOURCE_OF = {client: ours for ours, client in _RESOURCES.items()}
+
+#: How long a broker gets to hear of a change.
+_KNOWN_SECONDS = 2.0
 
 
 class Acls:
@@ -70,21 +71,20 @@ class Acls:
 
     def add(self, acls: Iterable[Acl]) -> None:
         """Add ACLs. One that is there already stays as it is."""
-        bindings = [_binding(acl) for acl in set(acls)]
-        if bindings:
+        added = frozenset(acls)
+        if added:
+            bindings = list(map(_binding, added))
             futures = self._session.admin.create_acls(bindings, request_timeout=self._session.request_seconds)
             self._session.results(futures, "add ACLs")
-            added = frozenset(map(_acl, bindings))
-            self._wait_until_known(lambda standing: added <= standing)
+            self._wait_until_known(added.issubset)
 
     def remove(self, acls: Iterable[Acl]) -> None:
         """Remove exactly these ACLs. One that is not there is no error."""
-        acls = set(acls)
-        filters = [_filter(acl) for acl in acls]
-        if filters:
+        removed = frozenset(acls)
+        if removed:
+            filters = list(map(_filter, removed))
             futures = self._session.admin.delete_acls(filters, request_timeout=self._session.request_seconds)
             self._session.results(futures, "remove ACLs")
-            removed = frozenset(acls)
             self._wait_until_known(removed.isdisjoint)
 
     def _wait_until_known(self, known: Callable[[frozenset[Acl]], bool]) -> None:

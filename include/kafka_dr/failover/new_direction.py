@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover.run import Run
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.change import Permission
 from kafka_dr.replication import Flow
+
+
+def seed_fact(
+    run: Run, flow: Flow, *, epoch: int, source_positions: Sequence[Any], target_positions: Sequence[Any]
+) -> dict[str, Any]:
+    """Return where a direction begins, as it is journaled before it does.
+
+    The ids of the topics tell, later, a log that was made again from the one that these places are of.
+    """
+    return {
+        "epoch": epoch,
+        "source": flow.source,
+        "target": flow.target,
+        "source_positions": source_positions,
+        "target_positions": target_positions,
+        "topic_ids": run.topic_ids(flow.source),
+    }
 
 
 def begin(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence import digest
 from kafka_dr.failover import content
 from kafka_dr.failover.failback.quarantine import hindrances, ranges_of
 from kafka_dr.failover.failback.way import Way, ends_of_the_old_side
@@ -57,7 +56,7 @@ def _old_side_refuses(way: Way) -> Check:
 
 def list_is_approved(way: Way) -> Check:
     """Return whether the list is the one that was approved: what it does not hold is deleted, or never published."""
-    same = digest(way.stranded.to_json()) == way.run.fact("claim")["list_sha256"]
+    same = way.list_sha256 == way.run.fact("claim")["list_sha256"]
     said = "it is the list that was approved"
     wrong = "another list took its place since it was approved: abandon this run with dr_resume and begin a new one"
     return Check.that("list_is_approved", same, said if same else wrong)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.evidence import digest
 from kafka_dr.failover.decision import common
 from kafka_dr.failover.failback.way import Way
 from kafka_dr.failover.record import Check
@@ -36,7 +35,7 @@ def _of_the_list(way: Way) -> dict[str, Any]:
         return {"stranded": None, "partitions": {}, "deletes": {}}
     return {
         "left_by": found.run,
-        "stranded": {"records": found.records, "list_sha256": digest(found.to_json())},
+        "stranded": {"records": found.records, "list_sha256": way.list_sha256},
         "partitions": {name: len(topic.leaders) for name, topic in sorted(here.items())},
         "deletes": {name: topic.topic_id for name, topic in sorted(there.items())} if way.mode == "rebuild" else {},
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failover.failback.way import Way
-from kafka_dr.failover.new_direction import begin
+from kafka_dr.failover.new_direction import begin, seed_fact
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json, positions_to_json
 from kafka_dr.fencing import plan, proof
@@ -34,8 +34,7 @@ def act(run: Run) -> Mapping[str, Any]:
     if state is None:
         raise Refused(f"no register has a record of {run.group.name} any more")
     begins = _positions(way)
-    ids = run.topic_ids(run.source)
-    seed = {"epoch": state.epoch, "source": run.source, "target": run.target, **begins, "topic_ids": ids}
+    seed = seed_fact(run, run.flow, epoch=state.epoch, **begins)
     run.write_fact("flow_seed", seed)
     _stop_old_direction(run, way)
     missing = plan.standby(run.group) - run.operator(run.target).acls.list()

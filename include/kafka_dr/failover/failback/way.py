@@ -9,6 +9,7 @@ from functools import cached_property
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.evidence import digest
 from kafka_dr.failover.request import FailbackMode, RescueWish
 from kafka_dr.failover.run import Run
 from kafka_dr.register import Phase
@@ -64,6 +65,11 @@ class Way:
                 f"there is no list of what {self.left.old} holds and never crossed: the task stranded_records makes it"
             )
         return found
+
+    @property
+    def list_sha256(self) -> str:
+        """What ties an approval to that very list."""
+        return digest(self.stranded.to_json())
 
     @cached_property
     def was_begun_before(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover import past_the_fence
-from kafka_dr.failover.new_direction import begin
+from kafka_dr.failover.new_direction import begin, seed_fact
 from kafka_dr.failover.past_the_fence import PastTheFence
 from kafka_dr.failover.record import Check, standing_facts
 from kafka_dr.failover.run import Run, positions_from_json
@@ -40,14 +40,8 @@ def act(run: Run) -> Mapping[str, Any]:
     state = run.standing
     if state is None:
         raise NeedsPerson(f"no register has a record of {run.group.name} any more")
-    seed = {
-        "epoch": state.epoch,
-        "source": run.target,
-        "target": run.source,
-        "source_positions": run.fact("target_ends")["ends"],
-        "target_positions": run.fact("source_ends")["ends"],
-        "topic_ids": run.topic_ids(run.target),
-    }
+    ends = {"source_positions": run.fact("target_ends")["ends"], "target_positions": run.fact("source_ends")["ends"]}
+    seed = seed_fact(run, run.flow.reverse, epoch=state.epoch, **ends)
     _look_once_more(run)
     run.write_fact("flow_seed", seed, needed_on=[run.target])
     pending = _not_stopped(run) or turn_round(run, state)

@@ -12,6 +12,7 @@ from typing import Any
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover import beside
 from kafka_dr.failover.accepted import look_at_returned
+from kafka_dr.failover.new_direction import seed_fact
 from kafka_dr.failover.record import Check, standing_facts
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps import protect as planned
@@ -119,14 +120,13 @@ def _welcomed(run: Run, before: SourceSide, late: Check) -> SourceSide:
 def _seed(run: Run, state: RegisterState, *, held: bool) -> dict[str, Any]:
     """Return where the way back begins; where the source's own ends are not known, a failback finds them out."""
     ends = run.journal.get("drained", {}).get("source_ends", [])
-    seed: dict[str, Any] = {
-        "epoch": state.epoch,
-        "source": run.target,
-        "target": run.source,
-        "source_positions": run.fact("target_ends")["ends"],
-        "target_positions": [] if held else ends,
-        "topic_ids": run.topic_ids(run.target),
-    }
+    seed = seed_fact(
+        run,
+        run.flow.reverse,
+        epoch=state.epoch,
+        source_positions=run.fact("target_ends")["ends"],
+        target_positions=[] if held else ends,
+    )
     return seed | {"held": True} if held else seed
 
 
