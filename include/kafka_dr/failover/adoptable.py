@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.failover.authorizers import authorizers_as_declared
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 from kafka_dr.register import RegisterState
@@ -32,11 +33,12 @@ class FirstFlow:
 
 
 def adoptable(run: Run, state: RegisterState) -> Sequence[Check]:
-    """Ask whether the side that would be shut is free, and whether the applications are sent to the other one.
+    """Ask whether ACLs can shut a side at all, whether that one is free, and whether applications go to the other one.
 
     :param state: the record that the adoption is going to write, or wrote before it was interrupted
     """
-    return (*_standby_is_free(run, state), route_agrees(run, state))
+    believed = authorizers_as_declared(run, (state.active, state.standby))
+    return (believed, *_standby_is_free(run, state), route_agrees(run, state))
 
 
 def seeded(run: Run, state: RegisterState) -> bool:

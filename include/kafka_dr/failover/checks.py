@@ -159,7 +159,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("standby_configured", standby_configured),
     ("topics_have_leaders", _topics_have_leaders),
     ("writers_declared", _writers_declared),
-    (authorizers.NAME, authorizers.authorizers_as_declared),
+    (authorizers.NAME, lambda run: authorizers.authorizers_as_declared(run, (run.source, run.target))),
     ("source_can_be_fenced", _source_can_be_fenced),
     ("target_refuses", target_refuses),
     ("target_can_be_opened", _target_can_be_opened),

@@ -58,6 +58,11 @@ class ClusterSpec(Section):
         default=None,
         description="what allow.everyone.if.no.acl.found is on its brokers, which do not tell it: true or false",
     )
+    authorizer: Literal["StandardAuthorizer", "AclAuthorizer"] | None = Field(
+        default=None,
+        description="which authorizer its brokers use, where they do not show authorizer.class.name: "
+        "StandardAuthorizer (KRaft) or AclAuthorizer (ZooKeeper)",
+    )
     replicator: ReplicatorEndpoint = Field(description="how Connect beside another cluster reaches this one")
     replicator_secrets: WorkersPath = Field(
         description="the absolute path of the properties file on the Connect workers beside this cluster; it holds "

@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 from confluent_kafka import Consumer
 
-from kafka_dr.failover import StepFailed, StepRecord, World, adopt
+from kafka_dr.failover import StepFailed, StepRecord, World, adopt, authorizers
 from kafka_dr.failover.flows import tend_flows
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.register import KafkaRegister
@@ -59,6 +59,18 @@ def test_a_standby_that_is_read_from_or_feeds_the_other_side_is_not_shut(protect
     back.stop()
     back.wait_stopped(30)
     assert adopt(protection.name, world, "once-more").outcome == "done"
+
+
+def test_a_group_on_brokers_that_do_not_decide_by_acls_is_not_adopted(
+    protection: Protection, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authorizers, "KAFKAS_OWN", {"AclAuthorizer": authorizers.KAFKAS_OWN["AclAuthorizer"]})
+    before = onlooker.look(protection)
+
+    said = refused(protection, world).detail
+
+    assert "StandardAuthorizer on broker 1 of west: only AclAuthorizer are known to decide by ACLs" in said
+    assert onlooker.look(protection) == before
 
 
 @pytest.mark.parametrize(

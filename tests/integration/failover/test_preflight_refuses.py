@@ -16,7 +16,7 @@ from confluent_kafka import Consumer
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.failover import StepName, StepRecord
+from kafka_dr.failover import StepName, StepRecord, authorizers
 from kafka_dr.failover.record import Check
 from kafka_dr.fencing import plan
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
@@ -315,6 +315,18 @@ def test_what_brokers_set_and_keep_back_has_to_be_declared(group: Switching) -> 
     assert record.outcome == "unknown"
     assert "of west sets allow.everyone.if.no.acl.found and tells nobody to what: write" in record.detail
     assert [check.name for check in record.checks if not check.passes] == ["authorizers_as_declared"]
+
+
+def test_a_cluster_that_does_not_decide_by_acls_is_refused(group: Switching, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(authorizers, "KAFKAS_OWN", {"AclAuthorizer": authorizers.KAFKAS_OWN["AclAuthorizer"]})
+    with group.protection.world() as world:
+        record = failed(StepName.PREFLIGHT, group.request(), world)
+
+    assert record.outcome == "refused"
+    assert [check.name for check in record.checks if not check.passes] == ["authorizers_as_declared"]
+    shown = "authorizer.class.name is org.apache.kafka.metadata.authorizer.StandardAuthorizer on broker 1 of"
+    assert f"{shown} east" in record.detail
+    assert f"{shown} west" in record.detail
 
 
 def test_a_group_that_no_register_knows_is_not_moved(lab: Lab, tmp_path: Path) -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.failover.authorizers import ALLOW_EVERYONE, SUPER_USERS, contradictions, unsaid
+from kafka_dr.failover.authorizers import (
+    ALLOW_EVERYONE,
+    AUTHORIZER,
+    KAFKAS_OWN,
+    SUPER_USERS,
+    contradictions,
+    nameless,
+    strangers,
+    unsaid,
+)
 
 ADMIN = ("User:admin",)
 
@@ -47,3 +56,40 @@ def test_what_is_set_and_kept_back_has_to_stand_in_the_topology() -> None:
     assert ["broker 7 of east sets" in each for each in unsaid("east", kept_back, None, ())] == [True, True]
     assert list(unsaid("east", {7: {}}, None, ())) == []
     assert list(unsaid("east", {7: {ALLOW_EVERYONE: "false", SUPER_USERS: ""}}, None, ())) == []
+
+
+@pytest.mark.parametrize("known", KAFKAS_OWN)
+def test_kafkas_own_authorizers_decide_by_acls(known: str) -> None:
+    told = {1: {AUTHORIZER: KAFKAS_OWN[known]}}
+
+    assert list(strangers("east", told, None)) == list(strangers("east", told, known)) == []
+    assert list(nameless("east", told, None)) == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "declared", "sentence"),
+    [
+        ("org.example.OpaAuthorizer", None, "authorizer.class.name is org.example.OpaAuthorizer on broker 2 of east"),
+        # Whatever calls itself so, or was Kafka's own once.
+        ("org.example.StandardAuthorizer", "StandardAuthorizer", "is org.example.StandardAuthorizer on broker 2"),
+        ("kafka.security.auth.SimpleAclAuthorizer", None, "only StandardAuthorizer and AclAuthorizer are known"),
+        ("", None, "authorizer.class.name is not set on broker 2 of east"),
+        (
+            KAFKAS_OWN["StandardAuthorizer"],
+            "AclAuthorizer",
+            "the topology says authorizer: AclAuthorizer: make the two",
+        ),
+    ],
+)
+def test_an_authorizer_that_nobody_can_answer_for_is_refused(shown: str, declared: str | None, sentence: str) -> None:
+    told: dict[int, dict[str, str | None]] = {1: {AUTHORIZER: KAFKAS_OWN["StandardAuthorizer"]}, 2: {AUTHORIZER: shown}}
+
+    assert any(sentence in said for said in strangers("east", told, declared))
+
+
+@pytest.mark.parametrize("settings", [{}, {AUTHORIZER: None}])
+def test_an_authorizer_that_is_not_shown_has_to_be_declared(settings: dict[str, str | None]) -> None:
+    assert list(strangers("east", {7: settings}, None)) == []
+    (said,) = nameless("east", {7: settings}, None)
+    assert said.startswith("broker 7 of east does not show authorizer.class.name")
+    assert list(nameless("east", {7: settings}, "AclAuthorizer")) == []

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import beside, decision
+from kafka_dr.failover import authorizers, beside, decision
 from kafka_dr.failover.disaster import Verdict
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
@@ -134,6 +134,7 @@ def _positions_known(run: Run) -> Check:
 _QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "hold_down": hold_down,
     "right_target": lambda run: right_clusters(run, (run.target,), name="right_target"),
+    authorizers.NAME: lambda run: authorizers.authorizer_is_kafkas(run, run.target),
     "topics_on_target": _topics_on_target,
     "target_refuses": target_refuses,
     "target_can_be_opened": _target_can_be_opened,
