@@ -123,6 +123,29 @@ class EvidenceStore:
             raise EvidenceUnfinished(f"The evidence {name} of run {run} holds no object: run {step} again.")
         return payload
 
+    def sealed_step(self, group: str, run: str, step: str) -> dict[str, Any] | None:
+        """Return what the newest attempt of a step under a run's newest seal wrote; None where there is none.
+
+        Two files are read, however much evidence the run has.
+
+        :raises EvidenceChanged: when the manifest or that file is not what was sealed
+        """
+        bundle = self.bundle(group, run)
+        if bundle is None:
+            return None
+        folder = self._folder(group, run)
+        found = re.compile(rf"\d+-{re.escape(_usable(step, 'step'))}\.(\d+)\.json")
+        manifest = Manifest.from_json(json.loads(folder.joinpath(bundle.manifest).read_bytes()))
+        sealed = {int(match[1]): file for file in manifest.files if (match := found.fullmatch(file.name))}
+        if not sealed:
+            return None
+        newest = sealed[max(sealed)]
+        data = _read(folder.joinpath(newest.name))
+        if data is None or FileDigest.of(newest.name, data) != newest:
+            raise EvidenceChanged(f"The evidence {newest.name} of run {run} is not what was sealed.")
+        payload = json.loads(data)
+        return payload if isinstance(payload, dict) else None
+
     def last_step(self, group: str, run: str) -> datetime | None:
         """Return when a step of a run last left evidence, or None if none did. What is cut off counts for nothing."""
         folder = self._folder(group, run)

@@ -176,7 +176,7 @@ def _body(run: Run, preflight: dict[str, Any], expires_at: datetime) -> str:
     decision, measured = facts["decision"], facts["measurements"]
     checks = "\n".join(f"| {c['name']} | {c['outcome']} | {c['detail']} |" for c in preflight["checks"])
     classes = ", ".join(f"{group}: {kind}" for group, kind in decision["offset_classes"].items()) or "none committed"
-    figures = "\n".join(f"| {name.replace('_', ' ')} | {value} |" for name, value in measured.items())
+    figures = "\n".join(f"| {name.replace('_', ' ')} | {_figure(value)} |" for name, value in measured.items())
     return (
         f"**{run.group.name}** is active on **{run.source}** and would be active on **{run.target}**, "
         f"with {sum(decision['partitions'].values())} partitions of {len(decision['partitions'])} topics.\n\n"
@@ -187,6 +187,11 @@ def _body(run: Run, preflight: dict[str, Any], expires_at: datetime) -> str:
         f"Until `open_target` every failure is rolled back; after it the run only goes forward.\n\n"
         f"Valid until {expires_at:%Y-%m-%d %H:%M:%S} UTC. Digest of the facts: `{facts['digest']}`\n"
     )
+
+
+def _figure(value: object) -> object:
+    """Return how a measurement is shown; one with grounds of its own says them in a sentence."""
+    return value.get("sentence", value) if isinstance(value, Mapping) else value
 
 
 #: What a person is shown, where it is something else than for a planned failover.

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.failover import RunRequest, StepName, StepRecord, World, adopt, run_step
+from kafka_dr.failover.past_outages import PastOutage, predicted
+from kafka_dr.failover.run import Run
 from kafka_dr.register import Phase
 from support import onlooker
 from support.protection import STEPS_AFTER_APPROVAL
@@ -66,6 +68,7 @@ def test_a_finished_run_changes_nothing_any_more_and_is_reported_also_when_the_o
             before = onlooker.look(protection)
             outcomes = {step: run_step(step, request, world).outcome for step in STEPS_AFTER_APPROVAL}
             adopted_again = adopt(group.name, world, "once-more")
+            next_time = predicted(Run(group.request(), world))
         assert onlooker.look(protection) == before
         with _dead(group, old), protection.world() as world:
             world.hurry(old, 0.5)
@@ -84,6 +87,9 @@ def test_a_finished_run_changes_nothing_any_more_and_is_reported_also_when_the_o
     assert 0 < measured["writes_refused_seconds"] < measured["write_outage_seconds"]
     assert measured["write_outage_seconds"] == measured["write_pause_seen_seconds"]
     assert "the longest of 2 partitions that were being written" in measured["write_outage_detail"]
+    assert next_time.outages[0] == PastOutage(request.run, measured["write_outage_seconds"])
+    assert measured["write_outage_seconds"] in next_time.used
+    assert "past switch" in next_time.sentence
     assert without.outcome == "done"
     assert without.facts["writes_refused_seconds"] == measured["writes_refused_seconds"]
     verdicts = {row["name"]: (row["measured"], row["verdict"]) for row in without.facts["objectives"]}
