@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from support.airflow_lab import AirflowSession, QuickLab
 
 PROJECT = Path(__file__).resolve().parents[2]
 DAGS = PROJECT / "dags"
@@ -19,6 +22,10 @@ os.environ["AIRFLOW_HOME"] = _HOME.name
 os.environ["AIRFLOW__CORE__PLUGINS_FOLDER"] = str(PROJECT / "plugins")
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 os.environ["AIRFLOW__LOGGING__LOGGING_LEVEL"] = "WARNING"
+
+#: The protection group of the lab whose Airflow runs.
+GROUP = "orders"
+_PORT_BASE = 30000
 
 #: What the lab's topology.yaml expects of the environment.
 LAB = {
@@ -74,3 +81,42 @@ def bag(parse: Callable[[dict[str, str]], Any]) -> Any:
 def planned(bag: Any) -> Any:
     """Return the planned failover."""
     return bag.dags["dr_planned_failover"]
+
+
+@pytest.fixture(scope="package")
+def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickLab]:
+    """A lab with Airflow, its group adopted and replicating; shared by the modules of this folder.
+
+    ``KAFKA_DR_TEST_AIRFLOW_LAB`` names a home to use and to leave running, so that it is made only once.
+    """
+    from support.airflow_lab import AirflowSession, QuickLab
+
+    kept = os.environ.get("KAFKA_DR_TEST_AIRFLOW_LAB")
+    ports = int(os.environ.get("KAFKA_DR_TEST_AIRFLOW_PORT_BASE", _PORT_BASE))
+    lab = QuickLab(Path(kept) if kept else tmp_path_factory.mktemp("airflow-lab"), port_base=ports)
+    try:
+        lab.up()
+        admin = AirflowSession(lab, "admin")
+        for dag, conf in (("dr_adopt", {"protection_group": GROUP}), ("dr_flows", {})):
+            run = admin.trigger(dag, **conf)
+            assert admin.ended(dag, run) == "success", admin.tasks(dag, run)
+        yield lab
+    finally:
+        if not kept:
+            lab.down(delete=True)
+
+
+@pytest.fixture
+def alice(airflow: QuickLab) -> AirflowSession:
+    """An approver."""
+    from support.airflow_lab import AirflowSession
+
+    return AirflowSession(airflow, "alice")
+
+
+@pytest.fixture
+def unchanged(airflow: QuickLab) -> Iterator[None]:
+    """Hold that the test changes nothing in the registers."""
+    before = {cluster: airflow.state(cluster, GROUP) for cluster in ("east", "west")}
+    yield
+    assert {cluster: airflow.state(cluster, GROUP) for cluster in ("east", "west")} == before

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,46 +28,6 @@ BEHIND = {
     "report",
     "roll_back",
 }
-_PORT_BASE = 30000
-
-
-@pytest.fixture(scope="module")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickLab]:
-    """A lab with Airflow, its group adopted and replicating.
-
-    ``KAFKA_DR_TEST_AIRFLOW_LAB`` names a home to use and to leave running, so that it is made only once.
-    """
-    from support.airflow_lab import AirflowSession, QuickLab
-
-    kept = os.environ.get("KAFKA_DR_TEST_AIRFLOW_LAB")
-    ports = int(os.environ.get("KAFKA_DR_TEST_AIRFLOW_PORT_BASE", _PORT_BASE))
-    lab = QuickLab(Path(kept) if kept else tmp_path_factory.mktemp("airflow-lab"), port_base=ports)
-    try:
-        lab.up()
-        admin = AirflowSession(lab, "admin")
-        for dag, conf in (("dr_adopt", {"protection_group": GROUP}), ("dr_flows", {})):
-            run = admin.trigger(dag, **conf)
-            assert admin.ended(dag, run) == "success", admin.tasks(dag, run)
-        yield lab
-    finally:
-        if not kept:
-            lab.down(delete=True)
-
-
-@pytest.fixture
-def alice(airflow: QuickLab) -> AirflowSession:
-    """An approver."""
-    from support.airflow_lab import AirflowSession
-
-    return AirflowSession(airflow, "alice")
-
-
-@pytest.fixture
-def unchanged(airflow: QuickLab) -> Iterator[None]:
-    """Hold that the test changes nothing in the registers."""
-    before = {cluster: airflow.state(cluster, GROUP) for cluster in ("east", "west")}
-    yield
-    assert {cluster: airflow.state(cluster, GROUP) for cluster in ("east", "west")} == before
 
 
 def asked(session: AirflowSession, *, source: str = "east", target: str = "west") -> tuple[str, dict[str, Any]]:
@@ -253,7 +211,7 @@ def test_a_disaster_is_proposed_once_and_its_run_closes_itself_when_the_cause_is
         """Let health look, and return what it has proposed by now."""
         looked = alice.trigger("dr_health")
         alice.ended("dr_health", looked)
-        found = alice.runs(dag)
+        found = {run: state for run, state in alice.runs(dag).items() if run.startswith("proposed-")}
         assert len(found) == 1, alice.log("dr_health", looked, "propose", map_index=0)
         return found
 

@@ -7,10 +7,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException, ParamValidationError
 
 #: Every DAG, and the cron expression by which Airflow starts it by itself.
 CATALOGUE = {
@@ -94,6 +97,33 @@ def test_every_parameter_is_named_and_explained(bag: Any, dag_id: str) -> None:
         param = params.get_param(name)
         assert param.schema["title"], name
         assert param.description.endswith("."), name
+
+
+@pytest.mark.parametrize("dag_id", DAG_IDS)
+def test_the_first_task_refuses_what_nobody_would_read_and_nothing_begins_beside_it(bag: Any, dag_id: str) -> None:
+    dag = bag.dags[dag_id]
+    (first,) = dag.roots
+    context = {"dag": dag, "dag_run": SimpleNamespace(conf={"dryrun": True}), "params": {}}
+    with pytest.raises(AirflowFailException, match=f"{dag_id} was triggered with a parameter that it does not have"):
+        first.pre_execute(context)
+    first.pre_execute({**context, "dag_run": SimpleNamespace(conf=None)})
+
+
+def test_a_later_task_does_not_refuse_what_an_earlier_version_took(planned: Any) -> None:
+    context = {"dag": planned, "dag_run": SimpleNamespace(conf={"dryrun": True}), "params": {}}
+    for task_id in ("claim", "drain", "report", "roll_back"):
+        planned.get_task(task_id).pre_execute(context)
+
+
+@pytest.mark.parametrize("dag_id", DAG_IDS)
+def test_no_parameter_takes_a_value_of_another_type(bag: Any, dag_id: str) -> None:
+    params = bag.dags[dag_id].params
+    for name in params:
+        kinds = params.get_param(name).schema["type"]
+        wrong: list[Any] = [7, {"true": True}, [7] if "array" in kinds else ["x"]]
+        for value in wrong + (["true", "false", 1, None] if kinds == "boolean" else []):
+            with pytest.raises(ParamValidationError):
+                copy(params.get_param(name)).resolve(value)
 
 
 def test_forms_offer_what_the_topology_declares(bag: Any) -> None:

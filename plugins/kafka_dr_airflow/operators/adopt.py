@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.sdk import BaseOperator
-
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING
+from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.record import Receipt, perform
 
 
-class AdoptOperator(BaseOperator):
+class AdoptOperator(FirstTask):
     """Writes the first record of a group and fences its standby; completes an adoption that was interrupted."""
 
     ui_color = "#dfeedd"

@@ -6,13 +6,12 @@ import os
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import BaseOperator
-
 from kafka_dr_airflow.declared import read_topology
+from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.record import plain_errors
 
 
-class DeclaredGroupsOperator(BaseOperator):
+class DeclaredGroupsOperator(FirstTask):
     """Names each protection group, for the tasks that are mapped over them; lists every mistake of the topology."""
 
     def __init__(self, **kwargs: Any) -> None:

@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from kafka_dr_airflow.declared import TOPOLOGY, read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import StrandedLink
+from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.record import plain_errors
 from kafka_dr_airflow.operators.spark_audit import SparkAuditOperator
 from kafka_dr_airflow.operators.spark_job import SparkJobOperator
@@ -43,7 +44,7 @@ def standing(group: str) -> tuple[RegisterState, str]:
         return state, abandonment(world.register(state.active).history(group), state).run
 
 
-class StrandedRecordsOperator(SparkJobOperator):
+class StrandedRecordsOperator(FirstTask, SparkJobOperator):
     """Lists what the side that was left holds and never crossed, and keeps it below the evidence root.
 
     Records that are found are no reason to be red: they are kept, which is what this is for. A list that could not be

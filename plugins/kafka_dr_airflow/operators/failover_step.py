@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
-
 from kafka_dr_airflow.links import EvidenceLink
+from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.record import Receipt, perform, run_request
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def numbered(number: int, kwargs: dict[str, Any]) -> dict[str, Any]:
     return {"task_display_name": f"{number} {kwargs['task_id']}", **kwargs}
 
 
-class FailoverStepOperator(BaseOperator):
+class FailoverStepOperator(FirstTask):
     """Runs one step: its check, its act, its proof. What was asked for is read from the run's parameters.
 
     A step waits for the world by itself, as long as the topology allows, so Airflow retries nothing by default: up to

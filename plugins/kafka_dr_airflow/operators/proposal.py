@@ -31,7 +31,8 @@ class ProposalOperator(TriggerDagRunOperator):
     ui_color = "#f4dbe4"
 
     def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
-        super().__init__(skip_when_already_exists=True, **kwargs)
+        # What a lineage provider added to the parameters, the run would refuse as unknown.
+        super().__init__(skip_when_already_exists=True, openlineage_inject_parent_info=False, **kwargs)
         self.protection_group = protection_group
 
     def execute(self, context: Any) -> None:

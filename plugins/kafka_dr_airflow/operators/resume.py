@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
-
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
+from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.record import Receipt, perform
 
 if TYPE_CHECKING:
     from kafka_dr.failover import StepRecord, World
 
 
-class ResumeOperator(BaseOperator):
+class ResumeOperator(FirstTask):
     """Finishes or abandons the run that holds a group; needs nothing that the dead run left in Airflow."""
 
     ui_color = "#f6e3c5"

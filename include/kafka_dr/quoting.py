@@ -1,0 +1,67 @@
+"""Texts that people and clusters wrote, made harmless for the place where they are shown. They are data, always.
+
+A text that is shown may hide others, look like one of ours, or do something: a line break forges a line of a log, an
+escape sequence paints a terminal, a character that turns the direction of writing swaps left and right, ``<!--`` hides
+the rest of a page. Whatever does that becomes visible here, as Python would write it: ``\\x1b``, ``\\u202e``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+#: Letters and digits may look strange but do nothing; these kinds do: controls, formats such as those of direction,
+#: halves of characters, private ones, unassigned ones, and separators of lines and paragraphs.
+_ACTIVE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+#: Drawn as nothing although they count as letters or marks.
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+#: What Markdown gives a meaning to, and may be escaped by a backslash (CommonMark 0.31, 2.4).
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+#: What becomes a link although every sign of it is escaped: addresses are looked for when all else is done.
+_ADDRESS = re.compile(r"://|www\.|@", re.IGNORECASE)
+
+
+def line(text: object) -> str:
+    """Return a text in one line, with nothing in it that acts."""
+    return "".join(map(_shown, str(text)))
+
+
+def block(text: object) -> str:
+    """Return a text with its line breaks and tabs, and nothing else in it that acts."""
+    told = str(text).replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(each if each in "\n\t" else _shown(each) for each in told)
+
+
+def markdown(text: object) -> str:
+    """Return a text as Markdown that shows it as it is, in one line: no markup, no HTML, no links."""
+    words = line(text).split(" ")
+    return " ".join(code(word) if _ADDRESS.search(word) else _PUNCTUATION.sub(r"\\\1", word) for word in words)
+
+
+def code(text: object) -> str:
+    """Return a text as a code span of Markdown; not for the cells of a table."""
+    told = line(text)
+    marks = "`" * (_longest_run(told) + 1)
+    pad = " " if told.startswith("`") or told.endswith("`") or told.strip(" ") == "" else ""
+    return f"{marks}{pad}{told}{pad}{marks}"
+
+
+def fenced(text: object) -> str:
+    """Return a text as a block of code of Markdown that nothing in it can end."""
+    told = block(text)
+    marks = "`" * max(3, _longest_run(told) + 1)
+    return f"{marks}text\n{told}\n{marks}"
+
+
+def _shown(character: str) -> str:
+    if unicodedata.category(character) in _ACTIVE or character in _BLANK or _is_variation(character):
+        return character.encode("unicode_escape").decode("ascii")
+    return " " if unicodedata.category(character) == "Zs" else character
+
+
+def _is_variation(character: str) -> bool:
+    return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)

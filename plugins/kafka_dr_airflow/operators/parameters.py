@@ -1,0 +1,58 @@
+"""Refusing what nobody reads: a parameter with a wrong name would be lost, and with it what somebody meant by it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
+
+from kafka_dr.quoting import line
+
+
+class FirstTask(BaseOperator):
+    """An operator that may begin a run. Where it does, it refuses parameters that the run's DAG does not have.
+
+    Airflow refuses values of a wrong type and accepts names that it does not know: ``{"dryrun": true}`` would start a
+    real run. Later tasks do not ask: a run that began under an earlier version has to be finished or rolled back.
+    """
+
+    def pre_execute(self, context: Any) -> None:
+        """Look at the parameters before anything else is done."""
+        super().pre_execute(context)
+        if self.upstream_task_ids:
+            return
+        given = context["dag_run"].conf or {}
+        if sentence := misread(given, known=set(context["dag"].params), carried=context["params"]):
+            raise AirflowFailException(f"{context['dag'].dag_id} was triggered with {sentence}. Nothing was changed")
+
+
+def misread(given: Mapping[str, Any], *, known: Collection[str], carried: Mapping[str, Any]) -> str:
+    """Say which of the given parameters would not be read; empty where all of them are.
+
+    :param given: as the run was triggered with
+    :param known: the names of the DAG's parameters
+    :param carried: the parameters as tasks read them
+    """
+    if unknown := sorted(set(given) - set(known)):
+        named = "; ".join(_with_nearest(name, known) for name in unknown)
+        may = f"it has {', '.join(sorted(known))}" if known else "it has none"
+        word = "a parameter" if len(unknown) == 1 else "parameters"
+        return f"{word} that it does not have: {named} ({may})"
+    if lost := sorted(name for name in given if carried.get(name) != given[name]):
+        setting = "core.dag_run_conf_overrides_params"
+        return f"{', '.join(lost)}, which Airflow does not hand to its tasks: set {setting} to True"
+    return ""
+
+
+def _with_nearest(name: str, known: Collection[str]) -> str:
+    by_letters = {_letters(each): each for each in known}
+    found = get_close_matches(_letters(name), by_letters, n=1, cutoff=0.5)
+    shown = f"'{line(name)}'"
+    return f"{shown}, did you mean '{by_letters[found[0]]}'?" if found else shown
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
