@@ -143,9 +143,8 @@ class Report:
         """The verdict in words."""
         if self.failure:
             return self.failure
-        coverage = total(p.coverage for p in self.partitions)
         said = ", ".join(f"{count} {kind}" for kind, count in sorted(self.counts.items()))
-        verified = f"{coverage.verified} of {coverage.produced} offsets verified, {coverage.in_flight} in flight"
+        verified = total(p.coverage for p in self.partitions).sentence
         return f"{said}; {verified}" if said else f"every record that could be compared is equal: {verified}"
 
     def to_json(self) -> dict[str, Any]:

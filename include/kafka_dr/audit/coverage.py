@@ -35,6 +35,23 @@ class Coverage:
         produced, *parts = astuple(self)
         return bool(produced == sum(parts) and min(parts) >= 0)
 
+    @property
+    def records(self) -> int:
+        """How many records were there to be compared; offsets that hold none are not among them."""
+        return self.verified + self.differing + self.in_flight
+
+    @property
+    def sentence(self) -> str:
+        """What was compared, in records, and every offset that was not, by its reason."""
+        said = f"{self.verified:,} of {self.records:,} records verified, {self.in_flight:,} in flight"
+        besides = (
+            (self.control, "offsets hold no record (transaction markers, aborted records)"),
+            (self.compacted, "offsets were compacted away"),
+            (self.expired, "offsets were deleted before they were read"),
+            (self.excluded, "offsets were left out on purpose"),
+        )
+        return "; ".join((said, *(f"{count:,} {words}" for count, words in besides if count)))
+
     def __add__(self, other: Coverage) -> Coverage:
         return Coverage(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 

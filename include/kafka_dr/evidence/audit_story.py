@@ -16,6 +16,19 @@ from kafka_dr.evidence.tone import Tone, tone_of
 MOST_ROWS = 500
 #: Keys whose values are words that mean good or bad.
 _JUDGED = ("verdict", "state")
+#: What a key would say wrongly by itself: these count offsets, and not each offset holds a record.
+_LABELS = {
+    "produced": "Offsets given out",
+    "verified": "Records verified",
+    "differing": "Records differing",
+    "in_flight": "Records in flight",
+    "expired": "Offsets deleted before they were read",
+    "control": "Offsets without a record",
+    "compacted": "Offsets compacted away",
+    "excluded": "Offsets left out on purpose",
+}
+_COVERAGE = "coverage_"
+_OFFSETS = {"verified_rpo_records": "Offsets not yet verified", "deleted": "Offsets deleted before they were read"}
 _IN_THE_HEAD = ("schema_version", "verdict", "sentence", "at", "flow", "audit")
 
 
@@ -61,8 +74,8 @@ def tell_audit(audit: str, flow: str, report: Mapping[str, Any]) -> AuditStory:
     :param report: plain JSON values
     """
     verdict = str(report.get("verdict", "unknown"))
-    body = {key: value for key, value in report.items() if key not in _IN_THE_HEAD and key != "findings"}
-    findings = report.get("findings")
+    apart = {"findings": "Findings", "groups_late": "Consumer groups that do not get on"}
+    body = {key: value for key, value in report.items() if key not in (*_IN_THE_HEAD, *apart)}
     return AuditStory(
         title=f"{audit.capitalize()} audit of {flow}",
         verdict=verdict,
@@ -70,8 +83,13 @@ def tell_audit(audit: str, flow: str, report: Mapping[str, Any]) -> AuditStory:
         sentence=str(report.get("sentence") or ""),
         at=str(report.get("at") or ""),
         tables=(
-            *(_tables("Findings", findings) if isinstance(findings, list) else ()),
-            *(table for table in _tables("Measured", body)),
+            *(
+                table
+                for key, title in apart.items()
+                if isinstance(rows := report.get(key), list)
+                for table in _tables(title, rows)
+            ),
+            *_tables("Measured", body),
         ),
     )
 
@@ -167,4 +185,9 @@ def _cell(key: str, value: object) -> Cell:
 
 
 def _words(key: str) -> str:
+    prefix, found, part = key.rpartition(_COVERAGE)
+    if found and part in _LABELS:
+        return " ".join(filter(None, (prefix.replace("_", " ").strip().capitalize(), _LABELS[part])))
+    if key in _OFFSETS:
+        return _OFFSETS[key]
     return key.replace("_", " ").capitalize()

@@ -141,7 +141,7 @@ def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
     return Story(
         group=group,
         run=run,
-        title=_title(group, facts),
+        title=_title(group, facts, dry=_is_dry(steps)),
         verdict=verdict,
         tone=tone,
         started_at=min((each.started_at for each in attempts if each.started_at), default=""),
@@ -218,7 +218,7 @@ def _merged(steps: Iterable[Attempt]) -> dict[str, Any]:
 def _verdict(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[str, Tone]:
     if not steps:
         return "Nothing was recorded", "unknown"
-    dry = any(step.outcome == "would_do" for step in steps)
+    dry = _is_dry(steps)
     verdict, tone = _ending(steps, decisions)
     return (f"Dry run: {verdict[0].lower()}{verdict[1:]}", tone) if dry else (verdict, tone)
 
@@ -274,8 +274,15 @@ def _notes(facts: Mapping[str, Any]) -> Iterable[str]:
         yield f"The flow that was left: {still}{_text(flow.get('detail'))}."
 
 
-def _title(group: str, facts: Mapping[str, Any]) -> str:
-    verb = _text(facts.get("verb")).replace("_", " ").capitalize() or "Run"
+def _is_dry(steps: Iterable[Attempt]) -> bool:
+    """Whether nothing was meant to happen; a dry run that was refused is one, too."""
+    return any(step.outcome == "would_do" or step.facts.get("dry_run") is True for step in steps)
+
+
+def _title(group: str, facts: Mapping[str, Any], *, dry: bool) -> str:
+    verb = _text(facts.get("verb")).replace("_", " ") or "run"
+    verb = f"dry run of a {verb}" if dry and verb != "run" else "dry run" if dry else verb
+    verb = f"{verb[:1].upper()}{verb[1:]}"
     source, target = _text(facts.get("source")), _text(facts.get("target"))
     return f"{verb} of {group}" + (f", {source} → {target}" if source and target else "")
 

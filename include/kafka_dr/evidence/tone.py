@@ -10,7 +10,9 @@ _TONES: dict[str, Tone] = {
     **dict.fromkeys(
         ("ok", "done", "passed", "approved", "exact", "equal", "green", "running", "safe", "note", "nothing"), "good"
     ),
-    **dict.fromkeys(("would_do", "excused", "bounded", "declared", "warn", "needs approval", "stranded"), "warn"),
+    **dict.fromkeys(
+        ("would_do", "excused", "bounded", "declared", "warn", "needs approval", "stranded", "groups late"), "warn"
+    ),
     **dict.fromkeys(("failed", "refused", "rejected", "findings", "red", "stall", "stop", "rewind", "never"), "bad"),
 }
 

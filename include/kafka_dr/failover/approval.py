@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_dr.errors import Refused
+from kafka_dr.failover import group_costs
 from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.failback import question as failback_question
 from kafka_dr.failover.record import Check, StepRecord
@@ -175,13 +176,14 @@ def _body(run: Run, preflight: dict[str, Any], expires_at: datetime) -> str:
     facts = preflight["facts"]
     decision, measured = facts["decision"], facts["measurements"]
     checks = "\n".join(f"| {c['name']} | {c['outcome']} | {c['detail']} |" for c in preflight["checks"])
-    classes = ", ".join(f"{group}: {kind}" for group, kind in decision["offset_classes"].items()) or "none committed"
-    figures = "\n".join(f"| {name.replace('_', ' ')} | {_figure(value)} |" for name, value in measured.items())
+    groups = measured.get("groups", group_costs.costs(decision["offset_classes"], ()))
+    shown = {name: value for name, value in measured.items() if name != "groups"}
+    figures = "\n".join(f"| {name.replace('_', ' ')} | {_figure(value)} |" for name, value in shown.items())
     return (
         f"**{run.group.name}** is active on **{run.source}** and would be active on **{run.target}**, "
         f"with {sum(decision['partitions'].values())} partitions of {len(decision['partitions'])} topics.\n\n"
         f"Reason given: {run.request.reason or 'none'}\n\n"
-        f"Groups: {classes}\n\n"
+        f"Groups: {group_costs.in_words(groups)}\n\n"
         f"| check | outcome | seen |\n| --- | --- | --- |\n{checks}\n\n"
         f"| measured, not part of what is approved | |\n| --- | --- |\n{figures}\n\n"
         f"Until `open_target` every failure is rolled back; after it the run only goes forward.\n\n"

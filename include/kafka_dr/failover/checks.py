@@ -139,7 +139,8 @@ def _positions_translate(run: Run, verified: Mapping[TopicPartition, Verified]) 
     if unknown and run.group.groups_policy.unknown_offsets == "refuse":
         detail = f"positions of {', '.join(unknown)} cannot be translated: see groups_policy.unknown_offsets"
         return Check("positions_translate", "failed", detail, {"classes": classes})
-    said = ", ".join(f"{group} {kind}" for group, kind in classes.items()) or "no group has committed anything"
+    # How sure each place is, is shown once, with what it costs: see kafka_dr.failover.group_costs.
+    said = f"the positions of {len(classes)} groups can be translated" if classes else "no group has committed anything"
     return Check("positions_translate", "ok", said, {"classes": classes})
 
 

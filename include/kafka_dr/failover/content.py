@@ -164,7 +164,7 @@ def judge_tail(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[T
         return Check("content_verified", "failed", "; ".join(str(finding) for finding in findings[:3]))
     left = sum(max(0, end - verified[p].source_offset) for p, end in ends.items() if p in verified)
     limit = run.group.thresholds.max_tail_records
-    said = f"{left} records are left to verify, {limit} are allowed"
+    said = f"at most {left:,} records are left to verify, {limit:,} are allowed"
     return Check("content_verified", "ok" if left <= limit else "failed", said, {"tail_records": left})
 
 

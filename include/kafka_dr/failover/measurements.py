@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafka_dr.failover import group_costs
 from kafka_dr.failover.past_outages import predicted
 from kafka_dr.failover.run import Run
+from kafka_dr.replication import data_ends
 
 
 def taken(run: Run) -> dict[str, Any]:
@@ -13,11 +15,20 @@ def taken(run: Run) -> dict[str, Any]:
     partitions = run.partitions(run.source)
     ends = run.operator(run.source).topics.last_stable_offsets(partitions)
     positions = run.world.replicator(run.flow).positions()
-    behind = sum(max(0, end - positions.get(p, 0)) for p, end in ends.items())
+    # Where only transaction markers and aborted records lie between, no record waits.
+    with_data = data_ends(run.world.cluster(run.source, "audit"), positions, ends)
+    behind = sum(max(0, end - positions.get(p, 0)) for p, end in with_data.items())
     return {
         "partitions": len(partitions),
-        "records_not_yet_copied": behind,
+        "records_not_yet_copied_at_most": behind,
         "open_transactions": len(run.operator(run.source).transactions.open()),
         "predicted_write_outage": predicted(run).to_json(),
         "objective_write_outage_seconds": run.group.objectives.write_outage_seconds,
+        "groups": _groups(run),
     }
+
+
+def _groups(run: Run) -> list[dict[str, Any]]:
+    """Return what a switch would cost each group, by what the checks of this step found out."""
+    rows = next((check.facts["groups"] for check in run.checks if check.name == "offsets_preview"), ())
+    return group_costs.costs(group_costs.decided(run.checks), ({**row, "class": row["verdict"]} for row in rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from kafka_dr.failover import dry_run
 from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.failback import catch_up, rescue, reverse_flow, set_aside, settle
 from kafka_dr.failover.failback import claim as failback_claim
@@ -114,6 +115,9 @@ def run_step(step: StepName, request: RunRequest, world: World) -> StepRecord:
     :raises StepFailed: it was refused, failed, or its outcome is unknown; the record says which, and why
     """
     attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
+    if request.dry_run:
+        # Also where it is refused: whoever reads the evidence has to know that nothing was meant to happen.
+        attempt.facts = {"dry_run": True, "verb": request.verb}
     module = MODULES[request.verb][step]
     try:
         record = attempt.carry_out(world, lambda: _go(module, step, Run(request, world), attempt))
@@ -134,6 +138,10 @@ def _seal_after(step: StepName, request: RunRequest, world: World) -> None:
 _READING = frozenset({StepName.DRAIN, StepName.CUT_OVER_GROUPS})
 
 
+#: Steps that change nothing anywhere, so that a dry run does them, too: they say what the verb would cost.
+_ONLY_LOOKING = frozenset({StepName.PREFLIGHT, StepName.GATHER_EVIDENCE})
+
+
 def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     if step in _READING and not run.without_source:
         run.connect_readers()
@@ -148,7 +156,9 @@ def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepO
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
     if dry:
-        return "would_do", "dry run: nothing was changed"
+        shown = module.act(run) if step in _ONLY_LOOKING else {}
+        attempt.facts = {**attempt.facts, "source": run.source, "target": run.target, **shown}
+        return "would_do", dry_run.sentence(run, shown)
     attempt.facts = module.act(run)
     attempt.proofs = tuple(module.prove(run))
     return shortfall(attempt.proofs, failed="failed") or ("done", _standing_now(where, attempt.facts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -10,8 +10,18 @@ from typing import Any
 from kafka_dr.lag.assessment import Assessment, FlowLag, GroupLag, ReaderLag
 from kafka_dr.lag.findings import LagFinding, Limits
 from kafka_dr.lag.latency import Latency
+from kafka_dr.lag.verdict import LagVerdict
 
 SCHEMA_VERSION = 1
+#: How many groups a sentence names.
+_NAMED = 3
+_MEANS = {
+    LagVerdict.REWIND: "it reads again what it had read",
+    LagVerdict.STOP: "nobody is there to read",
+    LagVerdict.STALL: "it has stood still for three looks",
+    LagVerdict.WARN: "it reads more slowly than records come",
+}
+_LATE = frozenset(_MEANS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +46,57 @@ class Subject:
     latency_from: str
 
 
+def verdict(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
+    """Return the verdict on everything that the report shows.
+
+    Groups that do not get on are their owners' business and no finding; but a report that shows one is not ok.
+    """
+    if findings:
+        return "findings"
+    seen = {group.verdict for group in assessment.groups}
+    if seen & _LATE:
+        return "groups late"
+    return "groups not judged yet" if LagVerdict.NOT_ENOUGH_DATA in seen else "ok"
+
+
 def sentence(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
-    """Return the verdict in words: the first finding, or how far behind the flow is at most."""
+    """Return the verdict in words: of the flow the first finding, or how far behind it is at most; then of the groups.
+
+    How groups get on holds no failover back, and is said all the same.
+    """
+    return " ".join((_of_flow(assessment, findings), *_of_groups(assessment)))
+
+
+def _of_groups(assessment: Assessment) -> Iterator[str]:
+    late = late_groups(assessment)
+    if late:
+        shown = "; ".join(_in_words(group) for group in late[:_NAMED])
+        more = f"; and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
+        yield f"{len(late)} of {len(assessment.groups)} consumer groups do not get on: {shown}{more}."
+    young = sum(group.verdict is LagVerdict.NOT_ENOUGH_DATA for group in assessment.groups)
+    if young:
+        yield f"{young} of {len(assessment.groups)} consumer groups cannot be judged yet: too few looks."
+
+
+def late_groups(assessment: Assessment) -> list[GroupLag]:
+    """Return the groups that do not get on, worst first."""
+    order = list(LagVerdict)
+    found = [group for group in assessment.groups if group.verdict in _LATE]
+    return sorted(found, key=lambda group: (order.index(group.verdict), group.group))
+
+
+def _in_words(group: GroupLag) -> str:
+    sums = _sums(group.partitions)
+    age = "of unknown age" if sums["seconds"] is None else f"the oldest for {sums['seconds']:,g} s"
+    return f"{group.group} {group.verdict} ({_MEANS[group.verdict]}): {_about(sums)} records wait, {age}"
+
+
+def _about(sums: Mapping[str, Any]) -> str:
+    """Say how many, and that it was estimated where it was."""
+    return f"{'' if sums['exact'] else 'about '}{sums['records']:,}"
+
+
+def _of_flow(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
     if findings:
         more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
         return f"{findings[0].sentence}{more}."
@@ -50,7 +109,8 @@ def sentence(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
     crossed = f", 99 of 100 crossed within {latency.p99:g} s" if latency else ", how long records take is not known"
     if not records:
         return f"Nothing waits to be copied in {len(lags)} partitions{crossed}."
-    return f"{records:,} records wait to be copied, the oldest for {oldest:g} s{crossed}."
+    about = _about({"records": records, "exact": all(lag.unread.exact for lag in lags)})
+    return f"{about} records wait to be copied, the oldest for {oldest:g} s{crossed}."
 
 
 def behind_seconds(assessment: Assessment) -> float | None:
@@ -68,13 +128,14 @@ def report(subject: Subject, assessment: Assessment, findings: Sequence[LagFindi
         "audit": "lag",
         "flow": subject.flow,
         "epoch": subject.epoch,
-        "verdict": "findings" if findings else "ok",
+        "verdict": verdict(assessment, findings),
         "sentence": sentence(assessment, findings),
         "at": subject.at.astimezone(UTC).isoformat(),
         "seconds": round(subject.seconds, 1),
         "records_read": subject.records_read,
         "limits_seconds": asdict(limits),
         "findings": [{**asdict(finding), "kind": str(finding.kind)} for finding in findings],
+        "groups_late": [{"group": each.group, "sentence": _in_words(each)} for each in late_groups(assessment)],
         "replication": {
             "state": subject.flow_state,
             "verdict": str(assessment.verdict),

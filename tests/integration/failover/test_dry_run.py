@@ -33,6 +33,16 @@ def test_a_dry_run_says_what_every_step_would_do_and_changes_nothing(group: Swit
         StepName.PROTECT: f"settle the register: stable, active on {target}",
     }.items():
         assert said in records[step].summary(), records[step].summary()
+    about = f"dry run of a planned failover of {group.name}, {source} → {target}: nothing was changed"
+    assert all(record.detail.startswith(about) for record in records.values())
+    shown = records[StepName.PREFLIGHT]
+    assert f"no record would be lost: {target} opens only when each one is matched there" in shown.detail
+    assert "Writes would stop for: " in shown.detail
+    assert f"{group.name}-slow: exact, at most 0 records read again" in shown.detail
+    assert shown.facts["digest"]
+    page = group.protection.world().evidence.page(group.name, request.run)
+    assert page is not None
+    assert f"Dry run of a planned failover of {group.name}, {source} → {target}" in page
     assert all("would: " in record.summary() for record in records.values())
 
 

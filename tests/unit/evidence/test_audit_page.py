@@ -69,7 +69,15 @@ def test_the_page_shows_what_came_from_clusters_as_text_and_needs_nothing_else()
 
 @pytest.mark.parametrize(
     ("verdict", "tone"),
-    [("equal", "good"), ("ok", "good"), ("findings", "bad"), ("unknown", "unknown"), ("whatever", "unknown")],
+    [
+        ("equal", "good"),
+        ("ok", "good"),
+        ("groups late", "warn"),
+        ("groups not judged yet", "unknown"),
+        ("findings", "bad"),
+        ("unknown", "unknown"),
+        ("whatever", "unknown"),
+    ],
 )
 def test_only_a_good_verdict_looks_good(verdict: str, tone: str) -> None:
     assert tell_audit("checksum", "orders", {"verdict": verdict}).tone == tone
@@ -80,3 +88,15 @@ def test_no_findings_are_said_to_be_none_and_too_many_are_counted() -> None:
     assert "None." in render_audit(tell_audit("lag", "orders", {"verdict": "ok", "findings": []}))
     many = {"verdict": "findings", "findings": [{"kind": "lost", "source_offset": number} for number in range(600)]}
     assert "100 more stand in report.json." in render_audit(tell_audit("checksum", "orders", many))
+
+
+def test_groups_that_do_not_get_on_come_before_the_figures_and_offsets_are_called_offsets() -> None:
+    late = [{"group": "ledger", "sentence": "ledger STOP (nobody is there to read)"}]
+    report = {"verdict": "groups late", "findings": [], "groups_late": late, "coverage": {"produced": 5, "control": 2}}
+    story = tell_audit("lag", "orders", report)
+    assert [table.title for table in story.tables][:3] == [
+        "Findings",
+        "Consumer groups that do not get on",
+        "Measured",
+    ]
+    assert [row[0].text for row in story.tables[2].rows] == ["Offsets given out", "Offsets without a record"]

@@ -357,3 +357,15 @@ def test_a_run_that_left_something_behind_is_through_and_not_well() -> None:
 def test_a_lower_bound_of_nothing_is_not_shown_as_good() -> None:
     story = tell("orders", "run-1", {"11-report.1.json": json.dumps(step(facts={"lost_at_least": 0})).encode()})
     assert [each.tone for each in story.figures] == ["unknown"]
+
+
+def test_a_dry_run_says_so_in_its_title_also_where_it_was_refused() -> None:
+    asked = {"dry_run": True, "verb": "planned_failover"}
+    refused = told({"01-preflight.1.json": step("refused", facts=asked)})
+    assert (refused.title, refused.verdict) == (
+        "Dry run of a planned failover of orders",
+        "Dry run: stopped at preflight: refused",
+    )
+    ends = {**asked, "source": "east", "target": "west"}
+    shown = told({"01-preflight.1.json": step("would_do", facts=ends)})
+    assert shown.title == "Dry run of a planned failover of orders, east → west"

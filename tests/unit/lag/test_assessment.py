@@ -183,5 +183,25 @@ def test_a_report_with_findings_begins_with_the_worst() -> None:
     made = report(Subject("orders.east-to-west", 3, "running", NOW, 2.0, 10, ""), found, find(found, LIMITS), LIMITS)
     assert made["verdict"] == "findings"
     assert made["sentence"] == (
-        "orders.a-0: 10 records are not copied, the oldest for 400 s; 60 s are allowed (and 1 more)."
+        "orders.a-0: 10 records are not copied, the oldest for 400 s; 60 s are allowed (and 1 more). "
+        "1 of 1 consumer groups cannot be judged yet: too few looks."
     )
+
+
+def test_a_report_that_shows_a_group_which_nobody_reads_for_is_not_ok() -> None:
+    """It holds no failover back, so it is no finding; but nobody may read "ok, no findings" above it."""
+    partition, idle = seen(95, flow=100, age=4389), GroupSeen("billing", "EMPTY", {("orders.a", 0): 95})
+    first = assess([partition], [idle], look())
+    found = assess([partition], [idle], look(first.window, minutes=5))
+    subject = Subject("orders.east-to-west", 3, "running", NOW, 2.0, 10, "")
+    made = report(subject, found, find(found, LIMITS), LIMITS)
+    assert (made["verdict"], made["findings"]) == ("groups late", [])
+    said = "billing STOP (nobody is there to read): 5 records wait, the oldest for 4,689 s"
+    assert made["sentence"].endswith(f"1 of 1 consumer groups do not get on: {said}.")
+    assert made["groups_late"] == [{"group": "billing", "sentence": said}]
+
+
+def test_a_group_that_was_looked_at_once_is_not_called_ok() -> None:
+    found = assessed(seen(95, flow=100, age=400), GroupSeen("billing", "STABLE", {("orders.a", 0): 95}))
+    made = report(Subject("orders.east-to-west", 3, "running", NOW, 2.0, 10, ""), found, find(found, LIMITS), LIMITS)
+    assert made["verdict"] == "groups not judged yet"

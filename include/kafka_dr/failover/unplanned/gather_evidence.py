@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import beside, decision, last_look
+from kafka_dr.failover import beside, decision, group_costs, last_look
 from kafka_dr.failover.audited import newest_checksum_audit
 from kafka_dr.failover.disaster import Probe, Verdict, judge, take
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.unplanned import known, places
 from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
+from kafka_dr.offsets import TranslatedOffset
+from kafka_dr.offsets.preview import total
 
 #: What finding out about groups and loss may take; without it they are shown as not known.
 _SECONDS = 20.0
@@ -57,21 +59,27 @@ def _measured(run: Run) -> dict[str, Any]:
     except KafkaDrError:
         crossed, placed = {}, []
     seen = known.look(run)
-    groups: dict[str, dict[str, Any]] = {}
-    for position in placed:
-        found = groups.setdefault(position.group, {"class": "exact", "redelivered_at_most": 0})
-        found["class"] = position.kind if position.kind != "exact" else found["class"]
-        total, more = found["redelivered_at_most"], position.redelivered_at_most
-        found["redelivered_at_most"] = None if total is None or more is None else total + more
     return {
         "predicted_loss": known.loss(run, crossed),
-        "groups": dict(sorted(groups.items())),
+        "groups": group_costs.costs(group_costs.decided(run.checks), _by_group(placed)),
         "groups_as_of": seen.at.isoformat() if seen else None,
         "more_than_offsets": list(seen.more_than_offsets) if seen else [],
         "probes": [asdict(probe) for probe in run.probes],
         "checksum_audit": newest_checksum_audit(run).sentence,
         "could_not_be_checked": _unchecked(run),
     }
+
+
+def _by_group(placed: Sequence[TranslatedOffset]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each group: the worst of its places, and sums, which are not known where a part is not."""
+    for group in sorted({position.group for position in placed}):
+        rows = [position for position in placed if position.group == group]
+        yield {
+            "group": group,
+            "class": group_costs.worst(row.kind for row in rows),
+            "redelivered_at_most": total(row.redelivered_at_most for row in rows),
+            "skipped_at_most": total(row.skipped_at_most for row in rows),
+        }
 
 
 def _unchecked(run: Run) -> list[str]:

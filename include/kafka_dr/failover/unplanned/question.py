@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.failover import group_costs
 from kafka_dr.failover.run import Run
 
 
@@ -25,7 +26,7 @@ def body(run: Run, seen: dict[str, Any], expires_at: datetime) -> str:
             f"**Loss**: {loss_sentence(measured['predicted_loss'])}",
             "Rows that belong together and lie in several partitions or topics may be cut apart: replication is not "
             "atomic across partitions.",
-            f"**Groups**: {_groups(measured['groups'])}",
+            f"**Groups**: {group_costs.in_words(measured['groups'])}",
             *(f"⚠ {sentence}" for sentence in measured["more_than_offsets"]),
             _table("check", seen["checks"]),
             _table(f"probe of {run.source}", measured["probes"]),
@@ -52,15 +53,6 @@ def _warnings(decision: dict[str, Any]) -> list[str]:
     if decision["taken_from"]:
         found.append(f"⚠ It is taken from run {decision['taken_from']}, which died while switching.")
     return found
-
-
-def _groups(groups: dict[str, dict[str, Any]]) -> str:
-    said = [f"{name}: {found['class']}, {_again(found['redelivered_at_most'])}" for name, found in groups.items()]
-    return "; ".join(said) or "no positions are known"
-
-
-def _again(records: int | None) -> str:
-    return "how much is read again is not known" if records is None else f"at most {records} records read again"
 
 
 def _table(title: str, rows: list[dict[str, Any]]) -> str:

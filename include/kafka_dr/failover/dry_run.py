@@ -1,0 +1,59 @@
+"""What a dry run says: what it was about, in which direction, and what the verb would lose and cost in earnest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kafka_dr.failover import group_costs
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.unplanned.question import loss_sentence
+from kafka_dr.register import Verb
+
+Facts = Mapping[str, Any]
+
+
+def sentence(run: Run, facts: Facts) -> str:
+    """Return what a dry run of a step has to say.
+
+    :param facts: what the step would put before an approver; empty for every other step
+    """
+    said = f"dry run of a {run.request.verb.replace('_', ' ')} of {run.group.name}, {run.source} → {run.target}"
+    more = _COSTS[run.request.verb](run, facts) if "measurements" in facts else ()
+    return ". ".join((f"{said}: nothing was changed", *more))
+
+
+def _planned(run: Run, facts: Facts) -> Iterable[str]:
+    measured = facts["measurements"]
+    yield f"In earnest no record would be lost: {run.target} opens only when each one is matched there"
+    yield f"Writes would stop for: {measured['predicted_write_outage']['sentence']}"
+    yield f"Consumer groups: {group_costs.in_words(measured['groups'])}"
+
+
+def _unplanned(run: Run, facts: Facts) -> Iterable[str]:
+    measured = facts["measurements"]
+    yield f"In earnest {run.source} would be left; records lost on {run.target}: " + loss_sentence(
+        measured["predicted_loss"]
+    )
+    yield f"Consumer groups: {group_costs.in_words(measured['groups'])}"
+
+
+def _failback(run: Run, facts: Facts) -> Iterable[str]:
+    decided, measured = facts["decision"], facts["measurements"]
+    kept = "kept and published again" if decided["rescue"] == "republish" else "kept aside"
+    yield f"In earnest {measured['stranded_records']:,} stranded records of {run.target} would be {kept}"
+    if decided["mode"] != "rebuild":
+        yield "Nothing would be deleted"
+        return
+    held = sum(row["records"] for row in measured["old_side"].values())
+    yield (
+        f"{len(decided['deletes'])} topics with at most {held:,} records would be deleted on {run.target} and copied "
+        f"again from {run.source}"
+    )
+
+
+_COSTS: Mapping[Verb, Callable[[Run, Facts], Iterable[str]]] = {
+    "planned_failover": _planned,
+    "unplanned_failover": _unplanned,
+    "failback": _failback,
+}
