@@ -25,6 +25,7 @@ from kafka_dr.clusters.model import (
     Topic,
     TopicPartition,
     WriteAnswer,
+    WriteVerdict,
 )
 from kafka_dr.clusters.settings import ClientSettings
 
@@ -44,6 +45,7 @@ __all__ = [
     "Topic",
     "TopicPartition",
     "WriteAnswer",
+    "WriteVerdict",
     "ClusterError",
     "ClusterUnreachable",
     "GroupNotEmpty",

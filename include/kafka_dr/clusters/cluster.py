@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from kafka_dr.clusters.acls import Acls
+from kafka_dr.clusters.asking import Asking
 from kafka_dr.clusters.configs import Configs
 from kafka_dr.clusters.groups import Groups
 from kafka_dr.clusters.log import Log
@@ -52,6 +53,7 @@ class KafkaCluster:
         self.transactions = Transactions(self._session)
         self.log = Log(self._session)
         self.writing = Writing(self._session)
+        self.asking = Asking(self._session)
 
     def connect_ahead(self) -> None:
         """Begin to connect, for somebody who is going to ask for offsets, read committed records and write at once."""

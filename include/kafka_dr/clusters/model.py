@@ -168,9 +168,10 @@ class OpenTransaction:
     partitions: frozenset[TopicPartition] = frozenset()
 
 
-#: What a leader answered when asked, without appending anything, whether a principal may write:
-#: ``unknown`` where it could not be asked or gave another error.
-WriteVerdict = Literal["refused", "allowed", "unknown"]
+#: What a leader answered when asked, without appending anything, whether a principal may write. ``unable``: it may, and
+#: the leader takes no write now, as too few replicas are in sync (``min.insync.replicas``). ``unknown``: it could not
+#: be asked, or gave another error.
+WriteVerdict = Literal["refused", "allowed", "unable", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)

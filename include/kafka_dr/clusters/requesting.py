@@ -7,9 +7,11 @@ only place that knows of the manager, and it is checked when the client is made,
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from kafka.admin import KafkaAdminClient
+from kafka.errors import NodeNotReadyError, UnknownBrokerIdError
 
 
 class RequestingAdminClient(KafkaAdminClient):  # type: ignore[misc]  # it comes without types
@@ -26,4 +28,19 @@ class RequestingAdminClient(KafkaAdminClient):  # type: ignore[misc]  # it comes
         :param broker: the number of the broker to ask; any where ``None``
         """
         run, send = self._send_and_wait
-        return run(send, wanted, broker)
+        try:
+            return run(send, wanted, broker)
+        except UnknownBrokerIdError:
+            # It joined the cluster after this client had looked.
+            run(self._manager.cluster.refresh_metadata)
+            return run(send, wanted, broker)
+
+    def connect_to_brokers(self) -> None:
+        """Begin to connect to every broker, for somebody who is going to ask leaders; none is waited for."""
+        self._send_and_wait[0](self._begin_to_connect)
+
+    async def _begin_to_connect(self) -> None:
+        for broker in self._manager.cluster.brokers():
+            # One that failed a moment ago is left alone for a while.
+            with suppress(NodeNotReadyError):
+                self._manager.get_connection(broker.node_id)

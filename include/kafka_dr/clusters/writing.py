@@ -1,13 +1,11 @@
-"""Writing: ordinary records, transactions, and asking for a write without making one."""
+"""Writing: ordinary records, and transactions."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -18,27 +16,15 @@ from kafka_dr.clusters.errors import (
     raise_translated,
     translated,
 )
-from kafka_dr.clusters.metadata import Topics
-from kafka_dr.clusters.model import TopicPartition, WriteAnswer, WriteVerdict
+from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.clusters.session import ClusterSession, connect
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown
 
-#: Above this the oversized record would itself be a burden; the question is put by a timestamp instead.
-_LARGEST_QUESTION = 2 * 1024 * 1024
+#: What topics take as a rule is about half of it.
+_LARGEST_RECORD = 2 * 1024 * 1024
 _USUAL_BATCH = 1_000_000
-_TEN_YEARS_MS = 10 * 365 * 24 * 3600 * 1000
-#: ``message.timestamp.after.max.ms`` from here on would take a record stamped ten years ahead.
-_FOREVER_MS = _TEN_YEARS_MS
 #: How long a transaction that was abandoned may hold readers back.
 _ABANDONED_MS = 10_000
-
-_NO_QUESTION = "max.message.bytes and message.timestamp.after.max.ms leave no way to ask without writing"
-_SILENT = "there is no leader to be seen, or it moved, or it gave no answer before the deadline"
-_VERDICTS: dict[int, WriteVerdict] = {
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: "refused",
-    KafkaError.MSG_SIZE_TOO_LARGE: "allowed",
-    KafkaError.INVALID_TIMESTAMP: "allowed",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +42,10 @@ class NewRecord:
 
 
 class Writing:
-    """Writes records, and asks leaders whether they would take one."""
+    """Writes records."""
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
-        self._ready: list[Producer] = []
 
     def append(self, records: Iterable[NewRecord], *, idempotent: bool = True) -> tuple[int, ...]:
         """Write records with acks=all, and return the offset of each, in their order.
@@ -88,7 +73,7 @@ class Writing:
 
             try:
                 with translated(self._session.label, f"write to {record.partition}"):
-                    _produce(producer, record, done)
+                    produce(producer, record, done)
             except KafkaDrError:
                 self._session.drop_appender()
                 raise
@@ -116,7 +101,7 @@ class Writing:
         self,
         transactional_id: str,
         *,
-        largest: int = _LARGEST_QUESTION,
+        largest: int = _LARGEST_RECORD,
         batch_bytes: int = _USUAL_BATCH,
     ) -> Iterator[TransactionalWriter]:
         """Take a transactional id over and write with it.
@@ -127,89 +112,11 @@ class Writing:
         settings = {
             "transaction.timeout.ms": _ABANDONED_MS,
             "delivery.timeout.ms": _ABANDONED_MS,
-            "message.max.bytes": max(largest, _LARGEST_QUESTION),
+            "message.max.bytes": max(largest, _LARGEST_RECORD),
             "batch.size": min(batch_bytes, _USUAL_BATCH),
         }
         producer = self._session.transactional_producer(transactional_id, settings)
         yield TransactionalWriter(self._session, producer, transactional_id)
-
-    def connect_to_ask(self) -> None:
-        """Begin to connect what is going to ask for a write; it is not waited for."""
-        self._ready.append(self._asker())
-
-    def ask(
-        self,
-        topic_configs: Mapping[str, Mapping[str, str]],
-        partitions: Iterable[TopicPartition],
-        *,
-        seen_by: Topics | None = None,
-    ) -> tuple[WriteAnswer, ...]:
-        """Ask the leader of every partition whether it would take a write by this principal.
-
-        Nothing is appended whatever the answer: the record is larger than the topic allows, or is stamped further
-        ahead than it allows, and the authorizer is asked before either is looked at.
-
-        :param topic_configs: effective configuration by topic, for the limits
-        :param seen_by: who looks up the leaders; this principal itself where ``None``
-        :returns: one answer per partition; ``unknown`` where a question that appends nothing cannot be put
-        """
-        wanted = sorted(set(partitions))
-        questions = {p: _question(p, topic_configs.get(p.topic, {})) for p in wanted}
-        answers = {p: WriteAnswer(p, "unknown", _NO_QUESTION) for p, question in questions.items() if question is None}
-        look = seen_by or Topics(self._session)
-        leaders = look.leaders({p.topic for p in wanted})
-        by_leader: dict[int, list[NewRecord]] = {}
-        for partition, question in questions.items():
-            if question is not None and partition in leaders:
-                by_leader.setdefault(leaders[partition], []).append(question)
-        if by_leader:
-            with ThreadPoolExecutor(max_workers=len(by_leader)) as pool:
-                for given in pool.map(self._ask_leader, by_leader.values()):
-                    answers |= given
-            now = look.leaders({p.topic for p in wanted})
-            answers = {p: answer for p, answer in answers.items() if leaders.get(p) == now.get(p)}
-        return tuple(answers.get(partition) or WriteAnswer(partition, "unknown", _SILENT) for partition in wanted)
-
-    def _ask_leader(self, questions: Iterable[NewRecord]) -> dict[TopicPartition, WriteAnswer]:
-        """Put the questions to one leader, by a producer of its own.
-
-        After one refusal librdkafka fails whatever else it holds for the topic, also what it would have sent to other
-        brokers. A producer shared by several leaders would show the first one's answer as the answer of all.
-        """
-        try:
-            producer = self._ready.pop()
-        except IndexError:
-            producer = self._asker()
-        answers: dict[TopicPartition, WriteAnswer] = {}
-        for question in questions:
-
-            def done(
-                error: KafkaError | None, message: Message, partition: TopicPartition = question.partition
-            ) -> None:
-                answers[partition] = _answer(partition, error)
-
-            try:
-                _produce(producer, question, done)
-            except KafkaException as error:
-                # Known already from the same leader's answer about another partition of the topic.
-                answers[question.partition] = _answer(question.partition, error.args[0])
-        producer.flush(self._session.request_seconds + 1)
-        return answers
-
-    def _asker(self) -> Producer:
-        millis = int(self._session.request_seconds * 1000)
-        return self._session.producer(
-            {
-                "enable.idempotence": False,
-                "acks": "all",
-                "retries": 0,
-                "compression.type": "none",
-                "linger.ms": 0,
-                "message.max.bytes": 2 * _LARGEST_QUESTION,
-                "delivery.timeout.ms": millis,
-                "request.timeout.ms": millis,
-            }
-        )
 
 
 class TransactionalWriter:
@@ -232,7 +139,7 @@ class TransactionalWriter:
             with translated(self._session.label, doing):
                 self._producer.begin_transaction()
                 for record in records:
-                    _produce(self._producer, record, None)
+                    produce(self._producer, record, None)
                 with self._session.observed(doing):
                     self._producer.flush(self._session.request_seconds)
         except KafkaDrError:
@@ -269,7 +176,8 @@ class TransactionalWriter:
             return
 
 
-def _produce(producer: Producer, record: NewRecord, on_delivery: object) -> None:
+def produce(producer: Producer, record: NewRecord, on_delivery: object) -> None:
+    """Hand a record to a producer; what becomes of it is told to ``on_delivery``."""
     timestamp = {} if record.timestamp_ms is None else {"timestamp": record.timestamp_ms}
     while True:
         try:
@@ -286,27 +194,3 @@ def _produce(producer: Producer, record: NewRecord, on_delivery: object) -> None
         except BufferError:
             # The client's queue is full; answers, or their deadline, make room.
             producer.poll(0.1)
-
-
-def _question(partition: TopicPartition, config: Mapping[str, str]) -> NewRecord | None:
-    """Return a record that the leader cannot take, or nothing where every record might be taken."""
-    largest = int(config.get("max.message.bytes", -1))
-    if 0 <= largest <= _LARGEST_QUESTION:
-        return NewRecord(partition, None, _zeros(largest + 64 * 1024))
-    keeps_create_time = config.get("message.timestamp.type") == "CreateTime"
-    ahead = int(config.get("message.timestamp.after.max.ms", _FOREVER_MS))
-    if keeps_create_time and ahead < _FOREVER_MS:
-        return NewRecord(partition, None, b"?", timestamp_ms=int(time.time() * 1000) + _TEN_YEARS_MS)
-    return None
-
-
-@lru_cache(maxsize=4)
-def _zeros(count: int) -> bytes:
-    """Return the same bytes for every partition: making them anew would take longer than asking."""
-    return bytes(count)
-
-
-def _answer(partition: TopicPartition, error: KafkaError | None) -> WriteAnswer:
-    if error is None:
-        return WriteAnswer(partition, "allowed", "the leader appended the question: its limits changed meanwhile")
-    return WriteAnswer(partition, _VERDICTS.get(error.code(), "unknown"), error.name())

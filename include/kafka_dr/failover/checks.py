@@ -80,8 +80,11 @@ def _writers_declared(run: Run) -> Check:
 
 
 def _source_can_be_fenced(run: Run) -> Check:
-    """The question of the fence's proof gets an answer now: the probe may write, and asking appends nothing."""
-    return Check.of("source_can_be_fenced", run.writes_allowed(run.source))
+    """The question of the fence's proof gets an answer now: the probe may write, and asking appends nothing.
+
+    A source that is short of replicas, and takes no write of anybody, is one to leave.
+    """
+    return Check.of("source_can_be_fenced", run.writes_authorized(run.source))
 
 
 def _target_can_be_opened(run: Run) -> Check:

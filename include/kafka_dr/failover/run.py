@@ -117,6 +117,10 @@ class Run:
         """Ask every leader of the group's partitions, now, and say whether each would take a write."""
         return self._asked(proof.writes_allowed, cluster, "probe")
 
+    def writes_authorized(self, cluster: str) -> Finding:
+        """Ask every leader of the group's partitions, now, and say whether no authorizer keeps the probe from it."""
+        return self._asked(proof.writes_authorized, cluster, "probe")
+
     def _asked(self, prove: Callable[..., Finding], cluster: str, by: Literal["probe", "replicator"]) -> Finding:
         return prove(
             self.world.cluster(cluster, by),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from kafka_dr.clock import Clock
-from kafka_dr.clusters import Acl, AclOperation, KafkaCluster, TopicPartition, WriteAnswer
+from kafka_dr.clusters import Acl, AclOperation, KafkaCluster, TopicPartition, WriteAnswer, WriteVerdict
 from kafka_dr.errors import TryAgain
 
 T = TypeVar("T")
@@ -19,6 +19,24 @@ T = TypeVar("T")
 Outcome = Literal["ok", "failed", "unknown"]
 
 _PAUSE_SECONDS = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What leaders are to answer.
+
+    :param good: each of these proves it
+    :param bad: each of these proves the opposite; any other proves nothing
+    """
+
+    word: str
+    good: frozenset[WriteVerdict]
+    bad: frozenset[WriteVerdict]
+
+
+_REFUSES = _Expected("refused", frozenset({"refused"}), frozenset({"allowed", "unable"}))
+_TAKES = _Expected("allowed", frozenset({"allowed"}), frozenset({"refused"}))
+_PASSES = _Expected("allowed", frozenset({"allowed", "unable"}), frozenset({"refused"}))
 READ_BACK_SECONDS = 2.0
 
 
@@ -46,7 +64,7 @@ def writes_refused(
 
     :param seen_by: the same cluster as somebody who looks up leaders and limits; that principal itself where ``None``
     """
-    return _asked(cluster, seen_by or cluster, partitions, "refused", clock=clock, deadline_seconds=deadline_seconds)
+    return _asked(cluster, seen_by or cluster, partitions, _REFUSES, clock=clock, deadline_seconds=deadline_seconds)
 
 
 def writes_allowed(
@@ -61,7 +79,24 @@ def writes_allowed(
 
     :param seen_by: the same cluster as somebody who looks up leaders and limits; that principal itself where ``None``
     """
-    return _asked(cluster, seen_by or cluster, partitions, "allowed", clock=clock, deadline_seconds=deadline_seconds)
+    return _asked(cluster, seen_by or cluster, partitions, _TAKES, clock=clock, deadline_seconds=deadline_seconds)
+
+
+def writes_authorized(
+    cluster: KafkaCluster,
+    partitions: Collection[TopicPartition],
+    *,
+    clock: Clock,
+    deadline_seconds: float,
+    seen_by: KafkaCluster | None = None,
+) -> Finding:
+    """Prove that no authorizer keeps the principal that ``cluster`` is reached as from writing to any partition.
+
+    That is the same as :func:`writes_allowed` but for leaders that can take no write of anybody at the moment.
+
+    :param seen_by: the same cluster as somebody who looks up leaders and limits; that principal itself where ``None``
+    """
+    return _asked(cluster, seen_by or cluster, partitions, _PASSES, clock=clock, deadline_seconds=deadline_seconds)
 
 
 def reads_refused(cluster: KafkaCluster, groups: Collection[str], *, clock: Clock, deadline_seconds: float) -> Finding:
@@ -93,7 +128,7 @@ def _asked(
     cluster: KafkaCluster,
     seen_by: KafkaCluster,
     partitions: Collection[TopicPartition],
-    expected: Literal["refused", "allowed"],
+    expected: _Expected,
     *,
     clock: Clock,
     deadline_seconds: float,
@@ -102,20 +137,21 @@ def _asked(
         return Finding("unknown", f"no partition on {cluster.name} could be asked: the group has no topics there")
 
     def ask() -> tuple[WriteAnswer, ...]:
-        configs = seen_by.topics.configs({p.topic for p in partitions})
-        return cluster.writing.ask(configs, partitions, seen_by=seen_by.topics)
+        return cluster.asking.writes(partitions, seen_by=seen_by.topics)
 
     try:
-        answers = _until(ask, lambda found: all(a.verdict == expected for a in found), clock, deadline_seconds)
+        answers = _until(ask, lambda found: all(a.verdict in expected.good for a in found), clock, deadline_seconds)
     except TryAgain as error:
         return Finding("unknown", f"not all partition leaders could be asked: {error}")
-    others = [answer for answer in answers if answer.verdict != expected]
+    others = [answer for answer in answers if answer.verdict not in expected.good]
     facts = {"asked": len(answers), "answers": sorted({answer.detail for answer in answers})}
     if not others:
-        return Finding("ok", f"{len(answers)} partition leaders on {cluster.name}: every write {expected}", facts)
+        return Finding("ok", f"{len(answers)} partition leaders on {cluster.name}: every write {expected.word}", facts)
     shown = ", ".join(f"{answer.partition} ({answer.detail})" for answer in others[:5])
-    outcome: Outcome = "unknown" if all(answer.verdict == "unknown" for answer in others) else "failed"
-    sentence = f"{len(others)} of {len(answers)} partition leaders on {cluster.name} did not answer {expected}: {shown}"
+    outcome: Outcome = "failed" if any(answer.verdict in expected.bad for answer in others) else "unknown"
+    sentence = (
+        f"{len(others)} of {len(answers)} partition leaders on {cluster.name} did not answer {expected.word}: {shown}"
+    )
     return Finding(outcome, sentence, facts)
 
 

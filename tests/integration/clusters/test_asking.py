@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Callable
+from typing import Any
+from unittest import mock
 
 import pytest
+from kafka.record.default_records import DefaultRecordBatchBuilder as Batch
+from kafka.record.util import calc_crc32c
 
 from kafka_dr.clusters import (
     Acl,
@@ -16,11 +21,15 @@ from kafka_dr.clusters import (
     ResourceType,
     TopicPartition,
     WriteAnswer,
+    WriteVerdict,
+    asking,
 )
-from kafka_dr.clusters.model import WriteVerdict
+from kafka_dr.clusters.large_record import LargeRecord
+from support.settling import eventually
 
 pytestmark = pytest.mark.kafka
 FOUR_MEBIBYTES = str(4 * 1024 * 1024)
+FOREVER = str(2**63 - 1)
 Reach = Callable[..., KafkaCluster]
 Topic = Callable[..., str]
 
@@ -29,14 +38,98 @@ def deny(topic: str) -> Acl:
     return Acl(ResourceType.TOPIC, topic, PatternType.LITERAL, "User:probe", AclOperation.WRITE, AclPermission.DENY)
 
 
-def asked(probe: KafkaCluster, topic: str, *, until: WriteVerdict | None = None) -> tuple[WriteAnswer, ...]:
-    """Ask all partitions; again for a few seconds until all answer as expected, as ACLs need a moment to arrive."""
+def asked(
+    probe: KafkaCluster, topic: str, partitions: int = 3, *, until: WriteVerdict = "allowed"
+) -> tuple[WriteAnswer, ...]:
+    """Ask all partitions; again for a few seconds until all answer as expected: topics and ACLs take time to arrive."""
     deadline = time.monotonic() + 5
-    configs = probe.topics.configs([topic])
     while True:
-        answers = probe.writing.ask(configs, probe.topics.describe([topic])[topic].partitions)
-        if until is None or {a.verdict for a in answers} == {until} or time.monotonic() > deadline:
+        answers = probe.asking.writes(TopicPartition(topic, number) for number in range(partitions))
+        if {a.verdict for a in answers} == {until} or time.monotonic() > deadline:
             return answers
+
+
+def allowed_then_refused(probe: KafkaCluster, admin: KafkaCluster, name: str, open_answer: str) -> None:
+    """See both answers of all three partitions of an empty topic, and that it stays empty."""
+    assert {(a.verdict, a.detail) for a in asked(probe, name)} == {("allowed", open_answer)}
+    admin.acls.add([deny(name)])
+    found = asked(probe, name, until="refused")
+    assert [(a.partition.partition, a.verdict, a.detail) for a in found] == [
+        (number, "refused", "TOPIC_AUTHORIZATION_FAILED") for number in range(3)
+    ]
+    assert set(admin.topics.high_watermarks(a.partition for a in found).values()) == {0}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"compression_type": "zstd"},
+        {"compression_type": "gzip", "cleanup_policy": "compact"},
+        {"message_timestamp_type": "LogAppendTime"},
+        {"max_message_bytes": FOUR_MEBIBYTES, "message_timestamp_after_max_ms": FOREVER},
+        {"max_message_bytes": "1"},
+    ],
+    ids=["zstd", "gzip, compacted", "append time", "large records of any time", "smaller than the question"],
+)
+def test_a_leader_says_allowed_then_refused_and_nothing_is_appended(
+    reach: Reach, admin: KafkaCluster, topic: Topic, config: dict[str, str]
+) -> None:
+    small = config.get("max_message_bytes") == "1"
+    open_answer = "MSG_SIZE_TOO_LARGE" if small else "CORRUPT_MESSAGE"
+    allowed_then_refused(reach("probe"), admin, topic(partitions=3, **config), open_answer)
+
+
+def test_all_partitions_of_a_leader_are_asked_in_one_request_of_some_bytes_each(
+    reach: Reach, admin: KafkaCluster, topic: Topic
+) -> None:
+    probe, name = reach("probe"), topic(partitions=50)
+    doing: list[str] = []
+    asked(probe, name, 50)
+    probe.observe(doing.append)
+    with mock.patch.object(LargeRecord, "ask", side_effect=AssertionError("a record was sent")):
+        answers = asked(probe, name, 50)
+    assert {a.verdict for a in answers} == {"allowed"}
+    assert len(answers) == 50
+    assert doing.count("ask for a write") == 1
+    assert len(asking.question()) == 69
+
+
+def test_the_question_is_no_record_even_where_somebody_puts_its_crc_right(
+    reach: Reach, admin: KafkaCluster, topic: Topic
+) -> None:
+    """A proxy that packs batches again would do that, and the record would be in the applications' topic."""
+    right = bytearray(asking.question())
+    struct.pack_into(">I", right, Batch.CRC_OFFSET, calc_crc32c(memoryview(right)[Batch.ATTRIBUTES_OFFSET :]))
+    assert bytes(right) != asking.question()
+    name = topic(partitions=3)
+    with mock.patch.object(asking, "question", return_value=bytes(right)):
+        allowed_then_refused(reach("probe"), admin, name, "MSG_SIZE_TOO_LARGE")
+
+
+def test_an_open_transaction_is_left_as_it_is(reach: Reach, admin: KafkaCluster, topic: Topic) -> None:
+    probe, name = reach("probe"), topic(partitions=3)
+    partitions = [TopicPartition(name, number) for number in range(3)]
+    producer = admin._session.transactional_producer(f"orders-{name}")
+    producer.begin_transaction()
+    for partition in partitions:
+        producer.produce(name, partition=partition.partition, value=b"uncommitted")
+    producer.flush(10)
+    try:
+        assert {a.verdict for a in asked(probe, name)} == {"allowed"}
+        admin.acls.add([deny(name)])
+        assert {a.verdict for a in asked(probe, name, until="refused")} == {"refused"}
+        assert set(admin.topics.high_watermarks(partitions).values()) == {1}
+        assert set(admin.topics.last_stable_offsets(partitions).values()) == {0}
+    finally:
+        producer.commit_transaction(10)
+    committed = 2  # the record, and the marker of its commit
+    eventually(lambda: set(admin.topics.last_stable_offsets(partitions).values()) == {committed})
+
+
+@pytest.fixture
+def answers_otherwise() -> Any:
+    """A leader that does not look at CRCs: it is asked by a batch of a former time, and gives another error."""
+    return mock.patch.object(asking, "question", return_value=b"no batch at all")
 
 
 @pytest.mark.parametrize(
@@ -49,38 +142,56 @@ def asked(probe: KafkaCluster, topic: str, *, until: WriteVerdict | None = None)
     ],
     ids=["by size", "by size, compressing", "by size, append time", "by timestamp"],
 )
-def test_a_leader_says_allowed_then_refused_and_nothing_is_appended(
-    reach: Reach, admin: KafkaCluster, topic: Topic, config: dict[str, str], open_answer: str
-) -> None:
-    probe, name = reach("probe"), topic(partitions=3, **config)
-    assert {(a.verdict, a.detail) for a in asked(probe, name, until="allowed")} == {("allowed", open_answer)}
-    admin.acls.add([deny(name)])
-    found = asked(probe, name, until="refused")
-    assert [(a.partition.partition, a.verdict, a.detail) for a in found] == [
-        (number, "refused", "TOPIC_AUTHORIZATION_FAILED") for number in range(3)
-    ]
-    assert set(admin.topics.high_watermarks(a.partition for a in found).values()) == {0}
+def test_where_the_answer_is_neither_yes_nor_no_a_record_that_cannot_be_taken_asks_again(
+    reach: Reach, admin: KafkaCluster, topic: Topic, answers_otherwise: Any, config: dict[str, str],
+    open_answer: str,
+) -> None:  # fmt: skip
+    with answers_otherwise:
+        allowed_then_refused(reach("probe"), admin, topic(partitions=3, **config), open_answer)
+
+
+def test_only_the_partitions_without_an_answer_are_asked_again(reach: Reach, admin: KafkaCluster, topic: Topic) -> None:
+    probe, usual, tiny = reach("probe"), topic(partitions=2), topic(max_message_bytes="1")
+    asked(probe, usual, 2), asked(probe, tiny, 1)
+    produced: list[str] = []
+    real = LargeRecord.ask
+
+    def ask(self: object, leaders: dict[TopicPartition, int], configs: object) -> dict[TopicPartition, WriteAnswer]:
+        produced.extend(p.topic for p in leaders)
+        return real(self, leaders, configs)  # type: ignore[arg-type]
+
+    with mock.patch.object(LargeRecord, "ask", ask):
+        answers = probe.asking.writes([TopicPartition(usual, 0), TopicPartition(usual, 1), TopicPartition(tiny, 0)])
+    assert produced == [tiny]
+    assert {a.verdict for a in answers} == {"allowed"}
 
 
 @pytest.mark.parametrize(
     "config",
     [
         {"max_message_bytes": FOUR_MEBIBYTES, "message_timestamp_type": "LogAppendTime"},
-        {"max_message_bytes": FOUR_MEBIBYTES, "message_timestamp_after_max_ms": str(2**63 - 1)},
+        {"max_message_bytes": FOUR_MEBIBYTES, "message_timestamp_after_max_ms": FOREVER},
     ],
     ids=["append time", "any timestamp"],
 )
-def test_where_every_question_might_be_appended_the_answer_is_unknown(
-    reach: Reach, admin: KafkaCluster, topic: Topic, config: dict[str, str]
+def test_where_every_second_question_might_be_appended_the_answer_is_unknown(
+    reach: Reach, admin: KafkaCluster, topic: Topic, answers_otherwise: Any, config: dict[str, str]
 ) -> None:
-    name = topic(**config)
-    (answer,) = asked(reach("probe"), name)
+    probe, name = reach("probe"), topic(**config)
+    asked(probe, name, 1)
+    with answers_otherwise:
+        (answer,) = asked(probe, name, 1, until="unknown")
     assert answer.verdict == "unknown"
     assert "leave no way to ask without writing" in answer.detail
     assert admin.topics.high_watermarks([answer.partition]) == {answer.partition: 0}
 
 
-def test_a_topic_that_is_not_there_is_unknown(reach: Reach, admin: KafkaCluster, topic: Topic) -> None:
-    configs = {"orders.none": admin.topics.configs([name := topic()])[name]}
-    (answer,) = reach("probe", request_seconds=2.0).writing.ask(configs, [TopicPartition("orders.none", 0)])
+def test_a_topic_that_is_not_there_is_unknown(reach: Reach) -> None:
+    (answer,) = reach("probe", request_seconds=2.0).asking.writes([TopicPartition("orders.none", 0)])
     assert answer.verdict == "unknown"
+
+
+def test_asking_needs_the_right_to_write_as_writing_does(reach: Reach, topic: Topic) -> None:
+    name = topic()
+    (answer,) = asked(reach("audit"), name, 1, until="refused")
+    assert (answer.verdict, answer.detail) == ("refused", "TOPIC_AUTHORIZATION_FAILED")

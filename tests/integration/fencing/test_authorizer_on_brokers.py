@@ -68,10 +68,8 @@ def random_acls(chance: random.Random, topics: list[str]) -> frozenset[Acl]:
 
 
 def answers(clusters: dict[str, KafkaCluster], topics: list[str]) -> dict[tuple[str, str], bool]:
-    configs = clusters["admin"].topics.configs(topics)
-
     def ask(principal: str) -> dict[tuple[str, str], bool]:
-        found = clusters[principal].writing.ask(configs, [TopicPartition(name, 0) for name in topics])
+        found = clusters[principal].asking.writes(TopicPartition(name, 0) for name in topics)
         return {(principal, answer.partition.topic): answer.verdict == "allowed" for answer in found}
 
     with ThreadPoolExecutor(len(PRINCIPALS)) as pool:

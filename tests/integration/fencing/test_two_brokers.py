@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -61,13 +61,11 @@ def patiently(ask: Callable[[], T], *, seconds: float = 20) -> T:
             time.sleep(0.1)
 
 
-def asked(
-    two_brokers: TwoBrokers, configs: Mapping[str, Mapping[str, str]], partitions: Iterable[TopicPartition]
-) -> tuple[WriteAnswer, ...]:
-    """Ask anew until the broker that the client picks to learn the leaders from is not the hanging one."""
+def asked(two_brokers: TwoBrokers, partitions: Iterable[TopicPartition]) -> tuple[WriteAnswer, ...]:
+    """Ask again until the broker that the client picks to learn the leaders from is not the hanging one."""
     for _ in range(10):
         with two_brokers.cluster(PROBE, request_seconds=2.0) as probe, suppress(TryAgain):
-            return probe.writing.ask(configs, partitions)
+            return probe.asking.writes(partitions)
     raise AssertionError("the client asked the hanging broker every time")
 
 
@@ -92,11 +90,10 @@ def test_a_fence_is_proven_on_every_leader_and_unknown_while_one_of_them_hangs(t
         fenced = proof.writes_refused(probe, partitions, clock=CLOCK, deadline_seconds=5)
         assert (fenced.outcome, fenced.detail) == ("ok", "4 partition leaders on east: every write refused")
 
-        configs = probe.topics.configs(["orders.two"])
         two_brokers.pause(2)
         try:
             doubtful = proof.writes_refused(probe, partitions, clock=CLOCK, deadline_seconds=0.5)
-            answers = asked(two_brokers, configs, partitions)
+            answers = asked(two_brokers, partitions)
         finally:
             two_brokers.resume(2)
         assert doubtful.outcome == "unknown", doubtful

@@ -31,7 +31,7 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Fence, end what is open, and journal the ends of the source's log."""
     source = run.operator(run.source)
-    run.probe(run.source).writing.connect_to_ask()
+    run.probe(run.source).asking.connect_ahead()
     permission = run.permission(Phase.SWITCHING)
     _journal_beginning(run)
     changes = run.acl_changes(run.source, permission)

@@ -22,7 +22,7 @@ def check(run: Run) -> Sequence[Check]:
     """
     if run.request.dry_run or _is_handed_over(run):
         return ()
-    run.probe(run.source).writing.connect_to_ask()
+    run.probe(run.source).asking.connect_ahead()
     run.fact("translations")
     journaled = positions_from_json(run.fact("drained")["source_ends"])
     partitions = run.partitions(run.source)
@@ -51,7 +51,7 @@ def act(run: Run) -> Mapping[str, Any]:
     if state is None:
         raise NeedsPerson(f"no register has a record of {run.group.name} any more")
     for role in ("probe", "replicator"):
-        run.world.cluster(run.target, role).writing.connect_to_ask()
+        run.world.cluster(run.target, role).asking.connect_ahead()
     if state.phase is Phase.SWITCHING:
         new = handed_over(state, run=run.request.run, at=run.clock.now())
         run.world.register(run.source).compare_and_set(state, new)

@@ -35,7 +35,7 @@ def act(run: Run) -> Mapping[str, Any]:
     target = run.operator(run.target)
     replicator = run.world.replicator(run.flow)
     permission = run.permission(Phase.SWITCHING)
-    run.world.cluster(run.target, "replicator").writing.connect_to_ask()
+    run.world.cluster(run.target, "replicator").asking.connect_ahead()
     permission()
     replicator.stop()
     run.acl_changes(run.target, permission).add(plan.flow_fence(run.group))

@@ -1,0 +1,156 @@
+"""Asking the leaders whether a principal may write, without writing anything.
+
+The question is one record batch of 69 bytes, in one request for all partitions of a leader. It is wrong twice: its CRC
+does not fit, and its record counts minus one headers. Brokers ask the authorizer first and look at the CRC next, so the
+answer is TOPIC_AUTHORIZATION_FAILED or CORRUPT_MESSAGE, and nothing is appended or logged (seen on Kafka 3.9.1 and
+4.3.1, which count it as ``InvalidMessageCrcRecordsPerSec``). Whoever puts the CRC right on the way, a proxy for
+instance, does not make a record of it: brokers refuse the headers, too.
+
+Where a leader gives another answer to that, it is asked by a record that is too large for the topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import lru_cache
+from threading import Thread
+from typing import Any
+
+from confluent_kafka import KafkaError
+from kafka.protocol.producer import ProduceRequest
+from kafka.record.default_records import DefaultRecordBatchBuilder
+
+from kafka_dr.clusters.errors import NotFound, error_class
+from kafka_dr.clusters.large_record import LargeRecord
+from kafka_dr.clusters.metadata import Topics
+from kafka_dr.clusters.model import TopicPartition, WriteAnswer, WriteVerdict
+from kafka_dr.clusters.python_requests import ask
+from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.errors import KafkaDrError, TryAgain
+
+#: From version 13 on the request names topics by their ids, which the principal would have to look up.
+_BY_NAME = 12
+_ALL_REPLICAS = -1
+_MINUS_ONE = b"\x01"  # as a zigzag varint
+_CORRUPT_MESSAGE = 2
+
+_SILENT = "there is no leader to be seen, or it moved, or it gave no answer before the deadline"
+_VERDICTS: dict[int, WriteVerdict] = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "refused",
+    _CORRUPT_MESSAGE: "allowed",
+    # Replicas are counted when the authorizer has let the principal pass.
+    KafkaError.NOT_ENOUGH_REPLICAS: "unable",
+}
+
+
+class Asking:
+    """Asks leaders whether they would take a write by the session's principal."""
+
+    def __init__(self, session: ClusterSession) -> None:
+        self._session = session
+        self._large = LargeRecord(session)
+
+    def connect_ahead(self) -> None:
+        """Begin to connect what is going to ask; it is not waited for."""
+
+        def connect() -> None:
+            # Whoever asks is told.
+            with suppress(KafkaDrError):
+                self._session.python_admin.connect_to_brokers()
+
+        Thread(target=connect, name=f"connect to {self._session.label}", daemon=True).start()
+
+    def writes(self, partitions: Iterable[TopicPartition], *, seen_by: Topics | None = None) -> tuple[WriteAnswer, ...]:
+        """Ask the leader of every partition whether this principal may write there. Nothing is appended.
+
+        :param seen_by: who looks up leaders and limits; this principal itself where ``None``
+        :returns: one answer per partition; ``unknown`` where the leader moved meanwhile, or did not say
+        """
+        wanted = sorted(set(partitions))
+        look = seen_by or Topics(self._session)
+        topics = {p.topic for p in wanted}
+        leaders = look.leaders(topics)
+        answers = self._ask_each({p: leaders[p] for p in wanted if p in leaders})
+        if strange := [p for p, answer in answers.items() if answer is None]:
+            configs = look.configs({p.topic for p in strange})
+            answers |= self._large.ask({p: leaders[p] for p in strange}, configs)
+        now = look.leaders(topics) if answers else {}
+        # What is not their leader refuses, too, where the principal is denied: that proves nothing.
+        told = {p: answer for p, answer in answers.items() if answer is not None and leaders[p] == now.get(p)}
+        return tuple(told.get(p) or WriteAnswer(p, "unknown", _SILENT) for p in wanted)
+
+    def _ask_each(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, WriteAnswer | None]:
+        """Ask all leaders at once; ``None`` where one said neither yes nor no."""
+        led: dict[int, list[TopicPartition]] = {}
+        for partition, leader in leaders.items():
+            led.setdefault(leader, []).append(partition)
+        if not led:
+            return {}
+        with ThreadPoolExecutor(max_workers=len(led)) as pool:
+            found = pool.map(self._ask_leader, led, led.values())
+            return {p: answer for answers in found for p, answer in answers.items()}
+
+    def _ask_leader(
+        self, leader: int, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, WriteAnswer | None]:
+        timeout = int(self._session.request_seconds * 1000)
+        try:
+            response = ask(self._session, _request(partitions, timeout), "ask for a write", broker=leader)
+        except TryAgain as error:
+            return {p: WriteAnswer(p, "unknown", str(error)) for p in partitions}
+        except KafkaDrError:
+            # It does not take such a request at all.
+            return dict.fromkeys(partitions)
+        return {
+            partition: _answer(partition, row.error_code)
+            for topic in response.responses
+            for row in topic.partition_responses
+            for partition in (TopicPartition(topic.name, row.index),)
+        }
+
+
+def _request(partitions: Iterable[TopicPartition], timeout_ms: int) -> Any:
+    by_topic: dict[str, list[int]] = {}
+    for partition in partitions:
+        by_topic.setdefault(partition.topic, []).append(partition.partition)
+    of_topic = ProduceRequest.TopicProduceData
+    of_partition = of_topic.PartitionProduceData
+    rows = [
+        of_topic(name=name, partition_data=[of_partition(index=number, records=question()) for number in numbers])
+        for name, numbers in by_topic.items()
+    ]
+    return ProduceRequest(
+        transactional_id=None, acks=_ALL_REPLICAS, timeout_ms=timeout_ms, topic_data=rows, max_version=_BY_NAME
+    )
+
+
+@lru_cache(maxsize=1)
+def question() -> bytes:
+    """Return the batch that no broker appends: a record of one byte, broken after its CRC was reckoned."""
+    batch = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=0,
+        is_transactional=False,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        batch_size=1024,
+    )
+    batch.append(0, timestamp=0, key=None, value=b"?", headers=[])
+    # The last byte is the number of headers.
+    return bytes(batch.build())[:-1] + _MINUS_ONE
+
+
+def _answer(partition: TopicPartition, code: int) -> WriteAnswer | None:
+    """Return what a leader's error code says; ``None`` where it says neither yes nor no, and another way may help."""
+    if code == KafkaError.NO_ERROR:
+        return WriteAnswer(partition, "allowed", "the leader says that it took a broken record, which no broker does")
+    name = "CORRUPT_MESSAGE" if code == _CORRUPT_MESSAGE else KafkaError(code).name()
+    if code in _VERDICTS:
+        return WriteAnswer(partition, _VERDICTS[code], name)
+    if issubclass(error_class(code), TryAgain | NotFound):
+        # It leads no more, or not yet: the one that does is asked next time.
+        return WriteAnswer(partition, "unknown", name)
+    return None
