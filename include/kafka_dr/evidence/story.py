@@ -20,6 +20,8 @@ _DIFFERENCE = "difference"
 _ENDS = {"report": "Completed", "plan": "Planned", "apply": "Applied"}
 #: What is kept beside a run's steps and says nothing about how the run ended.
 _BESIDE = frozenset({"fence_on_return", "resume"})
+#: Of a step whose run went on past the point of no return without a proof: its report says what is known in the end.
+_WENT_ON = "unproven"
 #: Phases of a group whose other side holds, or may hold, what never crossed.
 _LEFT_BEHIND = ("unfenced", "diverged")
 _FILE = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
@@ -232,7 +234,7 @@ def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[st
     if decisions and decisions[-1].counted and decisions[-1].said == "rejected":
         return f"Rejected by {decisions[-1].who}", "warn"
     for step in forward:
-        if step.tone == "bad":
+        if step.tone == "bad" and step.outcome != _WENT_ON:
             return f"Stopped at {step.title.lower()}: {step.outcome}", "bad"
     for step in forward:
         if step.tone == "unknown":

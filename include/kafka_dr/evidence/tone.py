@@ -13,7 +13,9 @@ _TONES: dict[str, Tone] = {
     **dict.fromkeys(
         ("would_do", "excused", "bounded", "declared", "warn", "needs approval", "stranded", "groups late"), "warn"
     ),
-    **dict.fromkeys(("failed", "refused", "rejected", "findings", "red", "stall", "stop", "rewind", "never"), "bad"),
+    **dict.fromkeys(
+        ("failed", "refused", "rejected", "unproven", "findings", "red", "stall", "stop", "rewind", "never"), "bad"
+    ),
 }
 
 

@@ -17,7 +17,9 @@ Outcome = Literal["ok", "failed", "unknown"]
 CheckOutcome = Literal[Outcome, "excused"]
 #: ``done``: acted and proved. ``passed``: a later step of this run is through already, nothing was touched.
 #: ``would_do``: a dry run. ``refused``: a check forbade it. ``failed``: it was tried. ``unknown``: see the detail.
-StepOutcome = Literal["done", "passed", "would_do", "refused", "failed", "unknown"]
+#: ``unproven``: acted past the point of no return, and a proof got no answer that the run need not wait for; never
+#: shown as good, and asked again by the report.
+StepOutcome = Literal["done", "passed", "would_do", "unproven", "refused", "failed", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,20 @@ def shortfall(checks: Collection[Check], *, failed: StepOutcome) -> tuple[StepOu
     return (failed if found == "failed" else "unknown"), said
 
 
+def ended(proofs: Collection[Check], *, may_be_unknown: Collection[str], detail: str) -> tuple[StepOutcome, str]:
+    """Return how a step ends that has acted, and why.
+
+    :param may_be_unknown: the proofs that a run past the point of no return does not wait for: it has no way back, and
+        to stop would only keep applications out
+    :param detail: the sentence of a step that is through
+    """
+    unproven = [proof for proof in proofs if proof.outcome == "unknown" and proof.name in may_be_unknown]
+    if unproven and worst(proof for proof in proofs if proof not in unproven) == "ok":
+        said = "; ".join(f"{proof.name}: {proof.detail}" for proof in unproven)
+        return "unproven", f"{detail}. It is not known whether applications are let in, and the run goes on: {said}"
+    return shortfall(proofs, failed="failed") or ("done", detail)
+
+
 @dataclass(frozen=True, slots=True)
 class StepRecord:
     """One attempt of one step.
@@ -105,7 +121,7 @@ class StepRecord:
     @property
     def good(self) -> bool:
         """Whether the run may go on."""
-        return self.outcome in ("done", "passed", "would_do")
+        return self.outcome in ("done", "passed", "would_do", "unproven")
 
     def payload(self) -> dict[str, Any]:
         """Return what is written to the evidence."""

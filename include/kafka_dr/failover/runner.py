@@ -12,7 +12,7 @@ from kafka_dr.failover.failback import claim as failback_claim
 from kafka_dr.failover.failback import preflight as failback_preflight
 from kafka_dr.failover.failback import report as failback_report
 from kafka_dr.failover.position import Position, position
-from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord, shortfall
+from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord, ended, shortfall
 from kafka_dr.failover.request import RunRequest, StepName, definition
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.steps import (
@@ -134,6 +134,9 @@ def _seal_after(step: StepName, request: RunRequest, world: World) -> None:
         world.evidence.seal(request.protection_group, request.run)
 
 
+#: Proofs that a run does not wait for when they are unknown, of steps that are past the point of no return by then.
+_MAY_BE_UNKNOWN: Mapping[StepName, frozenset[str]] = {StepName.OPEN_TARGET: open_target.MAY_BE_UNKNOWN}
+
 #: Steps that compare both logs: they begin to connect before they know whether it is their turn.
 _READING = frozenset({StepName.DRAIN, StepName.CUT_OVER_GROUPS})
 
@@ -161,7 +164,8 @@ def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepO
         return "would_do", dry_run.sentence(run, shown)
     attempt.facts = module.act(run)
     attempt.proofs = tuple(module.prove(run))
-    return shortfall(attempt.proofs, failed="failed") or ("done", _standing_now(where, attempt.facts))
+    waived = _MAY_BE_UNKNOWN.get(step, frozenset())
+    return ended(attempt.proofs, may_be_unknown=waived, detail=_standing_now(where, attempt.facts))
 
 
 def _standing_now(where: Position, facts: Mapping[str, Any]) -> str:

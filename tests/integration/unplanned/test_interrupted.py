@@ -6,13 +6,14 @@ from functools import partial
 
 import pytest
 
-from kafka_dr.failover import ResumeRequest, RunRequest, StepName, StepRecord, resume, roll_back
+from kafka_dr.failover import ResumeRequest, RunRequest, StepFailed, StepName, StepRecord, resume, roll_back
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.unplanned.source import SourceSide
 from kafka_dr.register import Phase
 from support import onlooker
 from support.disaster import STEPS, Disaster
 from support.mortal import Mortal
+from support.silence import silence
 
 pytestmark = pytest.mark.kafka
 
@@ -154,3 +155,19 @@ def test_a_roll_back_may_die_behind_each_of_its_changes_while_the_source_hangs(p
     assert len(mortal.died) >= 3, mortal.died
     group.wait_answering()
     assert group.protection.takes_writes(passing.active)
+
+
+def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_from_every_death(passing: Disaster) -> None:
+    request = passing.request()
+    passing.go(StepName.CUT_OVER_GROUPS, request)
+    outcomes = {}
+    with silence():
+        for step in STEPS[STEPS.index(StepName.OPEN_TARGET) : -1]:
+            record = Mortal().until_through(partial(passing.step, step, request))
+            outcomes[step] = record.outcome
+        with pytest.raises(StepFailed, match="report unknown: writes_allowed"):
+            passing.step(StepName.REPORT, request)
+    assert outcomes.pop(StepName.OPEN_TARGET) == "unproven"
+    assert set(outcomes.values()) == {"done"}
+    assert passing.step(StepName.REPORT, request).outcome == "done"
+    assert passing.group.protection.takes_writes(passing.standby)

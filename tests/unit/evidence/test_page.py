@@ -196,6 +196,17 @@ def test_a_figure_that_could_not_be_measured_is_not_known_and_not_good() -> None
             "bad",
         ),
         ({**COMPLETE, "13-roll_back.1.json": step("refused")}, "Completed", "good"),
+        ({**COMPLETE, "08-open_target.2.json": step("unproven")}, "Completed", "good"),
+        (
+            {**COMPLETE, "08-open_target.2.json": step("unproven"), "12-report.2.json": step("unknown")},
+            "Unknown at report: unknown",
+            "unknown",
+        ),
+        (
+            {"08-open_target.1.json": step("unproven")},
+            "Not finished: the last step recorded is open target",
+            "warn",
+        ),
         ({**COMPLETE, "92-fence_on_return.1.json": step()}, "Completed", "good"),
         ({**COMPLETE, "91-resume.1.json": step("failed"), "91-resume.2.json": step()}, "Completed", "good"),
         (
@@ -228,6 +239,11 @@ def test_a_run_that_ended_early_says_how(files: dict[str, dict[str, object]], ve
 
     assert (story.verdict, story.tone) == (verdict, tone)
     assert verdict in page(story)
+
+
+def test_a_step_whose_run_went_on_without_a_proof_is_red_itself() -> None:
+    story = told({**COMPLETE, "08-open_target.2.json": step("unproven")})
+    assert [each.tone for each in story.steps if each.outcome == "unproven"] == ["bad"]
 
 
 def test_an_answer_of_somebody_else_is_shown_and_does_not_count() -> None:

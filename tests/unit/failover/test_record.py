@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kafka_dr.failover.record import Check, Outcome, StepFailed, StepOutcome, StepRecord, worst
+from kafka_dr.failover.record import Check, Outcome, StepFailed, StepOutcome, StepRecord, ended, worst
 from kafka_dr.failover.request import PLANNED_FAILOVER, VERBS, StepName, definition
 from kafka_dr.fencing.proof import Finding
 
@@ -39,11 +39,30 @@ def test_a_check_of_a_fact_is_ok_or_failed() -> None:
 @pytest.mark.parametrize(
     ("outcome", "good"),
     [
-        ("done", True), ("passed", True), ("would_do", True), ("refused", False), ("failed", False), ("unknown", False),
+        ("done", True), ("passed", True), ("would_do", True), ("unproven", True),
+        ("refused", False), ("failed", False), ("unknown", False),
     ],
 )  # fmt: skip
-def test_a_run_goes_on_only_after_what_is_known_to_be_good(outcome: StepOutcome, good: bool) -> None:
+def test_a_run_goes_on_after_what_is_good_or_need_not_be_waited_for(outcome: StepOutcome, good: bool) -> None:
     assert replace(RECORD, outcome=outcome).good is good
+
+
+@pytest.mark.parametrize(
+    ("needed", "waived", "outcome"),
+    [
+        ("ok", "ok", "done"), ("ok", "excused", "done"), ("ok", "unknown", "unproven"), ("ok", "failed", "failed"),
+        ("unknown", "ok", "unknown"), ("unknown", "unknown", "unknown"), ("unknown", "failed", "failed"),
+        ("failed", "ok", "failed"), ("failed", "unknown", "failed"), ("failed", "failed", "failed"),
+    ],
+)  # fmt: skip
+def test_only_an_unknown_that_a_step_need_not_wait_for_lets_it_go_on_and_is_named(
+    needed: Outcome, waived: Outcome, outcome: StepOutcome
+) -> None:
+    proofs = [Check("needed", needed, "n"), Check("waived", waived, "it does not say")]
+    found, detail = ended(proofs, may_be_unknown={"waived"}, detail="Opened")
+    assert found == outcome
+    assert ("waived: it does not say" in detail) is (waived in ("unknown", "failed"))
+    assert ("needed: n" in detail) is (needed != "ok")
 
 
 def test_the_payload_holds_everything_but_where_it_is_kept() -> None:

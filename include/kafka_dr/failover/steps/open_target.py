@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.failover.record import Check, standing_facts
 from kafka_dr.failover.run import PROOF_SECONDS, Run, positions_from_json
 from kafka_dr.failover.steps.stop_flow import replicator_refused, target_is_still
 from kafka_dr.fencing import plan, proof
+from kafka_dr.fencing.proof import Finding
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import handed_over
+
+#: Nobody can write on either side while an answer to these is waited for: the run goes on, and asks again at its end.
+MAY_BE_UNKNOWN = frozenset({"writes_allowed", "groups_readable"})
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -86,7 +90,7 @@ def prove(run: Run) -> Sequence[Check]:
     """The target's register says so, its leaders take application writes, and the replicator stays denied."""
     return run.at_once(
         lambda: _register_read_back(run),
-        lambda: Check.of("writes_allowed", run.writes_allowed(run.target)),
+        lambda: _writes_allowed(run),
         lambda: _groups_readable(run),
         lambda: replicator_refused(run),
     )
@@ -98,10 +102,32 @@ def _register_read_back(run: Run) -> Check:
     return Check.that("register_read_back", held, f"{run.target}'s register names {run.target} active")
 
 
+def applications_let_in(run: Run) -> Sequence[Check]:
+    """Return whether applications may write and read on the target: of a run that went on without knowing, at last."""
+    return run.at_once(lambda: _writes_allowed(run), lambda: _groups_readable(run))
+
+
+def _writes_allowed(run: Run) -> Check:
+    """Return whether every leader on the target would take a write by the probe, whom every fence is about, too."""
+    return _told("writes_allowed", lambda: run.writes_allowed(run.target))
+
+
 def _groups_readable(run: Run) -> Check:
-    probe, groups = run.probe(run.target), run.consumer_groups(run.target)
-    found = proof.reads_allowed(probe, groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
-    return Check.of("groups_readable", found)
+    """Return whether every group's coordinator on the target lets the probe read."""
+
+    def ask() -> Finding:
+        probe, groups = run.probe(run.target), run.consumer_groups(run.target)
+        return proof.reads_allowed(probe, groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+
+    return _told("groups_readable", ask)
+
+
+def _told(name: str, ask: Callable[[], Finding]) -> Check:
+    """Return an answer; where none came it is unknown, which ends no run that is past the point of no return."""
+    try:
+        return Check.of(name, ask())
+    except KafkaDrError as error:
+        return Check(name, "unknown", str(error))
 
 
 def _is_handed_over(run: Run) -> bool:

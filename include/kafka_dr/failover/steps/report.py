@@ -11,6 +11,7 @@ from kafka_dr.failover.offset_facts import beside_mirrormaker
 from kafka_dr.failover.past_the_fence import PastTheFence
 from kafka_dr.failover.record import Check, CheckOutcome
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.steps import open_target
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -53,13 +54,17 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """What was measured is kept, and nothing is known to be left behind.
+    """What was measured is kept, nothing is known to be left behind, and applications are let in.
 
     A missed objective is said in the report, and is no reason to undo anything. A lost record is no objective.
     """
     passed = PastTheFence.from_json(run.fact("verified"))
     outcome: CheckOutcome = "ok" if passed.nothing else "excused" if passed.ends is None else "failed"
-    return (measurements_kept(run), Check("nothing_passed_the_fence", outcome, passed.detail))
+    return (
+        measurements_kept(run),
+        Check("nothing_passed_the_fence", outcome, passed.detail),
+        *open_target.applications_let_in(run),
+    )
 
 
 def measurements_kept(run: Run) -> Check:

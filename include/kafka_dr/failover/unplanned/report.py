@@ -10,6 +10,7 @@ from kafka_dr.failover import content
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.failover.steps import report as planned
+from kafka_dr.failover.steps.open_target import applications_let_in
 from kafka_dr.failover.unplanned import known
 from kafka_dr.failover.unplanned.old_flow import OldFlow, look_at_old_flow
 from kafka_dr.failover.unplanned.source import SourceSide
@@ -53,8 +54,8 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """What was measured is kept. What was lost is what the returned source will tell."""
-    return (planned.measurements_kept(run),)
+    """What was measured is kept, and applications are let in. What was lost is what the returned source will tell."""
+    return (planned.measurements_kept(run), *applications_let_in(run))
 
 
 def _old_flow(run: Run) -> OldFlow:

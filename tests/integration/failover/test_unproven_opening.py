@@ -1,0 +1,100 @@
+"""Past the point of no return nobody may write anywhere until the route is flipped: what is unknown ends no run."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import pytest
+
+from kafka_dr.failover import ResumeRequest, StepName, resume, run_step
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.steps import open_target
+from kafka_dr.fencing import proof
+from kafka_dr.fencing.proof import Finding
+from support.protection import STEPS_AFTER_APPROVAL
+from support.silence import silence
+from support.switching import Switching, act_only, failed
+
+pytestmark = pytest.mark.kafka
+_FORWARD = STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(StepName.OPEN_TARGET) :]
+
+
+def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_and_never_says_that_they_are(
+    group: Switching,
+) -> None:
+    target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
+    records = {}
+    with silence(), group.protection.world() as world:
+        for step in _FORWARD[:-1]:
+            records[step] = run_step(step, request, world)
+        reported = failed(StepName.REPORT, request, world)
+
+    opened = records[StepName.OPEN_TARGET]
+    assert opened.outcome == "unproven"
+    assert "It is not known whether applications are let in, and the run goes on: writes_allowed:" in opened.detail
+    assert {check.name: check.outcome for check in opened.proofs} == {
+        "register_read_back": "ok",
+        "writes_allowed": "unknown",
+        "groups_readable": "unknown",
+        "replicator_refused": "ok",
+    }
+    assert "proof groups_readable: unknown. the coordinators moved" in opened.summary()
+    assert {step: record.outcome for step, record in records.items()} == {
+        StepName.OPEN_TARGET: "unproven",
+        StepName.FLIP_ROUTE: "done",
+        StepName.VERIFY: "done",
+        StepName.PROTECT: "done",
+    }
+    assert reported.outcome == "unknown"
+    assert "writes_allowed" in reported.detail
+    group.assert_at_rest(target)
+
+    with group.protection.world() as world:
+        again = run_step(StepName.REPORT, request, world)
+    assert {check.outcome for check in again.proofs} == {"ok"}
+
+
+@pytest.mark.parametrize("last", _FORWARD[:-1])
+def test_a_run_that_did_not_know_and_died_is_finished_and_asks_again(group: Switching, last: StepName) -> None:
+    target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
+    with silence(), group.protection.world() as world:
+        for step in _FORWARD[: _FORWARD.index(last)]:
+            run_step(step, request, world)
+        act_only(last, request, world)
+
+    with group.protection.world() as world:
+        resume(ResumeRequest(group.name, "finish", run=request.run), world)
+
+    group.assert_at_rest(target)
+
+
+@pytest.mark.parametrize(
+    ("place", "method"),
+    [(open_target, "_register_read_back"), (open_target, "replicator_refused")],
+    ids=["register_read_back", "replicator_refused"],
+)
+def test_what_keeps_two_sides_from_writing_has_to_be_known(group: Switching, place: object, method: str) -> None:
+    target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
+    name = method.removeprefix("_")
+    unknown = Check(name, "unknown", "it does not say")
+    with silence(), mock.patch.object(place, method, return_value=unknown), group.protection.world() as world:
+        stopped = failed(StepName.OPEN_TARGET, request, world)
+    assert stopped.outcome == "unknown"
+    assert f"{name}: it does not say" in stopped.detail
+
+    with group.protection.world() as world:
+        resume(ResumeRequest(group.name, "finish", run=request.run), world)
+    group.assert_at_rest(target)
+
+
+def test_a_refusal_is_no_silence_and_stops_the_run_until_it_is_gone(group: Switching) -> None:
+    """Something shuts applications out, which can be found and removed: that is better done before they move."""
+    target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
+    refused = Finding("failed", "READ is not allowed")
+    with mock.patch.object(proof, "reads_allowed", return_value=refused), group.protection.world() as world:
+        stopped = failed(StepName.OPEN_TARGET, request, world)
+    assert (stopped.outcome, stopped.detail) == ("failed", "groups_readable: READ is not allowed.")
+
+    with group.protection.world() as world:
+        resume(ResumeRequest(group.name, "finish", run=request.run), world)
+    group.assert_at_rest(target)
