@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _PORT_BASES: tuple[int, ...] = (29000, *range(18000, 10000, -1000))
 _SPAN = 800
 _TWO_BROKERS_FROM = 400
+_FORMER_BROKERS_FROM = 600
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -133,7 +134,20 @@ def two_brokers(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Ite
     from support.two_brokers import TwoBrokers
 
     folder = tmp_path_factory.mktemp("two-brokers")
-    cluster = TwoBrokers.prepare(folder, port_base=port_base + _TWO_BROKERS_FROM)
+    yield from _running(TwoBrokers.prepare(folder, port_base=port_base + _TWO_BROKERS_FROM))
+
+
+@pytest.fixture(scope="session")
+def two_former_brokers(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[TwoBrokers]:
+    """The same of Kafka 3.9."""
+    from lab import jars
+    from support.two_brokers import TwoBrokers
+
+    folder = tmp_path_factory.mktemp("former-brokers")
+    yield from _running(TwoBrokers.prepare(folder, port_base=port_base + _FORMER_BROKERS_FROM, lock=jars.FORMER_KAFKA))
+
+
+def _running(cluster: TwoBrokers) -> Iterator[TwoBrokers]:
     try:
         cluster.start()
         yield cluster

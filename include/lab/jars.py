@@ -19,6 +19,8 @@ from lab.errors import LabError
 
 LOCKS = Path(__file__).resolve().parent / "jar_locks"
 KAFKA = LOCKS / "kafka-4.3.1.lock"
+#: The last line of Kafka before 4, which many clusters run: for tests of what its brokers answer.
+FORMER_KAFKA = LOCKS / "kafka-3.9.1.lock"
 SPARK_KAFKA = LOCKS / "spark-kafka-4.2.0.lock"
 MIRROR = "KAFKA_DR_MAVEN_MIRROR"
 NEEDED_BYTES = 512 * 1024**2

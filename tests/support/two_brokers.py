@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,11 +31,14 @@ class TwoBrokers:
     jvm: Jvm
 
     @classmethod
-    def prepare(cls, folder: Path, *, port_base: int) -> TwoBrokers:
-        """Take a folder and ports; nothing is started."""
+    def prepare(cls, folder: Path, *, port_base: int, lock: Path = jars.KAFKA) -> TwoBrokers:
+        """Take a folder and ports; nothing is started.
+
+        :param lock: names the jars, and with them the version of the brokers
+        """
         home, environ = Home(folder), dict(os.environ)
         passwords = credentials.obtain(home, clusters=(EAST.name,), principals=rights.PRINCIPALS)
-        kafka = jars.obtain(jars.KAFKA, cache=cache_folder(environ), environ=environ, progress=lambda _done, _of: None)
+        kafka = jars.obtain(lock, cache=cache_folder(environ), environ=environ, progress=lambda _done, _of: None)
         return cls(
             premises=Premises(home=home, settings=Settings(port_base=port_base, brokers=2), credentials=passwords),
             supervisor=Supervisor(home),
@@ -62,6 +67,27 @@ class TwoBrokers:
         """Return the cluster as one of the lab's principals sees it, ``admin`` among them."""
         settings = ClientSettings.from_librdkafka(clients.librdkafka(self.premises, EAST, principal))
         return KafkaCluster(EAST.name, settings, request_seconds=request_seconds)
+
+    @contextmanager
+    def without(self, number: int) -> Iterator[None]:
+        """Do something while one broker is shut down, and wait until it is back."""
+        self.supervisor.stop(f"{EAST.name}-broker-{number}")
+        try:
+            yield
+        finally:
+            node = next(node for node in EAST.nodes(self.premises.settings) if node.number == number)
+            self.supervisor.start(brokers.prepare(self.premises, EAST, node, jvm=self.jvm))
+            with self.cluster(credentials.ADMIN) as cluster:
+                settled(cluster, (1, 2))
+
+    def log_bytes(self, topic: str) -> dict[str, int]:
+        """Return the bytes of every segment of a topic on every broker: what was appended, replicated or not."""
+        found = {}
+        for node in EAST.nodes(self.premises.settings):
+            data = self.premises.home.broker(node.name) / "data"
+            for segment in data.glob(f"{topic}-*/*.log"):
+                found[str(segment.relative_to(data.parent.parent))] = segment.stat().st_size
+        return found
 
     def pause(self, number: int) -> None:
         """Let a broker hang, its connections open."""

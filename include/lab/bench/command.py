@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.bench import audit, config, offsets
+from lab.bench import audit, config, offsets, question
 
 
 def configure(parser: argparse.ArgumentParser, *, place: Sequence[argparse.ArgumentParser]) -> None:
@@ -32,3 +32,4 @@ def configure(parser: argparse.ArgumentParser, *, place: Sequence[argparse.Argum
     of_offsets.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
     of_offsets.set_defaults(run=offsets.run)
     config.configure(benches, place=place)
+    question.configure(benches, place=place)
