@@ -21,6 +21,8 @@ ROLES = {"operator": OPERATOR, "probe": PROBE, "audit": AUDIT, "replicator": REP
 DAGS = PROJECT / "dags"
 PLUGINS = PROJECT / "plugins"
 
+#: "Test connection" in Airflow sends 0 for a port that is empty in the form, and refuses what differs from the store.
+_NO_PORT = 0
 # Airflow looks for a module of this name in `$AIRFLOW_HOME/config`.
 _LOCAL_SETTINGS = "from lab.airflow_tuning import create_metadata_engine  # noqa: F401\n"
 
@@ -48,13 +50,14 @@ def connections_file(home: Home) -> Path:
 def connections(premises: Premises) -> dict[str, dict[str, Any]]:
     """Return a ``kafka`` connection for each cluster and role, an ``http`` one for each Connect worker, and Spark's."""
     wanted: dict[str, dict[str, Any]] = {
-        SPARK: {"conn_type": "spark", "description": "Spark on this machine", "host": "local[*]"}
+        SPARK: {"conn_type": "spark", "description": "Spark on this machine", "host": "local[*]", "port": _NO_PORT}
     }
     for cluster in CLUSTERS:
         for role, principal in ROLES.items():
             wanted[f"kafka_{cluster.name}_{role}"] = {
                 "conn_type": "kafka",
                 "description": f"Kafka in {cluster.name} as {principal}",
+                "port": _NO_PORT,
                 "extra": json.dumps(librdkafka(premises, cluster, principal)),
             }
         wanted[f"connect_{cluster.name}"] = {

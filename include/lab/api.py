@@ -19,6 +19,7 @@ from lab.clusters import CLUSTERS, Cluster, cluster_named
 from lab.errors import LabError
 from lab.jvm import Jvm
 from lab.layout import DEFAULT_HOME, LOOPBACK, PROJECT, Home, Settings, chosen_settings
+from lab.ports import check_not_ephemeral, ephemeral_ports
 from lab.premises import Premises
 from lab.processes import Supervisor
 from lab.startup import Report, Startup
@@ -80,6 +81,7 @@ class Lab:
         with self._locked():
             check_space(self.home.root, NEEDED_BYTES)
             self._refuse_moved_ports()
+            check_not_ephemeral(self.settings.port_base, ephemeral=ephemeral_ports())
             cache = cache_folder(self._environ)
             jvm = Jvm(
                 java_home=java.java_home(self._environ),

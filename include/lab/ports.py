@@ -5,11 +5,41 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
 from lab.errors import LabError
-from lab.layout import LOOPBACK
+from lab.layout import LOOPBACK, SPAN
+
+#: Where Linux says from which ports it takes one for an outgoing connection, both ends included (``ip(7)``).
+_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+
+def check_not_ephemeral(base: int, *, ephemeral: tuple[int, int] | None) -> None:
+    """Refuse ports that the kernel gives to outgoing connections: a broker that restarts there can find its port taken.
+
+    :param base: the first port of the lab
+    :param ephemeral: the first and the last of the kernel's own ports; ``None`` where it does not say
+    :raises LabError: the ranges overlap; the message names a base that is free of it
+    """
+    if ephemeral is None:
+        return
+    first, last = ephemeral
+    if base <= last and base + SPAN > first:
+        raise LabError(
+            f"--port-base is {base}, and the kernel gives the ports {first} to {last} to outgoing connections, so a "
+            f"process that restarts there can find its port taken: choose a base of at most {first - SPAN}"
+        )
+
+
+def ephemeral_ports(path: Path = _EPHEMERAL) -> tuple[int, int] | None:
+    """Return the first and the last port that the kernel gives to outgoing connections; ``None`` if it does not say."""
+    try:
+        first, last = map(int, path.read_text().split())
+    except (OSError, ValueError):
+        return None
+    return first, last
 
 
 def check_free(ports: Iterable[tuple[int, str]]) -> None:

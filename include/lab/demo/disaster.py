@@ -177,18 +177,24 @@ class DisasterRehearsal(Rehearsal):
         return sorted(name for name in self._lab.supervisor.names() if name.startswith(f"{cluster}-"))
 
     def _wait_until_back(self, cluster: str) -> float:
-        """Wait until a cluster answers, and return when it did."""
+        """Wait until a cluster answers, and return when it did.
+
+        :raises NotReady: a broker of it ended, or it did not answer in time; the end of its log is in the message
+        """
         admin = AdminClient({**self._settings(ADMIN)[cluster], "client.id": "demo", "log_level": 2})
-        deadline = time.monotonic() + BACK_SECONDS
-        while True:
-            try:
-                admin.list_topics(timeout=1.0)
-                return time.time()
-            except KafkaException as error:
-                if time.monotonic() > deadline:
-                    raise LabError(
-                        f"{cluster} does not answer {BACK_SECONDS:.0f} s after its start: {error}"
-                    ) from error
+        brokers = [name for name in self._processes_of(cluster) if "-broker-" in name]
+        self._lab.supervisor.wait(
+            brokers, lambda: _answers(admin), seconds=BACK_SECONDS, expected=f"an answer from {cluster}"
+        )
+        return time.time()
+
+
+def _answers(admin: AdminClient) -> bool:
+    try:
+        admin.list_topics(timeout=1.0)
+    except KafkaException:
+        return False
+    return True
 
 
 def predicted_loss(evidence: RunEvidence) -> int | None:

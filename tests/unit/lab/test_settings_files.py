@@ -142,6 +142,13 @@ def test_airflow_has_a_connection_for_each_cluster_and_role_for_each_worker_and_
     assert made["connect_west"]["port"] == 19180
 
 
+def test_a_connection_without_a_port_has_the_zero_that_the_form_of_airflow_sends_for_it(premises: Premises) -> None:
+    made = airflow_home.connections(premises)
+    assert {name: c["port"] for name, c in made.items() if c["conn_type"] != "http"} == dict.fromkeys(
+        (name for name in made if not name.startswith("connect_")), 0
+    )
+
+
 def test_no_connection_of_airflow_uses_the_super_user(premises: Premises) -> None:
     users = {
         json.loads(connection["extra"])["sasl.username"]
