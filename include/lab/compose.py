@@ -1,4 +1,4 @@
-"""Run by itself in a container of docker-compose.yml: write the files of its world, or furnish its clusters.
+"""Run by itself in a container of docker-compose.yml: write its files, furnish its clusters, or look at Airflow.
 
 The same data and code as the lab without Docker; only the names of the hosts differ. The folder of the world is a
 volume that all containers share.
@@ -10,13 +10,15 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from lab import airflow_home, brokers, clients, connect, credentials, java, rights, spark, world
+from lab.airflow_readiness import Rest
 from lab.clusters import CLUSTERS
 from lab.credentials import write_private
 from lab.errors import NotReady
-from lab.layout import DEFAULT_PORT_BASE, Home, Settings
+from lab.layout import DEFAULT_PORT_BASE, LOOPBACK, Home, Settings
 from lab.premises import Premises
 
 SETTINGS = Settings(port_base=DEFAULT_PORT_BASE, brokers=1, docker=True)
@@ -65,6 +67,13 @@ def furnish(home: Home, *, clock: Callable[[], float] = time.monotonic) -> None:
         world.furnish(here, cluster)
 
 
+def airflow_is_healthy(home: Home) -> bool:
+    """Return whether the Airflow of this container answers, and all its parts are healthy."""
+    here = premises(home)
+    rest = Rest(url=f"http://{LOOPBACK}:{SETTINGS.ports.airflow}", password=here.credentials.airflow("admin"))
+    return rest.is_healthy(since=datetime.now(UTC), started=frozenset())
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["write", folder]:
@@ -72,5 +81,7 @@ if __name__ == "__main__":
             prepare_spark(Home(Path(folder)), cache=Path(folder) / "downloads")
         case ["furnish", folder]:
             furnish(Home(Path(folder)))
+        case ["healthy", folder]:
+            sys.exit(0 if airflow_is_healthy(Home(Path(folder))) else "Airflow is not healthy yet")
         case other:
-            sys.exit(f"expected `write FOLDER` or `furnish FOLDER`, got {other}")
+            sys.exit(f"expected `write`, `furnish` or `healthy` and a folder, got {other}")

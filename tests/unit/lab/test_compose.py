@@ -96,6 +96,43 @@ def test_what_a_service_waits_for_exists_and_one_that_must_complete_is_not_resta
             assert completes == ("restart" not in SERVICES[name])
 
 
+def test_one_service_builds_the_image_and_the_others_neither_build_nor_pull_it() -> None:
+    image = {name: service for name, service in SERVICES.items() if service["image"] == "kafka-dr-lab"}
+    assert {name for name, service in image.items() if "build" in service} == {"files"}
+    assert {name: service["pull_policy"] for name, service in image.items()} == {
+        "files": "build",
+        "furnish": "never",
+        "airflow": "never",
+    }
+
+
+def test_the_build_and_the_downloads_use_the_proxies_and_mirrors_of_the_environment() -> None:
+    build = SERVICES["files"]["build"]
+    assert {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "PIP_INDEX_URL"} <= set(build["args"])
+    declared = set(re.findall(r"^ARG (\w+)$", build["dockerfile_inline"], re.MULTILINE))
+    assert declared == {name for name in build["args"] if name.startswith("PIP_")}
+    # A name without a value is taken from the environment.
+    taken = {name for name, value in SERVICES["files"]["environment"].items() if value is None}
+    assert taken == {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "KAFKA_DR_MAVEN_MIRROR"}
+    assert SERVICES["airflow"]["environment"].items() <= SERVICES["files"]["environment"].items()
+
+
+def test_every_service_that_stays_says_whether_it_is_healthy_and_who_waits_for_health_gets_an_answer() -> None:
+    stay = {name for name, service in SERVICES.items() if "restart" in service}
+    assert {name for name, service in SERVICES.items() if "healthcheck" in service} == stay
+    for service in SERVICES.values():
+        waits = {name for name, on in service.get("depends_on", {}).items() if on["condition"] == "service_healthy"}
+        assert waits <= stay
+
+
+def test_a_health_check_asks_the_port_on_which_its_service_listens() -> None:
+    for cluster in CLUSTERS:
+        node = cluster.nodes(SETTINGS)[0]
+        assert SERVICES[node.name]["healthcheck"]["test"][-1].endswith(f"/{node.name}/{node.client_port}")
+        rest = SERVICES[cluster.connect_name]["healthcheck"]["test"][-1]
+        assert rest == f"{cluster.connect_url(SETTINGS)}/connectors"
+
+
 def test_airflow_finds_a_java_and_the_settings_of_spark(home: Home) -> None:
     environ = SERVICES["airflow"]["environment"]
     wanted = prepare_spark(home, cache=cache_folder(os.environ))
