@@ -17,7 +17,6 @@ import pytest
 from airflow.models.connection import Connection
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import AssetAlias, TriggerRule
-from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_dr_airflow.operators.spark_audit import SparkAuditOperator
 from kafka_dr_airflow.secrets_file import SecretsFile
@@ -65,7 +64,7 @@ class Spark:
 
     def context(self, operator: SparkAuditOperator, params: Mapping[str, object]) -> dict[str, Any]:
         events = SimpleNamespace(add=lambda asset, extra: self.added.append(f"{asset.uri} {extra['at']}"))
-        ti = SimpleNamespace(try_number=1)
+        ti = SimpleNamespace(try_number=1, max_tries=0)
         return {
             "params": params,
             "run_id": "manual__1",
@@ -183,7 +182,7 @@ def test_a_good_verdict_on_a_part_of_the_flow_is_no_event(spark: Spark, part: di
 
 def test_a_finding_is_red_with_the_reports_sentence_and_no_event(spark: Spark) -> None:
     spark.ends(1, {"verdict": "findings", "sentence": "2 records are lost.", "findings": [{"sentence": "lost: 7"}]})
-    with pytest.raises(AirflowFailException, match=r"orders\.east-to-west: findings: 2 records are lost\."):
+    with pytest.raises(SystemExit, match=r"orders\.east-to-west: findings: 2 records are lost\."):
         spark.run("checksum")
     assert spark.added == []
     assert spark.files == []
@@ -192,20 +191,20 @@ def test_a_finding_is_red_with_the_reports_sentence_and_no_event(spark: Spark) -
 @pytest.mark.parametrize("report", [None, "{", "[]", "{}"])
 def test_an_audit_that_could_not_judge_is_red_and_unknown(spark: Spark, report: str | None) -> None:
     spark.ends(2, report, says="WARN something\nunknown: west does not answer.\nWARN closing")
-    with pytest.raises(AirflowFailException, match=r"orders\.east-to-west: unknown: west does not answer\.$"):
+    with pytest.raises(SystemExit, match=r"orders\.east-to-west: unknown: west does not answer\.$"):
         spark.run()
     assert spark.added == []
 
 
 def test_an_audit_that_ends_well_without_a_report_is_unknown(spark: Spark) -> None:
     spark.ends(0, None)
-    with pytest.raises(AirflowFailException, match="unknown: the audit ended without a report"):
+    with pytest.raises(SystemExit, match="unknown: the audit ended without a report"):
         spark.run()
 
 
 def test_a_good_report_of_a_job_that_failed_is_not_good(spark: Spark) -> None:
     spark.ends(137, {"verdict": "ok", "sentence": "Nothing waits."})
-    with pytest.raises(AirflowFailException, match=r"unknown: Cannot execute.* Error code is: 137"):
+    with pytest.raises(SystemExit, match=r"unknown: Cannot execute.* Error code is: 137"):
         spark.run()
     assert spark.added == []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -94,6 +94,17 @@ def ended(proofs: Collection[Check], *, may_be_unknown: Collection[str], detail:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryLine:
+    """One line about a step.
+
+    :param good: whether it says nothing that kept the step from going through
+    """
+
+    text: str
+    good: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StepRecord:
     """One attempt of one step.
 
@@ -135,12 +146,19 @@ class StepRecord:
         }
 
     def summary(self) -> str:
-        """Return the record as Markdown lines for a task's log."""
-        lines = [f"{self.step}: {self.outcome} in {self.seconds:.2f} s. {self.detail}".rstrip()]
-        lines += [f"  would: {sentence}" for sentence in self.intent if self.outcome == "would_do"]
-        lines += [f"  check {check.name}: {check.outcome}. {check.detail}" for check in self.checks]
-        lines += [f"  proof {proof.name}: {proof.outcome}. {proof.detail}" for proof in self.proofs]
-        return "\n".join([*lines, f"  evidence: {self.evidence}"])
+        """Say what became of it, as Markdown lines."""
+        return "\n".join(line.text for line in self.lines())
+
+    def lines(self) -> Iterator[SummaryLine]:
+        """Say what became of it, a line at a time, for a task's log."""
+        head = f"{self.step}: {self.outcome} in {self.seconds:.2f} s. {self.detail}".rstrip()
+        yield SummaryLine(head, good=self.good)
+        if self.outcome == "would_do":
+            yield from (SummaryLine(f"  would: {sentence}", good=True) for sentence in self.intent)
+        for kind, asked in (("check", self.checks), ("proof", self.proofs)):
+            for each in asked:
+                yield SummaryLine(f"  {kind} {each.name}: {each.outcome}. {each.detail}", good=each.passes)
+        yield SummaryLine(f"  evidence: {self.evidence}", good=True)
 
 
 class StepFailed(KafkaDrError):

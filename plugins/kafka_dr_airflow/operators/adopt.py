@@ -7,6 +7,7 @@ from typing import Any
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING
 from kafka_dr_airflow.operators.parameters import FirstTask
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import Receipt, perform
 
 
@@ -19,6 +20,7 @@ class AdoptOperator(FirstTask):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"task_id": "adopt", "retries": 0, "execution_timeout": HANGING, **kwargs})
 
+    @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Adopt the group that the run's parameters name."""
         from kafka_dr.failover import adopt

@@ -9,6 +9,7 @@ from airflow.sdk import BaseOperator, TriggerRule
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_dr_airflow.links import EvidenceLink
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import Receipt, perform, plain_errors
 from kafka_dr_airflow.operators.watch import WatchOperator
 
@@ -45,6 +46,7 @@ class ConfigPlanOperator(_OfGroup):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"task_id": "plan", **kwargs})
 
+    @fails_plainly
     def execute(self, context: Any) -> Receipt | None:
         """Plan, show the plan, and say where it is kept."""
         from kafka_dr.failover.configuration import plan_config
@@ -74,6 +76,7 @@ class ConfigApplyOperator(_OfGroup):
         super().__init__(**{"task_id": "apply" if approved else "apply_safe", **kwargs})
         self.approved = approved
 
+    @fails_plainly
     def execute(self, context: Any) -> Receipt | None:
         """Apply, prove by reading back, and plan what is left."""
         from kafka_dr.failover.configuration import apply_config, has_safe_changes

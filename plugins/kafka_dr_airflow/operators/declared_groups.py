@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_dr_airflow.declared import read_topology
 from kafka_dr_airflow.operators.parameters import FirstTask
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import plain_errors
 
 
@@ -18,6 +19,7 @@ class DeclaredGroupsOperator(FirstTask):
         defaults = {"task_id": "protection_groups", "retries": 0, "execution_timeout": timedelta(minutes=1)}
         super().__init__(**{**defaults, **kwargs})
 
+    @fails_plainly
     def execute(self, context: Any) -> list[str]:
         """Return the names, sorted."""
         with plain_errors():

@@ -13,6 +13,7 @@ from kafka_dr_airflow.declared import TOPOLOGY, read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import StrandedLink
 from kafka_dr_airflow.operators.parameters import FirstTask
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import plain_errors
 from kafka_dr_airflow.operators.spark_audit import SparkAuditOperator
 from kafka_dr_airflow.operators.spark_job import SparkJobOperator
@@ -62,6 +63,7 @@ class StrandedRecordsOperator(FirstTask, SparkJobOperator):
         }
         super().__init__(job="stranded_records", **{**defaults, **kwargs})
 
+    @fails_plainly
     def execute(self, context: Any) -> dict[str, Any]:
         """List the records, and say where they are."""
         group = context["params"]["protection_group"]
@@ -90,6 +92,7 @@ class FailbackAuditOperator(SparkAuditOperator):
         defaults = {"task_id": "checksum_audit", "retries": 0, "execution_timeout": _LONGEST}
         super().__init__(protection_group="", audit="checksum", **{**defaults, **kwargs})
 
+    @fails_plainly
     def execute(self, context: Any) -> dict[str, str]:
         """Audit the flow and judge the report; a dry run has copied nothing."""
         if context["params"].get("dry_run"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.parameters import FirstTask
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import Receipt, perform, run_request
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class FailoverStepOperator(FirstTask):
         self.step = step
         self.verb = verb
 
+    @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Run the step and say where its evidence is."""
         from kafka_dr.failover import StepName, run_step

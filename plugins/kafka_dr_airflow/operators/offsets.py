@@ -9,6 +9,7 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from kafka_dr_airflow.links import AuditLink
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import plain_errors
 from kafka_dr_airflow.operators.watch import WatchOperator
 from kafka_dr_airflow.report_folders import prune, report_folder
@@ -43,6 +44,7 @@ class OffsetPreviewOperator(BaseOperator):
         #: Where this task's report is, below the evidence root; known when it has run.
         self.report_place = ""
 
+    @fails_plainly
     def execute(self, context: Any) -> dict[str, Any]:
         """Look at every group, write the report, and judge it."""
         from kafka_dr.failover.offset_preview import Preview, preview_offsets

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import plain_errors
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class ProposalOperator(TriggerDagRunOperator):
         super().__init__(skip_when_already_exists=True, openlineage_inject_parent_info=False, **kwargs)
         self.protection_group = protection_group
 
+    @fails_plainly
     def execute(self, context: Any) -> None:
         """Look, and start the run or have it look again."""
         from kafka_dr.failover.health.proposal import Act, Move, act_on, close, consider

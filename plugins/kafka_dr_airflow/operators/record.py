@@ -83,6 +83,7 @@ def plain_errors() -> Iterator[None]:
 
 
 def show(log: Any, record: StepRecord) -> None:
-    """Write a record to the task log, a line at a time."""
-    for line in record.summary().splitlines():
-        log.info("%s", line)
+    """Write a record to the task log, a line at a time; what kept the step from going through at ERROR."""
+    for line in record.lines():
+        for text in line.text.splitlines():
+            (log.info if line.good else log.error)("%s", text)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
 from kafka_dr_airflow.operators.parameters import FirstTask
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import Receipt, perform
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class ResumeOperator(FirstTask):
         #: The run that died: what resuming it leaves behind belongs to that run's evidence.
         self.resumed_run = ""
 
+    @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Carry out the decision that the run's parameters state."""
         from kafka_dr.failover import ResumeRequest, resume

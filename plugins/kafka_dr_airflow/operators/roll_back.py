@@ -8,6 +8,7 @@ from airflow.sdk import BaseOperator, TriggerRule
 
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import Receipt, perform, run_request
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class RollBackOperator(BaseOperator):
         super().__init__(**{**defaults, **URGENT, **kwargs})
         self.verb = verb
 
+    @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Roll back what the register says was begun."""
         from kafka_dr.failover import roll_back

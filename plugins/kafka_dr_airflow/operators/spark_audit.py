@@ -16,6 +16,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from kafka_dr_airflow.declared import TOPOLOGY, read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import AuditLink
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import plain_errors
 from kafka_dr_airflow.operators.spark_job import SparkJobOperator
 from kafka_dr_airflow.report_folders import prune, report_folder
@@ -50,6 +51,7 @@ class SparkAuditOperator(SparkJobOperator):
         self.protection_group = protection_group
         self.audit = audit
 
+    @fails_plainly
     def execute(self, context: Any) -> dict[str, str]:
         """Audit the flow and judge the report."""
         topology = read_topology(os.environ)

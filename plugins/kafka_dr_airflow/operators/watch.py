@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import plain_errors
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class WatchOperator(BaseOperator):
     def look(self, world: World) -> Watched:
         """Look at the group, and do what is due."""
 
+    @fails_plainly
     def execute(self, context: Any) -> None:
         """Show what was found."""
         from kafka_dr_airflow.world import open_world

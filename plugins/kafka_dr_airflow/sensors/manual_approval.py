@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from kafka_dr_airflow.declared import read_topology
 from kafka_dr_airflow.links import EvidenceLink, trigger_url
 from kafka_dr_airflow.operators.failover_step import URGENT, numbered
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import Receipt, perform, plain_errors, run_request
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class ManualApprovalSensor(ApprovalOperator):
             raise ValueError("default_args decide about the approval: leave out what only the topology may decide")
         self.verb = verb
 
+    @fails_plainly
     def execute(self, context: Any) -> None:
         """Write the question to evidence, put it to the approvers, and park until one of them answers."""
         question = self.question(context)
@@ -103,6 +105,7 @@ class ManualApprovalSensor(ApprovalOperator):
 
         return record_expiry(request, world)
 
+    @fails_plainly
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Receipt:
         """Keep the answer in evidence, whoever gave it, and skip what follows unless it is a good yes."""
         if "error" in event:

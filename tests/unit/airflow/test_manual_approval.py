@@ -32,7 +32,7 @@ def context() -> dict[str, Any]:
     return {
         "params": {"protection_group": "orders"},
         "run_id": "r1",
-        "ti": SimpleNamespace(dag_id="dr_planned_failover"),
+        "ti": SimpleNamespace(dag_id="dr_planned_failover", try_number=1, max_tries=0),
     }
 
 
@@ -100,7 +100,7 @@ def test_no_answer_in_time_ends_the_run_says_where_to_start_a_new_one_and_is_kep
 
 
 def test_another_error_of_the_wait_is_a_failure(approval: Any, context: Any) -> None:
-    with pytest.raises(AirflowFailException, match="could not wait for the answer"):
+    with pytest.raises(SystemExit, match="could not wait for the answer"):
         approval.execute_complete(context, {"error": "lost", "error_type": "unknown"})
 
 

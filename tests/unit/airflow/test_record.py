@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.failover.record import Check, StepRecord
 from kafka_dr_airflow.links import evidence_url
-from kafka_dr_airflow.operators.record import plain_errors, run_request
+from kafka_dr_airflow.operators.record import plain_errors, run_request, show
 
 
 @pytest.mark.parametrize("error", [TryAgain, OutcomeUnknown])
@@ -40,3 +43,31 @@ def test_a_cluster_left_open_in_a_free_text_form_is_left_to_the_register() -> No
 def test_the_evidence_page_of_a_run_has_an_address_of_its_own() -> None:
     url = evidence_url("orders", "manual__2026-11-20T03:00:00+00:00")
     assert url == "/kafka-dr/evidence/orders/manual__2026-11-20T03%3A00%3A00%2B00%3A00"
+
+
+class Log:
+    """Keeps the level of each line."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+
+    def info(self, _template: str, line: str) -> None:
+        self.lines.append(("info", line))
+
+    def error(self, _template: str, line: str) -> None:
+        self.lines.append(("error", line))
+
+
+def test_what_kept_a_step_from_going_through_is_logged_as_an_error_and_the_rest_is_not() -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    checks = (Check("flow_moves", "ok", "it moves"), Check("route_follows", "failed", "the route\nnames west"))
+    record = StepRecord("orders", "r1", "preflight", 1, "refused", at, at, 0.5, "route_follows: no.", checks=checks)
+    log = Log()
+    show(log, record)
+    assert log.lines == [
+        ("error", "preflight: refused in 0.50 s. route_follows: no."),
+        ("info", "  check flow_moves: ok. it moves"),
+        ("error", "  check route_follows: failed. the route"),
+        ("error", "names west"),
+        ("info", "  evidence: "),
+    ]

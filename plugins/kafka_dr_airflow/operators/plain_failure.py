@@ -1,0 +1,40 @@
+"""How a task fails: with one sentence as the last line of its log, and no traceback below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+_Execute = TypeVar("_Execute", bound=Callable[..., Any])
+
+
+def fails_plainly(execute: _Execute) -> _Execute:
+    """Let a method that Airflow calls end with the sentence of its exception, where a traceback says nothing more.
+
+    Airflow's task runner logs the traceback of every exception but SystemExit, of which it logs what it carries, at
+    ERROR, and which it treats as any failure. What must not be tried again stays Airflow's own exception where the
+    task still has tries left. An error that nobody foresaw keeps its traceback.
+
+    :param execute: ``execute`` or ``execute_complete`` of an operator
+    """
+
+    @wraps(execute)
+    def plainly(self: Any, context: Any, *arguments: Any, **named: Any) -> Any:
+        try:
+            return execute(self, context, *arguments, **named)
+        except AirflowException as error:
+            final = type(error) is AirflowFailException
+            # Those that are derived from them say that a task is skipped, waits, or starts another run.
+            if not (final or type(error) is AirflowException) or (final and _may_be_tried_again(context)):
+                raise
+            raise SystemExit(str(error)) from None
+
+    return cast("_Execute", plainly)
+
+
+def _may_be_tried_again(context: Any) -> bool:
+    task = context["ti"]
+    return int(task.try_number) <= int(task.max_tries)
