@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode, urlsplit
 
 from airflow.sdk import BaseOperatorLink
 from airflow.sdk.configuration import conf
@@ -31,16 +31,31 @@ def trigger_url(dag_id: str) -> str:
     return f"{base.rstrip('/')}/dags/{dag_id}"
 
 
+def airflow_path() -> str:
+    """Return the path of Airflow's own first page, which is not / where Airflow shares its host with others."""
+    return f"{urlsplit(conf.get('api', 'base_url', fallback='') or '').path.rstrip('/')}/"
+
+
+def login_url(then: str) -> str:
+    """Return where a person logs in, whichever auth manager there is.
+
+    :param then: the path of the page to come back to
+    """
+    return f"{airflow_path()}api/v2/auth/login?{urlencode({'next': then})}"
+
+
 class EvidenceLink(BaseOperatorLink):
     """Leads to what the task's run saw and proved."""
 
     name = "Evidence"
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """Return the page of the run that the task belongs to.
+        """Return the page of the run that the task belongs to; nothing where the task says that none was kept.
 
         Airflow calls this in the task's own process when the task has ended, with the task instance as the key.
         """
+        if not getattr(operator, "evidence_kept", True):
+            return ""
         group = getattr(operator, "protection_group", None) or ti_key.get_template_context()["params"].get(
             "protection_group"
         )
@@ -66,3 +81,17 @@ class StrandedLink(AuditLink):
     """Leads to the list of stranded records."""
 
     name = "Stranded records"
+
+
+class ProposedRunLink(BaseOperatorLink):
+    """Leads to the failover that a task proposed."""
+
+    name = "Proposed run"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """Return the page of the run; nothing where none is proposed.
+
+        Airflow calls this in the task's own process when the task has ended, with the task instance as the key.
+        """
+        run = getattr(operator, "proposed_run", "")
+        return f"{trigger_url(operator.trigger_dag_id)}/runs/{quote(run, safe='')}" if run else ""

@@ -205,10 +205,11 @@ class AirflowSession:
         path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/return_value"
         return self._json("GET", f"{path}?map_index={map_index}&deserialize=true")["value"]
 
-    def links(self, dag: str, run: str, task: str) -> dict[str, str]:
-        """Return where the buttons of a task lead to."""
-        found = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/links")["extra_links"]
-        return {str(name): str(address) for name, address in found.items()}
+    def links(self, dag: str, run: str, task: str, *, map_index: int = -1) -> dict[str, str]:
+        """Return where the buttons of a task lead to, of those that can be pressed."""
+        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}/links?map_index={map_index}"
+        found = self._json("GET", path)["extra_links"]
+        return {str(name): str(address) for name, address in found.items() if address}
 
     def asset_events(self, dag: str, run: str) -> list[str]:
         """Return the addresses of the assets that a run said something new about."""

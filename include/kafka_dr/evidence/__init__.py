@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka_dr.evidence.audit_story import AuditStory, tell_audit, tell_stranded
 from kafka_dr.evidence.bundle import Bundle, EvidenceChanged, FileDigest, Verification
 from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
-from kafka_dr.evidence.page import render_audit
+from kafka_dr.evidence.page import render_audit, render_notice
 from kafka_dr.evidence.place import Place
 from kafka_dr.evidence.secrets import SecretInEvidence
 from kafka_dr.evidence.store import (
@@ -27,6 +27,7 @@ __all__ = [
     "tell_audit",
     "tell_stranded",
     "render_audit",
+    "render_notice",
     "canonical",
     "digest",
     "EvidenceChanged",

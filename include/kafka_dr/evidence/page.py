@@ -45,6 +45,14 @@ def render_audit(story: AuditStory) -> str:
     return _template("audit.html.j2").render(story=story)
 
 
+def render_notice(title: str, sentence: str, *, back: str) -> str:
+    """Return a page that says one sentence, where there is no evidence to show.
+
+    :param back: the address that its link leads to
+    """
+    return _template("notice.html.j2").render(title=title, sentence=sentence, back=back)
+
+
 def _clock(stamp: str) -> str:
     """Return the time of a stamp, to the millisecond; a stamp that is none is shown as it is."""
     try:

@@ -35,6 +35,7 @@ class _OfGroup(BaseOperator):
     def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
         super().__init__(**{**ONCE, **kwargs})
         self.protection_group = protection_group
+        self.evidence_kept = True
 
 
 class ConfigPlanOperator(_OfGroup):
@@ -57,10 +58,12 @@ class ConfigPlanOperator(_OfGroup):
         with plain_errors(), open_world() as world:
             planned = plan_config(self.protection_group, world, context["run_id"], accept_cluster_ids=accept)
         if isinstance(planned, Watched):
+            self.evidence_kept = False
             raise AirflowSkipException(planned.summary)
         for line in planned.lines:
             self.log.info("%s", line)
         if (kept := planned.record) is None:
+            self.evidence_kept = False
             return None
         return Receipt(outcome=kept.outcome, evidence=kept.evidence, evidence_sha256=kept.evidence_sha256)
 
@@ -87,6 +90,7 @@ class ConfigApplyOperator(_OfGroup):
             with plain_errors(), open_world() as world:
                 wanted = has_safe_changes(group, world, run)
             if not wanted:
+                self.evidence_kept = False
                 self.log.info("Nothing is changed without asking: no safe change is left, or the topology wants none.")
                 return None
         return perform(self.log, lambda world: apply_config(group, world, run, approved=self.approved))

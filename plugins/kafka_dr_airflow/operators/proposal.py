@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
+from kafka_dr_airflow.links import ProposedRunLink
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import plain_errors
 
@@ -30,11 +31,13 @@ class ProposalOperator(TriggerDagRunOperator):
     """
 
     ui_color = "#f4dbe4"
+    operator_extra_links = (ProposedRunLink(),)
 
     def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
         # What a lineage provider added to the parameters, the run would refuse as unknown.
         super().__init__(skip_when_already_exists=True, openlineage_inject_parent_info=False, **kwargs)
         self.protection_group = protection_group
+        self.proposed_run = ""
 
     @fails_plainly
     def execute(self, context: Any) -> None:
@@ -52,6 +55,7 @@ class ProposalOperator(TriggerDagRunOperator):
             raise AirflowException(proposal.sentence)
         if act in (Act.LEAVE, Act.FORGET):
             raise AirflowSkipException(proposal.sentence)
+        self.proposed_run = proposal.run
         self._aim(proposal, again=act is Act.LOOK_AGAIN)
         super().execute(context)
 

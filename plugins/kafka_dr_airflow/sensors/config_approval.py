@@ -30,6 +30,7 @@ class ConfigApprovalSensor(ManualApprovalSensor):
         # A safe change that could not be made keeps nobody from being asked about the others.
         super().__init__(number=2, **{"trigger_rule": TriggerRule.ALL_DONE, **kwargs})
         self.protection_group = protection_group
+        self.evidence_kept = True
 
     def request(self, context: Any) -> RunRequest:
         """Return what the approval is about."""
@@ -45,5 +46,6 @@ class ConfigApprovalSensor(ManualApprovalSensor):
         with plain_errors(), open_world() as world:
             question = ask_config(self.protection_group, world, context["run_id"])
         if isinstance(question, str):
+            self.evidence_kept = False
             raise AirflowSkipException(question)
         return question

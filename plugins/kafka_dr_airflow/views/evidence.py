@@ -8,13 +8,16 @@ import re
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import requires_access_dag
-from fastapi import Depends, FastAPI, HTTPException, status
-from fastapi.responses import HTMLResponse
+from fastapi import Depends, FastAPI, HTTPException, Request, Response, status
+from fastapi.exception_handlers import http_exception_handler
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.exceptions import HTTPException as AnyHttpException
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
-from kafka_dr.evidence import EvidenceStore, render_audit, tell_audit, tell_stranded
+from kafka_dr.evidence import EvidenceStore, render_audit, render_notice, tell_audit, tell_stranded
 from kafka_dr_airflow.declared import read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
+from kafka_dr_airflow.links import airflow_path, login_url
 
 # Airflow's login does not cover a plugin's pages by itself.
 _MAY_SEE_RUNS = Depends(requires_access_dag("GET", DagAccessEntity.RUN, "dr_planned_failover"))
@@ -24,11 +27,35 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+# The link of a notice leads to Airflow, whose page needs what the sandbox takes away.
+_LINKED = {**_HEADERS, "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 
 #: What can be part of the path of a report: never a step upwards.
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]*")
 
 app = FastAPI(title="Evidence of disaster recovery", dependencies=[_MAY_SEE_RUNS], openapi_url=None)
+
+
+#: What a person reads above the sentence.
+_TITLES = {
+    status.HTTP_400_BAD_REQUEST: "This address leads nowhere",
+    status.HTTP_403_FORBIDDEN: "You may not see this",
+    status.HTTP_404_NOT_FOUND: "Nothing is kept here",
+    status.HTTP_409_CONFLICT: "The evidence needs a look",
+    status.HTTP_503_SERVICE_UNAVAILABLE: "The evidence cannot be read now",
+}
+
+
+@app.exception_handler(AnyHttpException)
+async def say_instead(request: Request, error: AnyHttpException) -> Response:
+    """Answer a browser with a page, or with the login where nobody is logged in; programs get the error as JSON."""
+    if "text/html" not in request.headers.get("accept", ""):
+        return await http_exception_handler(request, error)
+    if error.status_code == status.HTTP_401_UNAUTHORIZED:
+        return RedirectResponse(login_url(request.url.path), status.HTTP_303_SEE_OTHER)
+    title = _TITLES.get(error.status_code, "This did not work")
+    shown = render_notice(title, str(error.detail), back=airflow_path())
+    return HTMLResponse(shown, error.status_code, headers=_LINKED)
 
 
 @app.get("/evidence/{group}/{run}")
