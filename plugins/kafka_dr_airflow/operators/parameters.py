@@ -10,6 +10,7 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_dr.quoting import line
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 
 
 class FirstTask(BaseOperator):
@@ -19,6 +20,7 @@ class FirstTask(BaseOperator):
     real run. Later tasks do not ask: a run that began under an earlier version has to be finished or rolled back.
     """
 
+    @fails_plainly
     def pre_execute(self, context: Any) -> None:
         """Look at the parameters before anything else is done."""
         super().pre_execute(context)

@@ -18,7 +18,7 @@ def fails_plainly(execute: _Execute) -> _Execute:
     ERROR, and which it treats as any failure. What must not be tried again stays Airflow's own exception where the
     task still has tries left. An error that nobody foresaw keeps its traceback.
 
-    :param execute: ``execute`` or ``execute_complete`` of an operator
+    :param execute: ``pre_execute``, ``execute`` or ``execute_complete`` of an operator
     """
 
     @wraps(execute)
