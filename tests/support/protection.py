@@ -70,6 +70,7 @@ class Protection:
 
     :param lab: the shared lab
     :param folder: for evidence and route
+    :param neighbours: names of protection groups that are declared besides, each with the topics that begin so
     """
 
     lab: Lab
@@ -77,6 +78,7 @@ class Protection:
     name: str = field(default_factory=lambda: f"t{uuid.uuid4().hex[:8]}")
     partitions: int = 2
     changes: dict[str, object] = field(default_factory=dict)
+    neighbours: tuple[str, ...] = ()
 
     @property
     def topic(self) -> str:
@@ -105,7 +107,14 @@ class Protection:
         }
         group = base.model_copy(update={**names, **self.changes})
         evidence = declared.evidence.model_copy(update={"root": str(self.folder / "evidence")})
-        return declared.model_copy(update={"protection_groups": {self.name: group}, "evidence": evidence})
+        others = {
+            name: base.model_copy(
+                update={"name": name, "topic_prefixes": (f"{name}.",), "consumer_group_prefixes": (f"{name}-",)}
+            )
+            for name in self.neighbours
+        }
+        groups = {self.name: group, **others}
+        return declared.model_copy(update={"protection_groups": groups, "evidence": evidence})
 
     def world(self, kind: type[World] = World) -> World:
         """Build the world as Airflow would, from the lab's files instead of connections."""

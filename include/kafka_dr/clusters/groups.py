@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError
 from confluent_kafka import TopicPartition as ClientPartition
@@ -57,7 +57,7 @@ class Groups:
             allowed = frozenset(AclOperation(operation.name) for operation in found.authorized_operations or ())
             members = tuple(f"{member.client_id} {member.host}" for member in found.members)
             assignor = str(found.partition_assignor or "") if members else ""
-            states[group] = GroupState(group, found.state.name, members, allowed, assignor)
+            states[group] = GroupState(group, found.state.name, members, allowed, assignor, _assigned(found.members))
         return states
 
     def offsets(self, groups: Iterable[str], *, require_stable: bool = True) -> dict[str, dict[TopicPartition, int]]:
@@ -127,3 +127,8 @@ class Groups:
         wanted = sorted(set(groups))
         with ThreadPoolExecutor(max_workers=_CONCURRENT_GROUPS) as pool:
             return dict(zip(wanted, pool.map(action, wanted), strict=True))
+
+
+def _assigned(members: Iterable[Any]) -> frozenset[str]:
+    parts = (part for each in members for part in (each.assignment, each.target_assignment) if part is not None)
+    return frozenset(partition.topic for part in parts for partition in part.topic_partitions)

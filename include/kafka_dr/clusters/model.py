@@ -146,6 +146,7 @@ class GroupState:
     :param members: client id and host of each live member
     :param authorized_operations: what the asking principal may do with the group
     :param assignor: how members share partitions, in the words of their protocol; empty where there is no member
+    :param assigned: the topics of which members have partitions, or are about to
     """
 
     group: str
@@ -153,6 +154,7 @@ class GroupState:
     members: tuple[str, ...]
     authorized_operations: frozenset[AclOperation]
     assignor: str = ""
+    assigned: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ _FIGURES = (
     ("redelivered", "Delivered again", ""),
     ("redelivered_at_most", "Delivered again, at most", ""),
     ("mm2_redelivered_at_most", "By MirrorMaker's checkpoints", ""),
+    ("positions_left_out", "Positions left out", ""),
 )
 
 
@@ -57,6 +58,8 @@ def _kept(key: str, value: Any, limit: float | None) -> Tone:
     if key == "lost_at_least":
         # A lower bound of nothing says nothing.
         return "bad" if _is_number(value) and value > 0 else "unknown"
+    if key == "positions_left_out":
+        return "warn"
     most = 0 if key in ("lost", "reordered") else limit
     if most is None or not _is_number(value):
         return "unknown"

@@ -16,6 +16,8 @@ from kafka_dr.evidence.figures import Figure, figures
 from kafka_dr.evidence.tone import Tone, tone_of
 
 _DIFFERENCE = "difference"
+#: What a sentence names one by one.
+_MOST_NAMED = 5
 #: Steps that may be the last one, and what a run is then.
 _ENDS = {"report": "Completed", "plan": "Planned", "apply": "Applied"}
 #: What is kept beside a run's steps and says nothing about how the run ended.
@@ -271,9 +273,19 @@ def _notes(facts: Mapping[str, Any]) -> Iterable[str]:
         many = "an unknown number of" if since is None else f"at most {since}"
         until = _text(returned.get("fenced_at"))
         yield f"After the hand-over it accepted {many} records, until it was fenced at {until}."
+    yield from _left_out(facts.get("left_out"))
     if isinstance(flow, dict):
         still = "" if flow.get("stopped") is True else "not seen stopped. It is shut out of the new side: "
         yield f"The flow that was left: {still}{_text(flow.get('detail'))}."
+
+
+def _left_out(rows: object) -> Iterable[str]:
+    """Yield which groups were moved without their positions in topics outside the protection group."""
+    found = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    if found:
+        named = ", ".join(f"{_text(row.get('group'))} in {_text(row.get('topic'))}" for row in found[:_MOST_NAMED])
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        yield f"Left out, as it lies outside the protection group: the positions of {named}{more}."
 
 
 def _is_dry(steps: Iterable[Attempt]) -> bool:

@@ -11,7 +11,8 @@ _TONES: dict[str, Tone] = {
         ("ok", "done", "passed", "approved", "exact", "equal", "green", "running", "safe", "note", "nothing"), "good"
     ),
     **dict.fromkeys(
-        ("would_do", "excused", "bounded", "declared", "warn", "needs approval", "stranded", "groups late"), "warn"
+        ("would_do", "excused", "bounded", "declared", "warn", "needs approval", "stranded", "groups late", "left_out"),
+        "warn",
     ),
     **dict.fromkeys(
         ("failed", "refused", "rejected", "unproven", "findings", "red", "stall", "stop", "rewind", "never"), "bad"

@@ -7,10 +7,12 @@ leads there, says that the declaration is wrong, and ends the adoption while it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover import elsewhere
 from kafka_dr.failover.authorizers import authorizers_as_declared
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
@@ -38,7 +40,12 @@ def adoptable(run: Run, state: RegisterState) -> Sequence[Check]:
     :param state: the record that the adoption is going to write, or wrote before it was interrupted
     """
     believed = authorizers_as_declared(run, (state.active, state.standby))
-    return (believed, *_standby_is_free(run, state), route_agrees(run, state))
+    return (
+        believed,
+        *_standby_is_free(run, state),
+        route_agrees(run, state),
+        _reads_only_owned_topics(run, state),
+    )
 
 
 def seeded(run: Run, state: RegisterState) -> bool:
@@ -94,6 +101,17 @@ def _holding_records(run: Run, cluster: str) -> list[TopicPartition]:
     topics, partitions = run.operator(cluster).topics, run.partitions(cluster)
     starts, ends = topics.log_starts(partitions), topics.high_watermarks(partitions)
     return [partition for partition in partitions if ends[partition] > starts[partition]]
+
+
+def _reads_only_owned_topics(run: Run, state: RegisterState) -> Check:
+    """An adoption moves no position, so what would refuse a switch later is shown, and keeps nobody from protection."""
+    try:
+        check = elsewhere.judged(run, elsewhere.look(run, state.active), cluster=state.active)
+    except KafkaDrError as error:
+        check = Check(elsewhere.NAME, "unknown", f"what the groups read elsewhere could not be asked: {error}")
+    if check.passes:
+        return check
+    return replace(check, outcome="excused", detail=f"a switch will be refused for it: {check.detail}")
 
 
 def _no_members(run: Run, standby: str) -> Check:

@@ -9,7 +9,7 @@ from functools import partial
 from kafka_dr.audit import AuditKind, Verified
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import authorizers, content, uncopied
+from kafka_dr.failover import authorizers, content, elsewhere, uncopied
 from kafka_dr.failover.audited import audit_check
 from kafka_dr.failover.authorizers import authorizer_of
 from kafka_dr.failover.config_compare import standby_configured
@@ -172,5 +172,6 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("lag_audit", partial(audit_check, AuditKind.LAG)),
     ("no_live_members_on_target", no_live_members),
     ("only_offsets_to_move", only_offsets_to_move),
+    (elsewhere.NAME, elsewhere.groups_read_only_owned_topics),
     ("route_follows", _route_follows),
 )

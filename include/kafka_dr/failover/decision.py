@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.evidence import digest
+from kafka_dr.failover import elsewhere
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import first_step
 from kafka_dr.failover.run import Run
@@ -50,7 +51,7 @@ def facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
     :param checks: the preflight checks of the same moment
     """
     classes = next((dict(c.facts["classes"]) for c in checks if "classes" in c.facts), {})
-    return {**of_switch(run, checks, seen_on=run.source), "offset_classes": classes}
+    return {**of_switch(run, checks, seen_on=run.source), "offset_classes": classes, **elsewhere.decided(checks)}
 
 
 def digest_of(facts: Mapping[str, Any]) -> str:

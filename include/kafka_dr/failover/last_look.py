@@ -7,6 +7,8 @@ from datetime import datetime
 
 from kafka_dr.clusters import NotFound, OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover import elsewhere
+from kafka_dr.failover.elsewhere import ReadElsewhere
 from kafka_dr.failover.other_groups import not_moved
 from kafka_dr.failover.run import Run
 from kafka_dr.offsets import FileLookStore, LastLook
@@ -15,6 +17,8 @@ from kafka_dr.replication import Flow, committed_positions
 #: Records that wait to be copied and are remembered one by one, in each partition.
 _MOST_WAITING = 1_000
 _STALL_SECONDS = 5.0
+#: How long groups may take to share out their partitions; a look is taken every minute, the next one asks again.
+_SETTLE_SECONDS = 1.0
 
 
 def look(run: Run, *, active: str, standby: str, epoch: int) -> LastLook:
@@ -48,6 +52,7 @@ def _seen(run: Run, flow: Flow, *, epoch: int) -> LastLook:
     source = run.operator(flow.source)
     at: datetime = run.clock.now()
     groups = source.groups.offsets(run.moved_groups(flow.source), require_stable=False)
+    beyond = _read_elsewhere(run, flow.source)
     ends = source.topics.last_stable_offsets(run.partitions(flow.source))
     try:
         copied = crossed(run, flow)
@@ -69,7 +74,16 @@ def _seen(run: Run, flow: Flow, *, epoch: int) -> LastLook:
         },
         waiting={p: tuple(offsets) for p, offsets in waiting.items()},
         more_than_offsets=_more_than_offsets(run, flow.source),
+        elsewhere=beyond.rows,
+        elsewhere_unknown=beyond.unknown,
     )
+
+
+def _read_elsewhere(run: Run, active: str) -> ReadElsewhere:
+    try:
+        return elsewhere.look(run, active, seconds=_SETTLE_SECONDS)
+    except KafkaDrError as error:
+        return ReadElsewhere((), (f"what its groups read elsewhere could not be asked: {error}",))
 
 
 def _more_than_offsets(run: Run, active: str) -> tuple[str, ...]:

@@ -40,10 +40,7 @@ def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
         except KafkaDrError as error:
             return error
 
-    # The audit may see groups that the operator may not: those would be left behind without a word.
-    seen = run.world.cluster(run.source, "audit").groups.names()
-    hidden = {name for name in seen if run.group.owns_group(name)} - set(run.group.groups_policy.left_behind)
-    names = sorted({*run.moved_groups(run.source), *hidden})
+    names = groups_to_move(run, run.source)
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
         for group, answer in zip(names, pool.map(read, names), strict=True):
             if isinstance(answer, KafkaDrError):
@@ -51,6 +48,16 @@ def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
             else:
                 found[group] = {p: offset for p, offset in answer.items() if run.group.owns_topic(p.topic)}
     return found, tuple(problems)
+
+
+def groups_to_move(run: Run, cluster: str) -> list[str]:
+    """Return the groups whose positions a failover moves, also those that the operator may not see.
+
+    The audit may: they would be left behind without a word.
+    """
+    seen = run.world.cluster(cluster, "audit").groups.names()
+    hidden = {name for name in seen if run.group.owns_group(name)} - set(run.group.groups_policy.left_behind)
+    return sorted({*run.moved_groups(cluster), *hidden})
 
 
 def known_syncs(run: Run) -> KnownSyncs:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.failover import content
+from kafka_dr.failover import content, elsewhere
 from kafka_dr.failover.offset_facts import Committed, by_time, facts_of, places_proven, read_positions
 from kafka_dr.failover.other_groups import not_moved
 from kafka_dr.failover.record import Check
@@ -124,12 +124,19 @@ def look(run: Run) -> Look:
     left, others = _never_committed(committed, gathered), not_moved(run, run.source)
     report = _report(run, rows, strategies, problems=(*gathered.problems, *unread))
     report |= {"never_committed": left, "not_moved": [each.to_json() for each in others]}
+    beyond = elsewhere.look(run, run.source)
+    report |= {"read_elsewhere": elsewhere.report_rows(run, beyond.rows)}
+    shown = elsewhere.judged(run, beyond, cluster=run.source)
     refused = [each.sentence for each in others if each.refused]
+    refused += [] if shown.passes else [shown.detail]
     proof = _proof(run, placed)
     report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
     late = (proof.detail,) if proof.outcome == "failed" else ()
     blocking = (*_without_place(report), *unread, *late)
-    return Look(report, blocking, _watched(run, report, (*blocking, *refused)), gathered, rows)
+    watched = _watched(run, report, (*blocking, *refused))
+    if shown.outcome == "excused":
+        watched = replace(watched, sentences=(*watched.sentences, shown.detail))
+    return Look(report, blocking, watched, gathered, rows)
 
 
 def offsets_check(run: Run, *, closely: bool) -> Check:

@@ -67,6 +67,15 @@ class Authorizer:
         """
         return self._decide(principal, operation, self.about(resource, name), host)
 
+    def allows_everywhere(self, principal: str, operation: AclOperation, resource: ResourceType) -> bool:
+        """Return whether a principal may do something with every resource of a kind, also with what nobody named."""
+        unnamed = self._by_name.get((resource, PatternType.LITERAL, "*"), [])
+        unnamed = unnamed + self._by_name.get((resource, PatternType.PREFIXED, ""), [])
+        named = {name for kind, _, name in self._by_name if kind is resource}
+        return self._decide(principal, operation, unnamed, "*") and all(
+            self.allows(principal, operation, resource, name) for name in named
+        )
+
     def writers(self, topics: Collection[str]) -> frozenset[str]:
         """Return every principal that may write to at least one of the topics; ``User:*`` where everyone may."""
         candidates = self.allowed | self._super_users

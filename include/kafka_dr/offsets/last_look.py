@@ -14,6 +14,7 @@ from typing import Any
 from kafka_dr.audit.whole_file import read_json, write_whole
 from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.offsets.elsewhere import Elsewhere
 
 _SCHEMA_VERSION = 1
 
@@ -28,6 +29,8 @@ class LastLook:
     :param groups: what groups had committed there, next to read
     :param waiting: offsets of records that were not copied yet, by partition; not all of them where there are many
     :param more_than_offsets: groups whose place no offset says, a sentence each
+    :param elsewhere: what these groups read outside the protection group; ``None`` where nobody asked
+    :param elsewhere_unknown: of which groups that is not known, and why, a sentence each
     """
 
     epoch: int
@@ -36,6 +39,8 @@ class LastLook:
     groups: Mapping[str, Mapping[TopicPartition, int]]
     waiting: Mapping[TopicPartition, tuple[int, ...]]
     more_than_offsets: tuple[str, ...] = ()
+    elsewhere: tuple[Elsewhere, ...] | None = None
+    elsewhere_unknown: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
@@ -90,6 +95,8 @@ def _to_json(look: LastLook) -> dict[str, Any]:
         "groups": {group: _rows(offsets) for group, offsets in look.groups.items()},
         "waiting": _rows(look.waiting),
         "more_than_offsets": look.more_than_offsets,
+        "elsewhere": None if look.elsewhere is None else [each.to_json() for each in look.elsewhere],
+        "elsewhere_unknown": look.elsewhere_unknown,
     }
 
 
@@ -98,6 +105,7 @@ def _rows(values: Mapping[TopicPartition, Any]) -> list[list[Any]]:
 
 
 def _from_json(content: Any) -> LastLook:
+    elsewhere = content.get("elsewhere")
     return LastLook(
         epoch=int(content["epoch"]),
         at=datetime.fromisoformat(content["at"]),
@@ -108,6 +116,9 @@ def _from_json(content: Any) -> LastLook:
             for topic, number, offsets in content["waiting"]
         },
         more_than_offsets=tuple(map(str, content.get("more_than_offsets", ()))),
+        # One that the former version wrote says nothing of it.
+        elsewhere=None if elsewhere is None else tuple(map(Elsewhere.from_json, elsewhere)),
+        elsewhere_unknown=tuple(map(str, content.get("elsewhere_unknown", ()))),
     )
 
 

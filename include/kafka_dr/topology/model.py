@@ -145,6 +145,11 @@ class GroupsPolicy(Section):
         description="when a position cannot be translated: refuse, earliest to read all again, or timestamp to begin "
         "at the time of the first unread record, less timestamp_margin_seconds",
     )
+    other_topics: Literal["refuse", "leave_out"] = Field(
+        default="refuse",
+        description="when a consumer group also reads topics that are not the protection group's: refuse, or leave_out "
+        "to move it without its positions there",
+    )
     start: StartStrategy = Field(
         default="exact",
         description="where groups go on: exact, mm2_checkpoint, timestamp, earliest, or latest, which skips records",

@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from kafka_dr.failover import StepFailed, StepRecord, World, adopt, authorizers
+from kafka_dr.failover.elsewhere import NAME as READ_ONLY_OWNED
 from kafka_dr.failover.flows import tend_flows
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.register import KafkaRegister
@@ -22,6 +23,7 @@ from kafka_dr.routing import Route
 from lab import rights
 from support import onlooker
 from support.protection import Protection
+from support.reading_elsewhere import Beyond
 from support.switching import Killed, dying
 
 pytestmark = pytest.mark.kafka
@@ -71,6 +73,21 @@ def test_a_group_on_brokers_that_do_not_decide_by_acls_is_not_adopted(
 
     assert "StandardAuthorizer on broker 1 of west: only AclAuthorizer are known to decide by ACLs" in said
     assert onlooker.look(protection) == before
+
+
+def test_a_group_that_reads_elsewhere_is_shown_and_keeps_nobody_from_protection(
+    protection: Protection, world: World
+) -> None:
+    group = f"{protection.name}-both"
+    beyond = Beyond.create(protection, "east")
+    beyond.commit("east", group, beyond.of_nobody, 0)
+
+    record = adopt(protection.name, world, "adoption")
+
+    shown = {check.name: check for check in record.checks}[READ_ONLY_OWNED]
+    assert (record.outcome, shown.outcome) == ("done", "excused")
+    assert shown.detail.startswith("a switch will be refused for it: 1 position of 1 consumer groups lie outside")
+    assert f"{group} reads {beyond.of_nobody}" in shown.detail
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from kafka_dr.topology.model import GroupsPolicy
 from lab import rights
 from support import onlooker
 from support.protection import Protection
+from support.reading_elsewhere import Beyond, member
 from support.share_group import join_share_group
 from support.switching import Switching, failed
 
@@ -212,6 +213,30 @@ def test_a_group_that_may_not_be_read_is_named(group: Switching) -> None:
     assert found.watched.outcome == "failed"
     assert any(hidden in sentence and "cannot be read" in sentence for sentence in found.watched.sentences)
     assert hidden in " ".join(found.blocking), "a preflight has to stop for it"
+
+
+def test_what_groups_read_outside_the_protection_group_is_shown_and_red_until_the_policy_leaves_it_out(
+    group: Switching,
+) -> None:
+    protection = group.protection
+    beyond, folder = Beyond.create(protection, "east"), f"audits/{group.name}/offsets/east-to-west"
+    beyond.commit("east", f"{group.name}-slow", beyond.of_neighbour, 1, 2)
+    with member(protection, "east", f"{group.name}-idle", protection.topic, beyond.of_nobody), protection.world() as w:
+        refused = preview_offsets(group.name, w, folder=f"{folder}/refused")
+        beyond.leave_out()
+    with protection.world() as world:
+        left = preview_offsets(group.name, world, folder=f"{folder}/left")
+    assert isinstance(refused, Preview)
+    assert isinstance(left, Preview)
+    assert [tuple(row.values()) for row in refused.report["read_elsewhere"]] == [
+        (f"{group.name}-idle", beyond.of_nobody, "", 0, True, "refused"),
+        (f"{group.name}-slow", beyond.of_neighbour, beyond.neighbour, 2, False, "refused"),
+    ]
+    assert refused.watched.outcome == "failed"
+    assert f"{group.name}-slow reads {beyond.of_neighbour} (2 positions)" in refused.watched.sentences[-1]
+    assert [row["state"] for row in left.report["read_elsewhere"]] == ["left_out"]
+    assert left.watched.outcome == "ok"
+    assert "are left out by policy" in left.watched.sentences[-1]
 
 
 def test_a_share_group_is_refused_by_name_and_never_passed_over(group: Switching) -> None:

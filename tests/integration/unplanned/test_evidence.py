@@ -11,9 +11,11 @@ import pytest
 from kafka_dr.errors import Refused
 from kafka_dr.failover import Answer, StepName, ask_approval, record_answer, roll_back
 from kafka_dr.failover.disaster import Probe, take
+from kafka_dr.failover.elsewhere import NAME as READ_ONLY_OWNED
 from kafka_dr.failover.health.proposal import Move, consider
 from support import onlooker
 from support.disaster import Disaster
+from support.reading_elsewhere import Beyond
 from support.switching import failed
 from support.vantage import Vantage, vantage
 
@@ -75,6 +77,36 @@ def _with_everything_hanging(disaster: Disaster, office: Vantage) -> list[Probe]
     office.hangs = False
     group.wait_for_register(disaster.standby)
     return probes
+
+
+def test_what_groups_read_elsewhere_is_judged_by_the_last_look_at_a_source_that_is_dead(passing: Disaster) -> None:
+    protection, slow = passing.group.protection, f"{passing.group.name}-slow"
+    beyond = Beyond.create(protection, passing.active)
+    beyond.commit(passing.active, slow, beyond.of_neighbour, 3, 4)
+    passing.look()
+    with passing.seen_down_elsewhere(), passing.hanging(passing.broker):
+        with protection.world() as world:
+            refused = failed(StepName.GATHER_EVIDENCE, passing.request(override=""), world)
+        overridden = passing.approve(passing.request())
+
+    said = {check.name: check for check in refused.checks}[READ_ONLY_OWNED]
+    assert said.outcome == "failed"
+    assert f"{slow} reads {beyond.of_neighbour} (2 positions), which belongs to the protection group" in said.detail
+    shown = {check.name: check for check in overridden.checks}[READ_ONLY_OWNED]
+    assert shown.outcome == "excused"
+    assert shown.detail.startswith("overridden (a test has one vantage): 2 positions of 1 consumer group")
+    assert overridden.facts["decision"]["leaves_out"] == [[slow, beyond.of_neighbour]]
+
+    # One that answers after all is drained as it is then; the run goes on, and says what it leaves behind.
+    beyond.commit(passing.active, slow, beyond.of_nobody, 5)
+    request = passing.request()
+    moved = passing.go(StepName.CUT_OVER_GROUPS, request)[StepName.CUT_OVER_GROUPS]
+    with protection.world() as world:
+        roll_back(request, world)
+    with protection.cluster(passing.active, "admin") as admin:
+        admin.topics.delete([beyond.of_neighbour, beyond.of_nobody])
+    assert moved.facts["positions_left_out"] == 3
+    assert [row["topic"] for row in moved.facts["left_out"]] == [beyond.of_neighbour, beyond.of_nobody]
 
 
 def test_two_people_have_to_say_yes_where_the_topology_says_so(passing: Disaster) -> None:

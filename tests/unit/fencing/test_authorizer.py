@@ -72,6 +72,32 @@ def test_write_allows_describe_but_denying_write_does_not_deny_it() -> None:
     assert not authorizer.allows(APP, WRITE, ResourceType.TOPIC, "orders.x")
 
 
+def may_describe_everything(*acls: Acl, super_users: tuple[str, ...] = (), open_to_all: bool = False) -> bool:
+    authorizer = Authorizer(frozenset(acls), super_users, allow_if_no_acl=open_to_all)
+    return authorizer.allows_everywhere(APP, DESCRIBE, ResourceType.TOPIC)
+
+
+def test_everything_is_allowed_by_a_wildcard_or_to_a_super_user_and_by_nothing_narrower() -> None:
+    assert may_describe_everything(acl("*", operation=DESCRIBE))
+    assert may_describe_everything(acl("*", principal=EVERYONE, operation=READ))
+    assert may_describe_everything(super_users=(APP,))
+    assert not may_describe_everything()
+    assert not may_describe_everything(acl("orders.*", operation=DESCRIBE), acl("stock.*", operation=DESCRIBE))
+    assert not may_describe_everything(acl("*", operation=DESCRIBE, resource=ResourceType.GROUP))
+
+
+@pytest.mark.parametrize("name", ["stock.items", "stock.*", "*"])
+def test_nor_where_one_name_is_denied(name: str) -> None:
+    assert not may_describe_everything(acl("*", operation=DESCRIBE), deny(name, operation=DESCRIBE))
+    assert may_describe_everything(acl("*", operation=DESCRIBE), deny(name, operation=DESCRIBE, principal=OTHER))
+
+
+def test_what_no_acl_names_is_open_where_brokers_let_everybody_in() -> None:
+    assert may_describe_everything(open_to_all=True)
+    assert may_describe_everything(acl("orders.*", operation=DESCRIBE), open_to_all=True)
+    assert not may_describe_everything(acl("stock.*", principal=OTHER, operation=DESCRIBE), open_to_all=True)
+
+
 def test_a_deny_for_one_address_stops_a_principal_only_there() -> None:
     acls = (acl("orders.*"), deny("orders.*", host="10.0.0.1"))
     assert not may_write(*acls, host="10.0.0.1")

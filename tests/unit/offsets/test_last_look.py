@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,10 +9,14 @@ import pytest
 from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.offsets import FileLookStore, LastLook
+from kafka_dr.offsets.elsewhere import Elsewhere
 
 AT = datetime(2026, 11, 20, 3, tzinfo=UTC)
 P, Q = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)
-LOOK = LastLook(4, AT, {P: 12, Q: 7}, {"orders-a": {P: 9}, "orders-b": {}}, {P: (9, 11), Q: (6,)}, ("orders-c shares",))
+LOOK = LastLook(
+    4, AT, {P: 12, Q: 7}, {"orders-a": {P: 9}, "orders-b": {}}, {P: (9, 11), Q: (6,)}, ("orders-c shares",),
+    (Elsewhere("orders-a", "stock.items", {0: 3, 1: 0}, live=True),), ("orders-d is hidden",),
+)  # fmt: skip
 
 
 def test_a_look_is_read_as_it_was_kept_and_the_newest_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
@@ -21,6 +26,16 @@ def test_a_look_is_read_as_it_was_kept_and_the_newest_takes_the_place_of_the_one
     store.write("east-to-west", LOOK)
     assert store.read("east-to-west") == LOOK
     assert store.read("west-to-east") is None
+
+
+def test_a_look_of_the_former_version_says_nothing_of_what_is_read_elsewhere(tmp_path: Path) -> None:
+    store, path = FileLookStore(tmp_path, "orders"), tmp_path / "last_looks" / "orders" / "east-to-west.json"
+    store.write("east-to-west", LOOK)
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({key: each for key, each in kept.items() if not key.startswith("elsewhere")}))
+    found = store.read("east-to-west")
+    assert found is not None
+    assert (found.groups, found.elsewhere, found.elsewhere_unknown) == (LOOK.groups, None, ())
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"schema_version": 9}', b'{"schema_version": 1}'])

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.failover import content
+from kafka_dr.failover import content, elsewhere
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.offsets import CutOverProblem, TranslatedOffset, not_read_back, past_end
@@ -42,7 +42,8 @@ def act(run: Run) -> Mapping[str, Any]:
     run.write_fact("translations", {"positions": [content.placed_to_json(position) for position in placed]})
     run.permission(Phase.SWITCHING)()
     run.operator(run.target).groups.set_offsets(by_group(placed))
-    return {"groups": [content.placed_to_json(position) for position in placed]}
+    beyond = elsewhere.journaled(run.fact("drained")) or ()
+    return {"groups": [content.placed_to_json(position) for position in placed], **elsewhere.left_out(run, beyond)}
 
 
 def prove(run: Run) -> Sequence[Check]:

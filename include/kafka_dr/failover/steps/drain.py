@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from kafka_dr.audit import FindingKind, Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
-from kafka_dr.failover import content
+from kafka_dr.failover import content, elsewhere
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import PROOF_SECONDS, Run, positions_from_json, positions_to_json
 from kafka_dr.fencing import plan, proof
+from kafka_dr.offsets.elsewhere import Elsewhere
 from kafka_dr.register import Phase
 
 _PAUSE_SECONDS = 0.05
 #: A group whose position has not moved for so long is not waited for: applications commit a few times a second.
 _STANDING_SECONDS = 0.3
+#: Writes are refused meanwhile: a group that shares out its partitions is judged by what it has committed.
+_SETTLE_SECONDS = 0.0
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -37,32 +41,63 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Drain, match, freeze, and journal the groups' offsets."""
     ends = source_ends(run)
-    verified, waiting = run.at_once(
+    verified, (waiting, seen) = run.at_once(
         lambda: wait_for_copy(run, ends, seconds=run.group.timing.step_deadline_seconds),
-        lambda: _wait_for_groups(run, ends),
+        lambda: run.at_once(
+            lambda: _wait_for_groups(run, ends), lambda: elsewhere.look(run, run.source, seconds=_SETTLE_SECONDS)
+        ),
     )
     tail = content.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         raise Refused(f"the copy is not equal, so nothing is handed over. {tail.detail}")
-    frozen, _ = run.at_once(lambda: journal_frozen(run, ends), lambda: _ask_flow_to_stop(run))
+    _refuse_what_would_vanish(run, seen.rows)
+    frozen, _ = run.at_once(lambda: journal_frozen(run, ends, seen.rows), lambda: _ask_flow_to_stop(run))
     return {
         "verified": content.facts(verified),
         "groups_short_of_the_end": waiting,
-        "group_offsets": {group: positions_to_json(found) for group, found in frozen.items()},
+        "group_offsets": {group: positions_to_json(found) for group, found in frozen.offsets.items()},
+        **elsewhere.left_out(run, frozen.elsewhere),
     }
 
 
-def journal_frozen(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, dict[TopicPartition, int]]:
-    """Freeze the groups and journal their offsets, with the ends up to where all was matched."""
-    frozen = _freeze(run)
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """Consumer groups that can neither read nor commit any more.
+
+    :param offsets: by group, next to read, in the topics of the protection group
+    :param elsewhere: what else these groups read
+    """
+
+    offsets: Mapping[str, Mapping[TopicPartition, int]]
+    elsewhere: tuple[Elsewhere, ...]
+
+
+def journal_frozen(run: Run, ends: Mapping[TopicPartition, int], seen: Sequence[Elsewhere] = ()) -> Frozen:
+    """Freeze the groups and journal their offsets, with the ends up to where all was matched.
+
+    :param seen: what the groups' members read elsewhere right before
+    :raises Refused: a group has begun to read elsewhere, and the policy does not leave that out
+    """
+    committed = _freeze(run)
+    left = elsewhere.of_frozen(run, committed, seen)
+    _refuse_what_would_vanish(run, left)
+    owns = run.group.owns_topic
+    frozen = Frozen({g: {p: o for p, o in found.items() if owns(p.topic)} for g, found in committed.items()}, left)
     run.write_fact(
         "drained",
         {
             "source_ends": positions_to_json(ends),
-            "group_offsets": {group: positions_to_json(found) for group, found in frozen.items()},
+            "group_offsets": {group: positions_to_json(found) for group, found in frozen.offsets.items()},
+            "elsewhere": [row.to_json() for row in left],
         },
     )
     return frozen
+
+
+def _refuse_what_would_vanish(run: Run, rows: Sequence[Elsewhere]) -> None:
+    """A group may have begun to read elsewhere since the approval; without its source a run goes on, and says so."""
+    if rows and run.group.groups_policy.other_topics == "refuse" and not run.without_source:
+        raise Refused(elsewhere.sentence(run, rows, cluster=run.source))
 
 
 def prove(run: Run) -> Sequence[Check]:
@@ -178,5 +213,4 @@ def _freeze(run: Run) -> dict[str, dict[TopicPartition, int]]:
     refused = _reads_refused(run, run.consumer_groups(run.source))
     if refused.outcome != "ok":
         raise TryAgain(f"the groups could not be frozen: {refused.detail}")
-    offsets = run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=True)
-    return {g: {p: o for p, o in found.items() if run.group.owns_topic(p.topic)} for g, found in offsets.items()}
+    return run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.failover import content, write_outage
+from kafka_dr.failover import content, elsewhere, write_outage
 from kafka_dr.failover.offset_facts import beside_mirrormaker
 from kafka_dr.failover.past_the_fence import PastTheFence
 from kafka_dr.failover.record import Check, CheckOutcome
@@ -47,6 +47,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "past_the_fence": passed.detail,
         "redelivered_at_most": None if None in again else sum(filter(None, again)),
         **beside_mirrormaker(run, placed),
+        **elsewhere.left_out(run, elsewhere.journaled(run.fact("drained")) or ()),
         "objectives": [judged(run, name, value) for name, value in measured.items()],
         "approved_at": claim["approved_at"],
         "verified_at": verified_at,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import authorizers, beside, decision
+from kafka_dr.failover import authorizers, beside, decision, elsewhere
 from kafka_dr.failover.disaster import Verdict
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
@@ -46,6 +47,7 @@ def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
         "taken_from": known.taken_from(run),
         "offset_classes": known.classes(run),
         "override": run.request.override,
+        **elsewhere.decided(checks),
     }
 
 
@@ -132,6 +134,22 @@ def _positions_known(run: Run) -> Check:
     return Check("positions_known", "failed", f"{detail}. Override with a reason if that is right")
 
 
+def _groups_read_only_owned_topics(run: Run) -> Check:
+    """Judge what was seen when the source was looked at last; what nobody can ask any more keeps nobody waiting."""
+    found = known.elsewhere(run)
+    if found is None:
+        said = f"nobody looked at what consumer groups read outside {run.group.name}: positions there stay behind"
+        return Check(elsewhere.NAME, "excused", said)
+    check = elsewhere.judged(run, found, cluster=run.source)
+    if check.outcome == "unknown":
+        return replace(check, outcome="excused")
+    if check.outcome == "failed" and run.request.override:
+        return replace(check, outcome="excused", detail=f"overridden ({run.request.override}): {check.detail}")
+    if check.outcome == "failed":
+        return replace(check, detail=f"{check.detail}, or override with a reason")
+    return check
+
+
 _QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "hold_down": hold_down,
     "right_target": lambda run: right_clusters(run, (run.target,), name="right_target"),
@@ -141,4 +159,5 @@ _QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "target_can_be_opened": _target_can_be_opened,
     "no_live_members_on_target": no_live_members,
     "positions_known": _positions_known,
+    elsewhere.NAME: _groups_read_only_owned_topics,
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import beside, content
+from kafka_dr.failover import beside, content, elsewhere
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.failover.steps import cut_over_groups as planned
 from kafka_dr.failover.unplanned import known, places
@@ -38,7 +38,14 @@ def act(run: Run) -> Mapping[str, Any]:
         "groups": rows,
         "positions_final": found.final,
         "positions_as_of": found.at.isoformat() if found.at else None,
+        **left_out(run),
     }
+
+
+def left_out(run: Run) -> dict[str, Any]:
+    """Return what the groups leave behind outside the protection group, as far as anybody knows."""
+    seen = known.elsewhere(run)
+    return elsewhere.left_out(run, seen.rows if seen else ())
 
 
 def _placed(run: Run) -> list[TranslatedOffset]:

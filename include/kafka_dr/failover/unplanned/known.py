@@ -10,6 +10,7 @@ from typing import Any
 from kafka_dr.audit import FileFrontierStore, Remembered
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover import last_look
+from kafka_dr.failover.elsewhere import ReadElsewhere, journaled
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.offsets import LastLook
 from kafka_dr.offsets.translation import Kind
@@ -72,6 +73,21 @@ def classes(run: Run) -> dict[str, Kind]:
     kind: Kind = "exact" if found.final else "bounded"
     starts = run.group.groups_policy.start_for
     return {group: CHOSEN.get(starts(group), kind) for group, offsets in sorted(found.groups.items()) if offsets}
+
+
+def elsewhere(run: Run) -> ReadElsewhere | None:
+    """Return what groups read outside the protection group, from where their positions are known; ``None`` if unknown.
+
+    What a former version journaled, or saw last, says nothing of it.
+    """
+    for facts in (run.history.get(run.request.run, {}), run.journal, taken_over(run)):
+        if "drained" in facts:
+            rows = journaled(facts["drained"])
+            return None if rows is None else ReadElsewhere(rows)
+    seen = look(run)
+    if seen is None or seen.elsewhere is None:
+        return None
+    return ReadElsewhere(seen.elsewhere, seen.elsewhere_unknown)
 
 
 def frontier(run: Run) -> Remembered | None:

@@ -12,6 +12,7 @@ from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.failover.steps import report as planned
 from kafka_dr.failover.steps.open_target import applications_let_in
 from kafka_dr.failover.unplanned import known
+from kafka_dr.failover.unplanned.cut_over_groups import left_out
 from kafka_dr.failover.unplanned.old_flow import OldFlow, look_at_old_flow
 from kafka_dr.failover.unplanned.source import SourceSide
 
@@ -47,6 +48,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "source_side": side.to_json(),
         "returned": run.journal.get("returned"),
         "old_flow": _old_flow(run).to_json(),
+        **left_out(run),
         "override": claim["override"],
         "approved_at": claim["approved_at"],
         "verified_at": verified_at,

@@ -1,0 +1,140 @@
+"""A consumer group that also reads topics outside its protection group: nothing of it vanishes without a word."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.evidence.story import tell
+from kafka_dr.failover import StepName, ask_approval, run_step
+from kafka_dr.failover.elsewhere import NAME, groups_read_only_owned_topics
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run
+from support import onlooker
+from support.protection import Protection
+from support.reading_elsewhere import Beyond, member
+from support.switching import Switching, failed
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def beyond(protection: Protection) -> Beyond:
+    """A group of four positions: two in a topic that moves, two in one of a neighbour."""
+    group = Switching.adopt(protection)
+    made = Beyond.create(protection, "east")
+    protection.commit("east", f"{protection.name}-both", group.at(20, 30))
+    made.commit("east", f"{protection.name}-both", made.of_neighbour, 0, 0)
+    return made
+
+
+def _check(protection: Protection) -> Check:
+    with protection.world() as world:
+        return groups_read_only_owned_topics(Run(protection.request("look"), world))
+
+
+def test_preflight_names_groups_topics_and_whose_these_are(beyond: Beyond) -> None:
+    protection, name = beyond.protection, beyond.protection.name
+    with (
+        member(protection, "east", f"{name}-classic", beyond.of_nobody, protection.topic),
+        member(protection, "east", f"{name}-newer", beyond.of_nobody, protocol="consumer"),
+        protection.world() as world,
+    ):
+        record = failed(StepName.PREFLIGHT, protection.request("run-elsewhere"), world)
+    said = {check.name: check for check in record.checks}[NAME]
+
+    assert (record.outcome, said.outcome) == ("refused", "failed")
+    assert said.detail == (
+        f"2 positions of 3 consumer groups lie outside {name} and would not be moved: "
+        f"{name}-both reads {beyond.of_neighbour} (2 positions), which belongs to the protection group "
+        f"{beyond.neighbour}; {name}-classic reads {beyond.of_nobody} (live members), which belongs to no protection "
+        f"group; {name}-newer reads {beyond.of_nobody} (live members), which belongs to no protection group. Make "
+        f"{name}, {beyond.neighbour} one protection group and add to {name} the topics that belong to none, or read "
+        "them with consumer groups of their own, or set groups_policy.other_topics to leave_out"
+    )
+    assert said.facts["read_elsewhere"][0] == {
+        "group": f"{name}-both",
+        "topic": beyond.of_neighbour,
+        "positions": [[0, 0], [1, 0]],
+        "live": False,
+        "belongs_to": beyond.neighbour,
+    }
+
+    # What the operator may not describe is kept from it without a word: then nobody can say that there is nothing.
+    hidden = Acl(
+        ResourceType.TOPIC,
+        beyond.of_neighbour,
+        PatternType.LITERAL,
+        "User:dr-operator",
+        AclOperation.DESCRIBE,
+        AclPermission.DENY,
+    )
+    with protection.cluster("east", "admin") as admin:
+        admin.acls.add([hidden])
+        try:
+            unseen = _check(protection)
+        finally:
+            admin.acls.remove([hidden])
+    assert unseen.outcome == "unknown"
+    assert "User:dr-operator may not describe every topic on east" in unseen.detail
+
+
+def test_by_policy_they_are_left_out_shown_counted_and_approved(beyond: Beyond) -> None:
+    protection, both = beyond.protection, f"{beyond.protection.name}-both"
+    beyond.leave_out()
+    request = protection.request("run-left-out")
+    with protection.world() as world:
+        preflight = run_step(StepName.PREFLIGHT, request, world)
+        body = ask_approval(request, world).body
+        records = {
+            StepName(record.step): record for record in protection.run_until(request, StepName.REPORT, world)[1:]
+        }
+
+    said = {check.name: check for check in preflight.checks}[NAME]
+    assert said.outcome == "excused"
+    assert said.detail.startswith(f"2 positions of 1 consumer groups lie outside {protection.name} and are left out by")
+    assert said.detail in body
+    assert preflight.facts["decision"]["leaves_out"] == [[both, beyond.of_neighbour]]
+    for step in (StepName.DRAIN, StepName.CUT_OVER_GROUPS, StepName.REPORT):
+        facts = records[step].facts
+        assert facts["positions_left_out"] == 2, step
+        assert [row["topic"] for row in facts["left_out"]] == [beyond.of_neighbour], step
+    here, there = (onlooker.committed(protection, cluster)[both] for cluster in ("east", "west"))
+    assert {p.topic for p in there} == {protection.topic}
+    assert {p.topic for p in here} == {protection.topic, beyond.of_neighbour}
+    folder = protection.folder / "evidence" / "runs" / protection.name / request.run
+    story = tell(protection.name, request.run, {file.name: file.read_bytes() for file in folder.iterdir()})
+    assert [(figure.value, figure.tone) for figure in story.figures if figure.label == "Positions left out"] == [
+        ("2", "warn")
+    ]
+    assert any(f"the positions of {both} in {beyond.of_neighbour}" in note for note in story.notes)
+
+
+def test_a_group_that_begins_to_read_elsewhere_after_the_approval_stops_the_claim_and_the_drain(
+    group: Switching,
+) -> None:
+    protection, active = group.protection, group.active
+    beyond = Beyond.create(protection, active)
+    slow = f"{group.name}-slow"
+
+    request = group.request()
+    with protection.world() as world:
+        run_step(StepName.PREFLIGHT, request, world)
+        protection.approve(request, world)
+        with member(protection, active, f"{group.name}-new", beyond.of_nobody):
+            claim = failed(StepName.CLAIM, request, world)
+    assert f"'{NAME}': 'failed'" in claim.detail
+
+    request = group.go(StepName.FENCE_SOURCE)
+    beyond.commit(active, slow, beyond.of_nobody, 0)
+    with protection.world() as world:
+        drain = failed(StepName.DRAIN, request, world)
+    assert drain.outcome == "failed"
+    assert re.search(rf"{slow} reads {beyond.of_nobody} \(1 position\), which belongs to no protection", drain.detail)
+    group.roll_back(request)
+    group.assert_at_rest(active)
+    with protection.cluster(active, "admin") as admin:
+        # With the topic go the positions there: the next test has the group.
+        admin.topics.delete([beyond.of_nobody])
