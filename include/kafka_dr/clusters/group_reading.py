@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError
 from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafka.protocol.metadata import FindCoordinatorRequest
@@ -32,6 +33,15 @@ _CONSUMER = "consumer"
 _SETTLED = ("STABLE", "EMPTY", "DEAD")
 
 A = TypeVar("A")
+_MESSAGES = "kafka_dr.clusters.messages"
+
+
+class DescribeShareGroupOffsetsRequest(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc, call-arg]  # it has no types
+    """Asks what share groups keep the state of (KIP-932)."""
+
+
+class DescribeShareGroupOffsetsResponse(ApiMessage, load_json=_MESSAGES):  # type: ignore[misc, call-arg]
+    """Says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,21 @@ class GroupReading:
         found = self._each(groups, self._described, is_final=lambda answer: answer is None or answer.told, until=until)
         newer = self._newer(sorted(group for group, answer in found.items() if answer is None))
         return {group: newer[group] if answer is None else answer for group, answer in found.items()}
+
+    def shared(self, groups: Iterable[str]) -> dict[str, frozenset[str] | KafkaDrError]:
+        """Return the topics that each share group reads; an error stands in the place of an answer."""
+        part = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+        until = time.monotonic() + self._session.request_seconds
+
+        def read(coordinator: int, names: Collection[str]) -> dict[str, frozenset[str] | KafkaDrError]:
+            request = DescribeShareGroupOffsetsRequest(groups=[part(group_id=name, topics=None) for name in names])
+            answer = ask(self._session, request, "ask what share groups read", broker=coordinator)
+            return {
+                row.group_id: self._error(row, "ask what it reads of") or frozenset(t.topic_name for t in row.topics)
+                for row in answer.groups
+            }
+
+        return self._each(groups, read, is_final=lambda _: True, until=until)
 
     def _described(self, coordinator: int, names: Collection[str]) -> dict[str, LiveReading | KafkaDrError | None]:
         """Describe groups; ``None`` for one that is not of the classic protocol, or is gone."""

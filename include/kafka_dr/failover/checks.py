@@ -9,7 +9,7 @@ from functools import partial
 from kafka_dr.audit import AuditKind, Verified
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import authorizers, content, elsewhere, uncopied
+from kafka_dr.failover import authorizers, content, elsewhere, readers, uncopied
 from kafka_dr.failover.audited import audit_check
 from kafka_dr.failover.authorizers import authorizer_of
 from kafka_dr.failover.config_compare import standby_configured
@@ -163,6 +163,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("standby_configured", standby_configured),
     ("topics_have_leaders", _topics_have_leaders),
     ("writers_declared", _writers_declared),
+    (readers.NAME, lambda run: readers.readers_declared(run, (run.source, run.target))),
     (authorizers.NAME, lambda run: authorizers.authorizers_as_declared(run, (run.source, run.target))),
     ("source_can_be_fenced", _source_can_be_fenced),
     ("target_refuses", target_refuses),

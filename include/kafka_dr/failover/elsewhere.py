@@ -57,6 +57,13 @@ def look(run: Run, cluster: str, *, seconds: float = _SETTLE_SECONDS) -> ReadEls
     return ReadElsewhere(rows, (*dict.fromkeys(unknown), *_hidden(run, cluster)))
 
 
+def read_live(run: Run, cluster: str) -> tuple[Elsewhere, ...]:
+    """Return what live members read elsewhere right now, as far as anybody says: a question of a moment."""
+    live = GroupReading.of(run.operator(cluster)).live(groups_to_move(run, cluster), seconds=0)
+    told = {group: answer.topics for group, answer in live.items() if not isinstance(answer, KafkaDrError)}
+    return read_elsewhere(run.group.owns_topic, {}, told)
+
+
 def groups_read_only_owned_topics(run: Run) -> Check:
     """Answer for a preflight: does all that the groups read move with them?"""
     return judged(run, look(run, run.source), cluster=run.source)

@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.failover import content, elsewhere
+from kafka_dr.failover import content, elsewhere, readers
 from kafka_dr.failover.offset_facts import Committed, by_time, facts_of, places_proven, read_positions
 from kafka_dr.failover.other_groups import not_moved
 from kafka_dr.failover.record import Check
@@ -126,16 +126,18 @@ def look(run: Run) -> Look:
     report |= {"never_committed": left, "not_moved": [each.to_json() for each in others]}
     beyond = elsewhere.look(run, run.source)
     report |= {"read_elsewhere": elsewhere.report_rows(run, beyond.rows)}
-    shown = elsewhere.judged(run, beyond, cluster=run.source)
+    undeclared = readers.look(run, (run.source, run.target))
+    report |= {"undeclared_readers": [reader.to_json() for reader in undeclared.groups]}
+    shown = (elsewhere.judged(run, beyond, cluster=run.source), readers.judged(run, undeclared))
     refused = [each.sentence for each in others if each.refused]
-    refused += [] if shown.passes else [shown.detail]
+    refused += [check.detail for check in shown if not check.passes]
     proof = _proof(run, placed)
     report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
     late = (proof.detail,) if proof.outcome == "failed" else ()
     blocking = (*_without_place(report), *unread, *late)
     watched = _watched(run, report, (*blocking, *refused))
-    if shown.outcome == "excused":
-        watched = replace(watched, sentences=(*watched.sentences, shown.detail))
+    warned = tuple(check.detail for check in shown if check.outcome == "excused")
+    watched = replace(watched, sentences=(*watched.sentences, *warned))
     return Look(report, blocking, watched, gathered, rows)
 
 

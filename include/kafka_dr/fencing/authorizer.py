@@ -78,6 +78,13 @@ class Authorizer:
 
     def writers(self, topics: Collection[str]) -> frozenset[str]:
         """Return every principal that may write to at least one of the topics; ``User:*`` where everyone may."""
+        return self._holders(AclOperation.WRITE, topics)
+
+    def readers(self, topics: Collection[str]) -> frozenset[str]:
+        """Return every principal that may read at least one of the topics; ``User:*`` where everyone may."""
+        return self._holders(AclOperation.READ, topics)
+
+    def _holders(self, operation: AclOperation, topics: Collection[str]) -> frozenset[str]:
         candidates = self.allowed | self._super_users
         found: set[str] = set()
         for topic in topics:
@@ -86,7 +93,7 @@ class Authorizer:
                 found.add(EVERYONE)
             named = {acl.principal for acl in about if acl.permission is AclPermission.ALLOW} | self._super_users
             asked = candidates if EVERYONE in named or not about else named
-            found |= {p for p in asked - found if self._decide(p, AclOperation.WRITE, about, "*")}
+            found |= {p for p in asked - found if self._decide(p, operation, about, "*")}
         return frozenset(found)
 
     def left_open(self, topics: Collection[str]) -> list[str]:

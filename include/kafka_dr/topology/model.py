@@ -172,6 +172,28 @@ class GroupsPolicy(Section):
         return self.start_of.get(group, self.start)
 
 
+class ReadersSpec(Section):
+    """Who reads the group's topics, and neither moves with it nor is stopped by its fence."""
+
+    undeclared: Literal["warn", "refuse"] = Field(
+        default="warn",
+        description="what somebody who may read, or does, and is declared nowhere makes of a failover: warn, or refuse",
+    )
+    principals: tuple[Principal, ...] = Field(
+        default=(), description="principals that read these topics and stay where they are, such as User:lake-loader"
+    )
+    consumer_groups: tuple[ResourceName, ...] = Field(
+        default=(), description="consumer groups that read these topics and are not moved, by their whole name"
+    )
+    consumer_group_prefixes: tuple[ResourceName, ...] = Field(
+        default=(), description="such consumer groups by the beginning of their name"
+    )
+
+    def knows_group(self, name: str) -> bool:
+        """Return whether a consumer group is known to read here."""
+        return covers(name, literals=self.consumer_groups, prefixes=self.consumer_group_prefixes)
+
+
 class DisasterSpec(Section):
     """What counts as a disaster, who has to see it, and who has to say yes."""
 
@@ -252,6 +274,9 @@ class ProtectionGroup(Section):
     probe_principal: Principal = Field(description="the principal of the probe connections, such as User:probe")
     replicator_principal: Principal = Field(description="the principal that replication writes as")
     operator_principal: Principal = Field(description="the principal of the operator connections")
+    audit_principal: Principal | None = Field(
+        default=None, description="the principal of the audit connections; left out, it counts as an undeclared reader"
+    )
     super_users: tuple[Principal, ...] = Field(
         default=(), description="the brokers' super.users: they pass every fence, so they must be known"
     )
@@ -266,6 +291,9 @@ class ProtectionGroup(Section):
     audits: AuditsSpec = Field(default_factory=AuditsSpec, description="how the copy is audited")
     groups_policy: GroupsPolicy = Field(
         default_factory=GroupsPolicy, description="what to do with groups that cannot simply be moved"
+    )
+    readers: ReadersSpec = Field(
+        default_factory=ReadersSpec, description="who reads the topics and is not moved with them"
     )
     disaster: DisasterSpec = Field(
         default_factory=DisasterSpec, description="what counts as a disaster, and who has to say yes"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from kafka_dr.topology.choices import choice_mistakes
+from kafka_dr.topology.choices import choice_mistakes, reader_mistakes
 from kafka_dr.topology.document import Document, Path, render
 from kafka_dr.topology.mistakes import Mistake
 from kafka_dr.topology.model import AuditsSpec, Objectives, Thresholds, Timing
@@ -28,7 +28,7 @@ _WORDS = (
     "unclean.leader.election.enable",
 )
 _PARTITIONS = "partitions"
-_PRINCIPAL_KEYS = ("operator_principal", "probe_principal", "replicator_principal")
+_PRINCIPAL_KEYS = ("operator_principal", "probe_principal", "replicator_principal", "audit_principal")
 
 
 def rule_mistakes(document: Document) -> Iterator[Mistake]:
@@ -45,6 +45,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
         yield from _config_classes(document, here)
         yield from _possible(document, here)
         yield from choice_mistakes(document, here)
+        yield from reader_mistakes(document, here)
     yield from ownership_mistakes(document)
 
 

@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
+from kafka_dr.clusters.group_reading import GroupReading
 from kafka_dr.failover import StepName, last_look
 from kafka_dr.failover.offset_facts import known_syncs, places_proven
 from kafka_dr.failover.offset_preview import Preview, look, preview_offsets
@@ -246,6 +247,9 @@ def test_a_share_group_is_refused_by_name_and_never_passed_over(group: Switching
     with protection.world() as world:
         found = look(Run(protection.request("look"), world))
         kept = last_look.look(Run(protection.request("look"), world), active="east", standby="west", epoch=1)
+        read = GroupReading.of(world.cluster("east", "operator")).shared([shared, f"{group.name}-none"])
+    # Whom it is not declared to has to learn what it reads, although it has no positions.
+    assert read == {shared: {protection.topic}, f"{group.name}-none": frozenset()}
     assert found.watched.outcome == "failed"
     assert any(f"{shared} is a share group" in sentence for sentence in found.watched.sentences)
     # Whoever approves a failover from a dead source is told so, too.

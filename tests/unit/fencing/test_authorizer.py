@@ -72,6 +72,15 @@ def test_write_allows_describe_but_denying_write_does_not_deny_it() -> None:
     assert not authorizer.allows(APP, WRITE, ResourceType.TOPIC, "orders.x")
 
 
+def test_readers_are_found_as_writers_are_and_apart_from_them() -> None:
+    acls = (acl("orders.*"), acl("orders.*", principal=OTHER, operation=READ), acl("stock.*", operation=READ))
+    authorizer = Authorizer(frozenset(acls), ("User:admin",))
+    assert authorizer.readers(["orders.payments"]) == {OTHER, "User:admin"}
+    assert authorizer.writers(["orders.payments"]) == {APP, "User:admin"}
+    everybody = Authorizer(frozenset({acl("*", principal=EVERYONE, operation=READ)}))
+    assert EVERYONE in everybody.readers(["orders.payments"])
+
+
 def may_describe_everything(*acls: Acl, super_users: tuple[str, ...] = (), open_to_all: bool = False) -> bool:
     authorizer = Authorizer(frozenset(acls), super_users, allow_if_no_acl=open_to_all)
     return authorizer.allows_everywhere(APP, DESCRIBE, ResourceType.TOPIC)

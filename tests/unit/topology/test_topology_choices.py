@@ -33,3 +33,29 @@ def test_a_choice_for_a_stranger_is_a_mistake(
 
 def test_a_start_that_nobody_knows_is_a_mistake(edited: Edit, mistakes_in: Complain) -> None:
     assert mistakes_in(edited(more="    groups_policy: {start: yesterday}\n"))
+
+
+READERS = "    readers: {{undeclared: refuse, principals: ['{principal}'], consumer_groups: [{group}]}}\n"
+
+
+def test_readers_are_declared_by_name_or_beginning(edited: Edit, load_text: Load) -> None:
+    readers = load_text(edited(more=READERS.format(principal="User:lake", group="lake"))).group("orders").readers
+    assert (readers.undeclared, readers.knows_group("lake"), readers.knows_group("lake-2")) == ("refuse", True, False)
+    assert load_text(edited(more="")).group("orders").readers.undeclared == "warn"
+
+
+@pytest.mark.parametrize(
+    ("principal", "group", "said"),
+    [
+        ("User:orders-app", "lake", "readers.principals[0]: 'User:orders-app' is among the group's principals"),
+        ("User:lake", "orders-x", "readers.consumer_groups[0]: 'orders-x' is one of this group's consumer groups"),
+    ],
+)
+def test_who_moves_is_no_reader_that_stays(
+    edited: Edit, mistakes_in: Complain, principal: str, group: str, said: str
+) -> None:
+    assert any(said in found for found in mistakes_in(edited(more=READERS.format(principal=principal, group=group))))
+
+
+def test_the_audit_has_a_principal_of_its_own(edited: Edit, mistakes_in: Complain) -> None:
+    assert mistakes_in(edited(more="    audit_principal: User:orders-app\n"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import authorizers, content
+from kafka_dr.failover import authorizers, content, readers
 from kafka_dr.failover.failback.quarantine import hindrances, ranges_of
 from kafka_dr.failover.failback.way import Way, ends_of_the_old_side
 from kafka_dr.failover.record import Check, worst
@@ -144,6 +144,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("old_side_refuses", _old_side_refuses),
     (authorizers.NAME, lambda way: authorizers.authorizers_as_declared(way.run, way.run.group.clusters)),
     ("writers_declared", lambda way: writers_declared(way.run, (way.run.target,))),
+    (readers.NAME, lambda way: readers.readers_declared(way.run, (way.run.target,))),
     ("stranded_are_kept", stranded_are_kept),
     ("nothing_flows", _nothing_flows),
     ("quarantine_permits", _quarantine_permits),

@@ -20,8 +20,6 @@ from kafka_dr.register import Phase
 _PAUSE_SECONDS = 0.05
 #: A group whose position has not moved for so long is not waited for: applications commit a few times a second.
 _STANDING_SECONDS = 0.3
-#: Writes are refused meanwhile: a group that shares out its partitions is judged by what it has committed.
-_SETTLE_SECONDS = 0.0
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -43,15 +41,13 @@ def act(run: Run) -> Mapping[str, Any]:
     ends = source_ends(run)
     verified, (waiting, seen) = run.at_once(
         lambda: wait_for_copy(run, ends, seconds=run.group.timing.step_deadline_seconds),
-        lambda: run.at_once(
-            lambda: _wait_for_groups(run, ends), lambda: elsewhere.look(run, run.source, seconds=_SETTLE_SECONDS)
-        ),
+        lambda: run.at_once(lambda: _wait_for_groups(run, ends), lambda: elsewhere.read_live(run, run.source)),
     )
     tail = content.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         raise Refused(f"the copy is not equal, so nothing is handed over. {tail.detail}")
-    _refuse_what_would_vanish(run, seen.rows)
-    frozen, _ = run.at_once(lambda: journal_frozen(run, ends, seen.rows), lambda: _ask_flow_to_stop(run))
+    _refuse_what_would_vanish(run, seen)
+    frozen, _ = run.at_once(lambda: journal_frozen(run, ends, seen), lambda: _ask_flow_to_stop(run))
     return {
         "verified": content.facts(verified),
         "groups_short_of_the_end": waiting,

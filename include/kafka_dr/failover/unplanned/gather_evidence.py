@@ -86,7 +86,7 @@ def _unchecked(run: Run) -> list[str]:
     unknown = [f"{probe.name} ({probe.detail})" for probe in run.probes if probe.outcome == "unknown"]
     return [
         f"what was written to {run.source} after the last look",
-        f"open transactions and undeclared writers on {run.source}",
+        f"open transactions, and undeclared writers and readers, on {run.source}",
         "whether what crossed after the verified frontier is equal",
         *unknown,
     ]
