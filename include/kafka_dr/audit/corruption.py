@@ -1,24 +1,23 @@
 """Telling what is different about two records in the place of each other, from their payloads.
 
 Two such records are the same one, changed, when what names a record is left of it: the same value, the same time and
-the same key, or everything but the time. Otherwise one was lost and a strange one came. Where a payload cannot be
-looked at, time alone has to decide.
+the same key, or everything but the time. Otherwise one was lost and a strange one came. Of several that may be it, it
+is the one that has most in common. Where a payload cannot be looked at, time alone has to decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 from typing import NamedTuple
 
-from kafka_dr.audit.alignment import Block, align
 from kafka_dr.audit.difference import Circumstances, Difference, Fault, Loose, Suspects, one_sided, runs, step
 from kafka_dr.audit.fingerprint import SIZE, fingerprint
+from kafka_dr.audit.pairing import Traits, displaced, paired
 
-#: The longest in-order pairing costs the product of both lengths; longer stretches are cut where both sides agree.
-_MOST_CELLS = 250_000
+_ORDER = "also its place in the order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,103 +75,24 @@ def judge(
     """Pair the records of a gap and say what happened to each."""
     here = [(record, source(record)) for record in suspects.source]
     there = [(record, target(record)) for record in suspects.target]
-    pairs = _paired(here, there)
-    corrupt = runs(step(*_change(here[s][1], there[t][1]), source=here[s][0], target=there[t][0]) for s, t in pairs)
+    traits = [_traits(*each) for each in here], [_traits(*each) for each in there]
+    in_order = paired(*traits)
+    elsewhere = displaced(*traits, in_order)
+    steps = [step(*_change(here[s][1], there[t][1]), source=here[s][0], target=there[t][0]) for s, t in in_order]
+    for s, t in elsewhere:
+        fault, detail = _change(here[s][1], there[t][1])
+        steps.append(step(fault, f"{detail}, {_ORDER}" if detail else _ORDER, source=here[s][0], target=there[t][0]))
+    pairs = [*in_order, *elsewhere]
     of_source, of_target = {s for s, _ in pairs}, {t for _, t in pairs}
     lost = [record for s, (record, _) in enumerate(here) if s not in of_source]
     foreign = [record for t, (record, _) in enumerate(there) if t not in of_target]
-    return [*corrupt, *one_sided(lost, foreign, circumstances)]
+    return [*runs(steps), *one_sided(lost, foreign, circumstances)]
 
 
-_Known = Sequence[tuple[Loose, Parts | Unseen]]
-
-
-def _paired(here: _Known, there: _Known) -> list[tuple[int, int]]:
-    """Pair as many records as can be in order."""
-    if len(here) == len(there) and all(_same(s, t) for s, t in zip(here, there, strict=True)):
-        return [(n, n) for n in range(len(here))]
-    if len(here) * len(there) <= _MOST_CELLS:
-        return _most_pairs(here, there)
-    pairs: list[tuple[int, int]] = []
-    for (s, s_end), (t, t_end), length in _agreeing(here, there):
-        if (s_end - s) * (t_end - t) <= _MOST_CELLS:
-            between = _most_pairs(here[s:s_end], there[t:t_end])
-        else:
-            rows = enumerate(zip(here[s:s_end], there[t:t_end], strict=False))
-            between = [(n, n) for n, both in rows if _same(*both)]
-        pairs += [(s + one, t + other) for one, other in between]
-        pairs += [(s_end + n, t_end + n) for n in range(length) if _same(here[s_end + n], there[t_end + n])]
-    return pairs
-
-
-def _agreeing(here: _Known, there: _Known) -> Iterator[tuple[tuple[int, int], tuple[int, int], int]]:
-    """Cut long stretches where both sides agree, in whatever most of their records do: yield what lies before each such
-    place on both sides, and how many records agree from there on.
-    """
-    candidates = [_in_common(here, there, what) for what in (_time_and_key, _value, _time)]
-    blocks = max(candidates, key=lambda found: sum(block.length for block in found))
-    s = t = 0
-    for block in [*blocks, Block(len(here), len(there), 0)]:
-        yield (s, block.source), (t, block.target), block.length
-        s, t = block.source + block.length, block.target + block.length
-
-
-def _in_common(here: _Known, there: _Known, what: Callable[[Loose, Parts | Unseen], object]) -> list[Block]:
-    """Align two stretches by something of each record; what has nothing of the kind agrees with nothing."""
-    numbers: dict[object, int] = {}
-    sides = [
-        [
-            numbers.setdefault((side, n) if (found := what(*each)) is None else found, len(numbers))
-            for n, each in enumerate(known)
-        ]
-        for side, known in enumerate((here, there))
-    ]
-    return align(*sides)
-
-
-def _time_and_key(record: Loose, parts: Parts | Unseen) -> object:
-    return None if isinstance(parts, Unseen) else ("time and key", record.timestamp, parts.key)
-
-
-def _value(_record: Loose, parts: Parts | Unseen) -> object:
-    return None if isinstance(parts, Unseen) else parts.value or None
-
-
-def _time(record: Loose, _parts: Parts | Unseen) -> object:
-    return ("time", record.timestamp)
-
-
-def _most_pairs(here: _Known, there: _Known) -> list[tuple[int, int]]:
-    width = len(there) + 1
-    best = [0] * (width * (len(here) + 1))
-    for s in reversed(range(len(here))):
-        for t in reversed(range(len(there))):
-            both = best[(s + 1) * width + t + 1] + 1 if _same(here[s], there[t]) else 0
-            best[s * width + t] = max(both, best[(s + 1) * width + t], best[s * width + t + 1])
-    pairs, s, t = [], 0, 0
-    while s < len(here) and t < len(there):
-        value = best[s * width + t]
-        if _same(here[s], there[t]) and value == best[(s + 1) * width + t + 1] + 1:
-            pairs.append((s, t))
-            s, t = s + 1, t + 1
-        elif value == best[(s + 1) * width + t]:
-            s += 1
-        else:
-            t += 1
-    return pairs
-
-
-def _same(source: tuple[Loose, Parts | Unseen], target: tuple[Loose, Parts | Unseen]) -> bool:
-    (record, here), (other, there) = source, target
-    if isinstance(here, Unseen) or isinstance(there, Unseen):
-        return record.timestamp == other.timestamp
-    if here.value and here.value == there.value:
-        return True
-    same_key, same_time = here.key == there.key, here.timestamp == there.timestamp
-    if here.timestamp is None:
-        return same_key and here.key is not None
-    same_rest = (here.value, here.headers) == (there.value, there.headers)
-    return (same_time and (same_key or same_rest)) or bool(here.key and same_key and same_rest)
+def _traits(record: Loose, parts: Parts | Unseen) -> Traits:
+    if isinstance(parts, Unseen):
+        return Traits(record.timestamp, seen=False)
+    return Traits(parts.timestamp, parts.key, parts.value, parts.headers)
 
 
 def _change(here: Parts | Unseen, there: Parts | Unseen) -> tuple[Fault, str]:

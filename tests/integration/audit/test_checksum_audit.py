@@ -19,6 +19,7 @@ from kafka_dr.clusters.writing import NewRecord
 from lab import rights
 from support.auditing import job_environ
 from support.checksum import Audited, Auditor, write_copy
+from support.crowded_copy import crowded_copy, one_by_one
 from support.faulty_copy import KINDS, FaultyCopy, Known
 from support.flowing import Flowing
 
@@ -73,6 +74,17 @@ def test_mixed_faults_are_found_offset_for_offset(flowing: Flowing, audit: Audit
     found = audit()
     assert (found.code, found.found(topic)) == (1, copy.truth)
     assert found.report["self_test"] == {"passed": True, "missed": []}
+
+
+def test_thousands_of_faults_next_to_each_other_are_told_apart_offset_for_offset(
+    flowing: Flowing, audit: Auditor
+) -> None:
+    topic = f"{flowing.protection.name}.crowded"
+    copy = crowded_copy(partitions=3, records=6_000, faults=KINDS * 500, seed=23, per_ms=250, start=minutes_ago(30))
+    write_copy(flowing.protection, topic, copy)
+    found = audit("--topics", topic)
+    assert len(copy.truth) > 4_000
+    assert one_by_one(found.found(topic)) == one_by_one(copy.truth)
 
 
 @pytest.mark.long

@@ -66,6 +66,56 @@ def test_a_loss_among_many_changed_records_is_that_one_loss(
     ]
 
 
+def test_a_changed_record_is_the_one_that_it_has_most_in_common_with() -> None:
+    here = {n: Payload(b"k", b"v%d" % n, (), 5) for n in range(2)}
+    assert told({**here}, {0: Payload(b"k", b"v1", (("h", b"1"),), 5)}, time_of=lambda _n: 5) == [
+        (Fault.CORRUPT_HEADER, 1, 0, 1, ""),
+        (Fault.LOST, 0, None, 1, ""),
+    ]
+
+
+def test_of_many_records_of_equal_value_the_one_that_is_missing_is_named() -> None:
+    records = {n: Payload(None, b"same", (("h", b"1"),), n) for n in range(300)}
+    copies = [Payload(None, b"same", (), n) for n in records if n != 17]
+    assert told({**records}, dict(enumerate(copies)), time_of=lambda n: n) == [
+        (Fault.CORRUPT_HEADER, 0, 0, 17, ""),
+        (Fault.CORRUPT_HEADER, 18, 17, 282, ""),
+        (Fault.LOST, 17, None, 1, ""),
+    ]
+
+
+def test_a_strange_record_of_the_same_key_takes_none_from_a_changed_one() -> None:
+    here = {0: Payload(b"hot", b"lost", (), 5), 1: Payload(b"hot", b"changed", (), 5)}
+    there = {0: Payload(b"hot", b"changed", (("h", b"1"),), 5), 1: Payload(b"hot", b"strange", (), 5)}
+    assert told({**here}, {**there}, time_of=lambda _n: 5) == [
+        (Fault.CORRUPT_HEADER, 1, 0, 1, ""),
+        (Fault.LOST, 0, None, 1, ""),
+        (Fault.FOREIGN, None, 1, 1, ""),
+    ]
+
+
+def test_a_record_that_was_changed_and_came_out_of_order_is_not_lost() -> None:
+    here = {n: original(n) for n in range(4)}
+    late = Payload(here[0].key, here[0].value, (), here[0].timestamp)
+    there = dict(enumerate([Payload(p.key, b"other", p.headers, p.timestamp) for p in (here[1], here[2], here[3])]))
+    assert told({**here}, {**there, 3: late}, time_of=lambda n: n) == [
+        (Fault.CORRUPT_VALUE, 1, 0, 3, ""),
+        (Fault.CORRUPT_HEADER, 0, 3, 1, "also its place in the order"),
+    ]
+
+
+def test_what_is_lost_among_thousands_of_the_same_millisecond_is_named_where_two_parts_were_rewritten() -> None:
+    records = {n: Payload(b"k%d" % (n % 7), b"v%d" % n, (("h", b"1"),), n // 500) for n in range(4_000)}
+    lost = {*range(1_000, 1_400), *range(7, 4_000, 250)}
+    copies = [Payload(p.key, p.value, (), 10_000 + n // 500) for n, p in records.items() if n not in lost]
+    found = told({**records}, dict(enumerate(copies)), time_of=lambda n: n // 500)
+    missing = [
+        at + n for fault, at, _, count, _ in found if fault is Fault.LOST and at is not None for n in range(count)
+    ]
+    assert sorted(missing) == sorted(lost)
+    assert {fault for fault, *_ in found} == {Fault.LOST, Fault.CORRUPT_HEADER}
+
+
 @pytest.mark.parametrize("value", [None, b""])
 def test_a_deletion_whose_time_was_changed_is_named_by_its_key(value: bytes | None) -> None:
     here = {0: Payload(b"key", value, (), 5)}

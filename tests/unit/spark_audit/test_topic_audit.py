@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,78 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, Unseen
+from kafka_dr.audit.corruption import Payload, Unseen
 from kafka_dr.audit.coverage import total
-from kafka_dr.audit.difference import Difference, Fault, Suspects
+from kafka_dr.audit.difference import Fault
 from kafka_dr.audit.offset_runs import translate
 from kafka_dr_spark.digests import digests
 from kafka_dr_spark.logs import Log
 from kafka_dr_spark.loose import nowhere
 from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, audit_topic
 from kafka_dr_spark.unread import Stretch
-from support.faulty_copy import KINDS, FaultyCopy, Known, Written
+from support.faulty_copy import KINDS, FaultyCopy, Known
+from support.topic_audits import OLD, audited, end_of, found, log_of, outside
 
 _PARTITIONS = 3
 #: Faults that concern one record each, wherever an audit ends.
 _ALONE = (Fault.LOST, Fault.CORRUPT_VALUE, Fault.CORRUPT_HEADER, Fault.FOREIGN)
-_OLD = 2**60  # everything is older than this: nothing may still come
-
-
-def log_of(records: Sequence[Written]) -> Log:
-    return Log(
-        np.array([r.offset for r in records], np.int64),
-        np.array([r.payload.timestamp for r in records], np.int64),
-        np.array([hash_of(r.payload) for r in records], np.int64),
-    )
-
-
-def hash_of(payload: Payload) -> int:
-    return int.from_bytes(hashlib.blake2b(repr(payload).encode(), digest_size=8).digest(), "big", signed=True)
-
-
-def end_of(records: Sequence[Written]) -> int:
-    return records[-1].offset + 1 if records else 0
-
-
-def outside(copy: FaultyCopy) -> Outside:
-    def payloads(_suspects: Sequence[Suspects]) -> tuple[PayloadOf, PayloadOf]:
-        here = {(p, r.offset): r.payload for p, records in copy.source.items() for r in records}
-        there = {(p, r.offset): r.payload for p, records in copy.target.items() for r in records}
-
-        def looking(at: dict[tuple[int, int], Payload]) -> PayloadOf:
-            return lambda record: Parts.of(at[record.partition, record.offset])
-
-        return looking(here), looking(there)
-
-    return Outside(payloads, nowhere)
-
-
-def audited(
-    copy: FaultyCopy,
-    *,
-    young_from: int = _OLD,
-    position: int | None = None,
-    late_before: int = -_OLD,
-    seen_below: int = 0,
-) -> list[PartitionOutcome]:
-    logs = [
-        PartitionLogs(
-            partition,
-            log_of(records),
-            log_of(copy.target[partition]),
-            Stretch(0, end_of(records)),
-            Stretch(0, end_of(copy.target[partition])),
-            position=position,
-            seen_below=seen_below,
-        )
-        for partition, records in copy.source.items()
-    ]
-    return audit_topic(logs, compacted=False, young_from=young_from, outside=outside(copy), late_before=late_before)
-
-
-def found(outcomes: Sequence[PartitionOutcome]) -> list[Known]:
-    differences: list[Difference] = [d for outcome in outcomes for d in (*outcome.settled, *outcome.waiting)]
-    return sorted(Known(d.fault, d.partition, d.source_offset, d.target_offset, d.count) for d in differences)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -147,13 +89,13 @@ def test_what_is_not_there_yet_is_in_flight_while_it_is_young_and_lost_when_it_i
     (young,) = audited(copy, young_from=0)
     assert [(d.fault, d.source_offset, d.count) for d in young.waiting] == [(Fault.IN_FLIGHT, 40, 10)]
     assert (young.resume, young.frontier, young.waiting_coverage.in_flight) == ((40, 40), (40, 40), 10)
-    (old,) = audited(copy, young_from=_OLD)
+    (old,) = audited(copy, young_from=OLD)
     assert [(d.fault, d.source_offset, d.count) for d in old.settled] == [(Fault.LOST, 40, 10)]
 
 
 def test_the_flows_own_position_tells_what_was_passed_over_from_what_waits() -> None:
     copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
-    (outcome,) = audited(copy, young_from=_OLD, position=45)
+    (outcome,) = audited(copy, young_from=OLD, position=45)
     assert [(d.fault, d.source_offset, d.count) for d in (*outcome.settled, *outcome.waiting)] == [
         (Fault.LOST, 40, 5),
         (Fault.IN_FLIGHT, 45, 5),
@@ -167,7 +109,7 @@ def test_the_flows_own_position_tells_what_was_passed_over_from_what_waits() -> 
         (7 * 47, 0, (45, 2), (47, 3)),
         (7 * 47, 49, (45, 4), (49, 1)),
         (0, 46, (45, 1), (46, 4)),
-        (_OLD, 0, (45, 5), None),
+        (OLD, 0, (45, 5), None),
         (0, 45, None, (45, 5)),
     ],
 )
@@ -175,7 +117,7 @@ def test_what_waits_for_longer_than_it_may_is_late_and_still_not_settled(
     late_before: int, seen_below: int, late: tuple[int, int] | None, on_its_way: tuple[int, int] | None
 ) -> None:
     copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
-    limits = {"young_from": _OLD, "late_before": late_before, "seen_below": seen_below}
+    limits = {"young_from": OLD, "late_before": late_before, "seen_below": seen_below}
     (outcome,) = audited(copy, position=45, **limits)
     expected = [(Fault.LATE, *late)] if late else []
     expected += [(Fault.IN_FLIGHT, *on_its_way)] if on_its_way else []
@@ -190,7 +132,7 @@ def test_what_waits_for_longer_than_it_may_is_late_and_still_not_settled(
 
 def test_without_a_position_nothing_waits_that_is_too_old() -> None:
     copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
-    (outcome,) = audited(copy, young_from=0, late_before=_OLD)
+    (outcome,) = audited(copy, young_from=0, late_before=OLD)
     assert [(d.fault, d.count) for d in outcome.waiting] == [(Fault.IN_FLIGHT, 10)]
 
 
@@ -206,7 +148,7 @@ def test_copies_of_what_a_cut_off_source_no_longer_has_are_no_strangers() -> Non
     source, target = copy.source[0][:60], copy.target[0][:90]
     stretches = Stretch(0, 60), Stretch(0, 90)
     logs = PartitionLogs(0, log_of(source), log_of(target), *stretches, left_over=80)
-    (outcome,) = audit_topic([logs], compacted=False, young_from=_OLD, outside=outside(copy))
+    (outcome,) = audit_topic([logs], compacted=False, young_from=OLD, outside=outside(copy))
     assert [(d.fault, d.target_offset, d.count) for d in outcome.settled] == [(Fault.FOREIGN, 80, 10)]
     assert outcome.settled_coverage.verified == 60
 
@@ -239,7 +181,7 @@ def test_two_audits_cover_and_find_what_one_does(seed: int, faults: list[Fault],
         Stretch(one.resume[1], end_of(target)),
         first=False,
     )
-    (two,) = audit_topic([rest], compacted=False, young_from=_OLD, outside=outside(copy))
+    (two,) = audit_topic([rest], compacted=False, young_from=OLD, outside=outside(copy))
     covered = total([one.settled_coverage, two.settled_coverage, two.waiting_coverage])
     assert (covered.adds_up, covered.produced) == (True, end_of(source))
     once = audited(copy)[0]

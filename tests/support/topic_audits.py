@@ -1,0 +1,75 @@
+"""The audit of a topic in memory: both sides of a copy as fingerprints, without brokers and without Spark."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from kafka_dr.audit.corruption import Parts, Payload, PayloadOf
+from kafka_dr.audit.difference import Difference, Suspects
+from kafka_dr_spark.logs import Log
+from kafka_dr_spark.loose import nowhere
+from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, audit_topic
+from kafka_dr_spark.unread import Stretch
+from support.faulty_copy import FaultyCopy, Known, Written
+
+OLD = 2**60  # everything is older than this: nothing may still come
+
+
+def log_of(records: Sequence[Written]) -> Log:
+    return Log(
+        np.array([r.offset for r in records], np.int64),
+        np.array([r.payload.timestamp for r in records], np.int64),
+        np.array([hash_of(r.payload) for r in records], np.int64),
+    )
+
+
+def hash_of(payload: Payload) -> int:
+    return int.from_bytes(hashlib.blake2b(repr(payload).encode(), digest_size=8).digest(), "big", signed=True)
+
+
+def end_of(records: Sequence[Written]) -> int:
+    return records[-1].offset + 1 if records else 0
+
+
+def outside(copy: FaultyCopy) -> Outside:
+    def payloads(_suspects: Sequence[Suspects]) -> tuple[PayloadOf, PayloadOf]:
+        here = {(p, r.offset): r.payload for p, records in copy.source.items() for r in records}
+        there = {(p, r.offset): r.payload for p, records in copy.target.items() for r in records}
+
+        def looking(at: dict[tuple[int, int], Payload]) -> PayloadOf:
+            return lambda record: Parts.of(at[record.partition, record.offset])
+
+        return looking(here), looking(there)
+
+    return Outside(payloads, nowhere)
+
+
+def audited(
+    copy: FaultyCopy,
+    *,
+    young_from: int = OLD,
+    position: int | None = None,
+    late_before: int = -OLD,
+    seen_below: int = 0,
+) -> list[PartitionOutcome]:
+    logs = [
+        PartitionLogs(
+            partition,
+            log_of(records),
+            log_of(copy.target[partition]),
+            Stretch(0, end_of(records)),
+            Stretch(0, end_of(copy.target[partition])),
+            position=position,
+            seen_below=seen_below,
+        )
+        for partition, records in copy.source.items()
+    ]
+    return audit_topic(logs, compacted=False, young_from=young_from, outside=outside(copy), late_before=late_before)
+
+
+def found(outcomes: Sequence[PartitionOutcome]) -> list[Known]:
+    differences: list[Difference] = [d for outcome in outcomes for d in (*outcome.settled, *outcome.waiting)]
+    return sorted(Known(d.fault, d.partition, d.source_offset, d.target_offset, d.count) for d in differences)
