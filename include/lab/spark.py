@@ -25,6 +25,10 @@ logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 """
 DRIVER_MEMORY = "1g"
+#: In local mode a heartbeat that comes before all of Spark has started asks for a scheduler that clusters have, and
+#: each time that is two long stack traces. The first one comes after this long, and before twice as long; by default
+#: that is 10 s, and a busy machine takes longer to start. What is silent for 120 s is given up.
+HEARTBEAT = "40s"
 #: One machine of few cores. A collector that runs beside the work takes away from it; so does the compiler that makes
 #: the fastest code, which by default looks at all that Spark does a few thousand times while it starts.
 _JAVA_OPTIONS = (
@@ -50,6 +54,7 @@ def prepare(home: Home, *, java_home: Path, cache: Path, environ: Mapping[str, s
         "spark.jars": ",".join(str(jar) for jar in sorted(kafka_source.glob("*.jar"))),
         "spark.driver.memory": DRIVER_MEMORY,
         "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+        "spark.executor.heartbeatInterval": HEARTBEAT,
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
         "spark.ui.enabled": "false",
