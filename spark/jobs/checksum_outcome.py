@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from jobs.checksum_plan import PartitionPlan
 from jobs.checksum_ranges import Resolved
-from jobs.checksum_report import PartitionReport, Report, counted
-from jobs.checksum_state import Both, PartitionState
+from jobs.checksum_report import REPEATED, PartitionReport, Report, counted
+from jobs.checksum_state import Both, MissingRecord, PartitionState
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.difference import Difference, Fault
 from kafka_dr.clusters import TopicPartition
-from kafka_dr_spark.topic_audit import PartitionOutcome
+from kafka_dr_spark.logs import Log
+from kafka_dr_spark.partitions import PartitionOutcome
+
+#: Lost records of a partition that are remembered; what comes of others is called a duplicate, and all stays open.
+_MOST_MISSING = 100_000
 
 
 def next_state(
@@ -23,19 +28,21 @@ def next_state(
     :param scan: what this audit read
     """
     known = plan.known
-    found = counted([*plan.events, *outcome.settled])
-    faulty = known.faulty_from is None and outcome.frontier[0] < outcome.resume[0]
+    found = _open(known, [*plan.events, *outcome.settled], outcome)
+    before = None if _over(found, outcome) else known.faulty_from
+    faulty = before is None and outcome.frontier[0] < outcome.resume[0]
     return PartitionState(
         resume=outcome.resume,
         scanned=(max(plan.source.end, known.scanned[0]), max(plan.target.end, known.scanned[1])),
         first_kept=known.first_kept,
         coverage=known.coverage + outcome.settled_coverage,
-        open=_sum(known.open, found),
-        faulty_from=outcome.frontier if faulty else known.faulty_from,
-        faulty_since=outcome.unverified_since if faulty else known.faulty_since,
+        open=found,
+        faulty_from=outcome.frontier if faulty else before,
+        faulty_since=outcome.unverified_since if faulty else None if before is None else known.faulty_since,
         held=held_since(partition, known, resolved),
         begun=scan if plan.anew else known.begun,
         from_start=(known.from_start and not plan.anew) or (plan.first and not plan.events),
+        missing=_missing(outcome.missing),
     )
 
 
@@ -49,6 +56,8 @@ def reported(
     """Return what is said about a partition."""
     known = plan.known
     differences = (*plan.events, *outcome.settled, *outcome.waiting, *blocked)
+    found = _open(known, differences, outcome)
+    before = None if _over(_open(known, [*plan.events, *outcome.settled], outcome), outcome) else known.faulty_from
     # Only a bounded audit begins or ends elsewhere than the log does and the audits before did.
     held = resolved.source.ranges.get(partition)
     end = plan.source.end if held is None else max(held.end, plan.source.end)
@@ -57,11 +66,11 @@ def reported(
     return PartitionReport(
         partition=partition,
         differences=differences,
-        open=_sum(known.open, counted(differences)),
+        open=found,
         coverage=known.coverage + outside + outcome.settled_coverage + outcome.waiting_coverage,
-        frontier=known.faulty_from or outcome.frontier,
+        frontier=before or outcome.frontier,
         end=end,
-        unverified_since=outcome.unverified_since if known.faulty_from is None else known.faulty_since,
+        unverified_since=outcome.unverified_since if before is None else known.faulty_since,
         hidden={
             side: {"from_offset": held.ranges[partition].end, "offsets": held.hidden[partition]}
             for side, held in (("source", resolved.source), ("target", resolved.target))
@@ -100,8 +109,23 @@ def blocked_too_long(
     return found
 
 
-def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {kind: one.get(kind, 0) + other.get(kind, 0) for kind in sorted(one.keys() | other.keys())}
+def _open(known: PartitionState, found: Iterable[Difference], outcome: PartitionOutcome) -> dict[str, int]:
+    """Add up what stays open: what was lost and has come since is closed."""
+    counts = Counter(known.open)
+    counts.update(counted(found))
+    counts[Fault.LOST] -= len(outcome.came)
+    return {str(kind): count for kind, count in sorted(counts.items()) if count > 0}
+
+
+def _over(found: Mapping[str, int], outcome: PartitionOutcome) -> bool:
+    """Whether all that was wrong is closed, because what was missing has come."""
+    return bool(outcome.came) and not found.keys() - {str(each) for each in REPEATED}
+
+
+def _missing(log: Log) -> tuple[MissingRecord, ...]:
+    some = log.below(int(log.offsets[_MOST_MISSING])) if len(log) > _MOST_MISSING else log
+    rows = zip(some.offsets.tolist(), some.timestamps.tolist(), some.hashes.tolist(), strict=True)
+    return tuple(rows)
 
 
 def failure_of(report: Report) -> str:

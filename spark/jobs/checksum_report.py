@@ -46,7 +46,8 @@ _DIGESTS = pa.schema(
         ("target_sum", pa.int64()),
     ]
 )
-_REPEATED = frozenset({Fault.DUPLICATE, Fault.REPLAY})
+#: What was copied more than once.
+REPEATED = frozenset({Fault.DUPLICATE, Fault.REPLAY})
 #: Findings that the report names in words; all of them are in ``findings.jsonl``.
 _NAMED = 20
 
@@ -135,8 +136,13 @@ class Report:
         """``equal``, ``findings`` or ``unknown``."""
         if self.failure:
             return "unknown"
-        tolerated = set() if self.duplicates_fail else {str(each) for each in _REPEATED}
+        tolerated = set() if self.duplicates_fail else {str(each) for each in REPEATED}
         return "findings" if set(self.counts) - tolerated else "equal"
+
+    @property
+    def came_late(self) -> int:
+        """How many records have come that had been reported lost."""
+        return sum(found.count for each in self.partitions for found in each.differences if _came_late(found))
 
     @property
     def sentence(self) -> str:
@@ -145,6 +151,8 @@ class Report:
             return self.failure
         said = ", ".join(f"{count} {kind}" for kind, count in sorted(self.counts.items()))
         verified = total(p.coverage for p in self.partitions).sentence
+        if late := self.came_late:
+            verified += f", {late} reported lost before came late"
         return f"{said}; {verified}" if said else f"every record that could be compared is equal: {verified}"
 
     def to_json(self) -> dict[str, Any]:
@@ -251,12 +259,16 @@ def parquet(table: pa.Table) -> bytes:
 
 
 def counted(differences: Iterable[Difference]) -> dict[str, int]:
-    """Count records by kind; what is only on its way is no finding."""
+    """Count records by kind; what is only on its way is no finding, and what came late is none any more."""
     counts: Counter[str] = Counter()
     for found in differences:
-        if found.fault is not Fault.IN_FLIGHT:
+        if found.fault is not Fault.IN_FLIGHT and not _came_late(found):
             counts[str(found.fault)] += found.count
     return dict(counts)
+
+
+def _came_late(found: Difference) -> bool:
+    return found.fault is Fault.LATE and found.target_offset is not None
 
 
 def _in_words(found: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from jobs.checksum_stretch import Wishes, within_offsets, within_time
 from jobs.earlier import EarlierKeys, earlier_scans
 from jobs.fingerprint_log import Side
 from jobs.late import Patience
-from jobs.payloads import payloads_of
+from jobs.payloads import keys_of, payloads_of
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import NeedsPerson, TryAgain
@@ -32,7 +32,8 @@ from kafka_dr.topology import ProtectionGroup
 from kafka_dr_spark.fingerprints import Special
 from kafka_dr_spark.logs import Log, Longs
 from kafka_dr_spark.loose import Ancestry, nowhere
-from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, audit_topic
+from kafka_dr_spark.partitions import Outside, PartitionLogs, PartitionOutcome
+from kafka_dr_spark.topic_audit import audit_topic
 from kafka_dr_spark.unread import Stretch
 
 #: No record is younger than this.
@@ -205,6 +206,7 @@ class ChecksumRun:
                 payloads_of(topic, source=self.source, target=self.target, restamped=topic in resolved.restamped),
                 lambda hashes, topic=topic: self._ancestors(plan, topic, hashes),  # type: ignore[misc]
                 EarlierKeys(self.memory.log, plan, topic, {"source": self.source, "target": self.target}).living,
+                keys_of(topic, self.source),
             )
             self.watch.lap("read_log")
             found = audit_topic(
@@ -280,6 +282,7 @@ class ChecksumRun:
                     held_back=partition in resolved.target.hidden,
                     left_over=each.left_over,
                     aside=tuple(aside["source"].get(partition, ())),
+                    missing=_missing(each),
                 )
             )
         return found
@@ -351,6 +354,11 @@ class ChecksumRun:
 def _since(plan: PartitionPlan, side: int, old: Log, new: Log) -> Log:
     """Return what is compared of one side: what waits since the audits before, and what was read now."""
     return new if plan.anew else Log.joined([old.since(plan.known.resume[side]), new])
+
+
+def _missing(plan: PartitionPlan) -> Log:
+    columns = np.array(plan.known.missing, np.int64).reshape(-1, 3).T
+    return Log(*columns)
 
 
 def _seen_below(plan: Plan, partition: TopicPartition, before: datetime) -> int:

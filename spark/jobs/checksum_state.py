@@ -20,6 +20,8 @@ from kafka_dr.errors import NeedsPerson
 _SCHEMA_VERSION = 1
 #: On the source and on the target.
 Both = tuple[int, int]
+#: The offset, when it was made in milliseconds since the epoch, and what stands for the content.
+MissingRecord = tuple[int, int, int]
 #: Of a topic's fingerprints: whether keys are kept, and whether times are part of the hash.
 Kind = tuple[bool, bool]
 
@@ -40,6 +42,7 @@ class PartitionState:
     :param from_start: whether that scan read all that both sides had
     :param held: on the source and on the target, the offset from which an open transaction hides what follows, and when
         that was seen first, in milliseconds since the epoch
+    :param missing: records of the source that are reported lost and have not come
     """
 
     resume: Both = (0, 0)
@@ -52,6 +55,7 @@ class PartitionState:
     held: tuple[Both | None, Both | None] = (None, None)
     begun: str = ""
     from_start: bool = False
+    missing: tuple[MissingRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,7 @@ def _to_json(state: AuditState) -> dict[str, Any]:
                 "held": known.held,
                 "begun": known.begun,
                 "from_start": known.from_start,
+                "missing": known.missing,
             }
             for p, known in sorted(state.partitions.items())
         ],
@@ -187,6 +192,7 @@ def _from_json(content: Any) -> AuditState:
                 held=(_both_or_none(each["held"][0]), _both_or_none(each["held"][1])),
                 begun=str(each.get("begun", "")),
                 from_start=bool(each.get("from_start", False)),
+                missing=tuple((int(at), int(made), int(content)) for at, made, content in each.get("missing", ())),
             )
             for each in content["partitions"]
         },

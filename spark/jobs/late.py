@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.replication import Replicator
-from kafka_dr_spark.topic_audit import PartitionOutcome
+from kafka_dr_spark.partitions import PartitionOutcome
 
 #: A flow in one of these states reads nothing, however long one waits.
 _STILL = frozenset({"absent", "stopped", "paused", "failed"})

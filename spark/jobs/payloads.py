@@ -16,6 +16,7 @@ from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, Unseen
 from kafka_dr.audit.difference import Loose, Suspects
 from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.model import Record
+from kafka_dr_spark.arriving import Keys
 
 #: Records nearer together than this are read in one go: what lies between costs less than another request.
 _NEAR = 64
@@ -25,6 +26,9 @@ _LONGEST = 1_000
 _MOST_READERS, _ROUNDS_EACH = 4, 8
 #: After so many bytes of a topic and side no more are read: that takes minutes, and an audit has to end.
 _MOST_BYTES = 8 * 1024**3
+
+#: Offsets of a partition whose keys are asked for at once.
+_MOST_KEYS = 200_000
 
 _Place = tuple[int, int]
 _Round = Mapping[TopicPartition, OffsetRange]
@@ -52,6 +56,21 @@ def payloads_of(
         return _looking_in(found[0]), _looking_in(found[1])
 
     return fetch
+
+
+def keys_of(topic: str, source: KafkaCluster) -> Keys:
+    """Return what reads the keys of a topic's records on the source."""
+
+    def read(partition: int, start: int, end: int) -> Mapping[int, bytes | None] | None:
+        place = TopicPartition(topic, partition)
+        try:
+            if end - start > _MOST_KEYS or source.topics.log_starts([place])[place] > start:
+                return None
+            return {record.offset: record.key for record in source.log.read({place: OffsetRange(start, end)})}
+        except ClusterError:
+            return None
+
+    return read
 
 
 def _looking_in(found: Mapping[_Place, Parts | Unseen]) -> PayloadOf:

@@ -15,7 +15,7 @@ from kafka_dr_spark.comparing import Comparison, latest_offsets
 from kafka_dr_spark.logs import Log, Longs
 
 if TYPE_CHECKING:
-    from kafka_dr_spark.topic_audit import PartitionLogs
+    from kafka_dr_spark.partitions import PartitionLogs
     from kafka_dr_spark.unread import Stretch
 
 

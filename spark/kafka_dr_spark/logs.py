@@ -96,6 +96,9 @@ class Log:
         return Log(self.offsets[start:end], self.timestamps[start:end], self.hashes[start:end], keys)
 
 
+NOTHING = Log.joined([])
+
+
 class Spool:
     """A log that is written to files without a name, part by part: memory is bounded, whatever the volume.
 

@@ -6,23 +6,24 @@ once, because its end was read before the source's; of the source, what may stil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from kafka_dr.audit.circumstances import PartitionFacts
-from kafka_dr.audit.corruption import PayloadOf, judge
+from kafka_dr.audit.corruption import judge
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference, Fault, Suspects
-from kafka_dr.audit.offset_runs import OffsetRun
-from kafka_dr_spark.compaction import Living, Superseded, none_living, superseded
+from kafka_dr.audit.difference import Difference, Fault, runs, step
+from kafka_dr_spark.arriving import Arrivals
+from kafka_dr_spark.compaction import Living, Superseded, superseded
 from kafka_dr_spark.comparing import Comparison, compare, find_ancestors
-from kafka_dr_spark.digests import Digests, digests
+from kafka_dr_spark.digests import digests
 from kafka_dr_spark.explaining import explain
 from kafka_dr_spark.logs import Log, Longs
-from kafka_dr_spark.loose import Ancestry
-from kafka_dr_spark.unread import Stretch, Unread
+from kafka_dr_spark.loose import Ancestry, LooseRecords
+from kafka_dr_spark.partitions import Outside, PartitionLogs, PartitionOutcome
+from kafka_dr_spark.unread import Unread
 from kafka_dr_spark.waiting import NEVER_LATE, Waiting
 
 #: Records at the end of the source that are looked at one by one although they may still come: one of the strange
@@ -31,81 +32,6 @@ _LOOKED_AT = 64
 _REPEATED = frozenset({Fault.DUPLICATE, Fault.REPLAY})
 #: What is on both sides, though not as it should be. What came again may have its first copy in another partition.
 _ARRIVED = frozenset(Fault) - _REPEATED - {Fault.LOST, Fault.IN_FLIGHT, Fault.LATE, Fault.UNVERIFIABLE, Fault.FOREIGN}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PartitionLogs:
-    """One partition, as it lies in the fingerprint log, and what was found out when its ranges were resolved.
-
-    :param first: whether nothing of it was compared before
-    :param position: next to be read by the flow; ``None`` where nobody could tell
-    :param held_back: whether an open transaction hides the end of the target's log
-    :param left_over: below this offset the target has copies of what the source had before its log was cut off
-    :param aside: offsets of the source that were left out, because they are meant to have no copy
-    :param seen_below: what lies below was there, longer ago than a record may wait
-    """
-
-    partition: int
-    source: Log
-    target: Log
-    source_stretch: Stretch
-    target_stretch: Stretch
-    first: bool = True
-    position: int | None = None
-    held_back: bool = False
-    left_over: int = 0
-    aside: tuple[tuple[int, int], ...] = ()
-    seen_below: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionOutcome:
-    """What is known about a partition now.
-
-    :param settled: differences that will not be looked at again
-    :param waiting: what may still be copied, and what lies behind it
-    :param settled_coverage: of the source's offsets from the start to ``resume``
-    :param waiting_coverage: from there to the end
-    :param frontier: next to verify on the source and on the target: below, every record was matched in order
-    :param resume: where the next audit goes on, on the source and on the target
-    :param digests: of what is settled; ``None`` where compaction takes from one side what the other has
-    :param late: first of what waits too long, and next after the last of it; ``None`` where nothing does
-    """
-
-    partition: int
-    matched: int
-    settled: tuple[Difference, ...]
-    waiting: tuple[Difference, ...]
-    settled_coverage: Coverage
-    waiting_coverage: Coverage
-    frontier: tuple[int, int]
-    resume: tuple[int, int]
-    runs: tuple[OffsetRun, ...] = field(repr=False)
-    unverified_since: int | None = None
-    digests: Digests | None = field(default=None, repr=False)
-    late: tuple[int, int] | None = None
-
-    def in_time(self) -> PartitionOutcome:
-        """Return the same where what waits has turned out to be on its way, however old its time says it is."""
-        waiting = tuple(replace(d, fault=Fault.IN_FLIGHT) if d.fault is Fault.LATE else d for d in self.waiting)
-        late = sum(d.count for d in self.waiting if d.fault is Fault.LATE)
-        covered = self.waiting_coverage
-        covered = replace(covered, differing=covered.differing - late, in_flight=covered.in_flight + late)
-        return replace(self, waiting=waiting, waiting_coverage=covered, late=None)
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """What has to be asked of others.
-
-    :param payloads: fetches what suspects consist of, and returns how to look at it, by side
-    :param ancestors: finds records in what earlier audits kept, by hash; of none twice
-    :param living: which keys a side of a partition may still have a value of, from before what is compared now
-    """
-
-    payloads: Callable[[Sequence[Suspects]], tuple[PayloadOf, PayloadOf]]
-    ancestors: Callable[[Longs], Ancestry]
-    living: Living = none_living
 
 
 def audit_topic(
@@ -122,9 +48,10 @@ def audit_topic(
     :param young_from: milliseconds since the epoch; younger records may still be on their way
     :param late_before: milliseconds since the epoch; what the flow has not read and is older waits too long
     """
-    audits = [
-        _PartitionAudit(logs, compacted=compacted, young_from=young_from, living=outside.living) for logs in partitions
-    ]
+    audits = [_PartitionAudit(logs, compacted=compacted, young_from=young_from) for logs in partitions]
+    _take_arrivals(audits)
+    for audit in audits:
+        audit.excuse(outside.living)
     comparisons = [audit.comparison for audit in audits]
 
     def ancestors(partitions: Longs, hashes: Longs) -> Ancestry:
@@ -148,30 +75,76 @@ def audit_topic(
         source, target = outside.payloads(explained.suspects)
         for suspects in explained.suspects:
             differences += judge(suspects, source=source, target=target, circumstances=circumstances)
+    for audit in audits:
+        differences = audit.without_changed_arrivals(differences, outside)
+    arrivals = [d for audit in audits for d in audit.arrivals.differences(outside.keys)]
     return [
-        audit.outcome([d for d in differences if d.partition == audit.logs.partition], late_before) for audit in audits
+        audit.outcome(
+            [d for d in differences if d.partition == audit.logs.partition],
+            [d for d in arrivals if d.partition == audit.logs.partition],
+            late_before,
+        )
+        for audit in audits
     ]
+
+
+def _take_arrivals(audits: Sequence[_PartitionAudit]) -> None:
+    """Look for what was missing among what was not matched: in its own partition first."""
+    for audit in audits:
+        audit.take_arrivals(audit)
+    for audit in audits:
+        for other in (each for each in audits if each is not audit):
+            audit.take_arrivals(other)
 
 
 class _PartitionAudit:
     """One partition, aligned; its loose records sorted into those that need an explanation and those that do not."""
 
-    def __init__(self, logs: PartitionLogs, *, compacted: bool, young_from: int, living: Living) -> None:
+    def __init__(self, logs: PartitionLogs, *, compacted: bool, young_from: int) -> None:
         self.logs = logs
         self.compacted = compacted
         self.comparison = compare(logs.partition, logs.source, logs.target)
         self.unread = Unread(logs.source, logs.source_stretch, logs.first, logs.aside)
         self.facts = _facts(logs, self.comparison, self.unread, young_from)
-        source, target = self.comparison.source_loose(), self.comparison.target_loose()
-        self.in_flight = self._in_flight(source.places, target.places)
+        self.missing, self.strange = self.comparison.source_loose(), self.comparison.target_loose()
+        self.in_flight = self._in_flight(self.missing.places, self.strange.places)
         nothing = np.empty(0, np.int64)
         self.gone = Superseded(nothing, nothing)
-        if compacted:
+        self.arrivals = Arrivals(logs.partition, logs.missing)
+
+    def take_arrivals(self, other: _PartitionAudit) -> None:
+        """Take what was missing here from what is strange in a partition."""
+        other.strange = self.arrivals.take(other.strange, other.came_before)
+
+    def came_before(self, places: Longs) -> Longs:
+        """Return, for places on the target, next after the last record of the source that was matched before."""
+        starts, targets, lengths = self.comparison.blocks.T
+        blocks = np.searchsorted(targets, places) - 1
+        ends = np.concatenate(
+            (self.comparison.source.offsets[starts + lengths - 1] + 1, [self.logs.source_stretch.start])
+        )
+        return ends[blocks]
+
+    def excuse(self, living: Living) -> None:
+        """Leave out what needs no explanation."""
+        if self.compacted:
             # What may still come needs no excuse; counted twice, nothing would add up.
-            missed = np.setdiff1d(source.places, self.in_flight, assume_unique=True)
-            self.gone = superseded(self.comparison, logs, (missed, target.places), living)
-        self.missing = source.besides(self.gone.source).besides(self.in_flight)
-        self.strange = target.besides(self.gone.target).since(logs.left_over)
+            missed = np.setdiff1d(self.missing.places, self.in_flight, assume_unique=True)
+            self.gone = superseded(self.comparison, self.logs, (missed, self.strange.places), living)
+        self.missing = self.missing.besides(self.gone.source).besides(self.in_flight)
+        self.strange = self.strange.besides(self.gone.target).since(self.logs.left_over)
+
+    def without_changed_arrivals(self, differences: Sequence[Difference], outside: Outside) -> list[Difference]:
+        """Take what was missing from what is foreign here, and return all other differences."""
+        foreign = [d for d in differences if d.fault is Fault.FOREIGN and d.partition == self.logs.partition]
+        if not len(self.arrivals.missing) or not foreign:
+            return list(differences)
+        log, starts = self.comparison.target, self.comparison.blocks[:, 1]
+        places = _places(log, [(d.target_offset, d.count) for d in foreign])
+        strange = LooseRecords(self.logs.partition, log, places, starts).records()
+        left = self.arrivals.take_changed(strange, outside.payloads)
+        others = [d for d in differences if d not in foreign]
+        return [*others, *runs(step(Fault.FOREIGN, "", source=None, target=record) for record in left)]
 
     def _in_flight(self, source: Longs, target: Longs) -> Longs:
         """Return the places of records that may still come, and that nothing on the target could be."""
@@ -190,8 +163,13 @@ class _PartitionAudit:
         old = np.flatnonzero(log.timestamps[tail] < facts.young_from)
         return tail[old[-1] + 1 if len(old) else 0 :]
 
-    def outcome(self, differences: Sequence[Difference], late_before: int) -> PartitionOutcome:
-        """Say what became of the partition."""
+    def outcome(
+        self, differences: Sequence[Difference], arrivals: Sequence[Difference], late_before: int
+    ) -> PartitionOutcome:
+        """Say what became of the partition.
+
+        :param arrivals: what has come of what was missing: it counts among what was compared before
+        """
         log, end = self.comparison.source, self.logs.source_stretch.end
         # These have no record that could be counted: their offsets are among the expired ones.
         unread = self._never_copied()
@@ -211,7 +189,7 @@ class _PartitionAudit:
         return PartitionOutcome(
             partition=self.logs.partition,
             matched=self.comparison.matched,
-            settled=tuple(settled),
+            settled=(*settled, *arrivals),
             waiting=tuple(waiting),
             settled_coverage=self._coverage(
                 self.logs.source_stretch.start, resume, [d for d in settled if d not in unread]
@@ -223,7 +201,15 @@ class _PartitionAudit:
             unverified_since=self._unverified_since(frontier[0]),
             digests=None if self.compacted else digests(log.below(resume), self.comparison.target),
             late=on_its_way.late,
+            missing=self._missing([d for d in settled if d.fault is Fault.LOST and d not in unread]),
+            came=self.arrivals.offsets,
         )
+
+    def _missing(self, lost: Sequence[Difference]) -> Log:
+        """Return what was missing and has not come, and what is lost now."""
+        log = self.comparison.source
+        now = log.at(_places(log, [(d.source_offset, d.count) for d in lost]))
+        return Log.joined([self.arrivals.missing, replace(now, keys=None)])
 
     def _never_copied(self) -> list[Difference]:
         """Return what the source deleted before the flow had read it, as far as that is certain."""
@@ -298,17 +284,21 @@ class _PartitionAudit:
         return int(np.maximum(ends - np.maximum(starts, places.start), 0).sum())
 
     def _frontier(self, differences: Sequence[Difference], resume: int) -> tuple[int, int]:
-        """Return the first place that is not verified; repetitions on the target do not hold it back."""
+        """Return the first place that is not verified; repetitions and late copies do not hold it back."""
+        late = {each.target.offset for each in self.arrivals.found if each.target.partition == self.logs.partition}
         offsets = [d.source_offset for d in differences if d.source_offset is not None and d.fault not in _REPEATED]
         source = min([*offsets, resume])
         place = int(np.searchsorted(self.comparison.source.offsets, source))
         blocks = self.comparison.blocks
         before = int(np.searchsorted(blocks[:, 0], place)) - 1
-        if before < 0:
-            return source, self.logs.target_stretch.start
-        start, target, length = blocks[before].tolist()
-        last = target + min(length, place - start) - 1
-        return source, int(self.comparison.target.offsets[last]) + 1
+        there = self.comparison.target.offsets
+        after = 0
+        if before >= 0:
+            start, target, length = blocks[before].tolist()
+            after = target + min(length, place - start)
+        while after < len(there) and int(there[after]) in late:
+            after += 1
+        return source, int(there[after - 1]) + 1 if after else self.logs.target_stretch.start
 
     def _unverified_since(self, frontier: int) -> int | None:
         """Return when the first record was made that is not verified, in milliseconds; ``None`` where all are."""
@@ -341,6 +331,16 @@ def _none_on_its_way(differences: Sequence[Difference]) -> list[Difference]:
         replace(d, fault=Fault.LOST) if d.fault is Fault.IN_FLIGHT and (d.source_offset or 0) < arrived else d
         for d in differences
     ]
+
+
+def _places(log: Log, found: Sequence[tuple[int | None, int]]) -> Longs:
+    """Return the places of runs of records.
+
+    :param found: the offset of the first of each, and how many there are
+    """
+    first = np.searchsorted(log.offsets, [offset for offset, _ in found if offset is not None])
+    parts = [np.arange(start, start + count) for start, (_, count) in zip(first.tolist(), found, strict=True)]
+    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def _only_here(difference: Difference) -> bool:

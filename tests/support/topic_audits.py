@@ -11,7 +11,8 @@ from kafka_dr.audit.corruption import Parts, Payload, PayloadOf
 from kafka_dr.audit.difference import Difference, Suspects
 from kafka_dr_spark.logs import Log
 from kafka_dr_spark.loose import nowhere
-from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, audit_topic
+from kafka_dr_spark.partitions import Outside, PartitionLogs, PartitionOutcome
+from kafka_dr_spark.topic_audit import audit_topic
 from kafka_dr_spark.unread import Stretch
 from support.faulty_copy import FaultyCopy, Known, Written
 

@@ -89,6 +89,28 @@ def judge(
     return [*runs(steps), *one_sided(lost, foreign, circumstances)]
 
 
+class Changed(NamedTuple):
+    """A record that was found again, changed; equal payloads are its fault ``LATE``."""
+
+    source: Loose
+    target: Loose
+    fault: Fault
+    detail: str
+
+
+def changed_copies(suspects: Suspects, *, source: PayloadOf, target: PayloadOf) -> list[Changed]:
+    """Find the copies of records, wherever they came: only one part may differ, and what is left names the record."""
+    here = [_traits(record, source(record)) for record in suspects.source]
+    there = [_traits(record, target(record)) for record in suspects.target]
+    found = []
+    for s, t in displaced(here, there, []):
+        record, other = suspects.source[s], suspects.target[t]
+        equal = here[s] == there[t]
+        said = (Fault.LATE, "") if equal else _change(source(record), target(other))
+        found.append(Changed(record, other, *said))
+    return found
+
+
 def _traits(record: Loose, parts: Parts | Unseen) -> Traits:
     if isinstance(parts, Unseen):
         return Traits(record.timestamp, seen=False)

@@ -16,7 +16,8 @@ from kafka_dr.audit.offset_runs import translate
 from kafka_dr_spark.digests import digests
 from kafka_dr_spark.logs import Log
 from kafka_dr_spark.loose import nowhere
-from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, audit_topic
+from kafka_dr_spark.partitions import Outside, PartitionLogs, PartitionOutcome
+from kafka_dr_spark.topic_audit import audit_topic
 from kafka_dr_spark.unread import Stretch
 from support.faulty_copy import KINDS, FaultyCopy, Known
 from support.topic_audits import OLD, audited, end_of, found, log_of, outside

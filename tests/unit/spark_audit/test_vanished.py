@@ -13,7 +13,8 @@ from kafka_dr.audit.corruption import Unseen
 from kafka_dr.audit.difference import Fault
 from kafka_dr_spark.logs import Log
 from kafka_dr_spark.loose import nowhere
-from kafka_dr_spark.topic_audit import Outside, PartitionLogs, PartitionOutcome, audit_topic
+from kafka_dr_spark.partitions import Outside, PartitionLogs, PartitionOutcome
+from kafka_dr_spark.topic_audit import audit_topic
 from kafka_dr_spark.unread import Stretch
 
 END = 40

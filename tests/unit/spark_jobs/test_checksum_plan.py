@@ -15,7 +15,7 @@ from jobs.earlier import earlier_scans
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.difference import Fault
 from kafka_dr.clusters import OffsetRange, Topic, TopicPartition
-from kafka_dr_spark.topic_audit import PartitionOutcome
+from kafka_dr_spark.partitions import PartitionOutcome
 
 P = TopicPartition("orders", 0)
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -27,6 +27,7 @@ STATE = AuditState(
             (None, (6, 1_800)),
             "one",
             True,
+            ((2, 1_600, -7),),
         )
     },
     (Scan("one", datetime(2026, 3, 1, tzinfo=UTC), {P: ((1, 7), (0, 6))}),),
@@ -41,6 +42,18 @@ def test_what_is_kept_is_read_back(tmp_path: Path) -> None:
     store.write(STATE)
     assert store.read() == STATE
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_what_was_kept_before_lost_records_were_remembered_is_still_read(tmp_path: Path) -> None:
+    store = StateStore(tmp_path)
+    store.write(STATE)
+    content = json.loads((tmp_path / "state.json").read_text())
+    for each in content["partitions"]:
+        del each["missing"]
+    (tmp_path / "state.json").write_text(json.dumps(content))
+    found = store.read()
+    assert found is not None
+    assert (found.partitions[P].missing, found.partitions[P].open) == ((), {"LOST": 1})
 
 
 def test_ranges_that_are_settled_on_both_sides_are_not_kept() -> None:

@@ -14,7 +14,7 @@ from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.replication import FlowStatus, Replicator
 from kafka_dr.replication.replicator import FlowState
-from kafka_dr_spark.topic_audit import PartitionOutcome
+from kafka_dr_spark.partitions import PartitionOutcome
 
 P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
