@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 import tenacity
@@ -16,6 +16,7 @@ from confluent_kafka.admin import AclOperation as ClientOperation
 from confluent_kafka.admin import ResourceType as ClientResourceType
 from kafka.protocol.admin import DescribeClusterRequest
 
+from kafka_dr.clusters.acl_filters import MOST_ACLS, AclFilter, exactly, filters_for, requests_of
 from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.python_requests import ask, error_of
@@ -28,14 +29,18 @@ _RESOURCES = {
     ResourceType.CLUSTER: ClientResourceType.BROKER,
     ResourceType.TRANSACTIONAL_ID: ClientResourceType.TRANSACTIONAL_ID,
 }
+#: Looked up, not made anew: there are tens of thousands to be read while applications wait.
 _RESOURCE_OF = {client: ours for ours, client in _RESOURCES.items()}
+_PATTERN_OF = {ResourcePatternType[ours.name]: ours for ours in PatternType}
+_OPERATION_OF = {ClientOperation[ours.name]: ours for ours in AclOperation}
+_PERMISSION_OF = {AclPermissionType[ours.name]: ours for ours in AclPermission}
 
 #: How long a broker gets to hear of a change.
 _KNOWN_SECONDS = 2.0
 
 
 class Acls:
-    """Reads, adds and removes ACLs, each as it is: never by a pattern that could catch more."""
+    """Reads, adds and removes ACLs, each as it is: never by a pattern that catches more."""
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
@@ -69,23 +74,63 @@ class Acls:
         if ClientOperation.DESCRIBE.value not in answer.authorized_operations:  # their numbers, from a field of bits
             raise NotAuthorized(f"{self._session.label}: could not read the ACLs: no right to DESCRIBE the cluster")
 
-    def add(self, acls: Iterable[Acl]) -> None:
-        """Add ACLs. One that is there already stays as it is."""
-        added = frozenset(acls)
-        if added:
-            bindings = list(map(_binding, added))
+    def add(self, acls: Iterable[Acl], *, before_each: Callable[[], None] | None = None) -> None:
+        """Add ACLs, in their order and in as many requests as a controller wants. One that is there stays as it is.
+
+        :param before_each: asked right before each request; what it raises ends the adding
+        """
+        added = sorted(frozenset(acls))
+        for start in range(0, len(added), MOST_ACLS):
+            if before_each is not None:
+                before_each()
+            bindings = list(map(_binding, added[start : start + MOST_ACLS]))
             futures = self._session.admin.create_acls(bindings, request_timeout=self._session.request_seconds)
             self._session.results(futures, "add ACLs")
-            self._wait_until_known(added.issubset)
+        if added:
+            self._wait_until_known(frozenset(added).issubset)
 
-    def remove(self, acls: Iterable[Acl]) -> None:
-        """Remove exactly these ACLs. One that is not there is no error."""
+    def remove(self, acls: Iterable[Acl], *, before_each: Callable[[], None] | None = None) -> None:
+        """Remove exactly these ACLs, in as many requests as a controller wants. One that is not there is no error.
+
+        Where many are named by one filter, an ACL may be caught that was added since the others were looked at: it is
+        put back at once.
+
+        :param before_each: asked right before each request; what it raises ends the removing
+        """
         removed = frozenset(acls)
-        if removed:
-            filters = list(map(_filter, removed))
-            futures = self._session.admin.delete_acls(filters, request_timeout=self._session.request_seconds)
-            self._session.results(futures, "remove ACLs")
-            self._wait_until_known(removed.isdisjoint)
+        if not removed:
+            return
+        standing = self._standing()
+        seen = removed & standing
+        self._remove(filters_for(seen, standing), removed, standing=len(standing), before_each=before_each)
+        # The broker that was asked may not have heard of these yet.
+        unseen = {exactly(acl): 1 for acl in sorted(removed - seen)}
+        self._remove(unseen, removed, standing=len(standing - seen), before_each=before_each)
+        self._wait_until_known(removed.isdisjoint)
+
+    def _remove(
+        self,
+        filters: Mapping[AclFilter, int],
+        removed: frozenset[Acl],
+        *,
+        standing: int,
+        before_each: Callable[[], None] | None,
+    ) -> None:
+        for batch in requests_of(filters, standing):
+            if before_each is not None:
+                before_each()
+            futures = self._session.admin.delete_acls(
+                list(map(_filter, batch)), request_timeout=self._session.request_seconds
+            )
+            gone = self._session.results(futures, "remove ACLs")
+            self.add(frozenset(_acl(binding) for bindings in gone.values() for binding in bindings) - removed)
+
+    def _standing(self) -> frozenset[Acl]:
+        """Return every ACL; nothing where the principal may not look, and then each is removed by its own name."""
+        try:
+            return self.list()
+        except NotAuthorized:
+            return frozenset()
 
     def _wait_until_known(self, known: Callable[[frozenset[Acl]], bool]) -> None:
         """Wait a moment until the broker that is asked has heard of a change: the controller answered, and it follows.
@@ -106,16 +151,16 @@ def _acl(binding: AclBinding) -> Acl:
     return Acl(
         resource=_RESOURCE_OF[binding.restype],
         name=binding.name,
-        pattern=PatternType(binding.resource_pattern_type.name.lower()),
+        pattern=_PATTERN_OF[binding.resource_pattern_type],
         principal=binding.principal,
-        operation=AclOperation(binding.operation.name),
-        permission=AclPermission(binding.permission_type.name),
+        operation=_OPERATION_OF[binding.operation],
+        permission=_PERMISSION_OF[binding.permission_type],
         host=binding.host,
     )
 
 
-def _fields(acl: Acl) -> tuple[object, ...]:
-    return (
+def _binding(acl: Acl) -> AclBinding:
+    return AclBinding(
         _RESOURCES[acl.resource],
         acl.name,
         ResourcePatternType[acl.pattern.name],
@@ -126,9 +171,13 @@ def _fields(acl: Acl) -> tuple[object, ...]:
     )
 
 
-def _binding(acl: Acl) -> AclBinding:
-    return AclBinding(*_fields(acl))
-
-
-def _filter(acl: Acl) -> AclBindingFilter:
-    return AclBindingFilter(*_fields(acl))
+def _filter(wanted: AclFilter) -> AclBindingFilter:
+    return AclBindingFilter(
+        _RESOURCES[wanted.resource],
+        wanted.name,
+        ResourcePatternType.ANY if wanted.pattern is None else ResourcePatternType[wanted.pattern.name],
+        wanted.principal,
+        wanted.host,
+        ClientOperation.ANY if wanted.operation is None else ClientOperation[wanted.operation.name],
+        AclPermissionType[wanted.permission.name],
+    )

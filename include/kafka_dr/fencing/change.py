@@ -52,8 +52,7 @@ class AclChanges:
         if not added <= ours:
             self._register.record_added_acls(self._group, self._cluster.name, ours | added)
         for stage in filter(None, missing):
-            self._permitted()
-            self._cluster.acls.add(stage)
+            self._cluster.acls.add(stage, before_each=self._permitted)
         return added
 
     def lift(self, unwanted: Collection[Acl]) -> frozenset[Acl]:
@@ -61,8 +60,7 @@ class AclChanges:
         ours = self._register.added_acls(self._group, self._cluster.name)
         lifted = frozenset(unwanted) & ours
         if lifted:
-            self._permitted()
-            self._cluster.acls.remove(lifted)
+            self._cluster.acls.remove(lifted, before_each=self._permitted)
             self._register.record_added_acls(self._group, self._cluster.name, ours - lifted)
         return lifted
 

@@ -102,23 +102,24 @@ class KafkaRegister:
 
     def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
         """Journal a fact, in place of an earlier one with the same name."""
-        wanted = [NewRecord(_PARTITION, key, value) for key, value in records.fact_records(group, run, fact, payload)]
+        self._keep(group, records.fact_records(group, run, fact, payload))
+
+    def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
+        """Return the ACLs that this project added to a cluster for a group."""
+        return records.added_acls_of(self._latest(), group, cluster)
+
+    def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
+        """Keep which ACLs this project added to a cluster for a group, in place of what was kept before."""
+        self._keep(group, records.fence_records(group, cluster, acls))
+
+    def _keep(self, group: str, pairs: Collection[tuple[bytes, bytes]]) -> None:
+        """Write one record, or the parts of one in a transaction."""
+        wanted = [NewRecord(_PARTITION, key, value) for key, value in pairs]
         if len(wanted) == 1:
             self._cluster.writing.append(wanted, idempotent=False)
             return
         with self._writer(group) as writer:
             writer.write(wanted)
-
-    def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
-        """Return the ACLs that this project added to a cluster for a group."""
-        value = self._latest().get(records.fence_key(group, cluster))
-        return frozenset() if value is None else records.acls_from_json(value)
-
-    def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
-        """Keep which ACLs this project added to a cluster for a group, in place of what was kept before."""
-        value = records.acls_to_json(acls)
-        record = NewRecord(_PARTITION, records.fence_key(group, cluster), value)
-        self._cluster.writing.append([record], idempotent=False)
 
     @contextmanager
     def _writer(self, group: str) -> Iterator[TransactionalWriter]:

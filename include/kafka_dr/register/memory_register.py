@@ -51,9 +51,8 @@ class MemoryRegister:
 
     def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
         """Return the ACLs that this project added to a cluster for a group."""
-        value = self._values.get(records.fence_key(group, cluster))
-        return frozenset() if value is None else records.acls_from_json(value)
+        return records.added_acls_of(self._values, group, cluster)
 
     def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
         """Keep which ACLs this project added to a cluster for a group, in place of what was kept before."""
-        self._values[records.fence_key(group, cluster)] = records.acls_to_json(acls)
+        self._values |= dict(records.fence_records(group, cluster, acls))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -124,3 +124,52 @@ def test_a_permission_that_took_more_than_a_second_is_stale(fence: Fence) -> Non
     with pytest.raises(TryAgain, match="nothing was changed, run the step again"):
         slow.add([fence.first])
     assert fence.standing() == fence.recorded() == set()
+
+
+def test_many_are_lifted_by_few_filters_and_what_others_added_stays(fence: Fence) -> None:
+    principals = [f"User:{fence.group}-{number}" for number in range(20)]
+    many = {_deny(fence, f"{number}", principal) for number in range(20) for principal in principals}
+    theirs = {_deny(fence, "0", principals[0], AclOperation.DESCRIBE), _deny(fence, "theirs", principals[1])}
+    try:
+        fence.cluster.acls.add(theirs)
+        assert fence.changes().add(many) == many
+        assert fence.recorded() == many
+        added_since = _deny(fence, "since", principals[2])
+        # Right before the first request, and after the others were looked at.
+        permission = _once(lambda: fence.cluster.acls.add([added_since]))
+        assert fence.changes(permission).lift(many) == many
+        left = {acl for acl in fence.cluster.acls.list() if acl.name.startswith(fence.group)}
+        assert left == {*theirs, added_since}
+    finally:
+        fence.cluster.acls.remove(acl for acl in fence.cluster.acls.list() if acl.name.startswith(fence.group))
+
+
+@pytest.mark.long
+def test_a_fence_of_27_000_denies_is_put_up_and_lifted_while_the_controller_goes_on_answering(fence: Fence) -> None:
+    """A controller takes 10,000 at once, and looks at every ACL for each filter: it was away for minutes."""
+    operations = (*AclOperation,)[:6]
+    many = {
+        _deny(fence, f"{topic}", f"User:{fence.group}-{principal}", operation)
+        for topic in range(150)
+        for principal in range(30)
+        for operation in operations
+    }
+    assert fence.changes().add(many) == many
+    assert fence.changes().lift(many) == many
+    assert not {acl for acl in fence.cluster.acls.list() if acl.name.startswith(fence.group)}
+
+
+def _deny(fence: Fence, name: str, principal: str, operation: AclOperation = AclOperation.WRITE) -> Acl:
+    return Acl(
+        ResourceType.TOPIC, f"{fence.group}.{name}", PatternType.LITERAL, principal, operation, AclPermission.DENY
+    )
+
+
+def _once(act: Callable[[], None]) -> Permission:
+    left = [act]
+
+    def ask() -> None:
+        if left:
+            left.pop()()
+
+    return ask

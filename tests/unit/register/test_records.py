@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given, settings
@@ -97,6 +98,57 @@ ACLS = st.builds(
 @settings(deadline=None)
 def test_added_acls_read_back_as_they_were(acls: frozenset[Acl]) -> None:
     assert records.acls_from_json(records.acls_to_json(acls)) == acls
+
+
+def test_added_acls_of_a_former_version_are_read() -> None:
+    deny = Acl(ResourceType.TOPIC, "a.", PatternType.PREFIXED, "User:x", AclOperation.WRITE, AclPermission.DENY)
+    former = json.dumps({"acls": [asdict(deny)]}).encode()
+
+    assert records.acls_from_json(former) == {deny}
+    assert records.added_acls_of({b"fence/orders/east": former}, "orders", "east") == {deny}
+
+
+def test_the_largest_fence_fits_into_one_record() -> None:
+    principals, operations = [f"User:application-{n}" for n in range(30)], (*AclOperation,)[:6]
+    fence = frozenset(
+        Acl(
+            ResourceType.TOPIC,
+            f"a-topic-with-a-name-{n}",
+            PatternType.LITERAL,
+            principal,
+            operation,
+            AclPermission.DENY,
+        )
+        for n in range(150)
+        for principal in principals
+        for operation in operations
+    )
+    ((key, value),) = records.fence_records("orders", "east", fence)
+
+    assert len(value) < 20_000
+    assert records.added_acls_of({key: value}, "orders", "east") == fence
+
+
+def test_added_acls_that_no_record_holds_are_kept_in_parts() -> None:
+    fence = frozenset(
+        Acl(
+            ResourceType.TOPIC,
+            f"{n}".rjust(249, "x"),
+            PatternType.LITERAL,
+            "User:x",
+            AclOperation.WRITE,
+            AclPermission.DENY,
+        )
+        for n in range(3000)
+    )
+    kept = dict(records.fence_records("orders", "east", fence))
+
+    assert len(kept) == 3
+    assert max(map(len, kept.values())) <= records.LARGEST_PART
+    assert records.added_acls_of(kept, "orders", "east") == fence
+    del kept[b"fence/orders/east#1"]
+    with pytest.raises(NeedsPerson, match="added ACLs cannot be read"):
+        records.added_acls_of(kept, "orders", "east")
 
 
 @pytest.mark.parametrize("broken", [b"{}", b"[]", b"x", json.dumps({"acls": [{"resource": "moon"}]}).encode()])

@@ -1,0 +1,82 @@
+"""Filters that remove what they should and nothing else, and how many a controller gets at once."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from operator import attrgetter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_dr.clusters import acl_filters
+from kafka_dr.clusters.acl_filters import MOST_ACLS, MOST_LOOKS, exactly, filters_for, requests_of
+from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
+
+EVERY = [
+    Acl(resource, name, pattern, principal, operation, permission, host)
+    for resource, name, pattern, principal, operation, permission, host in product(
+        (ResourceType.TOPIC, ResourceType.GROUP),
+        ("a", "b"),
+        PatternType,
+        ("User:x", "User:y"),
+        (AclOperation.WRITE, AclOperation.READ),
+        AclPermission,
+        ("*", "10.0.0.1"),
+    )
+]
+
+
+@pytest.fixture
+def at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let few ACLs be named as many are."""
+    monkeypatch.setattr(acl_filters, "_FEW_LOOKS", 0)
+
+
+@given(st.sets(st.sampled_from(EVERY)), st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_filters_match_what_is_to_be_removed_and_nothing_else(standing: set[Acl], chance: random.Random) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(acl_filters, "_FEW_LOOKS", 0)
+        # Whole principals and names, as fences have them, with and without a few that others added.
+        key = attrgetter(*chance.choice([("principal",), ("name",), ("principal", "operation")]))
+        chosen = {key(acl) for acl in standing if chance.random() < 0.5}
+        removed = {acl for acl in standing if key(acl) in chosen and chance.random() < 0.9}
+
+        found = filters_for(removed, standing)
+
+    assert {acl for acl in standing if any(each.matches(acl) for each in found)} == removed
+    assert all(sum(each.matches(acl) for acl in standing) == count for each, count in found.items())
+
+
+@pytest.mark.usefixtures("at_any_size")
+def test_a_principal_that_has_nothing_else_is_named_once() -> None:
+    mine = [a for a in EVERY if (a.principal, a.permission) == ("User:x", AclPermission.DENY)]
+
+    assert len(filters_for(mine, EVERY)) == 2  # topics, groups
+    other = next(a for a in mine if a.resource is ResourceType.TOPIC)
+    assert other not in (kept := {*mine} - {other})
+    assert not any(each.matches(other) for each in filters_for(kept, EVERY))
+
+
+def test_where_there_are_few_each_is_named_by_itself() -> None:
+    assert filters_for(EVERY[:9], EVERY) == dict.fromkeys(map(exactly, EVERY[:9]), 1)
+
+
+@pytest.mark.usefixtures("at_any_size")
+def test_no_request_removes_more_or_looks_longer_than_a_controller_may() -> None:
+    def deny(principal: int, topic: int) -> Acl:
+        return Acl(
+            ResourceType.TOPIC, f"t{topic}", PatternType.LITERAL, f"User:{principal}", AclOperation.WRITE,
+            AclPermission.DENY,
+        )  # fmt: skip
+
+    many = {deny(principal, topic) for principal in range(3) for topic in range(MOST_ACLS + 1)}
+    filters = filters_for(many, many)
+    batches = list(requests_of(filters, len(many)))
+
+    assert [each for batch in batches for each in batch] == list(filters)
+    assert max(sum(filters[each] for each in batch) for batch in batches) <= MOST_ACLS
+    assert max(len(batch) * len(many) for batch in batches) <= MOST_LOOKS
+    assert sum(filters.values()) == len(many)
