@@ -1,9 +1,9 @@
 """Which filters remove certain ACLs and no others.
 
 For each filter of a request a controller looks at every ACL that there is (``AclControlManager.deleteAcls``, 4.3), and
-does nothing else meanwhile: 3,000 filters that name one ACL each kept it busy for more than a minute beside 27,000 ACLs
-(seen). So where there are many, one filter names all that a principal is denied, or all that is said of a name, if
-nothing else that is there would match.
+does nothing else meanwhile: 3,000 filters that name one ACL each kept it busy for more than a minute where there were
+27,000 (seen). So where there are many, one filter names all that a principal is denied, or all that is said of a
+name, if nothing else that is there would match.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 
+#: So many are removed by naming each: that takes no time worth a look at what else there is.
+FEW_ACLS = 50
 #: What one request may remove: controllers refuse more than 10,000 (``MAX_RECORDS_PER_USER_OP``).
 MOST_ACLS = 2_500
 #: How many times one request may make the controller look at an ACL; about a second on a small machine.

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AclOperation as ClientOperation
 from confluent_kafka.admin import ResourceType as ClientResourceType
 from kafka.protocol.admin import DescribeClusterRequest
 
-from kafka_dr.clusters.acl_filters import MOST_ACLS, AclFilter, exactly, filters_for, requests_of
+from kafka_dr.clusters.acl_filters import FEW_ACLS, MOST_ACLS, AclFilter, exactly, filters_for, requests_of
 from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.python_requests import ask, error_of
@@ -29,7 +29,7 @@ _RESOURCES = {
     ResourceType.CLUSTER: ClientResourceType.BROKER,
     ResourceType.TRANSACTIONAL_ID: ClientResourceType.TRANSACTIONAL_ID,
 }
-#: Looked up, not made anew: there are tens of thousands to be read while applications wait.
+#: Looked up, not made again: there are tens of thousands to be read while applications wait.
 _RESOURCE_OF = {client: ours for ours, client in _RESOURCES.items()}
 _PATTERN_OF = {ResourcePatternType[ours.name]: ours for ours in PatternType}
 _OPERATION_OF = {ClientOperation[ours.name]: ours for ours in AclOperation}
@@ -100,7 +100,8 @@ class Acls:
         removed = frozenset(acls)
         if not removed:
             return
-        standing = self._standing()
+        # Few are named one by one, whatever else is there: applications wait for some of these.
+        standing = self._standing() if len(removed) > FEW_ACLS else frozenset()
         seen = removed & standing
         self._remove(filters_for(seen, standing), removed, standing=len(standing), before_each=before_each)
         # The broker that was asked may not have heard of these yet.

@@ -19,6 +19,8 @@ from kafka_dr.fencing.authorizer import EVERYONE
 _LOOKS = frozenset({AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS})
 _CHANGES = frozenset(AclOperation) - _LOOKS - {AclOperation.READ}
 _WRITTEN = (ResourceType.TOPIC, ResourceType.TRANSACTIONAL_ID)
+#: What a fence denies so that nobody works; what else it denies keeps the copy as it is.
+_WORK = frozenset({AclOperation.READ, AclOperation.WRITE})
 #: What opens nothing by itself, whoever may do it: to write, a topic has to be allowed as well.
 _HARMLESS = _LOOKS | {AclOperation.IDEMPOTENT_WRITE}
 #: On the cluster, what adds and removes ACLs, or speaks as a broker does.
@@ -51,8 +53,10 @@ def acl_host(acl: Acl) -> str:
 
 
 def _adding(acl: Acl, belongs: Belongs, scope: Scope, fence: Collection[Acl]) -> tuple[Verdict, str]:
-    if acl in fence:
+    if acl in fence and acl.operation in _WORK:
         return Verdict.NEVER, "it is what the standby's fence is made of: added here, it would never be lifted"
+    if acl in fence:
+        return Verdict.NEVER, "the standby's fence holds it, and is lifted with it: add it by hand after a switch"
     if belongs is Belongs.REACHES_FURTHER:
         return Verdict.NEVER, "it reaches beyond this protection group: add it by hand if the standby is to have it"
     if acl.permission is AclPermission.DENY:

@@ -9,7 +9,7 @@ from functools import partial
 from kafka_dr.audit import AuditKind, Verified
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import authorizers, content, elsewhere, readers, uncopied
+from kafka_dr.failover import authorizers, changers, content, elsewhere, readers, uncopied
 from kafka_dr.failover.audited import audit_check
 from kafka_dr.failover.authorizers import authorizer_of
 from kafka_dr.failover.config_compare import standby_configured
@@ -91,7 +91,7 @@ def _target_can_be_opened(run: Run) -> Check:
     """DENYs that others added stay, so the target would stay shut; applications need their ALLOWs there."""
     here, there = run.at_once(partial(run.sight.acls, run.source), partial(run.sight.acls, run.target))
     fence = plan.standby(run.group)
-    foreign = (fence & there) - run.world.register(run.target).added_acls(run.group.name, run.target)
+    foreign = (plan.shut_out(run.group) & there) - run.world.register(run.target).added_acls(run.group.name, run.target)
     if foreign:
         return would_stay_shut(run, foreign)
     topics = run.sight.topics(run.target)
@@ -164,6 +164,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("topics_have_leaders", _topics_have_leaders),
     ("writers_declared", _writers_declared),
     (readers.NAME, lambda run: readers.readers_declared(run, (run.source, run.target))),
+    (changers.NAME, lambda run: changers.changers_declared(run, (run.source, run.target), seen=run.sight)),
     (authorizers.NAME, lambda run: authorizers.authorizers_as_declared(run, (run.source, run.target))),
     ("source_can_be_fenced", _source_can_be_fenced),
     ("target_refuses", target_refuses),

@@ -74,7 +74,7 @@ def _let_replicator_in(run: Run, state: RegisterState, still: Callable[[], None]
     standing = run.operator(state.standby).acls.list()
     if not unwanted & standing:
         return []
-    if missing := plan.standby(run.group) - standing:
+    if missing := plan.shut_out(run.group) - standing:
         raise Refused(f"{state.standby} lacks {len(missing)} DENYs of a standby: no flow may write there before")
     lifted = run.acl_changes(state.standby, still).lift(unwanted)
     return [f"let {run.group.replicator_principal} write on {state.standby}"] if lifted else []

@@ -104,7 +104,7 @@ def _resume_flow(run: Run, state: RegisterState) -> None:
 
 
 def _open_source(run: Run, state: RegisterState, permission: Permission) -> frozenset[Acl]:
-    return run.acl_changes(state.active, permission).lift(plan.standby(run.group))
+    return run.acl_changes(state.active, permission).lift(plan.shut_out(run.group), plan.change_fence(run.group))
 
 
 def _open_source_if_it_lives(run: Run, state: RegisterState, permission: Permission) -> dict[str, Any]:

@@ -76,24 +76,33 @@ class Authorizer:
             self.allows(principal, operation, resource, name) for name in named
         )
 
+    def names(self, resource: ResourceType) -> frozenset[str]:
+        """Return what ACLs name of a kind, literally or by its beginning."""
+        return frozenset(name for kind, _, name in self._by_name if kind is resource)
+
     def writers(self, topics: Collection[str]) -> frozenset[str]:
         """Return every principal that may write to at least one of the topics; ``User:*`` where everyone may."""
-        return self._holders(AclOperation.WRITE, topics)
+        return self.able(AclOperation.WRITE, ResourceType.TOPIC, topics)
 
     def readers(self, topics: Collection[str]) -> frozenset[str]:
         """Return every principal that may read at least one of the topics; ``User:*`` where everyone may."""
-        return self._holders(AclOperation.READ, topics)
+        return self.able(AclOperation.READ, ResourceType.TOPIC, topics)
 
-    def _holders(self, operation: AclOperation, topics: Collection[str]) -> frozenset[str]:
-        candidates = self.allowed | self._super_users
-        found: set[str] = set()
-        for topic in topics:
-            about = self.about(ResourceType.TOPIC, topic)
+    def able(self, operation: AclOperation, resource: ResourceType, names: Collection[str]) -> frozenset[str]:
+        """Return every principal that may do this to at least one of the names; ``User:*`` where everyone may."""
+        found = set(self._super_users) if names else set()
+        for name in names:
+            about = self.about(resource, name)
             if not about and self._allow_if_no_acl:
-                found.add(EVERYONE)
-            named = {acl.principal for acl in about if acl.permission is AclPermission.ALLOW} | self._super_users
-            asked = candidates if EVERYONE in named or not about else named
-            found |= {p for p in asked - found if self._decide(p, operation, about, "*")}
+                found |= self.allowed | {EVERYONE}
+            mine = _by_principal(about, _allowing(operation))
+            everyones = mine.pop(EVERYONE, [])
+            if _anywhere(everyones, operation):
+                # Also who has no right of their own, unless somebody denies it.
+                found |= {EVERYONE} | (self.allowed - mine.keys())
+            found |= {
+                who for who in (mine.keys() & self.allowed) - found if _anywhere([*mine[who], *everyones], operation)
+            }
         return frozenset(found)
 
     def left_open(self, topics: Collection[str]) -> list[str]:
@@ -108,13 +117,33 @@ class Authorizer:
         if not about:
             return self._allow_if_no_acl
         mine = [acl for acl in about if acl.principal in (principal, EVERYONE)]
-        hosts = {acl.host for acl in mine} | {_ELSEWHERE} if host == "*" else {host}
-        return any(_permits(mine, operation, address) for address in hosts - {"*"})
+        return _anywhere(mine, operation) if host == "*" else _permits(mine, operation, host)
+
+
+def _by_principal(acls: Collection[Acl], operations: Collection[AclOperation]) -> dict[str, list[Acl]]:
+    found: dict[str, list[Acl]] = {}
+    for acl in acls:
+        if acl.operation in operations:
+            found.setdefault(acl.principal, []).append(acl)
+    return found
+
+
+def _allowing(operation: AclOperation) -> frozenset[AclOperation]:
+    """Return what allows an operation when it is allowed itself."""
+    return _IMPLIED_BY.get(operation, frozenset({operation})) | {AclOperation.ALL}
+
+
+def _anywhere(acls: Collection[Acl], operation: AclOperation) -> bool:
+    """Decide whether there is an address from which these permit it."""
+    if not any(acl.permission is AclPermission.ALLOW for acl in acls):
+        return False
+    hosts = {acl.host for acl in acls} - {"*"} | {_ELSEWHERE}
+    return any(_permits(acls, operation, host) for host in hosts)
 
 
 def _permits(acls: Collection[Acl], operation: AclOperation, host: str) -> bool:
     here = [acl for acl in acls if acl.host in (host, "*")]
     if any(acl.permission is AclPermission.DENY and acl.operation in (operation, AclOperation.ALL) for acl in here):
         return False
-    allowing = _IMPLIED_BY.get(operation, frozenset({operation})) | {AclOperation.ALL}
+    allowing = _allowing(operation)
     return any(acl.permission is AclPermission.ALLOW and acl.operation in allowing for acl in here)

@@ -55,12 +55,14 @@ class AclChanges:
             self._cluster.acls.add(stage, before_each=self._permitted)
         return added
 
-    def lift(self, unwanted: Collection[Acl]) -> frozenset[Acl]:
-        """Remove those of the ACLs that were added here, and return them; what others added stays."""
+    def lift(self, *stages: Collection[Acl]) -> frozenset[Acl]:
+        """Remove those of the ACLs that were added here, stage by stage, and return them; what others added stays."""
         ours = self._register.added_acls(self._group, self._cluster.name)
-        lifted = frozenset(unwanted) & ours
+        mine = [frozenset(stage) & ours for stage in stages]
+        lifted = frozenset[Acl]().union(*mine)
         if lifted:
-            self._cluster.acls.remove(lifted, before_each=self._permitted)
+            for stage in mine:
+                self._cluster.acls.remove(stage, before_each=self._permitted)
             self._register.record_added_acls(self._group, self._cluster.name, ours - lifted)
         return lifted
 

@@ -5,10 +5,22 @@ Never ``User:*``: that would deny the replicator and the operator as well.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.topology import ProtectionGroup
+
+#: What changes a topic or a group otherwise than by writing and committing. DELETE on a topic also deletes its records,
+#: ALTER adds partitions, ALTER_CONFIGS shortens its retention; DELETE on a group also deletes its offsets.
+CHANGES: Mapping[ResourceType, tuple[AclOperation, ...]] = {
+    ResourceType.TOPIC: (
+        AclOperation.CREATE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+        AclOperation.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (AclOperation.DELETE,),
+}
 
 
 def write_fence(group: ProtectionGroup) -> frozenset[Acl]:
@@ -36,19 +48,39 @@ def probe_freeze(group: ProtectionGroup) -> frozenset[Acl]:
     return _denies([group.probe_principal], AclOperation.READ, _groups(group))
 
 
+def change_fence(group: ProtectionGroup) -> frozenset[Acl]:
+    """Return what keeps the applications from changing what is there: topics, their settings and records, and groups.
+
+    It keeps nobody from working, and no refusal of the probe speaks for it. So it is set last and lifted last, and the
+    same DENY by somebody else is no reason to call a cluster shut.
+    """
+    resources = {ResourceType.TOPIC: _topics(group), ResourceType.GROUP: _groups(group)}
+    return frozenset().union(
+        *(
+            _denies(group.principals, operation, resources[kind])
+            for kind, operations in CHANGES.items()
+            for operation in operations
+        )
+    )
+
+
 def standby(group: ProtectionGroup) -> frozenset[Acl]:
     """Return everything that a cluster refuses to applications and probe while it is not active for the group."""
-    first, last = standby_in_order(group)
-    return first | last
+    return frozenset().union(*standby_in_order(group))
 
 
-def standby_in_order(group: ProtectionGroup) -> tuple[frozenset[Acl], frozenset[Acl]]:
-    """Return the same as it is set: the applications first, the probe last, whose refusal speaks for them."""
-    return application_denies(group), probe_fence(group) | probe_freeze(group)
+def standby_in_order(group: ProtectionGroup) -> tuple[frozenset[Acl], frozenset[Acl], frozenset[Acl]]:
+    """Return the same as it is set: applications' work, then the probe, whose refusal speaks for it, then changes."""
+    return application_denies(group), probe_fence(group) | probe_freeze(group), change_fence(group)
+
+
+def shut_out(group: ProtectionGroup) -> frozenset[Acl]:
+    """Return what keeps applications and probe from working: a cluster is shut while any of these is there."""
+    return application_denies(group) | probe_fence(group) | probe_freeze(group)
 
 
 def application_denies(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return the part of the standby's fence that is about applications."""
+    """Return what keeps the applications from working: from writing, committing and reading."""
     return write_fence(group) | transaction_fence(group) | group_freeze(group)
 
 

@@ -75,6 +75,61 @@ def test_a_fence_on_the_active_side_is_named_and_never_lifted(at_rest: Switching
             admin.acls.remove(foreign)
 
 
+def test_a_fence_of_a_former_version_is_completed_and_that_is_said_once(at_rest: Switching) -> None:
+    protection = at_rest.protection
+    changes = plan.change_fence(protection.group)
+    with protection.world() as world, protection.cluster("west", "admin") as admin:
+        register = world.register("west")
+        admin.acls.remove(changes)
+        register.record_added_acls(protection.name, "west", register.added_acls(protection.name, "west") - changes)
+    watched = look(protection)
+    assert watched.outcome == "ok", said(watched)
+    assert "west was fenced by a version that let applications change topics and delete groups" in said(watched)
+    assert f"{len(changes)} DENYs were added" in said(watched)
+    assert changes <= onlooker.denies(protection, "west")
+    again = look(protection)
+    assert again.outcome == "ok"
+    assert "former" not in said(again)
+    assert "by a version" not in said(again)
+
+
+def test_that_applications_may_change_topics_of_a_standby_again_is_named(at_rest: Switching) -> None:
+    protection = at_rest.protection
+    changes = plan.change_fence(protection.group)
+    with protection.cluster("west", "admin") as admin:
+        admin.acls.remove([min(changes)])
+    watched = look(protection)
+    assert watched.outcome == "failed"
+    assert "west, which is not active, lacked 1 DENYs: they are there now" in said(watched)
+    assert changes <= onlooker.denies(protection, "west")
+
+
+def test_a_deny_of_somebody_else_that_keeps_nobody_from_working_is_no_fence(at_rest: Switching) -> None:
+    protection, theirs = at_rest.protection, plan.change_fence(at_rest.protection.group)
+    with protection.cluster("east", "admin") as admin:
+        admin.acls.add(theirs)
+        try:
+            assert look(protection).outcome == "ok"
+        finally:
+            admin.acls.remove(theirs)
+
+
+def test_a_deny_of_ours_that_was_not_lifted_is_named(at_rest: Switching) -> None:
+    protection, ours = at_rest.protection, plan.change_fence(at_rest.protection.group)
+    with protection.world() as world, protection.cluster("east", "admin") as admin:
+        register = world.register("east")
+        before = register.added_acls(protection.name, "east")
+        register.record_added_acls(protection.name, "east", before | ours)
+        admin.acls.add(ours)
+        try:
+            watched = look(protection)
+        finally:
+            admin.acls.remove(ours)
+            register.record_added_acls(protection.name, "east", before)
+    assert watched.outcome == "failed"
+    assert "stand on east, which is active" in said(watched)
+
+
 def test_a_register_that_missed_the_newest_record_is_brought_up(at_rest: Switching) -> None:
     protection = at_rest.protection
     state = protection.state("east")

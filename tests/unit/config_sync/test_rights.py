@@ -21,7 +21,6 @@ RATE = "producer_byte_rate"
 
 
 CHANGES_THE_COPY = (
-    AclOperation.ALL,
     AclOperation.CREATE,
     AclOperation.DELETE,
     AclOperation.ALTER,
@@ -62,7 +61,10 @@ def rows(planned: Any, here: list[Acl], there: list[Acl]) -> list[Any]:
         cluster(AclOperation.IDEMPOTENT_WRITE),
         cluster(AclOperation.DESCRIBE),
         acl(STRANGER, AclOperation.DESCRIBE),
-        acl(permission=DENY, operation=AclOperation.DELETE),
+        acl(permission=DENY, operation=AclOperation.DELETE, name="orders.payments", pattern=LITERAL),
+        # The fence stops these, too.
+        *(acl(operation=operation) for operation in CHANGES_THE_COPY),
+        acl(name="orders-", resource=ResourceType.GROUP, operation=AclOperation.DELETE),
     ],
     ids=str,
 )
@@ -74,11 +76,12 @@ def test_an_acl_that_is_needed_after_a_switch_is_added(planned: Any, needed: Acl
 @pytest.mark.parametrize(
     "beyond",
     [
-        *(acl(operation=operation) for operation in CHANGES_THE_COPY),
+        acl(operation=AclOperation.ALL),
+        acl(name="orders-", resource=ResourceType.GROUP, operation=AclOperation.ALTER_CONFIGS),
+        acl(name="*", pattern=LITERAL, operation=AclOperation.CREATE),
         acl(name="*", pattern=LITERAL),
         acl(name="*", pattern=LITERAL, operation=AclOperation.READ),
         acl(name="ord"),
-        acl(name="orders-", resource=ResourceType.GROUP, operation=AclOperation.DELETE),
         acl(name="*", resource=ResourceType.GROUP, pattern=LITERAL, operation=AclOperation.READ),
         acl(name="billing-", resource=ResourceType.TRANSACTIONAL_ID, operation=AclOperation.ALL),
         cluster(AclOperation.CREATE),
@@ -127,6 +130,7 @@ def test_what_is_added_unasked_opens_nothing_while_the_fence_stands(group: Prote
         (acl(STRANGER, name="ord"), "reaches beyond"),
         (acl(name="somebody-elses."), "reaches beyond"),
         (acl(permission=DENY), "what the standby's fence is made of"),
+        (acl(permission=DENY, operation=AclOperation.DELETE), "is lifted with it: add it by hand after a switch"),
     ],
     ids=str,
 )
@@ -141,7 +145,7 @@ def test_a_stranger_that_would_read_on_the_standby_needs_an_approval(planned: An
     assert row.verdict is Verdict.APPROVAL
 
 
-@pytest.mark.parametrize("extra", [acl(), acl(permission=DENY, operation=AclOperation.DELETE)], ids=str)
+@pytest.mark.parametrize("extra", [acl(), acl(permission=DENY, operation=AclOperation.DESCRIBE)], ids=str)
 def test_removing_an_acl_needs_an_approval(planned: Any, extra: Acl) -> None:
     (row,) = rows(planned, [], [extra])
     assert (row.verdict, row.change) == (Verdict.APPROVAL, RemoveAcl(extra))

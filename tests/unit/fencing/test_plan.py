@@ -55,6 +55,8 @@ def test_a_standby_refuses_applications_writes_transactions_and_reads_by_every_n
         for rest in [
             (write, topic, "orders.", prefix), (read, topic, "orders.", prefix), (write, ids, "billing-", prefix),
             (read, groups, "orders-", prefix), (read, groups, "billing-", prefix),
+            *((operation, topic, "orders.", prefix) for operation in plan.CHANGES[topic]),
+            (AclOperation.DELETE, groups, "orders-", prefix), (AclOperation.DELETE, groups, "billing-", prefix),
         ]
     }  # fmt: skip
     probe = {
@@ -84,6 +86,29 @@ def test_the_probe_keeps_reading_canaries_and_describing_behind_the_fence(group:
 def test_the_parts_of_a_standby_do_not_overlap_so_that_stages_can_follow_each_other(group: ProtectionGroup) -> None:
     parts = [
         plan.write_fence(group), plan.transaction_fence(group), plan.group_freeze(group),
-        plan.probe_fence(group), plan.probe_freeze(group),
+        plan.probe_fence(group), plan.probe_freeze(group), plan.change_fence(group),
     ]  # fmt: skip
     assert sum(map(len, parts)) == len(plan.standby(group)) == len(frozenset().union(*parts))
+
+
+def test_what_keeps_nobody_from_working_is_set_last_and_shuts_nothing(group: ProtectionGroup) -> None:
+    work, probe, changes = plan.standby_in_order(group)
+
+    assert changes == plan.change_fence(group)
+    assert plan.shut_out(group) == work | probe
+    assert {acl.operation for acl in work | probe} == {AclOperation.WRITE, AclOperation.READ}
+    assert {acl.operation for acl in changes}.isdisjoint({AclOperation.WRITE, AclOperation.READ})
+
+
+def test_the_largest_group_that_was_thought_of_needs_three_times_as_many_denies_as_before() -> None:
+    names = {
+        "topics": tuple(f"t{number}" for number in range(100)),
+        "topic_prefixes": (),
+        "consumer_groups": tuple(f"g{number}" for number in range(150)),
+        "consumer_group_prefixes": (),
+        "principals": tuple(f"User:{number}" for number in range(30)),
+    }
+    large = LAB.model_copy(update=names)
+
+    assert len(plan.shut_out(large)) == 10_841
+    assert len(plan.standby(large)) == 10_841 + 101 * 4 * 30 + 150 * 30

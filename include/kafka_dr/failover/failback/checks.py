@@ -48,7 +48,7 @@ def _a_side_was_left(way: Way) -> Check:
 def _old_side_refuses(way: Way) -> Check:
     """Without a single topic there is no leader to ask: then the DENYs have to stand."""
     run = way.run
-    present = proof.acls_present(run.operator(run.target), plan.standby(run.group), clock=run.clock)
+    present = proof.acls_present(run.operator(run.target), plan.shut_out(run.group), clock=run.clock)
     if present.outcome != "ok" or not run.partitions(run.target):
         return Check.of("old_side_refuses", present)
     return Check.of("old_side_refuses", run.writes_refused(run.target))

@@ -37,7 +37,7 @@ def act(run: Run) -> Mapping[str, Any]:
     seed = seed_fact(run, run.flow, epoch=state.epoch, **begins)
     run.write_fact("flow_seed", seed)
     _stop_old_direction(run, way)
-    missing = plan.standby(run.group) - run.operator(run.target).acls.list()
+    missing = plan.shut_out(run.group) - run.operator(run.target).acls.list()
     if missing:
         raise Refused(f"{run.target} lacks {len(missing)} DENYs of a standby: no flow may write there before")
     begin(

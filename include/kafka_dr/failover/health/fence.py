@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kafka_dr.clusters import Acl
+from kafka_dr.failover.changers import changes_refused
 from kafka_dr.failover.health.roles import denies_of, left_side_is_closed
 from kafka_dr.failover.record import Check, worst
 from kafka_dr.failover.run import PROOF_SECONDS, Run
@@ -20,11 +21,13 @@ class Fenced:
     """What was found and done on one cluster.
 
     :param added: how many DENYs were missing
+    :param completed: whether all of these are DENYs that a former version did not set
     :param ended: transactional ids whose open transactions were aborted
     """
 
     cluster: str
     added: int
+    completed: bool = False
     ended: tuple[str, ...] = ()
     proofs: tuple[Check, ...] = field(default=())
 
@@ -40,12 +43,14 @@ def close_standby(run: Run, cluster: str, state: RegisterState, still: Callable[
     :param still: asked right before each change
     """
     wanted = denies_of(run.group, state, cluster)
-    _, probe = plan.standby_in_order(run.group)
-    added = run.acl_changes(cluster, still).add(wanted - probe, wanted & probe)
+    _, probe, changes = plan.standby_in_order(run.group)
+    before = run.world.register(cluster).added_acls(run.group.name, cluster)
+    added = run.acl_changes(cluster, still).add(wanted - probe - changes, wanted & probe, wanted & changes)
+    completed = bool(added) and added <= changes and not before & changes
     left = left_side_is_closed(state)
     # On a side that was left everything has to end; whoever added its DENYs may have come no further.
-    ended = end_transactions(run, cluster, still, all_of_them=left) if added or left else ()
-    return Fenced(cluster, len(added), ended, _proofs(run, cluster, wanted, still_ends=left))
+    ended = end_transactions(run, cluster, still, all_of_them=left) if added - changes or left else ()
+    return Fenced(cluster, len(added), completed, ended, _proofs(run, cluster, wanted, still_ends=left))
 
 
 def close_to_replication(run: Run, cluster: str, state: RegisterState, still: Callable[[], None]) -> Fenced:
@@ -83,6 +88,7 @@ def _proofs(run: Run, cluster: str, wanted: frozenset[Acl], *, still_ends: bool)
         lambda: _denies(run, cluster, wanted),
         lambda: Check.of("reads_refused", _reads_refused(run, cluster)),
         lambda: writers_declared(run, (cluster,)),
+        lambda: changes_refused(run, cluster),
     ]
     if still_ends:
         asked.append(lambda: Check.of("nothing_open", _nothing_open(run, cluster)))

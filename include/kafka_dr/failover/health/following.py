@@ -40,7 +40,10 @@ def check_active(run: Run, state: RegisterState) -> Check:
     """
     if state.phase not in SETTLED:
         return Check("active", "ok", f"{state.group} is {state.phase}: its run opens and shuts")
-    standing = plan.standby(run.group) & run.sight.acls(state.active)
+    there = run.sight.acls(state.active)
+    ours = run.world.register(state.active).added_acls(run.group.name, state.active)
+    # Whom others keep from changing topics works all the same; ours belongs on a standby only.
+    standing = (plan.shut_out(run.group) & there) | (plan.change_fence(run.group) & there & ours)
     if not standing:
         writers = writers_declared(run, (state.active,), seen=run.sight)
         said = f"{state.active} is open to the applications" if writers.outcome == "ok" else writers.detail

@@ -11,6 +11,8 @@ from kafka_dr.audit import FindingKind, Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.failover import content, elsewhere
+from kafka_dr.failover.changers import changes_refused
+from kafka_dr.failover.layout import Layout
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import PROOF_SECONDS, Run, positions_from_json, positions_to_json
 from kafka_dr.fencing import plan, proof
@@ -31,6 +33,8 @@ def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
         f"wait until {run.flow} has passed the last data record of every partition, and match the tail by content",
+        f"deny {', '.join(run.group.principals)} on {run.source} CREATE, DELETE, ALTER and ALTER_CONFIGS on the topics "
+        "and DELETE on the groups, and journal which topics and partitions are there and where each log begins",
         f"give consumer groups up to {run.group.timing.drain_seconds:g} s to reach the end, then deny them READ on "
         f"{run.source} and journal their offsets",
     )
@@ -39,15 +43,18 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Drain, match, freeze, and journal the groups' offsets."""
     ends = source_ends(run)
-    verified, (waiting, seen) = run.at_once(
+    verified, (waiting, (seen, kept)) = run.at_once(
         lambda: wait_for_copy(run, ends, seconds=run.group.timing.step_deadline_seconds),
-        lambda: run.at_once(lambda: _wait_for_groups(run, ends), lambda: elsewhere.read_live(run, run.source)),
+        lambda: run.at_once(
+            lambda: _wait_for_groups(run, ends),
+            lambda: run.at_once(lambda: elsewhere.read_live(run, run.source), lambda: keep_as_it_is(run)),
+        ),
     )
     tail = content.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         raise Refused(f"the copy is not equal, so nothing is handed over. {tail.detail}")
     _refuse_what_would_vanish(run, seen)
-    frozen, _ = run.at_once(lambda: journal_frozen(run, ends, seen), lambda: _ask_flow_to_stop(run))
+    frozen, _ = run.at_once(lambda: journal_frozen(run, ends, kept, seen), lambda: _ask_flow_to_stop(run))
     return {
         "verified": content.facts(verified),
         "groups_short_of_the_end": waiting,
@@ -68,9 +75,21 @@ class Frozen:
     elsewhere: tuple[Elsewhere, ...]
 
 
-def journal_frozen(run: Run, ends: Mapping[TopicPartition, int], seen: Sequence[Elsewhere] = ()) -> Frozen:
+def keep_as_it_is(run: Run) -> Layout:
+    """Deny the applications every change of what is there, and return what is there then.
+
+    It is done in parallel with what takes longer, and writes are refused already.
+    """
+    run.acl_changes(run.source, run.permission(Phase.SWITCHING)).add(plan.change_fence(run.group))
+    return Layout.seen(run, run.source)
+
+
+def journal_frozen(
+    run: Run, ends: Mapping[TopicPartition, int], kept: Layout, seen: Sequence[Elsewhere] = ()
+) -> Frozen:
     """Freeze the groups and journal their offsets, with the ends up to where all was matched.
 
+    :param kept: what the source holds, behind its fence
     :param seen: what the groups' members read elsewhere right before
     :raises Refused: a group has begun to read elsewhere, and the policy does not leave that out
     """
@@ -85,6 +104,7 @@ def journal_frozen(run: Run, ends: Mapping[TopicPartition, int], seen: Sequence[
             "source_ends": positions_to_json(ends),
             "group_offsets": {group: positions_to_json(found) for group, found in frozen.offsets.items()},
             "elsewhere": [row.to_json() for row in left],
+            "layout": kept.to_json(),
         },
     )
     return frozen
@@ -97,12 +117,13 @@ def _refuse_what_would_vanish(run: Run, rows: Sequence[Elsewhere]) -> None:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The tail is matched, nothing was written meanwhile, and no group can read or commit any more."""
+    """The tail is matched, nothing was written meanwhile, no group can read or commit, and nobody changes topics."""
     ends = source_ends(run)
     return run.at_once(
         lambda: content.matched(content.frontier(run).advance(ends), ends, where=run.target),
         lambda: _source_is_still(run, ends),
         lambda: Check.of("groups_frozen", _reads_refused(run, run.consumer_groups(run.source))),
+        lambda: changes_refused(run, run.source),
     )
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.failover import content, elsewhere, write_outage
+from kafka_dr.failover.layout import old_side_unchanged
 from kafka_dr.failover.offset_facts import beside_mirrormaker
 from kafka_dr.failover.past_the_fence import PastTheFence
 from kafka_dr.failover.record import Check, CheckOutcome
@@ -55,7 +56,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """What was measured is kept, nothing is known to be left behind, and applications are let in.
+    """What was measured is kept, nothing was left behind, applications are let in, and the old side is as it was.
 
     A missed objective is said in the report, and is no reason to undo anything. A lost record is no objective.
     """
@@ -65,6 +66,7 @@ def prove(run: Run) -> Sequence[Check]:
         measurements_kept(run),
         Check("nothing_passed_the_fence", outcome, passed.detail),
         *open_target.applications_let_in(run),
+        old_side_unchanged(run),
     )
 
 

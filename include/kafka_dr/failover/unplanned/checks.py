@@ -110,9 +110,9 @@ def _topics_on_target(run: Run) -> Check:
 
 
 def _target_can_be_opened(run: Run) -> Check:
-    foreign = run.acl_changes(run.target, lambda: None).foreign(plan.standby(run.group))
+    foreign = run.acl_changes(run.target, lambda: None).foreign(plan.shut_out(run.group))
     if not foreign:
-        return Check("target_can_be_opened", "ok", f"every DENY on {run.target} was added here and can be lifted")
+        return Check("target_can_be_opened", "ok", f"what shuts {run.target} was added here and can be lifted")
     return would_stay_shut(run, foreign)
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.failover import content
+from kafka_dr.failover.layout import old_side_unchanged
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
 from kafka_dr.failover.steps import report as planned
@@ -56,8 +57,12 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """What was measured is kept, and applications are let in. What was lost is what the returned source will tell."""
-    return (planned.measurements_kept(run), *applications_let_in(run))
+    """What was measured is kept, applications are let in, and a source that was drained is as it was left.
+
+    What was lost is what the returned source will tell.
+    """
+    checks = (planned.measurements_kept(run), *applications_let_in(run))
+    return (*checks, old_side_unchanged(run)) if SourceSide.of(run.journal).drained else checks
 
 
 def _old_flow(run: Run) -> OldFlow:

@@ -219,9 +219,11 @@ def _fence(run: Run) -> tuple[str, str]:
 def _drain(run: Run) -> str:
     """Drain as a planned failover does, but Connect is not asked; return what is missing, or nothing."""
     ends = drain.source_ends(run)
-    verified = drain.wait_for_copy(run, ends, seconds=drain_seconds(run))
+    verified, kept = run.at_once(
+        lambda: drain.wait_for_copy(run, ends, seconds=drain_seconds(run)), lambda: drain.keep_as_it_is(run)
+    )
     tail = content.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         return tail.detail
-    drain.journal_frozen(run, ends)
+    drain.journal_frozen(run, ends, kept)
     return ""

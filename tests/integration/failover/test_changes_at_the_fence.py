@@ -1,0 +1,140 @@
+"""Who may change topics and groups changes nothing behind the fence, and what others changed is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
+from kafka_dr.failover import RunRequest, StepFailed, StepName, run_step
+from kafka_dr.failover.health import watch_health
+from kafka_dr.fencing import plan
+from lab.api import Lab
+from support import onlooker
+from support.changing import Changing, allowed
+from support.protection import STEPS_AFTER_APPROVAL
+from support.switching import Switching
+
+pytestmark = pytest.mark.kafka
+
+REFUSED = {
+    "delete records": "TOPIC_AUTHORIZATION_FAILED",
+    "add partitions": "TOPIC_AUTHORIZATION_FAILED",
+    "shorten retention": "TOPIC_AUTHORIZATION_FAILED",
+    "create topic": "TOPIC_AUTHORIZATION_FAILED",
+    "delete offsets": "GROUP_AUTHORIZATION_FAILED",
+    "delete group": "GROUP_AUTHORIZATION_FAILED",
+    "delete topic": "TOPIC_AUTHORIZATION_FAILED",
+}
+ALLOWED = dict.fromkeys(REFUSED, "done")
+
+
+@pytest.fixture
+def protection(lab: Lab, tmp_path: Path) -> Iterator[Changing]:
+    """A group whose application owns its topics; not there yet."""
+    made = Changing(lab, tmp_path)
+    yield made
+    made.delete_flows()
+
+
+@pytest.fixture
+def owned(protection: Changing) -> Switching:
+    """The same, at rest on east, with records and a position in the victim."""
+    return _at_rest(protection)
+
+
+def _at_rest(protection: Changing) -> Switching:
+    switching = Switching.adopt(protection, records=100)
+    protection.produce("east", 20, topic=protection.victim)
+    victim = (TopicPartition(protection.victim, 0), TopicPartition(protection.victim, 1))
+    protection.commit("east", f"{protection.name}-victim", dict.fromkeys(victim, 5))
+    protection.wait_copied()
+    return switching
+
+
+def test_nothing_is_changed_behind_the_fence_and_everything_can_be_after_a_roll_back(
+    protection: Changing, owned: Switching
+) -> None:
+    assert protection.told("west") == REFUSED, "on a standby"
+
+    run = owned.go(StepName.DRAIN)
+    before = onlooker.contents(protection, "east")
+    assert protection.told("east") == REFUSED, "behind the fence"
+    assert onlooker.contents(protection, "east") == before
+    drained = _evidence(protection, run, "drain")
+    assert ("changes_refused", "ok") in {(each["name"], each["outcome"]) for each in drained["proofs"]}
+
+    assert owned.roll_back(run).outcome == "done"
+    assert protection.told("west") == REFUSED, "on the side that stays a standby"
+    assert protection.told("east") == ALLOWED, "on the side that is active again"
+    assert not plan.standby(protection.group) & onlooker.denies(protection, "east")
+
+
+def test_the_side_that_becomes_active_can_be_changed_and_the_other_one_cannot(
+    protection: Changing, owned: Switching
+) -> None:
+    run = owned.go(StepName.REPORT)
+
+    assert protection.told("east") == REFUSED
+    with protection.world() as world:
+        assert watch_health(protection.name, world).outcome == "ok"
+    report = _evidence(protection, run, "report")
+    assert ("old_side_unchanged", "ok") in {(each["name"], each["outcome"]) for each in report["proofs"]}
+    assert protection.told("west") == ALLOWED
+
+
+def test_a_deny_of_somebody_else_shuts_nothing_and_stays(protection: Changing) -> None:
+    theirs = frozenset(acl for acl in plan.change_fence(protection.group) if acl.operation is AclOperation.DELETE)
+    with allowed(protection, "east", *theirs), allowed(protection, "west", *theirs):
+        owned = _at_rest(protection)
+        with protection.world() as world:
+            watched = watch_health(protection.name, world)
+            assert watched.outcome == "ok", watched
+        owned.go(StepName.REPORT)
+
+        assert owned.active == "west"
+        told = protection.told("west")
+        assert {what for what, answer in told.items() if answer == "done"} == {
+            "add partitions", "shorten retention", "create topic",
+        }  # fmt: skip
+        for cluster in ("east", "west"):
+            assert theirs <= onlooker.denies(protection, cluster)
+
+
+def test_whom_no_fence_stops_is_named_before_and_what_was_changed_afterwards(
+    protection: Changing, owned: Switching
+) -> None:
+    stranger = protection.rights_to_change("User:audit")
+    cluster = (ResourceType.CLUSTER, "kafka-cluster", PatternType.LITERAL)
+    creator = Acl(*cluster, "User:orders-app", AclOperation.CREATE, AclPermission.ALLOW)
+    with allowed(protection, "east", *stranger, creator):
+        run = owned.go(StepName.DRAIN)
+        preflight = _evidence(protection, run, "preflight")
+        (said,) = (each for each in preflight["checks"] if each["name"] == "changers_declared")
+        assert said["outcome"] == "excused"
+        assert "User:audit may CREATE topics, DELETE topics, ALTER topics" in said["detail"]
+        assert "User:orders-app may create topics by CREATE on the cluster" in said["detail"]
+
+        assert protection.told("east") == {**REFUSED, "create topic": "done"}, "CREATE on the cluster passes a DENY"
+        done = protection.told("east", "audit", only=("delete records", "add partitions"))
+        assert done == {"delete records": "done", "add partitions": "done"}
+
+        with protection.world() as world:
+            for step in STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(StepName.STOP_FLOW) : -1]:
+                run_step(step, run, world)
+            with pytest.raises(StepFailed) as failed:
+                run_step(StepName.REPORT, run, world)
+    detail = failed.value.record.detail
+    assert f"{protection.name}.new was created there and is nowhere else" in detail
+    assert f"{protection.victim} has 3 partitions, had 2" in detail
+    assert f"{protection.victim}-0 begins at 1, began at 0" in detail
+
+
+def _evidence(protection: Changing, run: RunRequest, step: str) -> dict[str, Any]:
+    with protection.world() as world:
+        found = world.evidence.newest(protection.name, run.run, step)
+    assert found is not None
+    return found

@@ -1,0 +1,87 @@
+"""Who may change a fenced side in spite of the fence: named, whoever it is and by whichever right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.failover.changers import Changers, changers
+from kafka_dr.fencing import plan
+from kafka_dr.fencing.authorizer import Authorizer
+from kafka_dr.topology import ProtectionGroup, load
+from lab.layout import PROJECT
+
+APP, STRANGER = "User:orders-app", "User:intruder"
+TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
+CREATE, DELETE, ALTER = AclOperation.CREATE, AclOperation.DELETE, AclOperation.ALTER
+
+
+@pytest.fixture(scope="module")
+def group() -> ProtectionGroup:
+    environ = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "localhost:1", "KAFKA_DR_LAB_WEST": "localhost:2"}
+    return load(Path(PROJECT / "include" / "topology.yaml"), environ).group("orders")
+
+
+def allow(
+    who: str,
+    operation: AclOperation,
+    name: str = "orders.",
+    *,
+    kind: ResourceType = TOPIC,
+    pattern: PatternType = PatternType.PREFIXED,
+) -> Acl:
+    return Acl(kind, name, pattern, who, operation, AclPermission.ALLOW)
+
+
+def found(group: ProtectionGroup, *acls: Acl, fenced: bool = True, super_users: tuple[str, ...] = ()) -> Changers:
+    fence = plan.standby(group) if fenced else frozenset()
+    return changers(Authorizer({*acls, *fence}, super_users), group, topics=["orders.payments"])
+
+
+def test_a_declared_application_may_change_nothing_behind_the_fence(group: ProtectionGroup) -> None:
+    everything = [allow(APP, AclOperation.ALL), allow(APP, AclOperation.ALL, "orders-", kind=GROUP)]
+
+    rights = found(group, *everything, fenced=False).rights[APP]
+    assert rights == ("CREATE topics", "DELETE topics", "ALTER topics", "ALTER_CONFIGS topics", "DELETE groups")
+    assert found(group, *everything) == Changers()
+
+
+@pytest.mark.parametrize(
+    ("right", "said"),
+    [
+        (allow(STRANGER, DELETE), "User:intruder may DELETE topics and is not among"),
+        (allow(STRANGER, DELETE, "orders.payments", pattern=PatternType.LITERAL), "User:intruder may DELETE topics"),
+        # Of a topic to come.
+        (allow(STRANGER, CREATE, "orders.new."), "User:intruder may CREATE topics"),
+        (allow(STRANGER, ALTER, "*", pattern=PatternType.LITERAL), "User:intruder may ALTER topics"),
+        (allow(STRANGER, DELETE, "orders-", kind=GROUP), "User:intruder may DELETE groups"),
+        (allow("User:*", DELETE), "everybody (User:*) may DELETE topics"),
+        (
+            allow(APP, CREATE, "kafka-cluster", kind=CLUSTER),
+            "User:orders-app may create topics by CREATE on the cluster",
+        ),
+    ],
+    ids=str,
+)
+def test_whom_no_fence_stops_is_named(group: ProtectionGroup, right: Acl, said: str) -> None:
+    (sentence,) = found(group, right).others(group.principals)
+
+    assert sentence.startswith(said)
+
+
+def test_who_has_to_change_things_and_who_cannot_is_not_named(group: ProtectionGroup) -> None:
+    rights = [
+        allow(group.operator_principal, AclOperation.ALTER_CONFIGS),
+        allow(group.replicator_principal, CREATE),
+        allow(STRANGER, DELETE, "carts."),
+        allow(STRANGER, AclOperation.WRITE),
+    ]
+    assert found(group, *rights, super_users=tuple(group.super_users)) == Changers()
+
+
+def test_a_deny_of_somebody_else_stops_as_ours_do(group: ProtectionGroup) -> None:
+    deny = Acl(TOPIC, "orders.", PatternType.PREFIXED, STRANGER, DELETE, AclPermission.DENY)
+
+    assert found(group, allow(STRANGER, DELETE), deny) == Changers()

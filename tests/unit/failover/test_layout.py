@@ -1,0 +1,68 @@
+"""What the old side held when it was fenced, compared with what it holds when the run is over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.failover.layout import Changed, Layout, compare, judged
+
+AT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
+ONE, TWO = TopicPartition("orders.a", 0), TopicPartition("orders.a", 1)
+BEFORE = Layout(AT, {"orders.a": ("id-a", 2), "orders.b": ("id-b", 1)}, {ONE: 5, TWO: 0}, {ONE: 40})
+ELSEWHERE = {"orders.a": 2, "orders.b": 1}
+
+
+def now(**changes: object) -> Layout:
+    return replace(BEFORE, at=AT + timedelta(seconds=9), **changes)  # type: ignore[arg-type]
+
+
+def test_a_side_that_was_left_alone_is_as_it_was() -> None:
+    assert compare(BEFORE, now(), ELSEWHERE) == Changed()
+    assert judged("east", Changed(), topics=2).outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"topics": {"orders.a": ("id-a", 2)}}, "orders.b is gone"),
+        ({"topics": {**BEFORE.topics, "orders.c": ("id-c", 1)}}, "orders.c was created there and is nowhere else"),
+        ({"topics": {**BEFORE.topics, "orders.b": ("id-x", 1)}}, "orders.b was deleted and created again"),
+        ({"topics": {**BEFORE.topics, "orders.a": ("id-a", 3)}}, "orders.a has 3 partitions, had 2"),
+        # Retention by time could have taken offsets up to 40.
+        ({"starts": {ONE: 41, TWO: 0}}, "orders.a-0 begins at 41, began at 5"),
+    ],
+)
+def test_what_somebody_changed_is_named_and_fails(changes: dict[str, object], said: str) -> None:
+    changed = compare(BEFORE, now(**changes), ELSEWHERE)
+
+    assert changed == Changed((said,))
+    check = judged("east", changed, topics=2)
+    assert (check.outcome, said in check.detail) == ("failed", True)
+
+
+@pytest.mark.parametrize("starts", [{ONE: 40, TWO: 0}, {ONE: 5, TWO: 3}])
+def test_what_retention_may_have_taken_is_named_and_accuses_nobody(starts: dict[TopicPartition, int]) -> None:
+    changed = compare(BEFORE, now(starts=starts), ELSEWHERE)
+
+    assert changed.certainly == ()
+    assert judged("east", changed, topics=2).outcome == "excused"
+
+
+def test_after_a_long_time_nobody_can_say_what_retention_took() -> None:
+    later = replace(BEFORE, at=AT + timedelta(days=2), starts={ONE: 90, TWO: 0})
+
+    assert compare(BEFORE, later, ELSEWHERE) == Changed((), ("orders.a-0 begins at 90, began at 5",))
+
+
+def test_what_replication_brought_is_no_change() -> None:
+    topics = {**BEFORE.topics, "orders.a": ("id-a", 4), "orders.new": ("id-n", 1)}
+
+    assert compare(BEFORE, now(topics=topics), {"orders.a": 4, "orders.b": 1, "orders.new": 1}) == Changed()
+
+
+def test_a_layout_is_journaled_and_read_back() -> None:
+    assert Layout.from_json(BEFORE.to_json()) == BEFORE
