@@ -170,11 +170,19 @@ class Protection:
         """Replication east to west."""
         return Flow(self.name, "east", "west")
 
-    def produce(self, cluster: str, count: int, *, topic: str | None = None, principal: str = rights.ORDERS_APP) -> int:
+    def produce(
+        self,
+        cluster: str,
+        count: int,
+        *,
+        topic: str | None = None,
+        principal: str = rights.ORDERS_APP,
+        partitions: int | None = None,
+    ) -> int:
         """Write numbered records as an application, and return how many were acknowledged."""
         records = [
             NewRecord(
-                TopicPartition(topic or self.topic, number % self.partitions),
+                TopicPartition(topic or self.topic, number % (partitions or self.partitions)),
                 f"key-{number % 7}".encode(),
                 f"{uuid.uuid4()}".encode(),
                 headers=(("n", str(number).encode()),),

@@ -7,7 +7,7 @@ from kafka_dr.evidence.bundle import Bundle, EvidenceChanged, FileDigest, Verifi
 from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
 from kafka_dr.evidence.page import render_audit, render_notice
 from kafka_dr.evidence.place import Place
-from kafka_dr.evidence.secrets import SecretInEvidence
+from kafka_dr.evidence.secrets import KnownSecrets, SecretInEvidence
 from kafka_dr.evidence.store import (
     EvidenceRef,
     EvidenceStore,
@@ -23,6 +23,7 @@ __all__ = [
     "Verification",
     "FileDigest",
     "Place",
+    "KnownSecrets",
     "AuditStory",
     "tell_audit",
     "tell_stranded",

@@ -32,7 +32,7 @@ from kafka_dr.evidence.bundle import (
 from kafka_dr.evidence.canonical import plain, readable
 from kafka_dr.evidence.page import render_page
 from kafka_dr.evidence.place import Place
-from kafka_dr.evidence.secrets import refuse_secrets
+from kafka_dr.evidence.secrets import KnownSecrets, refuse_secrets
 from kafka_dr.evidence.story import tell
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]{0,249}")
@@ -72,10 +72,12 @@ class EvidenceStore:
 
     :param root: a path object; only its maker knows what kind of storage it is
     :param clock: what seals are stamped with
+    :param secrets: what must not be in any evidence; whoever resolves a connection adds to it
     """
 
     root: Place
     clock: Clock = field(default_factory=SystemClock)
+    secrets: KnownSecrets = field(default_factory=KnownSecrets, repr=False, compare=False)
 
     def write(self, group: str, run: str, number: int, step: str, payload: Mapping[str, object]) -> EvidenceRef:
         """Store what a step saw, as the next attempt that is free.
@@ -87,7 +89,7 @@ class EvidenceStore:
         :raises EvidenceUnwritable: when the storage fails
         """
         content = plain(payload)
-        refuse_secrets(content)
+        refuse_secrets(content, self.secrets)
         folder = self._folder(group, run)
         stem = f"{number:02d}-{_usable(step, 'step')}"
         try:
@@ -107,12 +109,9 @@ class EvidenceStore:
 
         :raises EvidenceUnfinished: when that file was cut off; an older one would only look like an answer
         """
-        folder = self._folder(group, run)
-        found = re.compile(rf"\d+-{re.escape(_usable(step, 'step'))}\.(\d+)\.json")
-        attempts = {int(match[1]): name for name in _names(folder) if (match := found.fullmatch(name))}
-        if not attempts:
+        folder, name = self._folder(group, run), self._newest(group, run, step)
+        if name is None:
             return None
-        name = attempts[max(attempts)]
         try:
             payload = json.loads(folder.joinpath(name).read_bytes())
         except (OSError, ValueError) as error:
@@ -177,22 +176,19 @@ class EvidenceStore:
 
         :raises EvidenceChanged: when the newest manifest is whole but contradicts itself
         """
-        folder = self._folder(group, run)
-        for number in sorted(filter(None, map(seal_number, _names(folder))), reverse=True):
-            page, manifest = seal_names(number)
-            try:
-                stored = json.loads(folder.joinpath(manifest).read_bytes())
-            except ValueError:
-                continue
-            try:
-                sealed = Manifest.from_json(stored)
-            except ValueError as error:
-                raise EvidenceChanged(
-                    f"The manifest {folder.joinpath(manifest)} is not what was written ({error}): the evidence of run "
-                    f"{run} proves nothing until it is restored from a copy."
-                ) from error
-            return Bundle(group, run, f"runs/{group}/{run}", page, manifest, sealed.digest)
-        return None
+        number, sealed = self._sealed(group, run)
+        if sealed is None:
+            return None
+        page, manifest = seal_names(number)
+        return Bundle(group, run, f"runs/{group}/{run}", page, manifest, sealed.digest)
+
+    def is_sealed_with(self, group: str, run: str, step: str) -> bool:
+        """Return whether the newest seal of a run covers the newest word of a step; not where it left none.
+
+        :raises EvidenceChanged: when the newest manifest is whole but contradicts itself
+        """
+        sealed, word = self._sealed(group, run)[1], self._newest(group, run, step)
+        return sealed is not None and any(file.name == word for file in sealed.files)
 
     def verify(self, bundle: Bundle) -> Verification:
         """Compare a sealed run with what is stored, and name every file that differs."""
@@ -234,6 +230,31 @@ class EvidenceStore:
         _create(folder.joinpath(page), html)
         _create(folder.joinpath(manifest), readable(sealed.to_json()).encode("utf-8"))
         return Bundle(group, run, f"runs/{group}/{run}", page, manifest, sealed.digest)
+
+    def _sealed(self, group: str, run: str) -> tuple[int, Manifest | None]:
+        """Return the newest manifest of a run and its number."""
+        folder = self._folder(group, run)
+        for number in sorted(filter(None, map(seal_number, _names(folder))), reverse=True):
+            place = folder.joinpath(seal_names(number)[1])
+            try:
+                stored = json.loads(place.read_bytes())
+            except ValueError:
+                continue
+            try:
+                return number, Manifest.from_json(stored)
+            except ValueError as error:
+                raise EvidenceChanged(
+                    f"The manifest {place} is not what was written ({error}): the evidence of run "
+                    f"{run} proves nothing until it is restored from a copy."
+                ) from error
+        return 0, None
+
+    def _newest(self, group: str, run: str, step: str) -> str | None:
+        """Return the file of a step's newest attempt, None where it never wrote any."""
+        found = re.compile(rf"\d+-{re.escape(_usable(step, 'step'))}\.(\d+)\.json")
+        names = _names(self._folder(group, run))
+        attempts = {int(match[1]): name for name in names if (match := found.fullmatch(name))}
+        return attempts[max(attempts)] if attempts else None
 
     def _folder(self, group: str, run: str) -> Place:
         folder: Place = self.root.joinpath("runs", _usable(group, "group"), _usable(run, "run"))

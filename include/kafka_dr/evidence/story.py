@@ -24,6 +24,8 @@ _ENDS = {"report": "Completed", "plan": "Planned", "apply": "Applied"}
 _BESIDE = frozenset({"fence_on_return", "resume"})
 #: Of a step whose run went on past the point of no return without a proof: its report says what is known in the end.
 _WENT_ON = "unproven"
+#: The proof in a record from which something was kept out.
+_IS_WHOLE = "evidence_is_whole"
 #: Phases of a group whose other side holds, or may hold, what never crossed.
 _LEFT_BEHIND = ("unfenced", "diverged")
 _FILE = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
@@ -156,7 +158,7 @@ def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
         steps=steps,
         earlier=tuple(each for each in attempts if each not in steps),
         offsets=_offsets(facts),
-        notes=tuple(_notes(facts)),
+        notes=(*_notes(facts), *_gaps(steps)),
     )
 
 
@@ -286,6 +288,14 @@ def _left_out(rows: object) -> Iterable[str]:
         named = ", ".join(f"{_text(row.get('group'))} in {_text(row.get('topic'))}" for row in found[:_MOST_NAMED])
         more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
         yield f"Left out, as it lies outside the protection group: the positions of {named}{more}."
+
+
+def _gaps(steps: Iterable[Attempt]) -> Iterable[str]:
+    """Yield where evidence was refused, so that no more is kept than how the step ended."""
+    for step in steps:
+        for proof in step.proofs:
+            if proof.name == _IS_WHOLE:
+                yield f"The evidence of {step.title.lower()} is not whole: {proof.detail}"
 
 
 def _is_dry(steps: Iterable[Attempt]) -> bool:

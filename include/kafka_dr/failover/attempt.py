@@ -8,14 +8,18 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
-from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord
+from kafka_dr.evidence import NotCanonical, SecretInEvidence
+from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord, without_what_was_refused
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.world import World
 
 
 @dataclass(slots=True)
 class Attempt:
-    """A step record in the making."""
+    """A step record in the making.
+
+    :param goes_forward: whether what it did stays done, also where its evidence is refused
+    """
 
     group: str
     run: str
@@ -27,12 +31,16 @@ class Attempt:
     checks: tuple[Check, ...] = ()
     proofs: tuple[Check, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    goes_forward: bool = False
 
     @classmethod
-    def start(cls, request: RunRequest, world: World, step: str, number: int) -> Attempt:
-        """Begin an attempt now."""
-        clock = world.clock
-        return cls(request.protection_group, request.run, step, number, clock.now(), clock.monotonic())
+    def start(cls, request: RunRequest, world: World, step: str, number: int, *, goes_forward: bool = False) -> Attempt:
+        """Begin an attempt now.
+
+        :param goes_forward: see :class:`Attempt`
+        """
+        clock, group, run = world.clock, request.protection_group, request.run
+        return cls(group, run, step, number, clock.now(), clock.monotonic(), goes_forward=goes_forward)
 
     def carry_out(
         self, world: World, work: Callable[[], tuple[StepOutcome, str]], *, refusal: StepOutcome = "failed"
@@ -78,8 +86,16 @@ class Attempt:
             proofs=self.proofs,
             facts=self.facts,
         )
-        kept = world.evidence.write(self.group, self.run, self.number, self.step, record.payload())
-        record = replace(record, evidence=str(kept.path), evidence_sha256=kept.sha256)
+        record = self._keep(world, record)
         if not record.good:
             raise StepFailed(record)
         return record
+
+    def _keep(self, world: World, record: StepRecord) -> StepRecord:
+        """Write the evidence; of what may not be written, that it was refused: no step ends without a word."""
+        try:
+            kept = world.evidence.write(self.group, self.run, self.number, self.step, record.payload())
+        except (SecretInEvidence, NotCanonical) as error:
+            record = without_what_was_refused(record, str(error), goes_forward=self.goes_forward)
+            kept = world.evidence.write(self.group, self.run, self.number, self.step, record.payload())
+        return replace(record, evidence=str(kept.path), evidence_sha256=kept.sha256)

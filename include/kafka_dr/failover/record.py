@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -159,6 +159,34 @@ class StepRecord:
             for each in asked:
                 yield SummaryLine(f"  {kind} {each.name}: {each.outcome}. {each.detail}", good=each.passes)
         yield SummaryLine(f"  evidence: {self.evidence}", good=True)
+
+
+#: The proof that says what an incomplete record lacks.
+EVIDENCE_IS_WHOLE = "evidence_is_whole"
+_NOT_KEPT = "not kept"
+
+
+def without_what_was_refused(record: StepRecord, reason: str, *, goes_forward: bool) -> StepRecord:
+    """Return what may be kept of a record whose evidence was refused: who did what, when, and how each proof ended.
+
+    A step after which a run can only go on has done what it did. Before that, a run whose evidence cannot be kept
+    ends, and is rolled back.
+
+    :param reason: why it was refused, naming the place and never the value
+    """
+    outcome: StepOutcome = record.outcome
+    if record.good and not goes_forward:
+        outcome = "failed"
+    gap = Check(EVIDENCE_IS_WHOLE, "excused" if goes_forward else "failed", reason)
+    return replace(
+        record,
+        outcome=outcome,
+        detail=f"the evidence of this step was refused, this record holds no more than how it ended. {reason}",
+        intent=(),
+        checks=tuple(replace(check, detail=_NOT_KEPT, facts={}) for check in record.checks),
+        proofs=(*(replace(proof, detail=_NOT_KEPT, facts={}) for proof in record.proofs), gap),
+        facts={},
+    )
 
 
 class StepFailed(KafkaDrError):

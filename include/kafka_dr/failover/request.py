@@ -56,6 +56,11 @@ class StepDefinition:
     phases: tuple[Phase, ...] = ()
     rolls_back: bool = False
 
+    @property
+    def goes_forward(self) -> bool:
+        """Whether a run that is through with it can only go on: it hands over, or comes after that."""
+        return bool(self.phases) and self.phases != _SWITCHING
+
 
 _SWITCHING = (Phase.SWITCHING,)
 _HANDED_OVER = (Phase.HANDED_OVER,)

@@ -21,7 +21,7 @@ _ASKED_BEFORE = (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE, StepName.APPROVAL
 
 
 def resume(request: ResumeRequest, world: World) -> StepRecord:
-    """Finish or abandon the run that holds a group.
+    """Finish or abandon the run that holds a group, or seal the evidence of one that settled it and got no further.
 
     Finishing runs every step from the claim on again: what is done is proved and passed over. Abandoning is the roll
     back, which is refused behind the point of no return. Whatever comes of it, the evidence of the run that died says
@@ -31,7 +31,7 @@ def resume(request: ResumeRequest, world: World) -> StepRecord:
     :raises StepFailed: a step did not go through
     """
     held = _held(request, world)
-    attempt = Attempt.start(held, world, "resume", RESUME_NUMBER)
+    attempt = Attempt.start(held, world, "resume", RESUME_NUMBER, goes_forward=True)
     steps: list[StepRecord] = []
     try:
         for step in _steps(request, held):
@@ -73,7 +73,7 @@ def _ending(request: ResumeRequest, held: RunRequest, last: StepRecord) -> str:
 def _held(request: ResumeRequest, world: World) -> RunRequest:
     run = Run(RunRequest(request.protection_group, request.run or ""), world)
     state = run.standing
-    if state is None or (state.phase is Phase.STABLE and (request.run is None or request.run != state.run)):
+    if state is None or _is_over(run, state):
         standing = "not adopted" if state is None else f"stable on {state.active} (epoch {state.epoch})"
         raise Refused(f"{request.protection_group} is {standing}: no run holds it, there is nothing to resume")
     if request.run is not None and request.run != state.run:
@@ -84,6 +84,13 @@ def _held(request: ResumeRequest, world: World) -> RunRequest:
     return RunRequest(
         request.protection_group, state.run, source=source, target=target, reason=request.reason, verb=verb
     )
+
+
+def _is_over(run: Run, state: RegisterState) -> bool:
+    """Return whether nothing of the newest run is left to be done: the group is settled, the evidence is sealed."""
+    if state.phase is not Phase.STABLE or run.request.run == state.run:
+        return False
+    return bool(run.request.run) or not run.is_unsealed(state)
 
 
 def _verb_before(run: Run, state: RegisterState) -> Verb:

@@ -37,7 +37,7 @@ def roll_back(request: RunRequest, world: World) -> StepRecord:
 
     :raises StepFailed: it may not, or could not be brought to an end; running it again goes on where it stopped
     """
-    attempt = Attempt.start(request, world, "roll_back", ROLL_BACK_NUMBER)
+    attempt = Attempt.start(request, world, "roll_back", ROLL_BACK_NUMBER, goes_forward=True)
     record = attempt.carry_out(world, lambda: _go(Run(request, world), attempt))
     world.evidence.seal(request.protection_group, request.run)
     return record

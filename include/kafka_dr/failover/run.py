@@ -12,7 +12,7 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
 from kafka_dr.failover import beside, standing
 from kafka_dr.failover.disaster.verdict import Probe
 from kafka_dr.failover.record import Check
-from kafka_dr.failover.request import RunRequest
+from kafka_dr.failover.request import RunRequest, StepName
 from kafka_dr.failover.sight import Sight
 from kafka_dr.failover.standing import OTHERS_SECONDS
 from kafka_dr.failover.world import World
@@ -162,6 +162,18 @@ class Run:
             self.silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
             return standing.decided_without_source(self.group.name, answers, target=target)
         return standing.decided(self.group.name, self.each_cluster(read))
+
+    def is_unsealed(self, state: RegisterState) -> bool:
+        """Return whether the run that wrote the register's record has left its last word in no sealed bundle.
+
+        An adoption is completed by another one, whatever its evidence says.
+
+        :raises EvidenceChanged: its manifest contradicts itself
+        """
+        if state.verb == "adopt":
+            return False
+        last = "roll_back" if state.verb == "roll_back" else StepName.REPORT.value
+        return not self.world.evidence.is_sealed_with(state.group, state.run, last)
 
     def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
         """Ask every cluster of the group at the same time; an error stands in the place of an answer."""

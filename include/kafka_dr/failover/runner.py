@@ -114,7 +114,8 @@ def run_step(step: StepName, request: RunRequest, world: World) -> StepRecord:
 
     :raises StepFailed: it was refused, failed, or its outcome is unknown; the record says which, and why
     """
-    attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
+    defined = definition(step, request.verb)
+    attempt = Attempt.start(request, world, step, defined.number, goes_forward=defined.goes_forward)
     if request.dry_run:
         # Also where it is refused: whoever reads the evidence has to know that nothing was meant to happen.
         attempt.facts = {"dry_run": True, "verb": request.verb}

@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
@@ -64,7 +65,7 @@ class World:
         with self._lock:
             if key not in self._clusters:
                 connection = getattr(self.topology.cluster(name).connections, role)
-                settings, seconds = self._settings_of(connection), self._hurried.get(name, REQUEST_SECONDS)
+                settings, seconds = self._settings(connection), self._hurried.get(name, REQUEST_SECONDS)
                 self._clusters[key] = KafkaCluster(name, settings, request_seconds=seconds, topics=topics)
             return self._clusters[key]
 
@@ -82,7 +83,7 @@ class World:
         """Return the Connect cluster beside a cluster."""
         with self._lock:
             if cluster not in self._connects:
-                endpoint = self._connect_of(self.topology.cluster(cluster).connect)
+                endpoint = self._endpoint(self.topology.cluster(cluster).connect)
                 self._connects[cluster] = ConnectClient(endpoint, clock=self.clock)
             return self._connects[cluster]
 
@@ -99,6 +100,19 @@ class World:
     def router(self, group: ProtectionGroup) -> Router:
         """Return where the group's applications look up the active cluster."""
         return FileRouter(Path(group.route.path), self.clock)
+
+    def _settings(self, connection: str) -> ClientSettings:
+        """Resolve a connection; what is secret about it must never be in any evidence from then on."""
+        settings = self._settings_of(connection)
+        self.evidence.secrets.add(settings.password, login=settings.username)
+        self.evidence.secrets.add(settings.key_password)
+        return settings
+
+    def _endpoint(self, connection: str) -> ConnectEndpoint:
+        endpoint = self._connect_of(connection)
+        self.evidence.secrets.add(endpoint.password, login=endpoint.username)
+        self.evidence.secrets.add(urlsplit(endpoint.base_url).password)
+        return endpoint
 
     def close(self) -> None:
         """Let go of every connection."""

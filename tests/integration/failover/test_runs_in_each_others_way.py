@@ -93,6 +93,7 @@ def test_a_step_out_of_its_turn_is_refused_and_nothing_is_opened(group: Switchin
 
 
 def test_there_is_nothing_to_resume_where_no_run_holds_the_group(group: Switching) -> None:
+    group.roll_back(group.go(StepName.CLAIM))
     before = onlooker.look(group.protection)
     with group.protection.world() as world:
         for decision in ("finish", "abandon"):

@@ -11,7 +11,8 @@ from kafka_dr.clock import ManualClock
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.failover import RunRequest, StepFailed, World
 from kafka_dr.failover.attempt import Attempt
-from kafka_dr.failover.record import StepOutcome
+from kafka_dr.failover.record import EVIDENCE_IS_WHOLE, Check, StepOutcome
+from kafka_dr.failover.request import VERBS
 from kafka_dr.topology import load
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -80,3 +81,66 @@ def test_a_mistake_of_the_program_is_kept_and_shows_where_it_came_from(world: Wo
 def test_what_the_work_says_is_the_outcome(world: World) -> None:
     record = Attempt.start(REQUEST, world, "drain", 5).carry_out(world, lambda: ("done", "all is there"))
     assert (record.outcome, record.detail) == kept(world) == ("done", "all is there")
+
+
+def a_leak(world: World, *, goes_forward: bool) -> Attempt:
+    """Return an attempt whose facts hold a password that is in use."""
+    world.evidence.secrets.add("correct horse battery")
+    attempt = Attempt.start(REQUEST, world, "drain", 5, goes_forward=goes_forward)
+    attempt.checks = (Check("reachable", "ok", "correct horse battery"),)
+    attempt.proofs = (Check("opened", "ok", "as it was", {"by": "correct horse battery"}),)
+    attempt.facts = {"groups": ["correct horse battery"]}
+    return attempt
+
+
+def test_a_step_whose_evidence_is_refused_leaves_that_it_failed(world: World) -> None:
+    with pytest.raises(StepFailed, match="was not written to evidence") as failed:
+        a_leak(world, goes_forward=False).carry_out(world, lambda: ("done", "all is there"))
+
+    found = world.evidence.newest("orders", "manual__1", "drain")
+    assert found is not None
+    assert (found["outcome"], found["facts"], found["intent"]) == ("failed", {}, [])
+    assert [(each["name"], each["outcome"], each["detail"]) for each in found["checks"]] == [
+        ("reachable", "ok", "not kept")
+    ]
+    assert "The value at checks[0].detail was not written" in found["detail"]
+    assert failed.value.record.detail == found["detail"]
+    assert "correct horse battery" not in str((found, failed.value.record))
+
+
+def test_where_a_run_can_only_go_on_it_goes_on_and_the_evidence_says_what_it_lacks(world: World) -> None:
+    record = a_leak(world, goes_forward=True).carry_out(world, lambda: ("done", "all is there"))
+
+    found = world.evidence.newest("orders", "manual__1", "drain")
+    assert found is not None
+    assert record.outcome == found["outcome"] == "done"
+    assert [(each["name"], each["outcome"]) for each in found["proofs"]] == [
+        ("opened", "ok"),
+        (EVIDENCE_IS_WHOLE, "excused"),
+    ]
+    world.evidence.seal("orders", "manual__1")
+    page = world.evidence.page("orders", "manual__1")
+    assert page is not None
+    assert "The evidence of drain is not whole: The value at" in page
+    assert "correct horse battery" not in str((found, record, page))
+
+
+def test_what_failed_stays_failed_also_where_a_run_can_only_go_on(world: World) -> None:
+    with pytest.raises(StepFailed) as failed:
+        a_leak(world, goes_forward=True).carry_out(world, lambda: ("unknown", "nobody knows"))
+    assert failed.value.record.outcome == "unknown"
+
+
+def test_what_has_no_form_in_json_is_refused_with_a_word_about_it_too(world: World) -> None:
+    attempt = Attempt.start(REQUEST, world, "drain", 5)
+    attempt.facts = {"groups": [{"group": "lone \ud800 surrogate"}]}
+    with pytest.raises(StepFailed, match="cannot be written in UTF-8"):
+        attempt.carry_out(world, lambda: ("done", "all is there"))
+    assert kept(world)[0] == "failed"
+
+
+def test_from_the_hand_over_on_a_run_goes_forward() -> None:
+    forward = {verb: [step.name for step in steps if step.goes_forward] for verb, steps in VERBS.items()}
+    assert forward["planned_failover"] == ["open_target", "flip_route", "verify", "protect", "report"]
+    assert forward["unplanned_failover"] == ["open_target", "flip_route", "verify", "protect", "report"]
+    assert forward["failback"] == ["rescue", "set_aside", "reverse_flow", "catch_up", "settle", "report"]

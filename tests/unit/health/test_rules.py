@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -12,7 +12,8 @@ from kafka_dr.errors import NeedsPerson
 from kafka_dr.failover.accepted import _frontier, count_accepted
 from kafka_dr.failover.health.dead_runs import check_progress
 from kafka_dr.failover.health.following import judge_lag, judge_route
-from kafka_dr.register import Phase
+from kafka_dr.failover.record import Check
+from kafka_dr.register import Phase, Verb
 from kafka_dr.routing import Route
 from support.register_states import AT, a_state
 
@@ -48,6 +49,21 @@ def test_a_run_that_handed_over_is_not_told_to_abandon() -> None:
 def test_where_no_run_holds_the_group_nothing_is_dead(phase: Phase) -> None:
     check = check_progress(a_state(phase=phase), last=None, now=AT + timedelta(days=9), allowed=ALLOWED)
     assert check.outcome == "ok"
+
+
+@pytest.mark.parametrize(("verb", "decision"), [("planned_failover", "finish"), ("roll_back", "abandon")])
+def test_a_run_that_settled_a_group_and_sealed_nothing_is_named(verb: Verb, decision: str) -> None:
+    state = a_state(phase=Phase.STABLE, run="run-7", epoch=4, verb=verb)
+
+    def judged(minutes: int, *, sealed: bool = False, last: datetime | None = AT) -> Check:
+        now = AT + timedelta(minutes=minutes)
+        return check_progress(state, last=last, now=now, allowed=ALLOWED, sealed=sealed)
+
+    assert judged(9).outcome == "failed"
+    assert "run-7 left orders stable (epoch 4) and its evidence was never sealed" in judged(9).detail
+    assert f"{decision} it with dr_resume" in judged(9).detail
+    # Its report may be on its way, and the evidence of a run may be kept elsewhere.
+    assert judged(2).outcome == judged(9, sealed=True).outcome == judged(9, last=None).outcome == "ok"
 
 
 def test_what_a_returned_cluster_accepted_is_counted_from_where_crossing_was_proven() -> None:

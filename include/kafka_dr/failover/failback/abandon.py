@@ -19,7 +19,7 @@ def abandon(request: RunRequest, world: World) -> StepRecord:
 
     :raises StepFailed: it does not hold the group, or could not let go of it
     """
-    attempt = Attempt.start(request, world, "roll_back", ROLL_BACK_NUMBER)
+    attempt = Attempt.start(request, world, "roll_back", ROLL_BACK_NUMBER, goes_forward=True)
     record = attempt.carry_out(world, lambda: _go(Run(request, world)), refusal="refused")
     world.evidence.seal(request.protection_group, request.run)
     return record

@@ -18,14 +18,17 @@ def longest_step(timing: Timing) -> timedelta:
     return timedelta(seconds=2 * timing.step_deadline_seconds + told)
 
 
-def check_progress(state: RegisterState, *, last: datetime | None, now: datetime, allowed: timedelta) -> Check:
-    """Judge whether the run that holds a group still lives.
+def check_progress(
+    state: RegisterState, *, last: datetime | None, now: datetime, allowed: timedelta, sealed: bool = True
+) -> Check:
+    """Judge whether the run that holds a group still lives, and whether one that settled it came to its end.
 
     :param last: when a step of the run last left evidence; ``None`` where none did
     :param allowed: how long it may be silent
+    :param sealed: whether the evidence of a run that settled the group is
     """
     if state.phase not in _HOLDING:
-        return Check("run", "ok", f"no run holds {state.group}")
+        return _ended(state, last=last, now=now, allowed=allowed, sealed=sealed)
     silent = now - max(filter(None, (last, state.at)))
     held = f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch})"
     if silent <= allowed:
@@ -35,7 +38,24 @@ def check_progress(state: RegisterState, *, last: datetime | None, now: datetime
     return Check("run", "failed", said)
 
 
+def _ended(state: RegisterState, *, last: datetime | None, now: datetime, allowed: timedelta, sealed: bool) -> Check:
+    """Judge a run that settled the group; of one whose evidence is kept elsewhere nothing is known here."""
+    if sealed or last is None or now - last <= allowed:
+        return Check("run", "ok", f"no run holds {state.group}")
+    decision = "abandon" if state.verb == "roll_back" else "finish"
+    said = (
+        f"run {state.run} left {state.group} {state.phase} (epoch {state.epoch}) and its evidence was never sealed: "
+        f"see what stopped it, then {decision} it with dr_resume"
+    )
+    return Check("run", "failed", said)
+
+
 def check_run(run: Run, state: RegisterState) -> Check:
-    """Ask register and evidence whether the run that holds a group still lives."""
-    last = run.world.evidence.last_step(state.group, state.run) if state.phase in _HOLDING else None
-    return check_progress(state, last=last, now=run.clock.now(), allowed=longest_step(run.group.timing))
+    """Ask register and evidence whether the run that holds a group still lives, or was left before its end."""
+    holding = state.phase in _HOLDING
+    # A failback takes hours, and who looks after the group then is asked elsewhere.
+    goes_home = state.phase is Phase.DIVERGED and state.verb == "failback"
+    sealed = holding or goes_home or not run.is_unsealed(state)
+    last = run.world.evidence.last_step(state.group, state.run) if holding or not sealed else None
+    allowed = longest_step(run.group.timing)
+    return check_progress(state, last=last, now=run.clock.now(), allowed=allowed, sealed=sealed)

@@ -29,7 +29,8 @@ def welcome_back(run: Run, state: RegisterState, fenced: Fenced, still: Callable
     :param still: asked right before the register is written
     """
     world, cluster = run.world, fenced.cluster
-    attempt = Attempt.start(RunRequest(state.group, state.run, verb=state.verb), world, STEP, NUMBER)
+    request = RunRequest(state.group, state.run, verb=state.verb)
+    attempt = Attempt.start(request, world, STEP, NUMBER, goes_forward=True)
     journal = world.register(state.active).facts(state.group, state.run)
     accepted = look_at_returned(run, cluster, journal)
     fact = accepted.fact(cluster, fenced_at=run.clock.now())

@@ -1,0 +1,104 @@
+"""Topics and groups that are called like secrets are moved like any others; a real secret is refused everywhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_dr.errors import Refused
+from kafka_dr.failover import ResumeRequest, StepName, resume, run_step
+from kafka_dr.failover.record import EVIDENCE_IS_WHOLE
+from lab import rights
+from support import hostile_names, onlooker
+from support.disaster import STEPS, Disaster
+from support.protection import STEPS_AFTER_APPROVAL, Protection
+from support.switching import Switching, failed
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def named(protection: Protection) -> Switching:
+    """Return a group at rest whose topics and consumer groups are called like secrets."""
+    hostile_names.make_topics(protection)
+    timing = protection.group.timing.model_copy(update={"confirm_seconds": 0.2})
+    protection.changes["timing"] = timing
+    switching = Switching.adopt(protection)
+    hostile_names.fill(protection, "east")
+    switching.wait_equal()
+    return switching
+
+
+def test_names_that_look_like_secrets_are_moved_and_moved_back_and_the_evidence_is_sealed(named: Switching) -> None:
+    """The first way ends without a report, and is finished by its group's name alone."""
+    protection, late = named.protection, f"{named.name}-late-token"
+    request = named.go(StepName.CLAIM)
+    hostile_names.commit(protection, "east", late, 5)
+    unread = _unread(named, "east", late)
+    for step in STEPS_AFTER_APPROVAL[1:-1]:
+        with protection.world() as world:
+            assert run_step(step, request, world).outcome == "done"
+    finish = ResumeRequest(named.name, "finish", reason="its report never ran")
+    with protection.world() as world:
+        assert world.evidence.bundle(named.name, request.run) is None
+        assert "is finished" in resume(finish, world).detail
+    with protection.world() as world, pytest.raises(Refused, match="there is nothing to resume"):
+        resume(finish, world)
+
+    _assert_sealed(named, request.run, on="west")
+    assert _unread(named, "west", late) == unread
+    named.assert_at_rest("west")
+
+    # The side that is left answers: what it holds is drained, and what its groups commit meanwhile comes along.
+    disaster = Disaster.of(named)
+    disaster.look()
+    again = disaster.request()
+    disaster.approve(again)
+    disaster.step(StepName.CLAIM, again)
+    hostile_names.commit(protection, "west", late, 7)
+    unread = _unread(named, "west", late)
+    for step in STEPS[1:]:
+        assert disaster.step(step, again).outcome == "done"
+
+    _assert_sealed(named, again.run, on="east")
+    assert _unread(named, "east", late) == unread
+
+
+def test_a_password_in_use_is_refused_in_any_value_and_behind_the_point_of_no_return_the_run_goes_on(
+    named: Switching,
+) -> None:
+    protection = named.protection
+    password = protection.lab.client_settings("west", rights.OPERATOR)["sasl.password"]
+    leaking = f"{named.name}-{password}"
+    request = named.go(StepName.OPEN_TARGET)
+    # Its name is shown by each step that lists the groups of the side that is active now.
+    hostile_names.commit(protection, "west", leaking, 1)
+    outcomes = {}
+    for step in (StepName.FLIP_ROUTE, StepName.VERIFY, StepName.PROTECT, StepName.REPORT):
+        with protection.world() as world:
+            outcomes[step] = run_step(step, request, world)
+
+    verified = outcomes[StepName.VERIFY]
+    assert (verified.outcome, verified.facts) == ("done", {})
+    assert {proof.name: proof.outcome for proof in verified.proofs}[EVIDENCE_IS_WHOLE] == "excused"
+    _assert_sealed(named, request.run, on="west")
+    named.assert_at_rest("west")
+    with protection.world() as world:
+        page = world.evidence.page(named.name, request.run)
+        assert page is not None
+        assert "The evidence of verify is not whole" in page
+        following = failed(StepName.PREFLIGHT, named.request(), world)
+    assert following.outcome == "failed"
+    assert "holds a secret of a connection in use" in following.detail
+    assert password not in hostile_names.all_evidence(protection.folder / "evidence")
+
+
+def _unread(named: Switching, cluster: str, group: str) -> object:
+    return onlooker.next_values(named.protection, cluster, named.committed(cluster, group))
+
+
+def _assert_sealed(named: Switching, run: str, *, on: str) -> None:
+    """The evidence is sealed and whole."""
+    with named.protection.world() as world:
+        bundle = world.evidence.bundle(named.name, run)
+        assert bundle is not None
+        assert world.evidence.verify(bundle).intact
