@@ -43,7 +43,7 @@ SPARK_MAY = {
     "spark/kafka_dr_spark": {"kafka_dr.audit"},
     "spark/jobs": {
         *("kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication"),
-        *("kafka_dr.lag", "kafka_dr.errors", "kafka_dr.clock"),
+        *("kafka_dr.lag", "kafka_dr.errors", "kafka_dr.clock", "kafka_dr.named_rows"),
         # Read only: what is stranded, or stays aside, is decided by what was journaled.
         "kafka_dr.register",
     },

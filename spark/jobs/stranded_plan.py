@@ -11,6 +11,7 @@ from kafka_dr.audit import FileFrontierStore
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name
 from kafka_dr.register import KafkaRegister, Phase, highest
 from kafka_dr.register.abandonment import Abandonment, History, abandonment
 from kafka_dr.topology import ProtectionGroup
@@ -220,7 +221,7 @@ def newest_seed(left: Standing, topic_ids: Mapping[str, str]) -> tuple[int, dict
         return 0, {}
     here = {(topic, number): offset for topic, number, offset in newest["source_positions"]}
     there = {(topic, number): offset for topic, number, offset in newest["target_positions"]}
-    then = newest.get("topic_ids", {})
+    then = by_name(newest.get("topic_ids", {}), **ID_OF_A_TOPIC)
     return int(newest["epoch"]), {
         TopicPartition(*place): (here[place], there[place])
         for place in here.keys() & there.keys()

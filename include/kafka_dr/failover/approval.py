@@ -10,6 +10,7 @@ from typing import Any
 from kafka_dr.errors import Refused
 from kafka_dr.failover import group_costs
 from kafka_dr.failover.attempt import Attempt
+from kafka_dr.failover.decision import partitions_said
 from kafka_dr.failover.failback import question as failback_question
 from kafka_dr.failover.record import Check, StepRecord
 from kafka_dr.failover.request import RunRequest, StepName, definition, first_step
@@ -181,7 +182,7 @@ def _body(run: Run, preflight: dict[str, Any], expires_at: datetime) -> str:
     figures = "\n".join(f"| {name.replace('_', ' ')} | {_figure(value)} |" for name, value in shown.items())
     return (
         f"**{run.group.name}** is active on **{run.source}** and would be active on **{run.target}**, "
-        f"with {sum(decision['partitions'].values())} partitions of {len(decision['partitions'])} topics.\n\n"
+        f"with {partitions_said(decision)}.\n\n"
         f"Reason given: {run.request.reason or 'none'}\n\n"
         f"Groups: {group_costs.in_words(groups)}\n\n"
         f"| check | outcome | seen |\n| --- | --- | --- |\n{checks}\n\n"

@@ -13,6 +13,7 @@ from kafka_dr.failover import authorizers, changers, content, elsewhere, readers
 from kafka_dr.failover.audited import audit_check
 from kafka_dr.failover.authorizers import authorizer_of
 from kafka_dr.failover.config_compare import standby_configured
+from kafka_dr.failover.decision import CLASSES
 from kafka_dr.failover.offset_preview import offsets_check
 from kafka_dr.failover.other_groups import only_offsets_to_move
 from kafka_dr.failover.record import Check, worst
@@ -27,6 +28,7 @@ from kafka_dr.failover.sides import (
 )
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
 from kafka_dr.fencing import plan
+from kafka_dr.named_rows import rows_of
 from kafka_dr.replication import data_ends, flow_moves
 
 #: Answers one check, or several that rest on the same look; their names stand beside it.
@@ -141,10 +143,10 @@ def _positions_translate(run: Run, verified: Mapping[TopicPartition, Verified]) 
     unknown = sorted(group for group, kind in classes.items() if kind == "unknown")
     if unknown and run.group.groups_policy.unknown_offsets == "refuse":
         detail = f"positions of {', '.join(unknown)} cannot be translated: see groups_policy.unknown_offsets"
-        return Check("positions_translate", "failed", detail, {"classes": classes})
+        return Check("positions_translate", "failed", detail, {"classes": rows_of(classes, **CLASSES)})
     # How sure each place is, is shown once, with what it costs: see kafka_dr.failover.group_costs.
     said = f"the positions of {len(classes)} groups can be translated" if classes else "no group has committed anything"
-    return Check("positions_translate", "ok", said, {"classes": classes})
+    return Check("positions_translate", "ok", said, {"classes": rows_of(classes, **CLASSES)})
 
 
 def _route_follows(run: Run) -> Check:

@@ -15,6 +15,18 @@ from kafka_dr.failover import elsewhere
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import first_step
 from kafka_dr.failover.run import Run
+from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
+
+#: How many partitions a topic has, and how sure a group's position is, for :func:`~kafka_dr.named_rows.rows_of`.
+PARTITIONS = {"named": "topic", "holding": "partitions"}
+CLASSES = {"named": "group", "holding": "class"}
+_ID_OF_A_CLUSTER = {"named": "cluster", "holding": "cluster_id"}
+_ROWS: Mapping[str, Mapping[str, str]] = {
+    "cluster_ids": _ID_OF_A_CLUSTER,
+    "partitions": PARTITIONS,
+    "offset_classes": CLASSES,
+    "deletes": ID_OF_A_TOPIC,
+}
 
 
 def common(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
@@ -22,14 +34,14 @@ def common(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
 
     :param checks: of the same moment
     """
-    topology = run.world.topology
+    topology, sides = run.world.topology, (run.source, run.target)
     return {
         "protection_group": run.group.name,
         "verb": run.request.verb,
         "source": run.source,
         "target": run.target,
         "epoch": run.epoch,
-        "cluster_ids": {name: topology.cluster(name).cluster_id for name in (run.source, run.target)},
+        "cluster_ids": rows_of({name: topology.cluster(name).cluster_id for name in sides}, **_ID_OF_A_CLUSTER),
         # What policy excuses now may be good by the time of the claim: that makes no approval void.
         "checks": {check.name: "ok" if check.passes else check.outcome for check in checks},
     }
@@ -42,7 +54,8 @@ def of_switch(run: Run, checks: Sequence[Check], *, seen_on: str) -> dict[str, A
     :param seen_on: the cluster that is asked which topics and partitions there are
     """
     partitions = Counter(partition.topic for partition in run.partitions(seen_on))
-    return {**common(run, checks), "partitions": dict(partitions), "principals": sorted(run.group.principals)}
+    counted = rows_of(partitions, **PARTITIONS)
+    return {**common(run, checks), "partitions": counted, "principals": sorted(run.group.principals)}
 
 
 def facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
@@ -50,7 +63,7 @@ def facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
 
     :param checks: the preflight checks of the same moment
     """
-    classes = next((dict(c.facts["classes"]) for c in checks if "classes" in c.facts), {})
+    classes: Any = next((c.facts["classes"] for c in checks if "classes" in c.facts), [])
     return {**of_switch(run, checks, seen_on=run.source), "offset_classes": classes, **elsewhere.decided(checks)}
 
 
@@ -59,11 +72,28 @@ def digest_of(facts: Mapping[str, Any]) -> str:
     return digest(facts)
 
 
+def in_former_shape(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return decision facts as former versions wrote them: mappings by name, where there are rows now.
+
+    Who approved such facts approved the same. Facts that have that shape already stay as they are.
+    """
+    return {
+        name: by_name(value, **_ROWS[name]) if name in _ROWS and value is not None else value
+        for name, value in facts.items()
+    }
+
+
+def partitions_said(facts: Mapping[str, Any]) -> str:
+    """Say how much an approval is about: so many partitions of so many topics."""
+    partitions = by_name(facts["partitions"], **PARTITIONS)
+    return f"{sum(partitions.values())} partitions of {len(partitions)} topics"
+
+
 def difference(run: Run, now: Mapping[str, Any]) -> str:
     """Say which of the decision facts differ from those that the verb's first step wrote to the evidence."""
     first = first_step(run.request.verb)
     kept = run.world.evidence.newest(run.group.name, run.request.run, first.value)
-    before = (kept or {}).get("facts", {}).get("decision", {})
+    before, now = in_former_shape((kept or {}).get("facts", {}).get("decision", {})), in_former_shape(now)
     parts = [
         f"{name} was {before.get(name)}, is {now.get(name)}"
         for name in sorted({*before, *now})
@@ -80,8 +110,9 @@ def unchanged(run: Run, now: Mapping[str, Any], approved: Collection[str]) -> Ch
     :param approved: the digests that the answers carry
     """
     found, given = digest_of(now), sorted(set(approved))
+    same = given in ([found], [digest_of(in_former_shape(now))])
     said = "the decision facts are those that were approved"
-    if given != [found]:
+    if not same:
         said = f"what was approved has changed since ({difference(run, now)}): the approval is superseded; "
         said += "trigger a new run"
-    return Check.that("decision_unchanged", given == [found], said, digest=found, approved_digests=given)
+    return Check.that("decision_unchanged", same, said, digest=found, approved_digests=given)

@@ -9,6 +9,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover.run import Run
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.change import Permission
+from kafka_dr.named_rows import ID_OF_A_TOPIC, rows_of
 from kafka_dr.replication import Flow
 
 
@@ -25,7 +26,7 @@ def seed_fact(
         "target": flow.target,
         "source_positions": source_positions,
         "target_positions": target_positions,
-        "topic_ids": run.topic_ids(flow.source),
+        "topic_ids": rows_of(run.topic_ids(flow.source), **ID_OF_A_TOPIC),
     }
 
 

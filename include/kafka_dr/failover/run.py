@@ -19,6 +19,7 @@ from kafka_dr.failover.world import World
 from kafka_dr.fencing import proof
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.fencing.proof import Finding
+from kafka_dr.named_rows import by_name, rows_of
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
 
@@ -310,6 +311,18 @@ class Run:
 def positions_to_json(positions: Mapping[TopicPartition, int]) -> list[list[Any]]:
     """Return offsets by partition as JSON: ``[topic, partition, offset]`` in order."""
     return [[p.topic, p.partition, offset] for p, offset in sorted(positions.items())]
+
+
+def groups_to_json(groups: Mapping[str, Mapping[TopicPartition, int]]) -> list[dict[str, Any]]:
+    """Return positions by consumer group as JSON: a row for each group, with :func:`positions_to_json` of its own."""
+    rows = {group: positions_to_json(found) for group, found in groups.items()}
+    return rows_of(rows, named="group", holding="positions")
+
+
+def groups_from_json(stored: Any) -> dict[str, dict[TopicPartition, int]]:
+    """Read what :func:`groups_to_json` wrote, or the mapping by group that former versions did."""
+    found = by_name(stored, named="group", holding="positions")
+    return {group: positions_from_json(rows) for group, rows in found.items()}
 
 
 def positions_from_json(rows: Collection[Collection[Any]]) -> dict[TopicPartition, int]:

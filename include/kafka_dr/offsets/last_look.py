@@ -14,9 +14,11 @@ from typing import Any
 from kafka_dr.audit.whole_file import read_json, write_whole
 from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.named_rows import by_name, rows_of
 from kafka_dr.offsets.elsewhere import Elsewhere
 
 _SCHEMA_VERSION = 1
+_OF_A_GROUP = {"named": "group", "holding": "positions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def _to_json(look: LastLook) -> dict[str, Any]:
         "epoch": look.epoch,
         "at": look.at.astimezone(UTC).isoformat(),
         "ends": _rows(look.ends),
-        "groups": {group: _rows(offsets) for group, offsets in look.groups.items()},
+        "groups": rows_of({group: _rows(found) for group, found in look.groups.items()}, **_OF_A_GROUP),
         "waiting": _rows(look.waiting),
         "more_than_offsets": look.more_than_offsets,
         "elsewhere": None if look.elsewhere is None else [each.to_json() for each in look.elsewhere],
@@ -110,7 +112,7 @@ def _from_json(content: Any) -> LastLook:
         epoch=int(content["epoch"]),
         at=datetime.fromisoformat(content["at"]),
         ends=_offsets(content["ends"]),
-        groups={str(group): _offsets(rows) for group, rows in content["groups"].items()},
+        groups={group: _offsets(rows) for group, rows in by_name(content["groups"], **_OF_A_GROUP).items()},
         waiting={
             TopicPartition(str(topic), int(number)): tuple(int(offset) for offset in offsets)
             for topic, number, offsets in content["waiting"]

@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.register.abandonment import History
 
 #: The name of the fact.
@@ -61,7 +62,7 @@ def quarantine_fact(
     return {
         "cluster": cluster,
         "ranges": [str(each) for each in sorted(ranges)],
-        "topic_ids": {topic: topic_ids[topic] for topic in sorted({each.topic for each in ranges})},
+        "topic_ids": rows_of({each.topic: topic_ids[each.topic] for each in ranges}, **ID_OF_A_TOPIC),
     }
 
 
@@ -77,7 +78,8 @@ def quarantined(history: History, cluster: str, topic_ids: Mapping[str, str]) ->
         if kept is None or kept["cluster"] != cluster:
             continue
         ranges = (QuarantinedRange.parse(text) for text in kept["ranges"])
-        found |= {each for each in ranges if topic_ids.get(each.topic) == kept["topic_ids"][each.topic]}
+        then = by_name(kept["topic_ids"], **ID_OF_A_TOPIC)
+        found |= {each for each in ranges if topic_ids.get(each.topic) == then[each.topic]}
     return tuple(sorted(found))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name
 from lab.clusters import PROTECTION_GROUP, cluster_named
 from lab.credentials import ADMIN, passwords_of
 from lab.demo.airflow_rest import AirflowApi
@@ -211,7 +212,8 @@ def agreed_to(runs: Sequence[FailoverRun]) -> Agreed | None:
     shown = run.evidence.step("preflight") if run else None
     if run is None or shown is None:
         return None
-    return Agreed(run.target, shown.facts.get("decision", {}).get("deletes", {}), run.approved_by)
+    deletes = by_name(shown.facts.get("decision", {}).get("deletes", ()), **ID_OF_A_TOPIC)
+    return Agreed(run.target, deletes, run.approved_by)
 
 
 def quarantine(runs: Sequence[FailoverRun]) -> list[str]:

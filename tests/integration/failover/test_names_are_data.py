@@ -97,8 +97,10 @@ def _unread(named: Switching, cluster: str, group: str) -> object:
 
 
 def _assert_sealed(named: Switching, run: str, *, on: str) -> None:
-    """The evidence is sealed and whole."""
+    """The evidence is sealed and whole, and no name is a key of it or of the journal."""
     with named.protection.world() as world:
         bundle = world.evidence.bundle(named.name, run)
         assert bundle is not None
         assert world.evidence.verify(bundle).intact
+        journal = world.register(on).history(named.name)
+    assert hostile_names.names_that_are_keys(named.protection, run, journal=journal) == set()

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.clock import ManualClock
+from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.failover import RunRequest, StepFailed, World
 from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.record import EVIDENCE_IS_WHOLE, Check, StepOutcome
 from kafka_dr.failover.request import VERBS
+from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.topology import load
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -123,6 +125,27 @@ def test_where_a_run_can_only_go_on_it_goes_on_and_the_evidence_says_what_it_lac
     assert page is not None
     assert "The evidence of drain is not whole: The value at" in page
     assert "correct horse battery" not in str((found, record, page))
+
+
+def test_what_a_connection_hides_is_refused_from_the_moment_it_is_resolved(tmp_path: Path) -> None:
+    secrets = ("password-of-operator", "password-of-key", "password-of-connect", "password-in-url")
+    settings = ClientSettings("east:9092", "SASL_SSL", "PLAIN", "operator", secrets[0], key_password=secrets[1])
+    endpoints = {
+        "connect_east": ConnectEndpoint("http://east:8083", "operator", secrets[2]),
+        "connect_west": ConnectEndpoint(f"http://operator:{secrets[3]}@west:8083"),
+    }
+    with World(
+        load(TOPOLOGY, LAB),
+        settings_of=lambda connection: settings,
+        connect_of=endpoints.__getitem__,
+        evidence_root=tmp_path,
+        clock=ManualClock(),
+    ) as world:
+        assert not any(map(world.evidence.secrets.inside, secrets))
+        world.cluster("east", "operator")
+        world.connect("east")
+        world.connect("west")
+        assert all(map(world.evidence.secrets.inside, secrets))
 
 
 def test_what_failed_stays_failed_also_where_a_run_can_only_go_on(world: World) -> None:

@@ -6,7 +6,7 @@ The right to delete goes with it: a process that was killed between deleting and
 from __future__ import annotations
 
 from kafka_dr.failover.attempt import Attempt
-from kafka_dr.failover.failback.set_aside import right_to_delete
+from kafka_dr.failover.failback.set_aside import approved_deletes, right_to_delete
 from kafka_dr.failover.record import StepOutcome, StepRecord
 from kafka_dr.failover.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.failover.run import Run
@@ -34,7 +34,7 @@ def _go(run: Run) -> tuple[StepOutcome, str]:
         after = failback_abandoned(state, run=run.request.run, at=run.clock.now())
         run.world.register(run.source).compare_and_set(state, after)
         state = after
-    run.operator(run.target).acls.remove(right_to_delete(run, run.journal.get("claim", {}).get("deletes", ())))
+    run.operator(run.target).acls.remove(right_to_delete(run, approved_deletes(run.journal.get("claim", {}))))
     flow = run.world.replicator(run.flow)
     if not flow.status().at_rest:
         flow.stop()

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.decision import common
+from kafka_dr.failover.decision import PARTITIONS, common
 from kafka_dr.failover.failback.way import Way
 from kafka_dr.failover.record import Check
+from kafka_dr.named_rows import ID_OF_A_TOPIC, rows_of
+
+#: What a topic of the old side holds, for :func:`~kafka_dr.named_rows.rows_of`.
+OLD_SIDE = {"named": "topic", "holding": "holds"}
 
 
 def facts(way: Way, checks: Sequence[Check]) -> dict[str, Any]:
@@ -32,12 +36,13 @@ def _of_the_list(way: Way) -> dict[str, Any]:
         here, there = way.run.topics(way.run.source), way.run.topics(way.run.target)
     except KafkaDrError:
         # A check says what is wrong; nothing is approved without a list.
-        return {"stranded": None, "partitions": {}, "deletes": {}}
+        return {"stranded": None, "partitions": [], "deletes": []}
+    ids = {name: topic.topic_id for name, topic in there.items()}
     return {
         "left_by": found.run,
         "stranded": {"records": found.records, "list_sha256": way.list_sha256},
-        "partitions": {name: len(topic.leaders) for name, topic in sorted(here.items())},
-        "deletes": {name: topic.topic_id for name, topic in sorted(there.items())} if way.mode == "rebuild" else {},
+        "partitions": rows_of({name: len(topic.leaders) for name, topic in here.items()}, **PARTITIONS),
+        "deletes": rows_of(ids, **ID_OF_A_TOPIC) if way.mode == "rebuild" else [],
     }
 
 
@@ -56,4 +61,4 @@ def measured(way: Way) -> dict[str, Any]:
     for each in way.stranded.partitions:
         if each.topic in topics:
             topics[each.topic]["stranded"] += each.records
-    return {"old_side": topics, "stranded_records": way.stranded.records}
+    return {"old_side": rows_of(topics, **OLD_SIDE), "stranded_records": way.stranded.records}

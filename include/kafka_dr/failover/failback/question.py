@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.failover.failback.decision import OLD_SIDE
 from kafka_dr.failover.run import Run
+from kafka_dr.named_rows import by_name
 
 
 def subject(run: Run, seen: dict[str, Any]) -> str:
@@ -43,7 +45,7 @@ def body(run: Run, seen: dict[str, Any], expires_at: datetime) -> str:
 def _rebuild(run: Run, measured: dict[str, Any]) -> tuple[str, ...]:
     rows = "\n".join(
         f"| {name} | {row['records']} | {row['bytes']} | {row['stranded']} |"
-        for name, row in sorted(measured["old_side"].items())
+        for name, row in sorted(by_name(measured["old_side"], **OLD_SIDE).items())
     )
     return (
         f"**Rebuild deletes data.** These topics are deleted on **{run.target}** and copied again from {run.source}. "

@@ -19,6 +19,7 @@ from kafka_dr.failover.failback.quarantine import ranges_of
 from kafka_dr.failover.failback.way import Way, ends_of_the_old_side
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_to_json
+from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
 from kafka_dr.rescue import missing_from
 
@@ -58,24 +59,24 @@ def act(run: Run) -> Mapping[str, Any]:
     if "set_aside" not in run.journal:
         _journal(way)
     if way.mode == "rebuild":
-        return _rebuild(way, _journaled(run)["deletes"])
+        return _rebuild(way, approved_deletes(_journaled(run)))
     return {"mode": way.mode, "quarantine": [str(each) for each in ranges_of(way.stranded)]}
 
 
 def prove(run: Run) -> Sequence[Check]:
     """Nothing of the old topics is left after a rebuild, nor the right to delete; after quarantine all is journaled."""
-    way, journaled = Way(run), _journaled(run)
+    way, deletes = Way(run), approved_deletes(_journaled(run))
     if way.mode == "quarantine":
         kept = run.world.register(run.source).facts(run.group.name, run.request.run).get(QUARANTINE)
         return (Check.that("ranges_are_journaled", kept is not None, f"the register of {run.source} names the ranges"),)
     here, there = run.topics(run.source), run.topics(run.target)
-    old = sorted(name for name, topic in there.items() if topic.topic_id == journaled["deletes"].get(name))
+    old = sorted(name for name, topic in there.items() if topic.topic_id == deletes.get(name))
     wrong = [f"{name} is the old one" for name in old] + [
         f"{name} has {len(there[name].leaders) if name in there else 'no'} partitions, expected {len(topic.leaders)}"
         for name, topic in here.items()
         if name not in there or len(there[name].leaders) != len(topic.leaders)
     ]
-    standing = right_to_delete(run, journaled["deletes"]) & run.operator(run.target).acls.list()
+    standing = right_to_delete(run, deletes) & run.operator(run.target).acls.list()
     said = f"{len(here)} topics are new, with the partitions that they have on {run.source}"
     return (
         Check.that("topics_are_new", not wrong, "; ".join(wrong[:3]) or said),
@@ -89,7 +90,7 @@ def _journal(way: Way) -> None:
     fact = {
         "mode": way.mode,
         "old_ends": positions_to_json(ends_of_the_old_side(way).now),
-        "deletes": dict(run.fact("claim")["deletes"]),
+        "deletes": rows_of(approved_deletes(run.fact("claim")), **ID_OF_A_TOPIC),
         "measured": decision.measured(way),
     }
     way.permission()()
@@ -165,6 +166,11 @@ def _left(way: Way, deletes: Mapping[str, str]) -> list[str]:
     except NotFound:
         return sorted(deletes)
     return [name for name, topic in there.items() if topic.topic_id == deletes.get(name)]
+
+
+def approved_deletes(fact: Mapping[str, Any]) -> dict[str, str]:
+    """Return the topics that may be deleted, and their ids, as the claim or this step journaled them."""
+    return by_name(fact.get("deletes", ()), **ID_OF_A_TOPIC)
 
 
 def right_to_delete(run: Run, topics: Collection[str]) -> frozenset[Acl]:

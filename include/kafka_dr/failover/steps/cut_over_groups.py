@@ -9,7 +9,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failover import content, elsewhere
 from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run, positions_from_json
+from kafka_dr.failover.run import Run, groups_from_json
 from kafka_dr.offsets import CutOverProblem, TranslatedOffset, not_read_back, past_end
 from kafka_dr.register import Phase
 
@@ -85,7 +85,7 @@ def _journaled(run: Run) -> list[TranslatedOffset]:
 
 
 def _translate(run: Run) -> list[TranslatedOffset]:
-    frozen = {g: positions_from_json(rows) for g, rows in run.fact("drained")["group_offsets"].items()}
+    frozen = groups_from_json(run.fact("drained")["group_offsets"])
     placed = [*content.translate(run, frozen), *content.never_read(run, frozen)]
     known = {(position.group, position.partition) for position in placed}
     stale = content.stale_positions(run, frozen)

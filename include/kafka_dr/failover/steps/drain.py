@@ -14,8 +14,16 @@ from kafka_dr.failover import content, elsewhere
 from kafka_dr.failover.changers import changes_refused
 from kafka_dr.failover.layout import Layout
 from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import PROOF_SECONDS, Run, positions_from_json, positions_to_json
+from kafka_dr.failover.run import (
+    PROOF_SECONDS,
+    Run,
+    groups_from_json,
+    groups_to_json,
+    positions_from_json,
+    positions_to_json,
+)
 from kafka_dr.fencing import plan, proof
+from kafka_dr.named_rows import rows_of
 from kafka_dr.offsets.elsewhere import Elsewhere
 from kafka_dr.register import Phase
 
@@ -57,8 +65,8 @@ def act(run: Run) -> Mapping[str, Any]:
     frozen, _ = run.at_once(lambda: journal_frozen(run, ends, kept, seen), lambda: _ask_flow_to_stop(run))
     return {
         "verified": content.facts(verified),
-        "groups_short_of_the_end": waiting,
-        "group_offsets": {group: positions_to_json(found) for group, found in frozen.offsets.items()},
+        "groups_short_of_the_end": rows_of(waiting, named="group", holding="records"),
+        "group_offsets": groups_to_json(frozen.offsets),
         **elsewhere.left_out(run, frozen.elsewhere),
     }
 
@@ -102,7 +110,7 @@ def journal_frozen(
         "drained",
         {
             "source_ends": positions_to_json(ends),
-            "group_offsets": {group: positions_to_json(found) for group, found in frozen.offsets.items()},
+            "group_offsets": groups_to_json(frozen.offsets),
             "elsewhere": [row.to_json() for row in left],
             "layout": kept.to_json(),
         },
@@ -185,7 +193,7 @@ def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, 
     groups = run.operator(run.source).groups
     names = run.moved_groups(run.source)
     fact = run.fact("source_ends")
-    first = _left({group: positions_from_json(rows) for group, rows in fact["group_offsets"].items()}, ends)
+    first = _left(groups_from_json(fact["group_offsets"]), ends)
     observed = max(0.0, (run.clock.now() - datetime.fromisoformat(fact["groups_seen_at"])).total_seconds())
     began = run.clock.monotonic()
     seen: dict[str, tuple[int, float]] = {name: (behind, -observed) for name, behind in first.items()}

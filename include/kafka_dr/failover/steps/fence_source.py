@@ -8,7 +8,7 @@ from typing import Any
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run, positions_to_json
+from kafka_dr.failover.run import Run, groups_to_json, positions_to_json
 from kafka_dr.fencing import open_transactions, plan, proof
 from kafka_dr.register import Phase
 
@@ -64,7 +64,7 @@ def act(run: Run) -> Mapping[str, Any]:
             "ends": positions_to_json(ends),
             "fenced_at": fenced_at.isoformat(),
             "groups_seen_at": run.clock.now().isoformat(),
-            "group_offsets": {group: positions_to_json(found) for group, found in committed.items()},
+            "group_offsets": groups_to_json(committed),
         },
     )
     return {

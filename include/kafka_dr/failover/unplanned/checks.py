@@ -16,6 +16,7 @@ from kafka_dr.failover.sides import active_side, leaderless, right_clusters, tar
 from kafka_dr.failover.steps.cut_over_groups import no_live_members
 from kafka_dr.failover.unplanned import known
 from kafka_dr.fencing import plan
+from kafka_dr.named_rows import rows_of
 from kafka_dr.register import Phase, RegisterState
 
 #: What each question about the target may take; they run beside each other.
@@ -45,7 +46,7 @@ def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
     return {
         **decision.of_switch(run, checks, seen_on=run.target),
         "taken_from": known.taken_from(run),
-        "offset_classes": known.classes(run),
+        "offset_classes": rows_of(known.classes(run), **decision.CLASSES),
         "override": run.request.override,
         **elsewhere.decided(checks),
     }
@@ -125,7 +126,7 @@ def _positions_known(run: Run) -> Check:
     if classes:
         # How sure each place is, is shown once, with what it costs: see kafka_dr.failover.group_costs.
         said = f"it is known where {len(classes)} groups stood"
-        return Check("positions_known", "ok", said, {"classes": classes})
+        return Check("positions_known", "ok", said, {"classes": rows_of(classes, **decision.CLASSES)})
     if known.look(run) is not None:
         return Check("positions_known", "ok", "no group had committed anything when the source was seen last")
     detail = "nobody knows where groups stood: each will begin where its own auto.offset.reset says"

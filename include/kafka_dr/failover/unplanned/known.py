@@ -11,7 +11,7 @@ from kafka_dr.audit import FileFrontierStore, Remembered
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover import last_look
 from kafka_dr.failover.elsewhere import ReadElsewhere, journaled
-from kafka_dr.failover.run import Run, positions_from_json
+from kafka_dr.failover.run import Run, groups_from_json
 from kafka_dr.offsets import LastLook
 from kafka_dr.offsets.translation import Kind
 from kafka_dr.register import Phase
@@ -140,4 +140,4 @@ def taken_from(run: Run) -> str:
 
 
 def _frozen(facts: Mapping[str, Any]) -> dict[str, Offsets]:
-    return {group: positions_from_json(rows) for group, rows in facts["drained"]["group_offsets"].items()}
+    return dict(groups_from_json(facts["drained"]["group_offsets"]))

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.failover import group_costs
+from kafka_dr.failover.decision import partitions_said
 from kafka_dr.failover.run import Run
 
 
@@ -19,8 +20,7 @@ def body(run: Run, seen: dict[str, Any], expires_at: datetime) -> str:
     return "\n\n".join(
         (
             f"**{run.group.name}** is active on **{run.source}**, which is taken to be down, and would be active on "
-            f"**{run.target}**, with {sum(decision['partitions'].values())} partitions of "
-            f"{len(decision['partitions'])} topics.",
+            f"**{run.target}**, with {partitions_said(decision)}.",
             *_warnings(decision),
             f"Reason given: {run.request.reason or 'none'}",
             f"**Loss**: {loss_sentence(measured['predicted_loss'])}",

@@ -1,0 +1,47 @@
+"""A source that is dead, whose topics and groups are called like secrets: its groups are moved all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_dr.failover import StepName
+from kafka_dr.register import Phase
+from support import hostile_names, onlooker
+from support.disaster import Disaster, adopted, disaster_is_over
+from support.protection import Protection
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def named(protection: Protection) -> Iterator[Disaster]:
+    """Return a group whose names look like secrets, and that is about to lose its active cluster."""
+    hostile_names.make_topics(protection)
+    group = adopted(protection)
+    hostile_names.fill(protection, "east")
+    group.wait_equal()
+    made = Disaster.of(group)
+    made.look()
+    made.remember()
+    yield made
+    disaster_is_over(made)
+
+
+def test_names_that_look_like_secrets_are_moved_from_a_source_that_is_dead(named: Disaster) -> None:
+    protection, request = named.group.protection, named.request()
+
+    with named.hanging(named.broker):
+        records = named.go(StepName.REPORT, request)
+
+    assert {step: record.outcome for step, record in records.items()} == dict.fromkeys(records, "done")
+    assert named.state().phase is Phase.UNFENCED
+    assert onlooker.committed(protection, "west").keys() >= set(hostile_names.groups(protection))
+    assert set(named.read_again()) >= set(hostile_names.groups(protection))
+    with protection.world() as world:
+        bundle = world.evidence.bundle(protection.name, request.run)
+        assert bundle is not None
+        assert world.evidence.verify(bundle).intact
+        journal = world.register("west").history(protection.name)
+    assert hostile_names.names_that_are_keys(protection, request.run, journal=journal) == set()
