@@ -45,7 +45,7 @@ def find(
     files: tuple[StrandedFile, ...] = ()
     if any(each.records for each in partitions):
         partitions = _keep(session, partitions, old, f"{uri}/{folder}")
-        files = tuple(StrandedFile(f"{folder}/{path}", size) for path, size in _files(session, f"{uri}/{folder}"))
+        files = _files(session, f"{uri}/{folder}", below=folder)
     watch.lap("keep")
     return replace(planned.as_list(partitions), files=files, seconds=watch.total())
 
@@ -125,10 +125,26 @@ def _counted(found: StrandedPartition, row: Mapping[str, Any]) -> StrandedPartit
     return replace(found, **{name: row[name] for name in ("keys", "size", "oldest_ms", "newest_ms") if name in row})
 
 
-def _files(session: SparkSession, folder: str) -> list[tuple[str, int]]:
-    """Return the name and length of each file that Spark wrote."""
+def _files(session: SparkSession, folder: str, *, below: str) -> tuple[StrandedFile, ...]:
+    """Return each file that Spark wrote, with the digest of what can be read of it now.
+
+    :param below: the folder's name in the paths
+    """
     path = session._jvm.org.apache.hadoop.fs.Path(folder)  # type: ignore[union-attr]
     system = path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
     statuses = [status for status in system.listStatus(path) if status.isFile()]
-    named = [(str(status.getPath().getName()), int(status.getLen())) for status in statuses]
-    return sorted((name, length) for name, length in named if name.endswith(".parquet") and length)
+    found = {str(status.getPath().getName()): status for status in statuses if status.getLen()}
+    return tuple(
+        StrandedFile(f"{below}/{name}", int(found[name].getLen()), _sha256(session, system, found[name].getPath()))
+        for name in sorted(found)
+        if name.endswith(".parquet")
+    )
+
+
+def _sha256(session: SparkSession, system: Any, path: Any) -> str:
+    """Return the digest of a file, computed where the file is read: its bytes never come to Python."""
+    stream = system.open(path)
+    try:
+        return str(session._jvm.org.apache.commons.codec.digest.DigestUtils.sha256Hex(stream))  # type: ignore[union-attr]
+    finally:
+        stream.close()

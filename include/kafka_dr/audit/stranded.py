@@ -14,7 +14,9 @@ from typing import Any, Literal
 
 from kafka_dr.audit.whole_file import write_whole
 
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
+#: Written without digests of the files, and with topics as keys; an approval of such a list is about that form.
+_WITHOUT_DIGESTS = 1
 
 
 class StrandedUnreadable(ValueError):
@@ -52,10 +54,14 @@ class StrandedPartition:
 
 @dataclass(frozen=True, slots=True)
 class StrandedFile:
-    """A file of records, below the list's folder."""
+    """A file of records, below the list's folder.
+
+    :param sha256: of its bytes, in hex; empty in a list of a former version
+    """
 
     path: str
     size: int
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,7 @@ class StrandedList:
     :param topic_ids: of the group's topics on the old side
     :param gone: topics of the new side that the old side no longer has
     :param compacted: topics that either side compacts
+    :param schema_version: the form in which it is kept, which its digest is of
     """
 
     group: str
@@ -83,6 +90,7 @@ class StrandedList:
     gone: tuple[str, ...] = ()
     compacted: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    schema_version: int = _SCHEMA_VERSION
 
     @property
     def records(self) -> int:
@@ -116,10 +124,13 @@ class StrandedList:
         return {(each.topic, each.partition): each.end for each in self.partitions}
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as it is kept."""
+        """Return it as it is kept: one of a former version as that version wrote it."""
         totals = {"verdict": self.verdict, "sentence": self.sentence, "records": self.records}
-        kept = asdict(self) | {"at": self.at.astimezone(UTC).isoformat()}
-        return {"schema_version": _SCHEMA_VERSION, **totals, **kept}
+        kept = {**totals, **asdict(self), "at": self.at.astimezone(UTC).isoformat()}
+        if self.schema_version == _WITHOUT_DIGESTS:
+            return kept | {"files": [{"path": file.path, "size": file.size} for file in self.files]}
+        ids = [{"topic": topic, "topic_id": self.topic_ids[topic]} for topic in sorted(self.topic_ids)]
+        return kept | {"topic_ids": ids}
 
     @classmethod
     def from_json(cls, found: Any) -> StrandedList:
@@ -128,8 +139,11 @@ class StrandedList:
         :raises StrandedUnreadable: it is something else
         """
         try:
-            if found["schema_version"] != _SCHEMA_VERSION:
-                raise ValueError(f"its schema is {found['schema_version']}, this program knows {_SCHEMA_VERSION}")
+            if (schema := found["schema_version"]) not in (_WITHOUT_DIGESTS, _SCHEMA_VERSION):
+                raise ValueError(f"its schema is {schema}, this program knows {_SCHEMA_VERSION}")
+            ids = found["topic_ids"]
+            if schema == _SCHEMA_VERSION:
+                ids = {str(row["topic"]): str(row["topic_id"]) for row in ids}
             partitions = (
                 StrandedPartition(
                     **{**row, "ranges": tuple((int(first), int(after)) for first, after in row["ranges"])}
@@ -140,12 +154,16 @@ class StrandedList:
                 **{name: str(found[name]) for name in ("group", "run", "old", "new")},
                 at=datetime.fromisoformat(found["at"]),
                 cluster_ids=dict(found["cluster_ids"]),
-                topic_ids=dict(found["topic_ids"]),
+                topic_ids=dict(ids),
                 partitions=tuple(partitions),
-                files=tuple(StrandedFile(str(row["path"]), int(row["size"])) for row in found["files"]),
+                files=tuple(
+                    StrandedFile(str(row["path"]), int(row["size"]), str(row.get("sha256", "")))
+                    for row in found["files"]
+                ),
                 gone=tuple(found["gone"]),
                 compacted=tuple(found["compacted"]),
                 seconds=dict(found["seconds"]),
+                schema_version=schema,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StrandedUnreadable(str(error)) from error

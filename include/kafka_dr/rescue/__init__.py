@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka_dr.rescue.compared import Compared, compare_with
 from kafka_dr.rescue.kept import KeptRecord, missing_from, read_partition
 from kafka_dr.rescue.ledger import LEDGER_TOPIC, Entry, read_ledger
 from kafka_dr.rescue.publishing import Rescue, Rescued
@@ -11,6 +12,8 @@ __all__ = [
     "KeptRecord",
     "read_partition",
     "missing_from",
+    "Compared",
+    "compare_with",
     "Destination",
     "destination",
     "side_topic",

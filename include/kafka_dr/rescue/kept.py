@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from kafka_dr.audit.stranded import StrandedList
 from kafka_dr.errors import NeedsPerson
 
 _BATCH = 2_000
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,9 @@ class KeptRecord:
 
 
 def missing_from(found: StrandedList, folder: Any) -> str:
-    """Say what of a list is not kept any more; empty where every record is there.
+    """Say what of a list is not kept any more; empty where every record is there, in files that nobody changed.
+
+    Of a list without digests only the number of records can be told.
 
     :param folder: where the list lies
     """
@@ -37,6 +41,8 @@ def missing_from(found: StrandedList, folder: Any) -> str:
     for each in found.files:
         place = folder.joinpath(*each.path.split("/"))
         try:
+            if each.sha256 and _sha256(place) != each.sha256:
+                return f"{place} is not what was written when the list was made: restore it from a copy"
             with place.open("rb") as file:
                 rows += _parquet(file).metadata.num_rows
         except (OSError, ValueError) as error:
@@ -77,6 +83,14 @@ def _files_of(found: StrandedList, folder: Any, topic: str, partition: int) -> I
             topics, partitions, offsets = (first.column(number).statistics for number in range(3))
             if topics.min <= topic <= topics.max and partitions.min <= partition <= partitions.max:
                 yield offsets.min, each.path
+
+
+def _sha256(place: Any) -> str:
+    found = hashlib.sha256()
+    with place.open("rb") as file:
+        while block := file.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
 
 
 def _parquet(file: Any) -> Any:

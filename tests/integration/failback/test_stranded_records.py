@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_dr.audit.stranded import StrandedStore
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.rescue import Compared, compare_with
 from lab import rights
-from support import onlooker
+from support import kept_files, onlooker
 from support.left_behind import RUN, LeftBehind
-from support.stranding import list_stranded
+from support.stranding import Listed, list_stranded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -87,6 +92,8 @@ def test_the_list_holds_exactly_what_never_crossed_and_does_not_forget(
     assert sum(row["keys"] for row in payments) >= 8
     assert all(row["oldest_ms"] <= row["newest_ms"] and row["size"] > 0 for row in payments)
 
+    assert_only_what_is_kept_as_it_is_there_is_equal(left, found)
+
     # The old side is emptied: what is kept is not forgotten for that.
     _delete_topics(left, [protection.topic])
     again = list_stranded(protection, spark, run=RUN)
@@ -95,6 +102,46 @@ def test_the_list_holds_exactly_what_never_crossed_and_does_not_forget(
     passwords = [protection.lab.client_settings(c, rights.AUDIT)["sasl.password"] for c in ("east", "west")]
     for file in (each for each in (protection.folder / "evidence").rglob("*") if each.is_file()):
         assert not any(password.encode() in file.read_bytes() for password in passwords), file
+
+
+def assert_only_what_is_kept_as_it_is_there_is_equal(left: LeftBehind, listed: Listed) -> None:
+    """Compare what is kept with the old side, as it is, and damaged in every way that keeps the files readable."""
+    protection = left.protection
+    store = StrandedStore(protection.folder / "evidence", protection.name, RUN)
+    found = store.read()
+    assert found is not None
+    assert all(
+        file.sha256 == hashlib.sha256((listed.folder / file.path).read_bytes()).hexdigest() for file in found.files
+    )
+
+    with protection.cluster("east", rights.AUDIT) as east:
+
+        def compared(folder: Path, *topics: str) -> Compared:
+            return compare_with(east, found, folder, topics=topics or tuple(found.topic_ids))
+
+        assert compared(store.folder) == Compared(len(listed.records), 0, "")
+        assert compared(store.folder, protection.topic).equal == len(
+            [r for r in listed.records if r["topic"] == protection.topic]
+        )
+        for number, (change, said) in enumerate(_DAMAGE.items()):
+            damaged = kept_files.copied(found, store.folder, protection.folder / f"damaged-{number}", _CHANGES[change])
+            assert said in compared(damaged).wrong, change
+
+
+_DAMAGE = {
+    "value": "is kept other than east holds it",
+    "key": "is kept other than east holds it",
+    "headers": "is kept other than east holds it",
+    "time": "is kept other than east holds it",
+    "lost": "is on east and is not kept",
+}
+_CHANGES: dict[str, Callable[[kept_files.Rows], kept_files.Rows]] = {
+    "value": lambda rows: [{**rows[0], "value": b"another"}, *rows[1:]],
+    "key": lambda rows: [*rows[:-1], {**rows[-1], "key": b"another"}],
+    "headers": lambda rows: [{**rows[0], "headers": [{"key": "another", "value": None}]}, *rows[1:]],
+    "time": lambda rows: [{**rows[0], "timestamp": rows[0]["timestamp"] + 1}, *rows[1:]],
+    "lost": lambda rows: rows[1:],
+}
 
 
 def _delete_topics(left: LeftBehind, topics: list[str]) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,7 +19,8 @@ from kafka_dr.clusters.writing import TransactionalWriter
 from kafka_dr.failover import ResumeRequest, StepFailed, StepName, resume
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.register.quarantine import QuarantinedRange, by_partition
-from support import onlooker
+from kafka_dr.rescue import KeptRecord, compared, read_partition
+from support import kept_files, onlooker
 from support.checksum import Auditor
 from support.failing_back import STEPS, FailingBack
 from support.left_behind import RUN, LeftBehind
@@ -230,7 +233,7 @@ def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
 
 
 def test_a_rebuild_behind_an_abandoned_quarantine_leads_home_wherever_its_process_dies(
-    left: LeftBehind, spark: SparkSession, auditor: Callable[[], None]
+    left: LeftBehind, spark: SparkSession, auditor: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     protection, name = left.protection, left.protection.name
     with protection.cluster("east", "admin") as east, protection.cluster("west", "admin") as west:
@@ -261,6 +264,12 @@ def test_a_rebuild_behind_an_abandoned_quarantine_leads_home_wherever_its_proces
     assert "cannot be read" in home.failed(StepName.SET_ASIDE).detail
     assert _ids(left, "east") == before
     _show(listed)
+    with _zeroed(listed):
+        assert "is not what was written when the list was made" in home.failed(StepName.SET_ASIDE).detail
+    assert _ids(left, "east") == before
+    with _not_kept_as_it_was_listed(monkeypatch):
+        assert "is kept other than east holds it" in home.failed(StepName.SET_ASIDE).detail
+    assert _ids(left, "east") == before
     assert_died(
         home, StepName.SET_ASIDE, "write_fact set_aside", "Acls.add", "Topics.delete", "Acls.remove", "Configs.create"
     )
@@ -325,6 +334,29 @@ def _hide(listed: Listed) -> None:
     for row in listed.summary["files"]:
         path = listed.folder / row["path"]
         path.rename(path.with_suffix(".away"))
+
+
+@contextmanager
+def _zeroed(listed: Listed) -> Iterator[None]:
+    """Let the records of one file be zeroes for a while; its footer counts them as before."""
+    path = listed.folder / listed.summary["files"][0]["path"]
+    content = path.read_bytes()
+    kept_files.zero_the_pages(path)
+    yield
+    path.write_bytes(content)
+
+
+@contextmanager
+def _not_kept_as_it_was_listed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let what is read back differ in one byte from what the old side holds, the files being what was written."""
+    read = read_partition
+
+    def differing(*arguments: Any, **named: Any) -> Iterator[KeptRecord]:
+        return (replace(record, value=b"x" + (record.value or b"")) for record in read(*arguments, **named))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compared, "read_partition", differing)
+        yield
 
 
 def _show(listed: Listed) -> None:

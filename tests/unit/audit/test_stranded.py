@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from kafka_dr.audit.stranded import (
     StrandedUnreadable,
     knows_less,
 )
+from kafka_dr.evidence import digest
 
 PARTITION = StrandedPartition("orders.payments", 0, 90, 100, 120, 105, 20, ((100, 120),), 3, 2_000, 1, 2)
 LIST = StrandedList(
@@ -27,8 +29,44 @@ LIST = StrandedList(
     cluster_ids={"east": "e", "west": "w"},
     topic_ids={"orders.payments": "id-1"},
     partitions=(PARTITION,),
-    files=(StrandedFile("records-1/part-0.parquet", 500),),
+    files=(StrandedFile("records-1/part-0.parquet", 500, "ab" * 32),),
 )
+#: What the former version wrote, with its digest then.
+FORMER = {
+    "schema_version": 1,
+    "verdict": "stranded",
+    "sentence": "20 records of east never crossed to west: orders.payments-0 (20)",
+    "records": 20,
+    "group": "orders",
+    "run": "disaster",
+    "old": "east",
+    "new": "west",
+    "at": "2026-01-01T00:00:00+00:00",
+    "cluster_ids": {"east": "e", "west": "w"},
+    "topic_ids": {"orders.payments": "id-1"},
+    "partitions": [
+        {
+            "topic": "orders.payments",
+            "partition": 0,
+            "from_offset": 90,
+            "crossed": 100,
+            "end": 120,
+            "new_end": 105,
+            "records": 20,
+            "ranges": [[100, 120]],
+            "keys": 3,
+            "size": 2000,
+            "oldest_ms": 1,
+            "newest_ms": 2,
+            "missing": 0,
+        }
+    ],
+    "files": [{"path": "records-1/part-0.parquet", "size": 500}],
+    "gone": [],
+    "compacted": [],
+    "seconds": {},
+}
+FORMER_SHA256 = "9d76149dd8ca85fbbee9555b90c6dad042080be1aafc8f5c7562add6e67deb97"
 
 
 def test_a_list_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -39,13 +77,31 @@ def test_a_list_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert [path.name for path in store.folder.iterdir()] == ["summary.json"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"schema_version": 2}', b'{"schema_version": 1}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[]", b'{"schema_version": 2}', b'{"schema_version": 3}', b'{"schema_version": 1}']
+)
 def test_what_is_no_list_is_not_taken_for_an_empty_one(tmp_path: Path, content: bytes) -> None:
     store = StrandedStore(tmp_path, "orders", "disaster")
     store.folder.mkdir(parents=True)
     store.folder.joinpath("summary.json").write_bytes(content)
     with pytest.raises(StrandedUnreadable, match=r"summary\.json cannot be read"):
         store.read()
+
+
+def test_a_list_of_a_former_version_is_read_and_keeps_the_digest_that_was_approved(tmp_path: Path) -> None:
+    store = StrandedStore(tmp_path, "orders", "disaster")
+    store.folder.mkdir(parents=True)
+    store.folder.joinpath("summary.json").write_text(json.dumps(FORMER))
+    found = store.read()
+    assert found == replace(LIST, files=(StrandedFile("records-1/part-0.parquet", 500),), schema_version=1)
+    assert digest(found.to_json()) == FORMER_SHA256
+    assert StrandedList.from_json(found.to_json()) == found
+
+
+def test_a_file_of_other_content_is_another_list() -> None:
+    other = replace(LIST, files=(StrandedFile("records-1/part-0.parquet", 500, "cd" * 32),))
+    assert digest(other.to_json()) != digest(LIST.to_json())
+    assert "orders.payments" not in LIST.to_json()["topic_ids"][0]
 
 
 def test_the_sentence_says_how_much_is_stranded_and_where() -> None:

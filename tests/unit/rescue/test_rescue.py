@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from kafka_dr.rescue import Destination, destination, missing_from, read_partiti
 from kafka_dr.rescue.fitting import Limits, in_transactions
 from kafka_dr.rescue.kept import KeptRecord
 from kafka_dr.rescue.ledger import Entry
+from support import kept_files
 
 _SCHEMA = pa.schema(
     [
@@ -111,6 +114,19 @@ def test_a_list_whose_files_are_gone_short_or_damaged_is_not_kept(tmp_path: Path
     assert "hold 1 records, and 2 are stranded" in missing_from(found, tmp_path)
     (tmp_path / "part-0.parquet").unlink()
     assert "part-0.parquet" in missing_from(found, tmp_path)
+
+
+def test_records_of_zeroes_under_a_footer_that_counts_them_are_not_kept(tmp_path: Path) -> None:
+    former = kept(tmp_path, [(0, 1), (0, 2)])
+    content = (tmp_path / "part-0.parquet").read_bytes()
+    file = StrandedFile("part-0.parquet", len(content), hashlib.sha256(content).hexdigest())
+    found = replace(former, files=(file,))
+    assert missing_from(found, tmp_path) == ""
+
+    kept_files.zero_the_pages(tmp_path / "part-0.parquet")
+
+    assert missing_from(former, tmp_path) == ""
+    assert "part-0.parquet is not what was written when the list was made" in missing_from(found, tmp_path)
 
 
 def test_an_entry_of_the_ledger_is_read_as_it_was_written() -> None:

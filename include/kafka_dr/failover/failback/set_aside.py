@@ -21,7 +21,7 @@ from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_to_json
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
-from kafka_dr.rescue import missing_from
+from kafka_dr.rescue import Compared, compare_with, missing_from
 
 _PAUSE_SECONDS = 0.1
 
@@ -117,9 +117,9 @@ def _rebuild(way: Way, deletes: Mapping[str, str]) -> Mapping[str, Any]:
     target = run.operator(run.target)
     old = sorted(name for name, topic in run.topics(run.target).items() if topic.topic_id == deletes.get(name))
     rights = right_to_delete(run, deletes)
+    compared = Compared()
     if old:
-        if wrong := missing_from(way.stranded, way.store.folder):
-            raise Refused(f"nothing is deleted while stranded records are not kept: {wrong}")
+        compared = _compare(way, old)
         permission()
         target.acls.add(rights)
         try:
@@ -130,7 +130,30 @@ def _rebuild(way: Way, deletes: Mapping[str, str]) -> Mapping[str, Any]:
             target.acls.remove(rights)
     target.acls.remove(rights)
     created = _create(way)
-    return {"mode": way.mode, "deleted": old, "created": created}
+    read_back = {"equal": compared.equal, "expired_there": compared.expired}
+    return {"mode": way.mode, "deleted": old, "created": created, "read_back": read_back}
+
+
+def _compare(way: Way, old: Collection[str]) -> Compared:
+    """Read back all that is kept, and compare it with what is about to be deleted.
+
+    A list of a former version has no digests of its files: then this alone says that nothing which is deleted is lost.
+
+    :param old: the topics that are deleted; one that was made again since the list was made holds nothing of it
+    :raises Refused: something is not kept, or not as the old side holds it
+    """
+    found, run = way.stranded, way.run
+    if wrong := missing_from(found, way.store.folder):
+        raise Refused(f"nothing is deleted while stranded records are not kept: {wrong}")
+    there = run.topics(run.target)
+    same = [name for name in old if found.topic_ids.get(name) == there[name].topic_id]
+    compared = compare_with(run.world.cluster(run.target, "audit"), found, way.store.folder, topics=same)
+    if compared.wrong:
+        raise Refused(
+            f"nothing is deleted: {compared.wrong}. Restore the files below {way.store.folder} from a copy and run "
+            "the step again, or abandon this run with dr_resume and begin a new one"
+        )
+    return compared
 
 
 def _create(way: Way) -> list[str]:

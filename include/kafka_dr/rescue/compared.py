@@ -1,0 +1,90 @@
+"""Reading back what is kept, and comparing it with what the side that was left holds still: before that is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_dr.audit.stranded import StrandedList, StrandedPartition
+from kafka_dr.clusters import KafkaCluster, OffsetRange, Record, TopicPartition
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.rescue.kept import KeptRecord, read_partition
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What comparing found.
+
+    :param equal: records that are kept as the old side holds them
+    :param expired: records that are kept, and that the old side no longer holds: nothing of them is deleted
+    :param wrong: the first record that is not kept as the old side holds it; empty where there is none
+    """
+
+    equal: int = 0
+    expired: int = 0
+    wrong: str = ""
+
+
+def compare_with(old: KafkaCluster, found: StrandedList, folder: Any, *, topics: Collection[str]) -> Compared:
+    """Compare every record of some topics that is kept with the one at its offset: key, value, headers and time.
+
+    :param old: the side that was left, reached as audit
+    :param folder: where the list lies
+    :param topics: those that are about to be deleted, and that the list was made of
+    :raises NeedsPerson: what is kept cannot be read
+    :raises KafkaDrError: the old side cannot be read
+    """
+    equal = expired = 0
+    for each in found.partitions:
+        if each.topic not in topics or not each.records:
+            continue
+        compared = _compare(old, found, folder, each)
+        if compared.wrong:
+            return compared
+        equal, expired = equal + compared.equal, expired + compared.expired
+    return Compared(equal, expired)
+
+
+def _compare(old: KafkaCluster, found: StrandedList, folder: Any, each: StrandedPartition) -> Compared:
+    partition = TopicPartition(each.topic, each.partition)
+    (begin,) = old.topics.log_starts([partition]).values()
+    stretch = OffsetRange(max(begin, each.ranges[0][0]), max(begin, each.ranges[-1][1]))
+    kept = read_partition(found, folder, topic=each.topic, partition=each.partition)
+    following, equal, expired = next(kept, None), 0, 0
+    for record in _within(each, old.log.read({partition: stretch})):
+        while following is not None and following.offset < record.offset:
+            following, expired = _after(kept, following), expired + 1
+        if following is None or following.offset != record.offset:
+            return Compared(wrong=f"{partition} at offset {record.offset} is on {found.old} and is not kept")
+        if _content(following) != _content(record):
+            return Compared(wrong=f"{partition} at offset {record.offset} is kept other than {found.old} holds it")
+        following, equal = _after(kept, following), equal + 1
+    while following is not None:
+        following, expired = _after(kept, following), expired + 1
+    return Compared(equal, expired)
+
+
+def _after(kept: Iterator[KeptRecord], last: KeptRecord) -> KeptRecord | None:
+    """Return the next record that is kept; each is kept once, in order."""
+    following = next(kept, None)
+    if following is not None and following.offset <= last.offset:
+        where = f"{last.topic}-{last.partition}"
+        raise NeedsPerson(f"offset {following.offset} of {where} is kept twice, or out of order: look at the files")
+    return following
+
+
+def _within(each: StrandedPartition, records: Iterator[Record]) -> Iterator[Record]:
+    """Yield the records that are stranded; those between the stretches have crossed."""
+    stretches = iter(each.ranges)
+    first, after = next(stretches)
+    for record in records:
+        while record.offset >= after:
+            first, after = next(stretches)
+        if record.offset >= first:
+            yield record
+
+
+def _content(record: KeptRecord | Record) -> tuple[object, ...]:
+    # A record without a time is stamped differently by each client; none of them is after 1970.
+    return (max(record.timestamp_ms, 0), record.key, record.value, tuple(record.headers))
