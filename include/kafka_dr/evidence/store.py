@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -129,17 +129,12 @@ class EvidenceStore:
 
         :raises EvidenceChanged: when the manifest or that file is not what was sealed
         """
-        bundle = self.bundle(group, run)
-        if bundle is None:
+        _, manifest = self._sealed(group, run)
+        sealed = {file.name: file for file in manifest.files} if manifest is not None else {}
+        name = _newest_of(sealed, step)
+        if name is None:
             return None
-        folder = self._folder(group, run)
-        found = re.compile(rf"\d+-{re.escape(_usable(step, 'step'))}\.(\d+)\.json")
-        manifest = Manifest.from_json(json.loads(folder.joinpath(bundle.manifest).read_bytes()))
-        sealed = {int(match[1]): file for file in manifest.files if (match := found.fullmatch(file.name))}
-        if not sealed:
-            return None
-        newest = sealed[max(sealed)]
-        data = _read(folder.joinpath(newest.name))
+        newest, data = sealed[name], _read(self._folder(group, run).joinpath(name))
         if data is None or FileDigest.of(newest.name, data) != newest:
             raise EvidenceChanged(f"The evidence {newest.name} of run {run} is not what was sealed.")
         payload = json.loads(data)
@@ -251,10 +246,7 @@ class EvidenceStore:
 
     def _newest(self, group: str, run: str, step: str) -> str | None:
         """Return the file of a step's newest attempt, None where it never wrote any."""
-        found = re.compile(rf"\d+-{re.escape(_usable(step, 'step'))}\.(\d+)\.json")
-        names = _names(self._folder(group, run))
-        attempts = {int(match[1]): name for name in names if (match := found.fullmatch(name))}
-        return attempts[max(attempts)] if attempts else None
+        return _newest_of(_names(self._folder(group, run)), step)
 
     def _folder(self, group: str, run: str) -> Place:
         folder: Place = self.root.joinpath("runs", _usable(group, "group"), _usable(run, "run"))
@@ -265,6 +257,12 @@ class EvidenceStore:
             f"Evidence could not be written to {folder} ({error}): expected a place that this process may write, with "
             "space; check evidence.root of the topology and run the step again."
         )
+
+
+def _newest_of(names: Iterable[str], step: str) -> str | None:
+    found = re.compile(rf"\d+-{re.escape(_usable(step, 'step'))}\.(\d+)\.json")
+    attempts = {int(match[1]): name for name in names if (match := found.fullmatch(name))}
+    return attempts[max(attempts)] if attempts else None
 
 
 def _usable(name: str, what: str) -> str:

@@ -233,9 +233,10 @@ def keep_plan(run: Run, attempt: Attempt, plan: Plan) -> Planned:
 
 
 def newest_plan(run: Run) -> Mapping[str, Any] | None:
-    """Return the facts of the newest plan that this run has kept, ``None`` where it kept none."""
+    """Return the facts of the newest plan that this run has kept, ``None`` where it kept none, or its was refused."""
     kept = run.world.evidence.newest(run.group.name, run.request.run, PLAN)
-    return None if kept is None else kept["facts"]
+    facts: Mapping[str, Any] = (kept or {}).get("facts", {})
+    return facts if "digest" in facts else None
 
 
 def _shown(run: Run) -> str:
