@@ -10,7 +10,15 @@ from typing import Any
 from kafka_dr.clusters import TopicPartition
 from support.protection import Protection
 
-_GROUPS = ("{}-token", "{}-secret", "{}-x.password", '{}-password="hunter2"', "{}-sasl.jaas.config")
+_GROUPS = (
+    "{}-token",
+    "{}-secret",
+    "{}-x.password",
+    '{}-password="hunter2"',
+    "{}-sasl.jaas.config",
+    "{}-a/b#0\n| c | <b>\u00e9",
+    "{}------BEGIN PRIVATE KEY-----",
+)
 _TOPICS = ("{}.authorization", "{}.client_secret")
 
 

@@ -56,10 +56,13 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Journal first what cannot be looked up later, then act."""
     way = Way(run)
+    # What is journaled says that the old topics are given up.
+    compared = _compare(way, approved_deletes(run.fact("claim"))) if way.mode == "rebuild" else Compared()
     if "set_aside" not in run.journal:
         _journal(way)
     if way.mode == "rebuild":
-        return _rebuild(way, approved_deletes(_journaled(run)))
+        read_back = {"equal": compared.equal, "expired_there": compared.expired}
+        return {**_rebuild(way, approved_deletes(_journaled(run))), "read_back": read_back}
     return {"mode": way.mode, "quarantine": [str(each) for each in ranges_of(way.stranded)]}
 
 
@@ -117,9 +120,7 @@ def _rebuild(way: Way, deletes: Mapping[str, str]) -> Mapping[str, Any]:
     target = run.operator(run.target)
     old = sorted(name for name, topic in run.topics(run.target).items() if topic.topic_id == deletes.get(name))
     rights = right_to_delete(run, deletes)
-    compared = Compared()
     if old:
-        compared = _compare(way, old)
         permission()
         target.acls.add(rights)
         try:
@@ -130,22 +131,24 @@ def _rebuild(way: Way, deletes: Mapping[str, str]) -> Mapping[str, Any]:
             target.acls.remove(rights)
     target.acls.remove(rights)
     created = _create(way)
-    read_back = {"equal": compared.equal, "expired_there": compared.expired}
-    return {"mode": way.mode, "deleted": old, "created": created, "read_back": read_back}
+    return {"mode": way.mode, "deleted": old, "created": created}
 
 
-def _compare(way: Way, old: Collection[str]) -> Compared:
+def _compare(way: Way, deletes: Mapping[str, str]) -> Compared:
     """Read back all that is kept, and compare it with what is about to be deleted.
 
     A list of a former version has no digests of its files: then this alone says that nothing which is deleted is lost.
 
-    :param old: the topics that are deleted; one that was made again since the list was made holds nothing of it
+    :param deletes: what may be deleted; a topic that was made again since the list was made holds nothing of it
     :raises Refused: something is not kept, or not as the old side holds it
     """
     found, run = way.stranded, way.run
+    there = run.topics(run.target)
+    old = [name for name, topic in there.items() if topic.topic_id == deletes.get(name)]
+    if not old:
+        return Compared()
     if wrong := missing_from(found, way.store.folder):
         raise Refused(f"nothing is deleted while stranded records are not kept: {wrong}")
-    there = run.topics(run.target)
     same = [name for name in old if found.topic_ids.get(name) == there[name].topic_id]
     compared = compare_with(run.world.cluster(run.target, "audit"), found, way.store.folder, topics=same)
     if compared.wrong:
