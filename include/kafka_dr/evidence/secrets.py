@@ -37,8 +37,8 @@ _FIELD = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 #: What a worker looks up itself, such as ${file:/etc/secrets.properties:east.sasl.jaas.config}.
 _REFERENCE = re.compile(r"\$\{[^{}]+\}")
-#: The first line of a private key and enough of what follows that it is one.
-_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=:,\s\\-]{40}")
+#: The first line of a private key, and enough of its second one: a name may well be the first line alone.
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:\s|\\[nr])*[A-Za-z0-9+/]{40}")
 #: A shorter secret also occurs in words that have nothing to do with it.
 _SHORTEST = 8
 _IN_A_LOGIN = r"(?i:passw(?:or)?d|passphrase|secret|token)\W{{1,4}}{secret}(?!\w)"
