@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kafka_dr.failover import group_costs
+from kafka_dr.failover.failback.decision import OLD_SIDE
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.unplanned.question import loss_sentence
+from kafka_dr.named_rows import by_name
 from kafka_dr.register import Verb
 
 Facts = Mapping[str, Any]
@@ -45,7 +47,7 @@ def _failback(run: Run, facts: Facts) -> Iterable[str]:
     if decided["mode"] != "rebuild":
         yield "Nothing would be deleted"
         return
-    held = sum(row["records"] for row in measured["old_side"].values())
+    held = sum(row["records"] for row in by_name(measured["old_side"], **OLD_SIDE).values())
     yield (
         f"{len(decided['deletes'])} topics with at most {held:,} records would be deleted on {run.target} and copied "
         f"again from {run.source}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import hypothesis.strategies as st
@@ -13,7 +14,8 @@ from hypothesis import given
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.evidence import KnownSecrets
 from kafka_dr.evidence.secrets import refuse_secrets
-from kafka_dr.failover import decision
+from kafka_dr.failover import RunRequest, decision, dry_run
+from kafka_dr.failover.failback.decision import OLD_SIDE
 from kafka_dr.failover.failback.set_aside import approved_deletes
 from kafka_dr.failover.run import Run, groups_from_json, groups_to_json
 from kafka_dr.named_rows import by_name, rows_of
@@ -77,6 +79,17 @@ def test_an_answer_about_both_shapes_is_no_answer(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("facts", [FACTS, FORMER, {}])
 def test_what_may_be_deleted_is_read_in_either_shape(facts: dict[str, Any]) -> None:
     assert approved_deletes(facts) == ({"orders.authorization": "a"} if facts else {})
+
+
+def test_a_dry_run_of_a_rebuild_counts_what_it_would_delete() -> None:
+    request = RunRequest("orders", "home", verb="failback", mode="rebuild")
+    run = SimpleNamespace(request=request, group=SimpleNamespace(name="orders"), source="west", target="east")
+    held = {"orders.authorization": {"records": 1200, "bytes": 9, "stranded": 3}}
+    facts = {
+        "decision": {**FACTS, "mode": "rebuild", "rescue": "keep"},
+        "measurements": {"old_side": rows_of(held, **OLD_SIDE), "stranded_records": 3},
+    }
+    assert "1 topics with at most 1,200 records would be deleted on east" in dry_run.sentence(cast("Run", run), facts)
 
 
 def test_a_quarantine_is_read_in_either_shape() -> None:
