@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka_dr.audit.arrival import may_still_come
 from kafka_dr.audit.comparison import Comparison, Entry, compare
 from kafka_dr.audit.finding import Finding, FindingKind, Frontier, Partition, Start, Verified
 from kafka_dr.audit.fingerprint import fingerprint
@@ -26,6 +27,7 @@ __all__ = [
     "Entry",
     "compare",
     "fingerprint",
+    "may_still_come",
     "AuditKind",
     "AuditResult",
     "AuditVerdict",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kafka_dr.audit.arrival import may_still_come
 from kafka_dr.audit.difference import Circumstances, Fault, Loose
 
 
@@ -33,9 +34,9 @@ class PartitionFacts:
 
     def may_still_come(self, offset: int, timestamp: int) -> bool:
         """Return whether a record behind the last one that was matched is on its way, rather than passed over."""
-        if self.held_back or (self.position is not None and offset >= self.position):
-            return True
-        return self.position is None and timestamp >= self.young_from
+        if self.position is None:
+            return self.held_back or timestamp >= self.young_from
+        return may_still_come(offset, passed=self.position, hidden=self.held_back)
 
     def on_missing(self, record: Loose) -> tuple[Fault, str] | None:
         """Say what a record is that only the source has."""

@@ -14,6 +14,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import elsewhere
 from kafka_dr.failover.authorizers import authorizers_as_declared
+from kafka_dr.failover.near_head import ARRIVAL_SECONDS
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 from kafka_dr.register import RegisterState
@@ -21,6 +22,7 @@ from kafka_dr.replication import Flow
 
 #: Where a first flow begins: at the start of every partition, or where the connector stands that there is already.
 SeedMode = Literal["start", "continue"]
+_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,21 @@ def first_flow(run: Run, state: RegisterState) -> FirstFlow:
             f"be told; delete it and empty the topics on {state.standby} before adopting the group"
         )
         return FirstFlow("continue", problem)
-    copied = run.world.replicator(flow).positions()
-    unexplained = [p for p in _holding_records(run, state.standby) if p not in copied]
-    return FirstFlow("continue", _unexplained(unexplained, flow, "that connector has no position there"))
+    return FirstFlow("continue", _unexplained(_not_brought(run, flow), flow, "that connector has no position there"))
+
+
+def _not_brought(run: Run, flow: Flow) -> list[TopicPartition]:
+    """Return the partitions that hold something on the standby of which the flow knows nothing.
+
+    The flow is asked after the standby, and again for a moment: it may copy the first record of a partition just now.
+    """
+    replicator, deadline = run.world.replicator(flow), run.clock.monotonic() + ARRIVAL_SECONDS
+    while True:
+        holding, copied = _holding_records(run, flow.target), replicator.positions()
+        unexplained = [partition for partition in holding if partition not in copied]
+        if not unexplained or run.clock.monotonic() >= deadline:
+            return unexplained
+        run.clock.sleep(_PAUSE_SECONDS)
 
 
 def _standby_is_free(run: Run, state: RegisterState) -> tuple[Check, ...]:

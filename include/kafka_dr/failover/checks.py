@@ -9,7 +9,7 @@ from functools import partial
 from kafka_dr.audit import AuditKind, Verified
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import authorizers, changers, content, elsewhere, readers, uncopied
+from kafka_dr.failover import authorizers, changers, content, elsewhere, near_head, readers, uncopied
 from kafka_dr.failover.audited import audit_check
 from kafka_dr.failover.authorizers import authorizer_of
 from kafka_dr.failover.config_compare import standby_configured
@@ -112,10 +112,11 @@ def _target_can_be_opened(run: Run) -> Check:
 
 def _copy(run: Run) -> tuple[Check, ...]:
     """Verify near to the head; what was verified says whether the flow moves, and where the groups' positions lie."""
-    ends, verified = content.advance_near_head(run)
+    near = near_head.advance(run)
+    ends, verified = near.ends, near.verified
     (flow,) = _asked(run, "flow_moves", lambda run: _flow_moves(run, ends, verified))
     (in_time,) = _asked(run, uncopied.NAME, lambda run: uncopied.copied_in_time(run, ends, verified))
-    return flow, in_time, content.judge_tail(run, ends, verified), _positions_translate(run, verified)
+    return flow, in_time, near_head.judge_tail(run, near), _positions_translate(run, verified)
 
 
 def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:

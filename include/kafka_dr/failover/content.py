@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafka_dr.audit import FileFrontierStore, FindingKind, Frontier, Start, Verified
+from kafka_dr.audit import FileFrontierStore, Frontier, Start, Verified
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.failover.offset_facts import (
     chosen_starts,
@@ -34,14 +34,10 @@ from kafka_dr.offsets import (
 from kafka_dr.offsets.layered import LayeredOffsetMap
 from kafka_dr.offsets.placing import FactsMap
 from kafka_dr.register.quarantine import QUARANTINE, QuarantinedRange, by_partition, quarantined
-from kafka_dr.replication import ConnectorNotFound
 
 _BADNESS: tuple[Kind, ...] = ("exact", "bounded", "declared", "unknown")
-#: How long records that were just written may be on their way before they count as not yet copied.
-_ARRIVAL_SECONDS = 2.0
 #: Positions that are compared by content at once, without asking first what audits know of them.
 _FEW_PLACES = 1_000
-_PAUSE_SECONDS = 0.05
 
 
 def seeds(run: Run) -> dict[TopicPartition, list[Seed]]:
@@ -120,52 +116,6 @@ def frontier(run: Run) -> Frontier:
         epoch=epoch,
         aside=stays_aside(run),
     )
-
-
-def advance_near_head(run: Run) -> tuple[dict[TopicPartition, int], Mapping[TopicPartition, Verified]]:
-    """Verify up to the source's ends of this moment, as far as the flow gets there within a short time.
-
-    :returns: those ends, and how far each partition is verified; what the flow has not reached yet is no finding
-    """
-    ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
-    looking = frontier(run)
-    deadline = run.clock.monotonic() + _ARRIVAL_SECONDS
-    while _short(verified := looking.advance(ends)) and run.clock.monotonic() < deadline:
-        run.clock.sleep(_PAUSE_SECONDS)
-    if not _short(verified):
-        return ends, verified
-    positions = _reached(run)
-    still_to_come = {p for p in _short(verified) if verified[p].source_offset >= positions.get(p, 0)}
-    return ends, {p: replace(found, finding=None) if p in still_to_come else found for p, found in verified.items()}
-
-
-def _reached(run: Run) -> dict[TopicPartition, int]:
-    """Return the flow's positions; a connector that is not there has copied nothing, and all is still to come."""
-    try:
-        return run.world.replicator(run.flow).positions()
-    except ConnectorNotFound:
-        return {}
-
-
-def _short(verified: Mapping[TopicPartition, Verified]) -> set[TopicPartition]:
-    """Return the partitions whose copy ends before the source's."""
-    return {p for p, found in verified.items() if found.finding and found.finding.kind is FindingKind.MISSING}
-
-
-def tail(run: Run) -> Check:
-    """Verify near to the head, and judge what is left; see :func:`judge_tail`."""
-    return judge_tail(run, *advance_near_head(run))
-
-
-def judge_tail(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
-    """Return whether little enough is left to be verified inside the outage, and all before it is equal."""
-    findings = [found.finding for found in verified.values() if found.finding is not None]
-    if findings:
-        return Check("content_verified", "failed", "; ".join(str(finding) for finding in findings[:3]))
-    left = sum(max(0, end - verified[p].source_offset) for p, end in ends.items() if p in verified)
-    limit = run.group.thresholds.max_tail_records
-    said = f"at most {left:,} records are left to verify, {limit:,} are allowed"
-    return Check("content_verified", "ok" if left <= limit else "failed", said, {"tail_records": left})
 
 
 def matched(verified: Mapping[TopicPartition, Verified], ends: Mapping[TopicPartition, int], *, where: str) -> Check:

@@ -19,6 +19,7 @@ from kafka_dr.failover.elsewhere import NAME as READ_ONLY_OWNED
 from kafka_dr.failover.flows import tend_flows
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.register import KafkaRegister
+from kafka_dr.replication import Mm2Replicator
 from kafka_dr.routing import Route
 from lab import rights
 from support import onlooker
@@ -45,6 +46,24 @@ def test_a_standby_that_holds_records_of_its_own_is_not_shut(protection: Protect
     assert "that connector has no position there" in refused(protection, world).detail
     assert protection.takes_writes("west")
     assert protection.state("east") is None
+
+
+def test_what_a_running_flow_brings_between_two_questions_is_not_called_foreign(
+    protection: Protection, world: World
+) -> None:
+    protection.start_flow(world)
+    real = Mm2Replicator.positions
+    written: list[int] = []
+
+    def positions(replicator: Mm2Replicator) -> Any:
+        found = real(replicator)
+        if not written:
+            written.append(protection.produce("east", 4))
+            protection.wait_copied()
+        return found
+
+    with mock.patch.object(Mm2Replicator, "positions", positions):
+        assert adopt(protection.name, world, "adoption").outcome == "done"
 
 
 def test_a_standby_that_is_read_from_or_feeds_the_other_side_is_not_shut(protection: Protection, world: World) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_dr.audit import GateAnswer
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.failover import content
+from kafka_dr.failover import content, near_head
 from kafka_dr.failover.audited import green, newest_checksum_audit
 from kafka_dr.failover.record import Check, standing_facts
 from kafka_dr.failover.run import Run
@@ -20,7 +20,7 @@ def check(run: Run) -> Sequence[Check]:
     """The audit of this very copy is green and later than the catching up; near the head all is equal."""
     if run.request.dry_run or _is_settled(run):
         return ()
-    return (_audit(run), content.tail(run))
+    return (_audit(run), near_head.tail(run))
 
 
 def intent(run: Run) -> Sequence[str]:

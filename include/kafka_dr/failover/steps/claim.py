@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.failover import approval, content, decision
+from kafka_dr.failover import approval, decision, near_head
 from kafka_dr.failover.checks import preflight_checks
 from kafka_dr.failover.record import Check, claimed_facts
 from kafka_dr.failover.run import Run
@@ -17,7 +17,7 @@ from kafka_dr.register.transitions import claimed
 def check(run: Run) -> Sequence[Check]:
     """The answer is an approver's, fresh, and about the facts that hold now; the measurements are no worse."""
     if run.request.dry_run:
-        return (content.tail(run),)
+        return (near_head.tail(run),)
     if is_claimed(run):
         return ()
     answer = approval.newest_answer(run)

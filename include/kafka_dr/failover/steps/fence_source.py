@@ -7,10 +7,13 @@ from typing import Any
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
+from kafka_dr.failover.near_head import ARRIVAL_SECONDS
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, groups_to_json, positions_to_json
 from kafka_dr.fencing import open_transactions, plan, proof
 from kafka_dr.register import Phase
+
+_PAUSE_SECONDS = 0.1
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -98,7 +101,7 @@ def _all_replicated(run: Run, partitions: Sequence[TopicPartition]) -> Check:
         shown = ", ".join(map(str, absent[:5]))
         detail = f"{shown}: is on {run.source} and not on {run.target}. Let the flow create it and trigger a new run"
         return Check("all_partitions_replicated", "failed", detail)
-    without = _never_replicated(run, partitions)
+    without = never_replicated(run, partitions)
     if not without:
         return Check("all_partitions_replicated", "ok", f"{len(partitions)} partitions: each is replicated or empty")
     shown = ", ".join(map(str, without[:5]))
@@ -110,11 +113,13 @@ def _all_replicated(run: Run, partitions: Sequence[TopicPartition]) -> Check:
     )
 
 
-def _never_replicated(run: Run, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+def never_replicated(run: Run, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
     """Return the partitions with data that the flow has no position in.
 
     Connect takes its time to tell positions, so it is asked only if nothing was ever written to a copy: every other
-    one is matched record by record before anything is handed over.
+    one is matched record by record before anything is handed over. The first record of a partition may be on its way,
+    so
+    the flow is given a moment, unless nothing may wait for the source.
     """
     ends = run.operator(run.target).topics.high_watermarks(partitions)
     blank = [partition for partition in partitions if ends[partition] == 0]
@@ -124,5 +129,10 @@ def _never_replicated(run: Run, partitions: Sequence[TopicPartition]) -> list[To
     with_data = {record.topic_partition for record in run.world.cluster(run.source, "audit").log.read(ranges)}
     if not with_data:
         return []
-    positions = run.world.replicator(run.flow).positions()
-    return sorted(partition for partition in with_data if partition not in positions)
+    deadline = run.clock.monotonic() + (0 if run.without_source else ARRIVAL_SECONDS)
+    while True:
+        positions = run.world.replicator(run.flow).positions()
+        without = sorted(partition for partition in with_data if partition not in positions)
+        if not without or run.clock.monotonic() >= deadline:
+            return without
+        run.clock.sleep(_PAUSE_SECONDS)

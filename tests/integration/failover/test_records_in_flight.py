@@ -1,0 +1,161 @@
+"""Records that are on their way when preflight looks: never called lost, and a record that is lost is still found."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Event, Thread, Timer
+from typing import Any
+from unittest import mock
+
+import pytest
+from confluent_kafka import Producer
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.failover import StepFailed, StepName, near_head, run_step, uncopied
+from kafka_dr.failover.record import Check
+from kafka_dr.failover.run import Run
+from kafka_dr.failover.steps import fence_source
+from kafka_dr.offsets import PlainFrontier
+from lab import rights
+from support.protection import Protection
+from support.switching import Switching
+
+pytestmark = pytest.mark.kafka
+
+_ABOUT_COPIES = ("flow_moves", "copied_in_time", "content_verified", "positions_translate")
+
+
+def _preflight(group: Switching) -> dict[str, Check]:
+    """Run preflight alone, and return what it says about the copy, whatever it says about the rest."""
+    with group.protection.world() as world:
+        try:
+            record = run_step(StepName.PREFLIGHT, group.request(), world)
+        except StepFailed as failure:
+            record = failure.record
+    return {check.name: check for check in record.checks if check.name in _ABOUT_COPIES}
+
+
+@contextmanager
+def _one_more_batch_crosses_after_each_look(group: Switching) -> Iterator[None]:
+    """Let the flow copy, right after each look at both logs, what that look could not see yet; and write more."""
+    real = PlainFrontier.advance
+
+    def advance(frontier: PlainFrontier, until: Mapping[TopicPartition, int]) -> Any:
+        found = real(frontier, until)
+        with group.protection.world() as world:
+            replicator = world.replicator(group.flow)
+            replicator.resume()
+            replicator.wait_running(30)
+            group.wait_equal()
+            replicator.stop()
+            replicator.wait_stopped(30)
+        return found
+
+    with mock.patch.object(PlainFrontier, "advance", advance):
+        yield
+
+
+def test_what_crosses_between_the_look_and_the_question_is_not_lost(group: Switching) -> None:
+    with group.protection.world() as world:
+        replicator = world.replicator(group.flow)
+        replicator.stop()
+        replicator.wait_stopped(30)
+        try:
+            group.produce(20)
+            with _one_more_batch_crosses_after_each_look(group):
+                found = _preflight(group)["content_verified"]
+        finally:
+            replicator.resume()
+            replicator.wait_running(30)
+
+    assert (found.outcome, "lacks" in found.detail) == ("ok", False), found
+
+
+def test_a_record_that_bears_an_old_time_is_late_only_if_the_flow_does_not_take_it(
+    protection: Protection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = Switching.adopt(protection, records=0)
+    an_hour_ago = int((time.time() - 3600) * 1000)
+    with protection.world() as world, protection.cluster("east", rights.ORDERS_APP) as client:
+        run = Run(group.request(), world)
+        replicator = world.replicator(group.flow)
+        replicator.stop()
+        replicator.wait_stopped(30)
+        client.writing.append(NewRecord(p, b"old", b"", timestamp_ms=an_hour_ago) for p in group.at(0, 0))
+        near = near_head.advance(run)
+        stopped = uncopied.copied_in_time(run, near.ends, near.verified)
+        resumed = Timer(0.3, replicator.resume)
+        never = fence_source.never_replicated(run, run.partitions("east"))
+        # A loaded machine takes longer to start a flow than a record takes to cross.
+        monkeypatch.setattr(fence_source, "ARRIVAL_SECONDS", 60)
+        monkeypatch.setattr(uncopied, "ARRIVAL_SECONDS", 60)
+        resumed.start()
+        # The first record of a partition is on its way: the fence does not call it never replicated.
+        soon = fence_source.never_replicated(run, run.partitions("east"))
+        resumed.join()
+        passed = uncopied.copied_in_time(run, near.ends, near.verified)
+    tail = near_head.judge_tail(run, near)
+    assert "2 records are left to verify, 2 of them not copied yet" in tail.detail
+    assert (tail.outcome, tail.facts) == ("ok", {"tail_records": 2, "not_copied_yet": 2})
+    assert (stopped.outcome, passed.outcome) == ("failed", "ok"), (stopped, passed)
+    assert (never, soon) == (sorted(group.at(0, 0)), [])
+
+
+def test_under_load_nothing_is_called_lost_and_what_is_lost_is_found(protection: Protection) -> None:
+    group = Switching.adopt(protection)
+    with protection.world() as world:
+        replicator = world.replicator(group.flow)
+        slow = replicator.config() | {"source.consumer.max.poll.records": "1"}
+        replicator.connect.update(group.flow.connector, slow)
+        with _load(group):
+            looks = [_preflight(group) for _ in range(3)]
+        lacks = [check.detail for found in looks for check in found.values() if "lacks" in check.detail]
+        assert lacks == []
+        assert {found["content_verified"].outcome for found in looks} == {"ok"}, looks
+        behind = [found["content_verified"].facts["not_copied_yet"] for found in looks]
+        assert max(behind) > 0, "the flow never lagged, so nothing was tried"
+
+        # Now the flow passes over ten records, as it does where they expired before it came.
+        replicator.ensure()
+        replicator.wait_running(30)
+        protection.wait_copied(seconds=120)
+        replicator.stop()
+        replicator.wait_stopped(30)
+        protection.produce("east", 10)
+        operator = world.cluster("east", "operator").topics
+        ends = operator.last_stable_offsets([TopicPartition(protection.topic, n) for n in range(2)])
+        replicator.seed({**replicator.positions(), **ends}, epoch=1)
+        replicator.resume()
+        replicator.wait_running(30)
+        with _load(group, per_second=50):
+            found = _preflight(group)["content_verified"]
+    assert found.outcome == "failed", found
+    lost = min(ends.values()) - 5
+    assert re.search(rf"(source offset|record) {lost}\b", found.detail), found
+
+
+@contextmanager
+def _load(group: Switching, *, per_second: int = 400) -> Iterator[None]:
+    """Write without a pause where the group is active."""
+    over = Event()
+    settings = group.protection.lab.client_settings(group.active, rights.ORDERS_APP)
+
+    def write() -> None:
+        producer = Producer({**settings, "linger.ms": 5})
+        while not over.is_set():
+            for number in range(max(1, per_second // 50)):
+                producer.produce(group.protection.topic, value=b"%d" % time.time_ns(), partition=number % 2)
+            producer.flush(10)
+            over.wait(0.02)
+
+    writer = Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield
+    finally:
+        over.set()
+        writer.join(30)
