@@ -147,15 +147,26 @@ class Flowing:
 
     def create_again(self, cluster: str) -> None:
         """Delete a side's topic and create it again, empty."""
+        self.delete(cluster)
+        topic = self.protection.topic
+        with self.protection.cluster(cluster, "admin") as admin:
+            admin.topics.create(topic, partitions=self.protection.partitions, replication_factor=1, config={})
+            self._until_seen(admin, there=True)
+
+    def delete(self, cluster: str) -> None:
+        """Delete a side's topic."""
         topic = self.protection.topic
         client = AdminClient(self.protection.lab.client_settings(cluster, "admin"))
         client.delete_topics([topic])[topic].result(_SECONDS)
         with self.protection.cluster(cluster, "admin") as admin:
-            deadline = time.monotonic() + _SECONDS
-            while topic in admin.topics.names():
-                assert time.monotonic() < deadline, f"{topic} is still there"
-                time.sleep(0.1)
-            admin.topics.create(topic, partitions=self.protection.partitions, replication_factor=1, config={})
+            self._until_seen(admin, there=False)
+
+    def _until_seen(self, admin: KafkaCluster, *, there: bool) -> None:
+        """Wait until the broker has heard of what the controller decided."""
+        deadline = time.monotonic() + _SECONDS
+        while (self.protection.topic in admin.topics.names()) is not there:
+            assert time.monotonic() < deadline, f"{self.protection.topic}: nobody has heard of it yet"
+            time.sleep(0.1)
 
     def log(self, cluster: str, partition: TopicPartition) -> list[tuple[int, object]]:
         """Return what lies in a partition: offset and content of each committed record."""

@@ -61,7 +61,7 @@ class PlainFrontier:
             return {}
         here, there = both(lambda: _look(self._source, until), lambda: _look(self._target, until))
         identity = (here.cluster_id, there.cluster_id, self._epoch)
-        kept = self._kept(identity, here, there)
+        kept = self._kept(identity, _topic_ids(here, there), {p.topic for p in until})
         walks = {
             p: Walk(
                 p,
@@ -88,16 +88,17 @@ class PlainFrontier:
         for partition, walk in walking.items():
             walk.look(entries.get(partition, []), copies.get(partition, []))
 
-    def _kept(self, identity: tuple[str, str, int], here: _Side, there: _Side) -> dict[TopicPartition, Place]:
+    def _kept(
+        self, identity: tuple[str, str, int], ids: Mapping[str, tuple[str, str]], asked: Collection[str]
+    ) -> dict[TopicPartition, Place]:
         remembered = self._store.read(self._direction)
         if remembered is None or remembered.identity != identity:
             return {}
-        ids = _topic_ids(here, there)
-        # A topic that this call is not about keeps its place; one that was created again loses it.
+        # A topic that this call is not about keeps its place; one that was created again, or is gone, loses it.
         return {
             TopicPartition(topic, number): place
             for (topic, number), place in remembered.places.items()
-            if ids.get(topic, remembered.topic_ids[topic]) == remembered.topic_ids[topic]
+            if topic not in asked or ids.get(topic) == remembered.topic_ids[topic]
         }
 
     def _keep(

@@ -80,6 +80,19 @@ def test_another_epoch_begins_at_its_own_seed(flowing: Flowing) -> None:
     assert [(found.finding, found.records) for found in verified.values()] == [(None, 6), (None, 6)]
 
 
+def test_of_a_topic_that_is_gone_nothing_is_verified(flowing: Flowing) -> None:
+    flowing.start()
+    flowing.write(20)
+    flowing.wait_copied()
+    advance(flowing)
+    flowing.stop()
+    flowing.delete("west")
+    _, verified = advance(flowing)
+    for found in verified.values():
+        assert found.finding is not None
+        assert (found.finding.kind, found.source_offset, found.records) == (FindingKind.MISSING, 0, 0)
+
+
 def test_a_topic_that_was_created_again_is_compared_again(flowing: Flowing) -> None:
     flowing.start()
     flowing.write(20)
