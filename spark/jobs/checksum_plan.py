@@ -62,6 +62,15 @@ def make(state: AuditState | None, resolved: Resolved, *, full: bool) -> Plan:
     return Plan(replace(base, topic_ids={**base.topic_ids, **ids}, kinds=kinds), partitions)
 
 
+def without_times(before: AuditState, resolved: Resolved) -> set[str]:
+    """Return the topics whose times could not be compared when they were audited last.
+
+    They stay so until a full audit, whatever they are set to now: what was stamped once is in their logs.
+    """
+    same = {topic for topic, ids in before.topic_ids.items() if ids == _ids(topic, resolved)}
+    return {topic for topic, (_, timed) in before.kinds.items() if not timed and topic in same}
+
+
 def _ids(topic: str, resolved: Resolved) -> tuple[str, str]:
     here, there = (side.topics.get(topic) for side in (resolved.source, resolved.target))
     return (here.topic_id if here else "", there.topic_id if there else "")

@@ -7,18 +7,16 @@ position is on the target, and whatever the target has within its range comes fr
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from jobs.checksum_state import Kind
+from kafka_dr.audit import stamped_topics, times_count, times_lost
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.topology import ProtectionGroup
-
-#: Internal to the flow: they are on both sides and no copies of each other.
-_RESTAMPED = ("message.timestamp.type", "LogAppendTime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class Resolved:
     :param positions: next to be read by the flow; ``None`` where there is no flow that could be asked
     :param epoch: of the flow's seed; ``None`` for a flow that was never seeded
     :param compacted: topics that either side compacts
-    :param restamped: topics whose records the target stamps with its own time
+    :param stamped: topics whose records are stamped by the broker, on the source and on the target
     """
 
     at: datetime
@@ -52,12 +50,37 @@ class Resolved:
     positions: Mapping[TopicPartition, int] | None
     epoch: int | None
     compacted: frozenset[str]
-    restamped: frozenset[str]
+    stamped: tuple[frozenset[str], frozenset[str]]
 
     @property
     def partitions(self) -> list[TopicPartition]:
         """Every partition that either side has."""
         return sorted(self.source.ranges.keys() | self.target.ranges.keys())
+
+    @property
+    def restamped(self) -> frozenset[str]:
+        """Topics whose times cannot be compared."""
+        here, there = self.stamped
+        # A flow that was never placed, or in a later epoch: the source may hold copies as well.
+        turned = self.epoch is None or self.epoch > 1
+        return frozenset(
+            topic
+            for topic in here | there
+            if not times_count(source_stamps=topic in here, target_stamps=topic in there, turned=turned)
+        )
+
+    def times_lost(self, source: str, target: str) -> str:
+        """Say why times of some topics cannot be compared; nothing where all can.
+
+        :param source: its name, as that of the target
+        """
+        here, there = self.stamped
+        sides = ((target, there), (source, here - there))
+        return "; ".join(filter(None, (times_lost(name, found & self.restamped) for name, found in sides)))
+
+    def with_stamped(self, here: Collection[str], there: Collection[str]) -> Resolved:
+        """Return this with what the records themselves said: settings tell only of what is written now."""
+        return replace(self, stamped=(self.stamped[0].union(here), self.stamped[1].union(there)))
 
     def kind(self, topic: str) -> Kind:
         """Return how a topic's fingerprints are made now; those made in another way do not compare."""
@@ -94,7 +117,7 @@ def resolve(
         positions=positions,
         epoch=epoch,
         compacted=frozenset(t for found in both for t, c in found.items() if "compact" in c.get("cleanup.policy", "")),
-        restamped=frozenset(t for t, c in configs[target].items() if c.get(_RESTAMPED[0]) == _RESTAMPED[1]),
+        stamped=(stamped_topics(configs[source]), stamped_topics(configs[target])),
     )
 
 

@@ -108,6 +108,8 @@ class Report:
     :param topic_ids: on the source and on the target
     :param failure: why nothing can be said, where that is so
     :param duplicates_fail: whether what was copied twice makes the audit red
+    :param restamped: topics whose times are not compared
+    :param times_lost: why not: a property of their configuration, said once; empty where there is none
     """
 
     flow: str
@@ -122,6 +124,8 @@ class Report:
     seconds: Mapping[str, float]
     records_read: int
     log_bytes: int
+    restamped: frozenset[str] = frozenset()
+    times_lost: str = ""
 
     @property
     def counts(self) -> Counter[str]:
@@ -153,6 +157,7 @@ class Report:
         verified = total(p.coverage for p in self.partitions).sentence
         if late := self.came_late:
             verified += f", {late} reported lost before came late"
+        verified += f". {self.times_lost}" if self.times_lost else ""
         return f"{said}; {verified}" if said else f"every record that could be compared is equal: {verified}"
 
     def to_json(self) -> dict[str, Any]:
@@ -169,6 +174,7 @@ class Report:
                     "topic_ids": {"source": self.topic_ids[topic][0], "target": self.topic_ids[topic][1]},
                     "verdict": "findings" if counts else "equal",
                     "counts": dict(counts),
+                    "times": "lost" if topic in self.restamped else "compared",
                     "coverage": total(p.coverage for p in of_topic).to_json(),
                     "partitions": [p.to_json(self.at) for p in of_topic],
                 }

@@ -94,6 +94,18 @@ class FingerprintLog:
         records = self.session.read.format("kafka").options(**options).load()
         writer = fingerprints(records, special).write.mode("overwrite").options(**WRITE_OPTIONS)
         writer.parquet(self._folder(name, side))
+        self._files.pop(str(Path(self._folder(name, side).removeprefix("file://"))), None)
+
+    def stamped(self, name: str, side: Side) -> frozenset[str]:
+        """Return the topics of which a scan has read records that their broker stamped."""
+        if not self.exists(name, side):
+            return frozenset()
+        folder = self._folder(name, side)
+        if folder.startswith("file://"):
+            files = self._files_of(Path(folder.removeprefix("file://")))
+            return frozenset(topic for topic, found in files.items() if any(map(_holds_stamped, found)))
+        kept = self.session.read.parquet(folder).where("stamped").select("topic").distinct()
+        return frozenset(row.topic for row in kept.collect())
 
     def read(self, side: Side, scans: Collection[str], topics: Collection[str]) -> dict[TopicPartition, Log]:
         """Return what scans have kept of some topics."""
@@ -221,6 +233,18 @@ def read_file(path: Path) -> list[tuple[TopicPartition, Log]]:
     keyed = all(_nulls(group.column(_COLUMNS.index("key"))) == 0 for group in groups)
     table = pq.read_table(path, partitioning=None, columns=[*_NUMBERS, *(["key"] if keyed else [])])
     return [(place, Log(*(_longs(column) for column in table.columns)))]
+
+
+def _holds_stamped(path: Path) -> bool:
+    """Return whether a file holds a record that its broker stamped; its metadata say so."""
+    metadata = pq.read_metadata(path)
+    columns = (
+        metadata.row_group(group).column(column)
+        for group in range(metadata.num_row_groups)
+        for column in range(metadata.num_columns)
+    )
+    said = [column.statistics for column in columns if column.path_in_schema == "stamped"]
+    return any(each is None or not each.has_min_max or bool(each.max) for each in said)
 
 
 def _place(group: pq.RowGroupMetaData) -> TopicPartition | None:

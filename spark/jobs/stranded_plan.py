@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.audit import FileFrontierStore
+from kafka_dr.audit import FileFrontierStore, stamped_topics
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.errors import Refused, TryAgain
@@ -15,8 +15,6 @@ from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name
 from kafka_dr.register import KafkaRegister, Phase, highest
 from kafka_dr.register.abandonment import Abandonment, History, abandonment
 from kafka_dr.topology import ProtectionGroup
-
-_RESTAMPED = ("message.timestamp.type", "LogAppendTime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ def plan(
         cluster_ids={cluster.name: cluster.topics.identity().cluster_id for cluster in (old, new)},
         topic_ids={name: topic.topic_id for name, topic in here.items()},
         compacted=frozenset(compacted),
-        restamped=frozenset(t for t, c in configs[1].items() if c.get(_RESTAMPED[0]) == _RESTAMPED[1]),
+        restamped=stamped_topics(configs[1]),
         gone=tuple(sorted({p.topic for p in switched} - here.keys())),
         partitions=partitions,
     )

@@ -58,8 +58,14 @@ def _align(
         "target": {p: _of_new(each) for p, each in planned.partitions.items()},
     }
     settings = {"source": old.settings, "target": new.settings}
-    special = Special(compacted=planned.compacted, restamped=planned.restamped)
-    log.scan(name, settings=settings, ranges=ranges, special=special)  # type: ignore[arg-type]
+    restamped = planned.restamped
+    while True:
+        special = Special(compacted=planned.compacted, restamped=restamped)
+        log.scan(name, settings=settings, ranges=ranges, special=special)  # type: ignore[arg-type]
+        # What was written before a setting changed still bears the new side's time.
+        if log.stamped(name, "target") <= restamped:
+            break
+        restamped |= log.stamped(name, "target")
     found = {}
     for topic in sorted({p.topic for p in planned.partitions}):
         here, there = (

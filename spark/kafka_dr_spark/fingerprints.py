@@ -15,6 +15,9 @@ from pyspark.sql import functions as f
 #: What stands for a key: 47 bits of its hash, and whether the record deletes it. More would not fit into 16 bytes.
 _KEY_BITS = 47
 
+#: What Spark's Kafka source calls a time that the broker gave.
+_LOG_APPEND_TIME = 1
+
 #: How the log is written: numbers packed as differences, which leaves little but the hashes, and nothing compressed,
 #: because hashes cannot be.
 WRITE_OPTIONS: Mapping[str, str] = {
@@ -32,7 +35,7 @@ class Special:
     """Topics whose fingerprints are made in another way.
 
     :param compacted: the hash of the key is kept, too
-    :param restamped: the target stamps records itself, so timestamps are left out of the hash
+    :param restamped: times of originals and copies differ there (:mod:`kafka_dr.audit.copies`), so the hash has none
     """
 
     compacted: Collection[str] = ()
@@ -40,7 +43,8 @@ class Special:
 
 
 def fingerprints(records: DataFrame, special: Special | None = None) -> DataFrame:
-    """Return one row for each record: ``topic, partition, offset, timestamp`` (ms), ``hash`` and ``key``.
+    """Return one row for each record: ``topic, partition, offset, timestamp`` (ms), ``hash``, ``key`` and ``stamped``,
+    whether the broker gave it its time; that takes no room where it is the same for all.
 
     :param records: as Spark's Kafka source reads them, headers included
     """
@@ -60,6 +64,7 @@ def fingerprints(records: DataFrame, special: Special | None = None) -> DataFram
             _headers(),
         ).alias("hash"),
         _where(special.compacted, _key()).alias("key"),
+        (f.col("timestampType") == _LOG_APPEND_TIME).alias("stamped"),
     )
 
 

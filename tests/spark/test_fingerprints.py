@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,6 +73,44 @@ def test_time_is_part_of_it_unless_the_target_stamps_records_itself(spark: Spark
     assert hashes(spark, rows, **other) != hashes(spark, rows, millis=1_001, **other)
 
 
+def test_frontier_and_audit_call_the_same_records_copies(spark: SparkSession) -> None:
+    """Each pair of random records, stamped or not by either broker: both rules give the same answer."""
+    from kafka_dr.audit import Entry, is_copy, times_count
+    from kafka_dr_spark.fingerprints import Special, fingerprints
+
+    random = Random(6)  # noqa: S311 - the same records each time
+    texts: list[bytes | None] = [None, b"", b"a", b"ab"]
+    headers: list[list[tuple[str, bytes | None]]] = [[], [("h", None)], [("h", b"")], [("h", b"a"), ("h", b"a")]]
+
+    def record(stamped: bool) -> tuple[Any, ...]:
+        return random.choice(texts), random.choice(texts), random.choice(headers), random.randrange(3), stamped
+
+    for source_stamps, target_stamps in product((False, True), repeat=2):
+        sides = [[record(stamps) for _ in range(300)] for stamps in (source_stamps, target_stamps)]
+        sides[1][:100] = [(*each[:4], target_stamps) for each in sides[0][:100]]
+        compared = times_count(source_stamps=source_stamps, target_stamps=target_stamps, turned=False)
+        special = Special(restamped=() if compared else {"t"})
+        hashed, entries = [], []
+        for side in sides:
+            rows = [
+                (key, value, "t", 0, n, datetime.fromtimestamp(time / 1000, UTC), int(stamped), names or None)
+                for n, (key, value, names, time, stamped) in enumerate(side)
+            ]
+            found = fingerprints(spark.createDataFrame(rows, KAFKA), special).orderBy("offset").collect()
+            assert {row.stamped for row in found} == {side[0][4]}
+            hashed.append([row.hash for row in found])
+            entries.append(
+                [
+                    Entry.of(n, timestamp_ms=time, stamped=stamped, key=key, value=value, headers=names)
+                    for n, (key, value, names, time, stamped) in enumerate(side)
+                ]
+            )
+        pairs = list(product(range(300), repeat=2))
+        ours = [is_copy(entries[0][s], entries[1][t]) for s, t in pairs]
+        assert ours == [hashed[0][s] == hashed[1][t] for s, t in pairs]
+        assert 100 <= sum(ours) < len(ours)
+
+
 def test_the_key_is_kept_on_compacted_topics_alone_and_says_whether_the_record_deletes_it(spark: SparkSession) -> None:
     from kafka_dr_spark.fingerprints import Special, fingerprints
 
@@ -96,6 +136,7 @@ def test_a_fingerprint_takes_at_most_sixteen_bytes(spark: SparkSession, tmp_path
         "id + (id div 7) as offset",
         "timestamp_millis(1700000000000 + id * 3 + cast(rand(2) * 50 as long)) as timestamp",
         "cast(null as array<struct<key: string, value: binary>>) as headers",
+        "0 as timestampType",
     )
     special = Special(compacted={"orders.payments"} if compacted else ())
     fingerprints(records, special).write.options(**WRITE_OPTIONS).parquet(str(tmp_path / "log"))

@@ -33,10 +33,12 @@ class Switching:
     """A group that is adopted and at rest, on whichever side.
 
     :param foreign: DENYs that somebody else put on the clusters, by cluster: they have to be there for ever
+    :param timeless: brokers stamp its records, so copies bear other times
     """
 
     protection: Protection
     foreign: dict[str, frozenset[Acl]] = field(default_factory=dict)
+    timeless: bool = False
 
     @classmethod
     def adopt(cls, protection: Protection, *, records: int = 300) -> Switching:
@@ -129,12 +131,17 @@ class Switching:
         """Wait until both clusters hold the same records in the same order, read by a plain client."""
         deadline = time.monotonic() + seconds
         while True:
-            here, there = (onlooker.contents(self.protection, cluster) for cluster in ("east", "west"))
+            here, there = (self.contents(cluster) for cluster in ("east", "west"))
             if here == there:
                 return
             lengths = {str(p): (len(found), len(there.get(p, ()))) for p, found in here.items()}
             assert time.monotonic() < deadline, f"east and west differ after {seconds} s: {lengths}"
             time.sleep(0.2)
+
+    def contents(self, cluster: str) -> dict[TopicPartition, list[onlooker.Content]]:
+        """Return what a plain client reads; without times where these are the brokers' own."""
+        found = onlooker.contents(self.protection, cluster)
+        return {p: [(0, *record[1:]) if self.timeless else record for record in log] for p, log in found.items()}
 
     def wait_answering(self, seconds: float = 60) -> None:
         """Wait until both clusters and what stands beside them work again after one of them hung."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kafka_dr.audit.arrival import may_still_come
-from kafka_dr.audit.comparison import Comparison, Entry, compare
+from kafka_dr.audit.comparison import Comparison, compare
+from kafka_dr.audit.copies import Entry, comparable, is_copy, stamped_topics, times_count, times_lost
 from kafka_dr.audit.finding import Finding, FindingKind, Frontier, Partition, Start, Verified
 from kafka_dr.audit.fingerprint import fingerprint
 from kafka_dr.audit.gate import GateAnswer, GateVerdict
@@ -26,6 +27,11 @@ __all__ = [
     "Comparison",
     "Entry",
     "compare",
+    "comparable",
+    "is_copy",
+    "stamped_topics",
+    "times_count",
+    "times_lost",
     "fingerprint",
     "may_still_come",
     "AuditKind",

@@ -1,20 +1,15 @@
-"""Comparing two stretches of log in lock step. Pure: a record is its offset and the fingerprint of its content."""
+"""Comparing two stretches of log in lock step. Pure; what a copy is, :mod:`kafka_dr.audit.copies` says."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from kafka_dr.audit.copies import Entry, is_copy
 
 #: How far a record is looked for when the other side has another one in its place.
 _LOOK_AHEAD = 1_000
-
-
-class Entry(NamedTuple):
-    """A record in a log: its offset and the fingerprint of its content."""
-
-    offset: int
-    content: bytes
 
 
 #: ``equal``: all of the source's stretch was matched; ``target_ended``: the target's stretch ended first;
@@ -40,15 +35,15 @@ def compare(source: Sequence[Entry], target: Sequence[Entry]) -> Comparison:
     """Match records one by one until the source's are used up or something stands in the way."""
     matched = 0
     for here, there in zip(source, target, strict=False):
-        if here.content != there.content:
+        if not is_copy(here, there):
             break
         matched += 1
     if matched == len(source):
         return Comparison(matched, "equal")
     if matched == len(target):
         return Comparison(matched, "target_ended")
-    lost = distance(target[matched], source, matched)
-    foreign = distance(source[matched], target, matched)
+    lost = to_original(target[matched], source, matched)
+    foreign = to_copy(source[matched], target, matched)
     if lost is not None and foreign is None:
         return Comparison(matched, "lost", lost)
     if foreign is not None and lost is None:
@@ -57,9 +52,18 @@ def compare(source: Sequence[Entry], target: Sequence[Entry]) -> Comparison:
     return Comparison(matched, "different")
 
 
-def distance(wanted: Entry, entries: Sequence[Entry], start: int) -> int | None:
-    """Return how many records lie between a place and the next one with this content, or ``None``."""
+def to_original(copy: Entry, source: Sequence[Entry], start: int) -> int | None:
+    """Return how many records lie between a place on the source and the next one that this is a copy of."""
+    return _distance(source, start, lambda entry: is_copy(entry, copy))
+
+
+def to_copy(original: Entry, target: Sequence[Entry], start: int) -> int | None:
+    """Return how many records lie between a place on the target and the next copy of this one, or ``None``."""
+    return _distance(target, start, lambda entry: is_copy(original, entry))
+
+
+def _distance(entries: Sequence[Entry], start: int, wanted: Callable[[Entry], bool]) -> int | None:
     for number in range(start, min(len(entries), start + _LOOK_AHEAD)):
-        if entries[number].content == wanted.content:
+        if wanted(entries[number]):
             return number - start
     return None

@@ -13,7 +13,7 @@ _NULL = pack(">i", -1)
 
 def fingerprint(
     *,
-    timestamp_ms: int,
+    timestamp_ms: int | None,
     key: bytes | None,
     value: bytes | None,
     headers: Iterable[tuple[str, bytes | None]] = (),
@@ -22,8 +22,10 @@ def fingerprint(
 
     Each part carries its length, and null a length of its own, so that no two different records look alike by where
     one part ends and the next begins.
+
+    :param timestamp_ms: ``None`` leaves the time out
     """
-    digest = blake2b(pack(">q", timestamp_ms), digest_size=SIZE)
+    digest = blake2b(b"" if timestamp_ms is None else pack(">q", timestamp_ms), digest_size=SIZE)
     digest.update(_part(key))
     digest.update(_part(value))
     for name, content in headers:

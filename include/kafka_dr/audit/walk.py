@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from kafka_dr.audit.comparison import Comparison, Entry, compare, distance
+from kafka_dr.audit.comparison import Comparison, compare, to_copy, to_original
+from kafka_dr.audit.copies import Entry, is_copy
 from kafka_dr.audit.finding import Finding, FindingKind, Partition, Start, Verified
 from kafka_dr.audit.store import Place
 
@@ -90,7 +91,7 @@ class Walk:
     def look(self, source: list[Entry], target: list[Entry]) -> None:
         """Take in what lies in both windows."""
         window, reached_end = self.source_window(), self.target_window().end == self._target_end
-        if self._from_start and source and target and source[0].content != target[0].content:
+        if self._from_start and source and target and not is_copy(source[0], target[0]):
             source, target = self._skip_expired(source, target)
         found = compare(source, target)
         self._from_start = self._from_start and not found.matched
@@ -117,8 +118,8 @@ class Walk:
 
     def _skip_expired(self, source: list[Entry], target: list[Entry]) -> tuple[list[Entry], list[Entry]]:
         """Leave out records at the beginning that only one side has because those of the other expired."""
-        on_target = distance(source[0], target, 0) if self._source_start > 0 else None
-        on_source = distance(target[0], source, 0) if self._target_start > 0 else None
+        on_target = to_copy(source[0], target, 0) if self._source_start > 0 else None
+        on_source = to_original(target[0], source, 0) if self._target_start > 0 else None
         self.place = replace(self.place, skipped=self.place.skipped + (on_target or on_source or 0))
         return source[on_source or 0 :], target[(on_target or 0) :]
 

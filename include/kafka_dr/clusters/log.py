@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from confluent_kafka import Consumer, KafkaError, Message
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from kafka_dr.clusters.errors import ClusterUnreachable, raise_translated, tell_if_slow, translated
@@ -114,12 +114,14 @@ def _arrived(consumer: Consumer) -> list[Message]:
 
 
 def _to_record(message: Message) -> Record:
+    kind, timestamp_ms = message.timestamp()
     return Record(
         topic=message.topic(),
         partition=message.partition(),
         offset=message.offset(),
-        timestamp_ms=message.timestamp()[1],
+        timestamp_ms=timestamp_ms,
         key=message.key(),
         value=message.value(),
         headers=tuple(message.headers() or ()),
+        stamped=kind == TIMESTAMP_LOG_APPEND_TIME,
     )

@@ -67,6 +67,7 @@ class Record:
     :param offset: the offset *of* the record (not the next one to read)
     :param timestamp_ms: milliseconds since the epoch, as stored
     :param headers: in their order, names may repeat
+    :param stamped: whether the broker that holds it gave it its time (``LogAppendTime``)
     """
 
     topic: str
@@ -76,6 +77,7 @@ class Record:
     key: bytes | None = field(repr=False)
     value: bytes | None = field(repr=False)
     headers: tuple[tuple[str, bytes | None], ...] = field(default=(), repr=False)
+    stamped: bool = False
 
     @property
     def topic_partition(self) -> TopicPartition:

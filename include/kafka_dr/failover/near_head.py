@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from kafka_dr.audit import FindingKind, Frontier, Verified, may_still_come
+from kafka_dr.audit import FindingKind, Frontier, Verified, may_still_come, stamped_topics, times_lost
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover import content
@@ -119,5 +119,13 @@ def judge_tail(run: Run, near: NearHead) -> Check:
     said = f"at most {left:,} records are left to verify{yet}; {limit:,} are allowed"
     if left > limit:
         said += " (thresholds.max_tail_records): let the flow catch up, and try again"
+    if lost := _times_lost(run, near):
+        said += f". {lost}"
     facts = {"tail_records": left, "not_copied_yet": waiting}
     return Check("content_verified", "ok" if left <= limit else "failed", said, facts)
+
+
+def _times_lost(run: Run, near: NearHead) -> str:
+    """Say of which topics the target does not keep the times: a property of their configuration."""
+    topics = {p.topic for p in near.ends} & set(run.sight.topics(run.target))
+    return times_lost(run.target, stamped_topics(run.operator(run.target).topics.configs(topics)))

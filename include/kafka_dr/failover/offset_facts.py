@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from kafka_dr.audit import stamped_topics
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.times import Times
 from kafka_dr.errors import KafkaDrError
@@ -83,15 +84,23 @@ def facts_of(run: Run, partitions: Collection[TopicPartition]) -> Gathered:
 
 
 def by_time(
-    run: Run, gathered: Gathered, positions: Mapping[TopicPartition, Collection[int]]
+    run: Run,
+    gathered: Gathered,
+    positions: Mapping[TopicPartition, Collection[int]],
+    *,
+    exact: Mapping[Place, int],
 ) -> tuple[dict[Place, int], dict[Place, int]]:
     """Return when the first unread record of each position was made, and where the target is as young, less the margin.
 
-    Who has read everything begins at the target's end; a position past the source's end has no time.
+    Who has read everything begins at the target's end; a position past the source's end has no time. Where the target
+    stamps records itself, its times are of another clock and of another moment: there the target's own time of the
+    unread record's copy counts, and a position whose exact place nobody knows has none.
+
+    :param exact: places on the target that are known exactly
     """
     sides = gathered.partitions
     held = {p: span for p in positions if (span := sides[p].source) is not None}
-    unread = moments(run.world.cluster(run.source, "audit"), positions, held)
+    unread = _times_of_unread(run, gathered, positions, exact)
     margin = int(run.group.groups_policy.timestamp_margin_seconds * 1000)
     young: dict[Place, int] = {}
     times = Times.of(run.world.cluster(run.target, "audit"))
@@ -105,10 +114,27 @@ def by_time(
             if p in answers:
                 answer = answers[p]
                 young[p, offset] = end if answer is None else answer
-            elif p in held and offset == held[p].end:
+            elif (p in held and offset == held[p].end) or exact.get((p, offset)) == end:
                 young[p, offset] = end
         pending = {p: offsets[1:] for p, offsets in pending.items() if len(offsets) > 1}
     return unread, young
+
+
+def _times_of_unread(
+    run: Run, gathered: Gathered, positions: Mapping[TopicPartition, Collection[int]], exact: Mapping[Place, int]
+) -> dict[Place, int]:
+    """Return the time of the first unread record of each position, by the clock that stamped the target's records."""
+    sides, target = gathered.partitions, run.world.cluster(run.target, "audit")
+    there = {p: span for p in positions if (span := sides[p].target) is not None}
+    stamped = stamped_topics(target.topics.configs({p.topic for p in there}))
+    here = {p: span for p in positions if p.topic not in stamped and (span := sides[p].source) is not None}
+    unread = moments(run.world.cluster(run.source, "audit"), positions, here)
+    places = {(p, o): exact[p, o] for p in there if p.topic in stamped for o in positions[p] if (p, o) in exact}
+    wanted: dict[TopicPartition, set[int]] = {}
+    for (p, _), place in places.items():
+        wanted.setdefault(p, set()).add(place)
+    copies = moments(target, wanted, there)
+    return unread | {each: copies[each[0], at] for each, at in places.items() if (each[0], at) in copies}
 
 
 def chosen_starts(run: Run, translated: Collection[TranslatedOffset]) -> tuple[TranslatedOffset, ...]:
@@ -122,7 +148,12 @@ def chosen_starts(run: Run, translated: Collection[TranslatedOffset]) -> tuple[T
     for each in choosing:
         if policy.start_for(each.group) == "timestamp":
             timed.setdefault(each.partition, set()).add(each.source_offset)
-    young = by_time(run, gathered, timed)[1] if timed else {}
+    exact = {
+        (each.partition, each.source_offset): each.target_offset
+        for each in choosing
+        if each.kind == "exact" and each.target_offset is not None
+    }
+    young = by_time(run, gathered, timed, exact=exact)[1] if timed else {}
     chosen = {id(each): _moved(run, each, gathered, young) for each in choosing}
     return tuple(chosen.get(id(each), each) for each in translated)
 
@@ -138,7 +169,7 @@ def from_the_time_of_the_unread(run: Run, translated: Collection[TranslatedOffse
     positions: dict[TopicPartition, set[int]] = {}
     for each in unknown:
         positions.setdefault(each.partition, set()).add(each.source_offset)
-    young = by_time(run, facts_of(run, positions), positions)[1]
+    young = by_time(run, facts_of(run, positions), positions, exact={})[1]
     return tuple(
         replace(
             each,

@@ -164,7 +164,9 @@ def _times(run: Run, gathered: Gathered, placed: Mapping[Place, Placed]) -> Time
         positions.setdefault(p, set()).add(offset)
         ours = found.translation.target_offset if found.translation.kind != "exact" else None
         begins.setdefault(p, set()).update(at for at in (ours, found.mirrormaker) if at is not None)
-    unread, young = by_time(run, gathered, positions)
+    sure = {place: found.translation for place, found in placed.items() if found.translation.kind == "exact"}
+    exact = {place: found.target_offset for place, found in sure.items() if found.target_offset is not None}
+    unread, young = by_time(run, gathered, positions, exact=exact)
     held = {p: span for p in begins if (span := gathered.partitions[p].target) is not None}
     return Times(unread, young, moments(run.world.cluster(run.target, "audit"), begins, held))
 

@@ -17,7 +17,7 @@ from kafka_dr.offsets.alignment import Anchor
 from kafka_dr.offsets.archiving import read_syncs
 from kafka_dr.offsets.audited import AuditedPairs
 from kafka_dr.offsets.known_syncs import KnownSyncs
-from kafka_dr.offsets.reading import Aside, both, entries_of, held_by
+from kafka_dr.offsets.reading import Aside, Entries, both, both_ways, entries_of, held_by
 from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.search import Bounds, Search, Window, consistent, nothing_expired_early
 from kafka_dr.offsets.syncs import OffsetSync, sync_topic
@@ -31,7 +31,6 @@ _READS_A_READER = 3
 #: Source offsets between a position and the place below it from which matching up to it is no burden.
 _NEAR = 2_000
 Ranges = Mapping[TopicPartition, Collection[OffsetRange]]
-Entries = dict[TopicPartition, list[Entry]]
 #: Reads stretches of both sides: source, target.
 ReadBoth = Callable[[Ranges, Ranges], tuple[Entries, Entries]]
 
@@ -181,7 +180,7 @@ class BracketingOffsetMap:
 
     def _read_both(self, source: Ranges, target: Ranges) -> tuple[Entries, Entries]:
         here, there = self._aside
-        return both(lambda: _read(self._source, source, here), lambda: _read(self._target, target, there))
+        return both_ways(*both(lambda: _read(self._source, source, here), lambda: _read(self._target, target, there)))
 
 
 def finish(searches: Mapping[TopicPartition, Sequence[Search]], read_both: ReadBoth) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kafka_dr.audit import Entry
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.offsets.neighbours import Proven, judge
-from kafka_dr.offsets.reading import both, entries_of
+from kafka_dr.offsets.reading import both, both_ways, entries_of
 
 #: Offsets that are looked at on either side of a place.
 AROUND = 48
@@ -54,7 +54,7 @@ def _read_both(
     ours: Mapping[TopicPartition, OffsetRange],
     theirs: Mapping[TopicPartition, OffsetRange],
 ) -> tuple[dict[TopicPartition, list[Entry]], dict[TopicPartition, list[Entry]]]:
-    return both(lambda: entries_of(source, ours), lambda: entries_of(target, theirs))
+    return both_ways(*both(lambda: entries_of(source, ours), lambda: entries_of(target, theirs)))
 
 
 def _held(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> dict[TopicPartition, OffsetRange]:

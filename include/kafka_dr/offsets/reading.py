@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from kafka_dr.audit import Entry, fingerprint
+from kafka_dr.audit import Entry, comparable
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 
 T = TypeVar("T")
 #: Stretches of logs that are passed over: records that are nobody's copy and have no copy, by decision.
 Aside = Mapping[TopicPartition, Sequence[OffsetRange]]
+Entries = dict[TopicPartition, list[Entry]]
 
 
 def entries_of(
@@ -26,11 +27,22 @@ def entries_of(
     for record in cluster.log.read(ranges):
         if any(each.start <= record.offset < each.end for each in passed_over.get(record.topic_partition, ())):
             continue
-        content = fingerprint(
-            timestamp_ms=record.timestamp_ms, key=record.key, value=record.value, headers=record.headers
+        entry = Entry.of(
+            record.offset,
+            timestamp_ms=record.timestamp_ms,
+            stamped=record.stamped,
+            key=record.key,
+            value=record.value,
+            headers=record.headers,
         )
-        found.setdefault(record.topic_partition, []).append(Entry(record.offset, content))
+        found.setdefault(record.topic_partition, []).append(entry)
     return found
+
+
+def both_ways(here: Entries, there: Entries) -> tuple[Entries, Entries]:
+    """Return what was read of both sides so that contents can be compared, whichever way it was replicated."""
+    pairs = {p: comparable(here.get(p, ()), there.get(p, ())) for p in here.keys() | there.keys()}
+    return {p: list(pair[0]) for p, pair in pairs.items()}, {p: list(pair[1]) for p, pair in pairs.items()}
 
 
 def held_by(cluster: KafkaCluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetRange]:

@@ -20,6 +20,7 @@ from lab import rights
 from support.auditing import job_environ
 from support.checksum import Audited, Auditor, write_copy
 from support.crowded_copy import crowded_copy, one_by_one
+from support.configured import RawAdmin
 from support.faulty_copy import KINDS, FaultyCopy, Known
 from support.flowing import Flowing
 
@@ -265,13 +266,22 @@ def test_a_topic_that_was_deleted_and_created_again_on_either_side_is_found(flow
     assert all("deleted" in line["sentence"] for line in source.report["findings"])
 
 
-def test_a_target_that_stamps_records_itself_is_compared_without_time(flowing: Flowing, audit: Auditor) -> None:
+@pytest.mark.parametrize("now", ["LogAppendTime", "CreateTime"])
+def test_a_target_that_stamps_records_itself_is_compared_without_time(
+    flowing: Flowing, audit: Auditor, now: str
+) -> None:
     name = flowing.protection.name
     faults = [Fault.LOST, Fault.CORRUPT_VALUE, Fault.DUPLICATE, Fault.FOREIGN]
     copy = FaultyCopy.make(partitions=2, records=80, faults=faults, seed=4, start=minutes_ago(30))
     topic = f"{name}.stamped"
     write_copy(flowing.protection, topic, copy, target={"message.timestamp.type": "LogAppendTime"})
-    assert audit().found(topic) == copy.truth
+    # What was stamped stays so, whatever the topic is set to afterwards.
+    settings = dict(flowing.protection.lab.client_settings("west", "admin"))
+    RawAdmin(settings).configure(topic, message_timestamp_type=now)
+    found = audit()
+    assert found.found(topic) == copy.truth
+    assert found.topic(topic)["times"] == "lost"
+    assert found.report["sentence"].count(f"west gives records of {topic} its own time") == 1
     # On the target all of it was written just now.
     part = audit("--until", at(copy.source[0][40].payload.timestamp or 0))
     early = [known for known in copy.truth if known.source_offset is not None and known.source_offset < 40]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jobs.checksum_outcome import next_state
-from jobs.checksum_plan import make, stretches
+from jobs.checksum_plan import make, stretches, without_times
 from jobs.checksum_ranges import Held, Resolved
 from jobs.checksum_state import AuditState, PartitionState, Scan
 from jobs.earlier import earlier_scans
@@ -26,12 +26,30 @@ def held(name: str, topic_id: str, start: int, end: int) -> Held:
 
 
 def resolved(source: tuple[str, int, int], target: tuple[str, int, int], *, epoch: int | None = 1) -> Resolved:
-    return Resolved(NOW, held("E", *source), held("W", *target), {}, epoch, frozenset(), frozenset())
+    return Resolved(NOW, held("E", *source), held("W", *target), {}, epoch, frozenset(), (frozenset(), frozenset()))
 
 
 def settled(epoch: int = 1) -> AuditState:
     state = PartitionState((90, 95), (100, 95), coverage=Coverage(90, 90), open={"LOST": 2})
     return AuditState(("E", "W", epoch), {"orders": ("a", "b")}, {P: state})
+
+
+def test_times_are_left_out_where_either_side_stamped_copies() -> None:
+    first, later = (resolved(("a", 5, 50), ("b", 0, 60), epoch=epoch) for epoch in (1, 2))
+    assert first.with_stamped({"orders"}, ()).restamped == frozenset()
+    assert later.with_stamped({"orders"}, ()).restamped == {"orders"}
+    for each in (first, later):
+        stamped = each.with_stamped((), {"orders"})
+        assert stamped.restamped == {"orders"}
+        assert stamped.times_lost("east", "west").count("west gives records of orders its own time") == 1
+
+
+def test_a_topic_that_was_stamped_once_stays_so_until_it_is_made_again() -> None:
+    now = resolved(("a", 5, 50), ("b", 0, 60))
+    before = replace(settled(), kinds={"orders": (False, False)})
+    assert without_times(before, now) == {"orders"}
+    assert without_times(replace(before, topic_ids={"orders": ("a", "z")}), now) == set()
+    assert without_times(settled(), now) == set()
 
 
 def test_the_first_audit_reads_all_that_is_there() -> None:
@@ -103,7 +121,7 @@ def test_what_waits_is_read_again_where_fingerprints_are_made_in_another_way_now
     before = replace(settled(), kinds={"orders": (False, True)})
     now = resolved(("a", 0, 150), ("b", 0, 160))
     assert not make(before, now, full=False).partitions[P].again
-    for changed in (replace(now, compacted=frozenset({"orders"})), replace(now, restamped=frozenset({"orders"}))):
+    for changed in (replace(now, compacted=frozenset({"orders"})), now.with_stamped((), {"orders"})):
         found = make(before, changed, full=False)
         plan = found.partitions[P]
         assert (plan.first, plan.anew, plan.known.open) == (False, True, {"LOST": 2})

@@ -29,7 +29,7 @@ def whole() -> Plan:
         return Held(name, {"orders": Topic("orders", topic_id, (1,))}, {P: OffsetRange(0, end)}, {})
 
     at = datetime(2026, 3, 1, tzinfo=UTC)
-    resolved = Resolved(at, held("E", "a", 120), held("W", "b", 110), {}, 1, frozenset(), frozenset())
+    resolved = Resolved(at, held("E", "a", 120), held("W", "b", 110), {}, 1, frozenset(), (frozenset(), frozenset()))
     return make(None, resolved, full=True)
 
 

@@ -20,7 +20,7 @@ def resolved(at: datetime, *, hidden_from: int | None) -> Resolved:
         return Held(name, {}, {P: OffsetRange(0, end)}, {} if hidden is None else {P: 5})
 
     sides = held("E", hidden_from or 90, hidden_from), held("W", 90, None)
-    return Resolved(at, *sides, {}, 1, frozenset(), frozenset())
+    return Resolved(at, *sides, {}, 1, frozenset(), (frozenset(), frozenset()))
 
 
 def test_a_transaction_that_is_open_where_the_last_audit_ended_is_none_that_hangs() -> None:
