@@ -1,8 +1,10 @@
 """The search for one position on the target: which stretches of both logs to read next, and what they say.
 
 Pure: a :class:`Search` says what it wants to see, is shown it, and in the end has a result. It starts at the nearest
-anchor below the position; one that content contradicts is left for the next lower, and the last resort is the
-beginning of both logs. No result is ever late (:mod:`kafka_dr.offsets.alignment` says why).
+anchor below the position; one that content contradicts is left for the next lower, and for the beginning of both logs.
+Where none of them is right, as where both logs begin with different records, a record near the position that lies once
+in either log is looked for; the last resort is the beginning of the target. No result is ever late
+(:mod:`kafka_dr.offsets.alignment` says why).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from kafka_dr.audit import Entry
 from kafka_dr.clusters.model import OffsetRange
 from kafka_dr.offsets.alignment import Alignment, Anchor, align
 from kafka_dr.offsets.neighbours import judge
+from kafka_dr.offsets.once import Once
 from kafka_dr.offsets.translation import Kind, Translation
 
 #: Records before an anchor and after a position that are looked at to tell whether the anchor is right.
@@ -108,6 +111,10 @@ class Search:
         self._anchor = self._candidates.pop(0)
         self._reach = 0
         self._beyond = SURROUNDINGS
+        above = next((a for a in anchors if a.kind == "record" and a.source >= position), None)
+        held = bounds.source, bounds.target
+        self._once = Once(*held, position=position, above=above, around=SURROUNDINGS, stride=stride)
+        self._seeking = False
         self._begin(self._anchor)
         self._refuse_what_lies_outside()
 
@@ -118,6 +125,8 @@ class Search:
 
     def window(self) -> Window:
         """Return what to read next."""
+        if self._seeking:
+            return Window(*self._once.window())
         bounds, anchor = self._bounds, self._anchor
         source_end = min(bounds.source.end, self._stop + self._beyond)
         return Window(
@@ -127,6 +136,9 @@ class Search:
 
     def look(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
         """Take in what lies in the window, in order, and decide or ask for more."""
+        if self._seeking:
+            self._seek(source, target)
+            return
         self._decide(source, target)
         if self.result is not None and self.result.target_offset is not None:
             # Held against what was read anyway: a second opinion costs no read, and a late place must not be written.
@@ -176,8 +188,25 @@ class Search:
         if self._candidates:
             self._begin(self._candidates.pop(0))
             return
+        if self._once.worth_it and not self._once.done:
+            self._seeking = True
+            return
+        self._give_up(found)
+
+    def _seek(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
+        """Look for a record near the position that lies once in either log; matching goes on from there."""
+        self._once.look(source, target)
+        if not self._once.done:
+            return
+        self._seeking = False
+        if found := self._once.anchor():
+            self._begin(found)
+        else:
+            self._give_up(None)
+
+    def _give_up(self, found: Alignment | None) -> None:
         target = self._bounds.target
-        if len(target) == 0 and found.complete and self._nothing_is_missing:
+        if len(target) == 0 and found is not None and found.complete and self._nothing_is_missing:
             self._settle("exact", target.start, 0, "the target holds no record")
             return
         self._settle_at_the_start("no place below could be confirmed by content: the target is read from its start")

@@ -196,5 +196,27 @@ def test_a_group_that_has_not_read_what_expired_on_the_target_first_has_no_place
     assert target[-2][0] < (found[partition, ahead].target_offset or 0) <= target[-1][0]
 
 
+@pytest.mark.parametrize("sides", [("west",), ("east",), ("east", "west")])
+def test_heads_that_differ_do_not_matter_where_both_sides_hold_the_records_around_a_position(
+    flowing: Flowing, sides: tuple[str, ...]
+) -> None:
+    flowing.write(180)
+    flowing.start()
+    flowing.wait_copied()
+    # On both sides something expired, and not the same.
+    for number, side in enumerate(sides):
+        for partition in flowing.partitions:
+            flowing.expire(side, partition, flowing.log(side, partition)[50 - 10 * number][0])
+    held = {p: flowing.log("east", p)[0][0] for p in flowing.partitions}
+    read = {p: 50 if sides == ("west",) else held[p] for p in flowing.partitions}
+    positions = {p: sorted({read[p], read[p] + 1, 70, 80, 91}) for p in flowing.partitions}
+    check(flowing, positions, between(flowing, seeds=False))
+    if sides == ("west",):
+        # Who has not read what the target deleted still has no place.
+        unread = {partition: [30] for partition in flowing.partitions}
+        found = between(flowing).translate(unread)
+        assert {answer.kind for answer in found.values()} == {"unknown"}
+
+
 def test_nothing_is_asked_of_the_clusters_for_groups_that_never_committed(flowing: Flowing) -> None:
     assert between(flowing).translate({flowing.partitions[0]: []}) == {}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.audit import Entry
 from kafka_dr.clusters.model import OffsetRange, TopicPartition
+from kafka_dr.offsets import once
 from kafka_dr.offsets.alignment import Anchor
 from kafka_dr.offsets.bracketing import finish
 from kafka_dr.offsets.search import Bounds, Search, consistent, nothing_expired_early
@@ -226,7 +228,7 @@ def test_compaction_on_either_side_never_makes_a_group_late(found: Logs, data: s
     assert len(again) <= answer.redelivered_at_most
 
 
-@given(logs(unique=True), st.integers(1, 5))
+@given(logs(unique=True), st.integers(1, 500))
 def test_a_position_past_the_end_is_unknown(found: Logs, beyond: int) -> None:
     answer = translate(found, found.bounds.source.end + beyond, found.anchors())
     assert (answer.kind, answer.target_offset) == ("unknown", None)
@@ -280,6 +282,64 @@ def test_a_copy_of_what_expired_on_the_source_shows_that_the_target_still_holds_
 def test_leading_foreign_records_without_an_anchor_are_read_and_counted() -> None:
     answer = translate(two_logs("abc", "xyabc"), 2, ())
     assert (answer.kind, answer.target_offset, answer.redelivered_at_most) == ("bounded", 0, 4)
+
+
+@pytest.mark.parametrize(("source_start", "target_start"), [(0, 50), (50, 0), (50, 20), (20, 50)])
+@pytest.mark.parametrize("position", [50, 51, 70, 99, 100])
+def test_heads_that_differ_do_not_matter_where_both_logs_hold_the_records_around_a_position(
+    source_start: int, target_start: int, position: int
+) -> None:
+    found = numbered(100, source_start, target_start)
+    answer = translate(found, position, (), stride=30)
+    assert (answer.kind, answer.proof) == ("exact", "right"), answer
+    following = [entry.offset for entry in found.target if entry.offset >= (answer.target_offset or 0)]
+    assert following == [2 * offset for offset in range(position, 100)]
+
+
+def test_what_the_target_deleted_unread_still_has_no_place() -> None:
+    answer = translate(numbered(100, 0, 50), 30, (), stride=30)
+    assert (answer.kind, answer.target_offset) == ("unknown", None)
+
+
+def test_a_log_that_is_too_long_is_not_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(once, "MOST_READ", 90)
+    assert translate(numbered(100, 0, 50), 70, (), stride=30).kind == "unknown"
+    # Up to the next pair that is known it is short enough.
+    assert translate(numbered(100, 0, 50), 70, [Anchor(85, 170, "record")], stride=30).kind == "exact"
+    # One that is wrong says nothing, however it came to be.
+    assert translate(numbered(100, 0, 50), 70, [Anchor(85, 168, "record")], stride=30).kind == "unknown"
+
+
+def test_records_near_each_other_that_contradict_the_order_say_nothing() -> None:
+    # The end of an older stretch came once more: of what is unread only the first copy is there.
+    found = two_logs("abcdef", "cdefab", target_start=2)
+    answer = translate(found, 2, ())
+    assert (answer.kind, answer.target_offset) == ("unknown", None)
+
+
+def numbered(count: int, source_start: int, target_start: int) -> Logs:
+    """Return a log of records that all differ and its copy with a marker behind each, without their beginnings.
+
+    :param target_start: the first record that the target holds, by its offset on the source
+    """
+    every = tuple(Entry(at, b"%d" % at) for at in range(count))
+    copies = tuple(Entry(2 * at, b"%d" % at) for at in range(target_start, count))
+    bounds = Bounds(OffsetRange(source_start, count), OffsetRange(2 * target_start, 2 * count))
+    return Logs(every[source_start:], copies, bounds, {at: (2 * at,) for at in range(count)}, every)
+
+
+@given(logs(unique=True, foreign=False), st.data())
+@settings(max_examples=200, deadline=None)
+def test_where_both_logs_hold_the_last_record_read_its_place_needs_no_anchor(found: Logs, data: st.DataObject) -> None:
+    held = [entry for entry in found.source if found.held(entry.offset)]
+    if not held:
+        return
+    last = data.draw(st.sampled_from(held))
+    above = [anchor for anchor in found.anchors() if anchor.source > last.offset]
+    answer = translate(found, last.offset + 1, some(data, above), stride=data.draw(st.integers(1, 40)))
+    assert (answer.kind, answer.proof) == ("exact", "right"), answer
+    assert not found.late(last.offset + 1, answer.target_offset or 0)
+    assert not found.again(last.offset + 1, answer.target_offset or 0)
 
 
 def test_a_wrong_anchor_is_left_for_the_next_lower_one() -> None:

@@ -1,0 +1,133 @@
+"""Finding a record near a position that lies exactly once in either log, where no anchor says where its copy is.
+
+Why such a pair is never late: copies keep the order of their originals. If the one record on the target were no copy of
+the one on the source, its own original would have expired there, so it is older, and its copy lies before the copy of
+the other one. Such a pair makes records come again at worst. Where pairs near each other contradict that order, nothing
+is said.
+
+Both logs have to be read for it, up to the next pair of offsets that is known behind the position (where offset syncs
+are written that is never far), else to their ends; it is left alone where that takes too long.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
+
+from kafka_dr.audit import Entry
+from kafka_dr.clusters.model import OffsetRange
+from kafka_dr.offsets.alignment import Anchor
+
+#: Offsets of a log that are read; of a longer one nothing is known to lie in it once.
+MOST_READ = 200_000
+
+
+class Once:
+    """Looks for records around one position in both logs, from their beginning to their end.
+
+    :param source: what the source holds
+    :param target: what the target holds
+    :param position: next to read on the source
+    :param above: a pair at or behind the position that is believed to be one record and its copy; it has to look so
+    :param around: offsets to either side of it whose records are looked for
+    :param stride: offsets of each log that are looked at in one go
+    """
+
+    def __init__(
+        self,
+        source: OffsetRange,
+        target: OffsetRange,
+        *,
+        position: int,
+        above: Anchor | None,
+        around: int,
+        stride: int,
+    ) -> None:
+        self._above = above
+        self._top: tuple[Entry | None, Entry | None] = (None, None)
+        if above is not None:
+            source, target = OffsetRange(source.start, above.source + 1), OffsetRange(target.start, above.target + 1)
+        self._source, self._target = source, target
+        self._position, self._stride = position, stride
+        low = min(max(source.start, position - around), source.end)
+        self._near = OffsetRange(low, max(low, min(source.end, position + around)))
+        self._wanted: Sequence[Entry] | None = None
+        self._at = 0
+        self._stamped = False
+        #: Offsets by content and by content without time, on the source and on the target; two at most of each.
+        self._seen: tuple[dict[bytes, list[int]], ...] = ({}, {}, {}, {})
+
+    @property
+    def worth_it(self) -> bool:
+        """Whether both logs hold something, and are short enough to be read."""
+        return 0 < len(self._source) <= MOST_READ and 0 < len(self._target) <= MOST_READ
+
+    @property
+    def done(self) -> bool:
+        """Whether everything was looked at, or there is nothing to look for."""
+        return self._wanted is not None and (not self._wanted or self._at >= max(len(self._source), len(self._target)))
+
+    def window(self) -> tuple[OffsetRange, OffsetRange]:
+        """Return what to read of both logs next."""
+        if self._wanted is None:
+            return self._near, OffsetRange(self._target.start, self._target.start)
+        return self._stretch(self._source), self._stretch(self._target)
+
+    def look(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
+        """Take in what lies in both windows."""
+        self._stamped = self._stamped or any(entry.stamped for entry in (*source, *target))
+        if self._wanted is None:
+            self._wanted = source
+            for table, key in ((0, "content"), (1, "timeless"), (2, "content"), (3, "timeless")):
+                self._seen[table].update({getattr(entry, key): [] for entry in source})
+            return
+        if self._above is not None:
+            self._top = (
+                self._top[0] or next((each for each in source if each.offset == self._above.source), None),
+                self._top[1] or next((each for each in target if each.offset == self._above.target), None),
+            )
+        for first, entries in ((0, source), (2, target)):
+            for entry in entries:
+                _note(self._seen[first], entry.content, entry.offset)
+                _note(self._seen[first + 1], entry.timeless, entry.offset)
+        self._at += self._stride
+
+    def anchor(self) -> Anchor | None:
+        """Return the nearest pair below the position, or what lies right behind it; nothing where there is none."""
+        found = self._pairs()
+        if self._above is not None:
+            if not self._is_one_record():
+                return None
+            found = sorted({*found, (self._above.source, self._above.target)})
+        if any(one[1] >= other[1] for one, other in pairwise(found)):
+            return None
+        at = bisect_left(found, (self._position,))
+        if at:
+            return Anchor(*found[at - 1], "record")
+        unread = next((entry.offset for entry in self._wanted or () if entry.offset >= self._position), None)
+        if found and found[0][0] == unread:
+            return Anchor(self._position, found[0][1], "position")
+        return None
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        """Return the records that lie once in either log, rising on the source."""
+        first = 1 if self._stamped else 0
+        here, there = self._seen[first], self._seen[first + 2]
+        return sorted((at[0], there[key][0]) for key, at in here.items() if len(at) == 1 == len(there[key]))
+
+    def _is_one_record(self) -> bool:
+        here, there = self._top
+        if here is None or there is None:
+            return False
+        return here.timeless == there.timeless if self._stamped else here.content == there.content
+
+    def _stretch(self, held: OffsetRange) -> OffsetRange:
+        start = min(held.end, held.start + self._at)
+        return OffsetRange(start, min(held.end, start + self._stride))
+
+
+def _note(seen: dict[bytes, list[int]], key: bytes, offset: int) -> None:
+    found = seen.get(key)
+    if found is not None and len(found) < 2:
+        found.append(offset)
