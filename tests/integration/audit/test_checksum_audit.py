@@ -19,8 +19,8 @@ from kafka_dr.clusters.writing import NewRecord
 from lab import rights
 from support.auditing import job_environ
 from support.checksum import Audited, Auditor, write_copy
-from support.crowded_copy import crowded_copy, one_by_one
 from support.configured import RawAdmin
+from support.crowded_copy import crowded_copy, one_by_one
 from support.faulty_copy import KINDS, FaultyCopy, Known
 from support.flowing import Flowing
 
