@@ -36,8 +36,9 @@ with DAG(
         ),
         "target": declared().target_param(),
         "override": Param(
-            "",
-            type="string",
+            None,
+            # Airflow's form asks for whatever may not be null: an empty text would have to be filled in.
+            type=["null", "string"],
             maxLength=500,
             title="Override",
             description="Why the cluster is given up although the rule does not hold (too few vantages see it down, or "

@@ -126,6 +126,18 @@ def test_no_parameter_takes_a_value_of_another_type(bag: Any, dag_id: str) -> No
                 copy(params.get_param(name)).resolve(value)
 
 
+@pytest.mark.parametrize("dag_id", DAG_IDS)
+def test_a_text_that_may_stay_open_is_none_and_not_empty_which_airflows_form_would_not_take(
+    bag: Any, dag_id: str
+) -> None:
+    params = bag.dags[dag_id].params
+    for name in params:
+        if params.get_param(name).schema["type"] == "string":
+            assert params.get_param(name).value != "", name
+        elif "null" in params.get_param(name).schema["type"]:
+            assert params.get_param(name).value is None, name
+
+
 def test_forms_offer_what_the_topology_declares(bag: Any) -> None:
     params = bag.dags["dr_planned_failover"].params
     assert params.get_param("protection_group").schema["enum"] == ["orders"]

@@ -73,7 +73,7 @@ def test_nothing_is_overridden_or_acknowledged_by_default(unplanned: Any) -> Non
     asked = {"protection_group", "source", "target", "override", "acknowledged", "dry_run", "reason"}
     assert set(unplanned.params) == asked
     assert (unplanned.params["override"], unplanned.params["acknowledged"], unplanned.params["dry_run"]) == (
-        "",
+        None,
         False,
         False,
     )

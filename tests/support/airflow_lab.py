@@ -103,6 +103,7 @@ class AirflowSession:
         password = json.loads(status.passwords.read_text())[user]
         self.http = httpx.Client(base_url=status.url, timeout=60)
         token = self._json("POST", "/auth/token", {"username": user, "password": password})["access_token"]
+        self.token = str(token)
         self.http.headers["Authorization"] = f"Bearer {token}"
 
     def trigger(self, dag: str, **conf: object) -> str:
@@ -110,6 +111,14 @@ class AirflowSession:
         run = f"test-{uuid.uuid4().hex[:8]}"
         self._json("POST", f"/api/v2/dags/{dag}/dagRuns", {"dag_run_id": run, "logical_date": None, "conf": conf})
         return run
+
+    def asked_for(self, dag: str, run: str) -> dict[str, Any]:
+        """Return the parameters that a run was triggered with."""
+        return dict(self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}")["conf"] or {})
+
+    def end(self, dag: str, run: str) -> None:
+        """End a run where it is."""
+        self._json("PATCH", f"/api/v2/dags/{dag}/dagRuns/{run}", {"state": "failed"})
 
     def runs(self, dag: str) -> dict[str, str]:
         """Return the state of every run of a DAG."""

@@ -11,7 +11,18 @@ _TONES: dict[str, Tone] = {
         ("ok", "done", "passed", "approved", "exact", "equal", "green", "running", "safe", "note", "nothing"), "good"
     ),
     **dict.fromkeys(
-        ("would_do", "excused", "bounded", "declared", "warn", "needs approval", "stranded", "groups late", "left_out"),
+        (
+            "would_do",
+            "excused",
+            "overridden",
+            "bounded",
+            "declared",
+            "warn",
+            "needs approval",
+            "stranded",
+            "groups late",
+            "left_out",
+        ),
         "warn",
     ),
     **dict.fromkeys(

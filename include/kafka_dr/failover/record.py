@@ -13,8 +13,9 @@ from kafka_dr.register import RegisterState
 
 Outcome = Literal["ok", "failed", "unknown"]
 #: ``excused``: it is not known to be good, and a run begins or goes on all the same: the group's policy says so, or
-#: the side that was left is gone and nobody can tell any more; never shown as ok.
-CheckOutcome = Literal[Outcome, "excused"]
+#: the side that was left is gone and nobody can tell any more. ``overridden``: the rule says no, and a person said in
+#: this run's request that it does not count. Neither is ever shown as ok.
+CheckOutcome = Literal[Outcome, "excused", "overridden"]
 #: ``done``: acted and proved. ``passed``: a later step of this run is through already, nothing was touched.
 #: ``would_do``: a dry run. ``refused``: a check forbade it. ``failed``: it was tried. ``unknown``: see the detail.
 #: ``unproven``: acted past the point of no return, and a proof got no answer that the run need not wait for; never
@@ -37,7 +38,7 @@ class Check:
     @property
     def passes(self) -> bool:
         """Whether a run may go on in spite of it."""
-        return self.outcome in ("ok", "excused")
+        return self.outcome in ("ok", "excused", "overridden")
 
     @classmethod
     def of(cls, name: str, finding: Finding) -> Check:

@@ -41,7 +41,7 @@ def test_a_group_that_moved_a_moment_ago_may_not_unless_somebody_knows() -> None
     state = a_state(verb="planned_failover", run="run-1", epoch=2)
     assert held(state, MOVED) == "failed"
     assert held(state) == "failed"
-    assert held(state, MOVED, acknowledged=True) == "ok"
+    assert held(state, MOVED, acknowledged=True) == "overridden"
     assert held(state, MOVED, now=AT + timedelta(seconds=LIMIT)) == "ok"
 
 

@@ -43,13 +43,25 @@ def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
 
     :param checks: of the same moment
     """
+    switch = decision.of_switch(run, checks, seen_on=run.target)
     return {
-        **decision.of_switch(run, checks, seen_on=run.target),
+        **switch,
+        "checks": {**switch["checks"], **_under_an_override(run, switch["checks"])},
         "taken_from": known.taken_from(run),
         "offset_classes": rows_of(known.classes(run), **decision.CLASSES),
         "override": run.request.override,
         **elsewhere.decided(checks),
     }
+
+
+def _under_an_override(run: Run, verdicts: Mapping[str, str]) -> dict[str, str]:
+    """Return the verdicts that an override is about, as they are decided on: passing, and by which way is not said.
+
+    Whether the rule holds may change from one look to the next; the approval of an override covers both.
+    """
+    asked = run.request
+    about = {"source_is_down": asked.override, "positions_known": asked.override, "hold_down": asked.acknowledged}
+    return {name: "passes" for name, said in about.items() if said and verdicts.get(name) == "ok"}
 
 
 def source_is_down(run: Run, verdict: Verdict) -> Check:
@@ -58,8 +70,7 @@ def source_is_down(run: Run, verdict: Verdict) -> Check:
     if verdict.answer == "down":
         return Check("source_is_down", "ok", verdict.sentence, facts)
     if run.request.override:
-        said = f"overridden ({run.request.override}): {verdict.sentence}"
-        return Check("source_is_down", "ok", said, {**facts, "override": run.request.override})
+        return Check("source_is_down", "overridden", verdict.sentence, {**facts, "override": run.request.override})
     outcome = "failed" if verdict.answer == "up" else "unknown"
     return Check("source_is_down", outcome, verdict.sentence, facts)  # type: ignore[arg-type]
 
@@ -75,7 +86,7 @@ def hold_down(run: Run) -> Check:
     if age >= limit:
         return Check("hold_down", "ok", said)
     if run.request.acknowledged:
-        return Check("hold_down", "ok", f"{said}, less than {limit:g} s, which is acknowledged")
+        return Check("hold_down", "overridden", f"{said}, less than {limit:g} s, which is acknowledged")
     detail = f"{said}, less than {limit:g} s: find out why it fails on either side, or acknowledge it in a new run"
     return Check("hold_down", "failed", detail)
 
@@ -130,8 +141,10 @@ def _positions_known(run: Run) -> Check:
     if known.look(run) is not None:
         return Check("positions_known", "ok", "no group had committed anything when the source was seen last")
     detail = "nobody knows where groups stood: each will begin where its own auto.offset.reset says"
-    if run.group.groups_policy.unknown_offsets == "earliest" or run.request.override:
+    if run.group.groups_policy.unknown_offsets == "earliest":
         return Check("positions_known", "ok", detail)
+    if run.request.override:
+        return Check("positions_known", "overridden", detail)
     return Check("positions_known", "failed", f"{detail}. Override with a reason if that is right")
 
 

@@ -1,0 +1,156 @@
+"""A real Chromium without a window, spoken to by its own DevTools protocol: what a person sees and clicks in Airflow.
+
+The client of web sockets is the one that Airflow's own server brings.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from websockets.sync.client import connect
+
+_START_SECONDS = 60.0
+_ANSWER_SECONDS = 60.0
+_LOOK_SECONDS = 0.1
+_QUIET = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--remote-debugging-port=0", "--remote-allow-origins=*", "--hide-scrollbars"),
+)
+
+
+def program() -> str:
+    """Return where Chromium is.
+
+    :raises AssertionError: it is missing
+    """
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert found, "Chromium is missing, and forms are submitted in a real browser: apt-get install chromium"
+    return found
+
+
+@contextmanager
+def chromium(folder: Path, *, width: int = 1200, height: int = 1000) -> Iterator[Page]:
+    """Start a browser, and give one page of it.
+
+    :param folder: for its profile; nothing else may be in it
+    :param width: of the window, in CSS pixels; 390 is a telephone
+    """
+    profile = folder / "profile"
+    command = [program(), *_QUIET, f"--user-data-dir={profile}", f"--window-size={width},{height}", "about:blank"]
+    with (
+        (folder / "chromium.log").open("wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True) as process,
+    ):
+        try:
+            port = _port(profile / "DevToolsActivePort", process, folder / "chromium.log")
+            pages = httpx.get(f"http://127.0.0.1:{port}/json/list", timeout=_ANSWER_SECONDS).json()
+            address = next(each["webSocketDebuggerUrl"] for each in pages if each["type"] == "page")
+            with connect(address, max_size=None, proxy=None, ping_interval=None) as socket:
+                page = Page(socket)
+                page.resize(width, height)
+                yield page
+        finally:
+            # With its children, which would go on writing to the profile.
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _port(told: Path, process: subprocess.Popen[bytes], log: Path) -> str:
+    deadline = time.monotonic() + _START_SECONDS
+    while not (told.exists() and told.read_text().strip()):
+        running = process.poll() is None and time.monotonic() < deadline
+        assert running, f"Chromium did not start: {log.read_text(errors='replace')[-2000:]}"
+        time.sleep(_LOOK_SECONDS)
+    return told.read_text().splitlines()[0]
+
+
+class Page:
+    """One page of a browser."""
+
+    def __init__(self, socket: Any) -> None:
+        self._socket = socket
+        self._sent = 0
+        for domain in ("Page", "Runtime", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a command of the protocol and return its result."""
+        self._sent += 1
+        self._socket.send(json.dumps({"id": self._sent, "method": method, "params": params}))
+        while (said := json.loads(self._socket.recv(timeout=_ANSWER_SECONDS))).get("id") != self._sent:
+            pass  # events, which nobody waits for
+        assert "error" not in said, f"{method}: {said['error']}"
+        result: dict[str, Any] = said["result"]
+        return result
+
+    def log_in(self, url: str, token: str) -> None:
+        """Be the user whose token this is."""
+        self.call("Network.setCookie", name="_token", value=token, url=url)
+
+    def resize(self, width: int, height: int) -> None:
+        """Be as wide and high as this; as narrow as a telephone, be one."""
+        mobile = width < 600
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
+
+    def go(self, url: str) -> None:
+        """Open an address."""
+        self.call("Page.navigate", url=url)
+
+    def ask(self, script: str) -> Any:
+        """Return what an expression of JavaScript is in the page."""
+        found = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in found, found["exceptionDetails"]
+        return found["result"].get("value")
+
+    def wait(self, script: str, *, seconds: float = 60) -> None:
+        """Wait until an expression is true; show what the page says where it never is."""
+        deadline = time.monotonic() + seconds
+        while not self.ask(f"Boolean({script})"):
+            assert time.monotonic() < deadline, f"never true: {script}; the page says: {self.text()[-3000:]}"
+            time.sleep(_LOOK_SECONDS)
+
+    def text(self) -> str:
+        """Return what a person reads."""
+        return str(self.ask("document.body ? document.body.innerText : ''"))
+
+    def click(self, element: str) -> None:
+        """Wait for an element and click it.
+
+        :param element: as an expression of JavaScript
+        """
+        self.wait(element)
+        self.ask(f"{element}.click()")
+
+    def type(self, selector: str, text: str, *, chosen: bool = False) -> None:
+        """Write into a field as a keyboard does.
+
+        :param chosen: the field is a list, and this one is chosen of it
+        """
+        self.wait(f"document.querySelector({json.dumps(selector)})")
+        field = f"document.querySelector({json.dumps(selector)})"
+        # The field of a list is hidden; the one to write in is before it.
+        self.ask(f"{field}.parentElement.querySelector('input').focus()")
+        self.call("Input.insertText", text=text)
+        if chosen:
+            self.press("Enter")
+
+    def press(self, key: str) -> None:
+        """Press a key that writes nothing."""
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+
+    def shoot(self, place: Path, *, whole: bool = False) -> None:
+        """Take a picture of the page."""
+        taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        place.write_bytes(base64.b64decode(taken["data"]))

@@ -1,0 +1,52 @@
+"""A rule that a person overrides is never shown as if it held."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_dr.evidence.tone import tone_of
+from kafka_dr.failover.disaster import Verdict
+from kafka_dr.failover.record import shortfall, worst
+from kafka_dr.failover.unplanned.checks import source_is_down
+
+UP = Verdict("up", "east answers and shows none of unreachable", up_for=("office",))
+UNCLEAR = Verdict("unclear", "east shows unreachable, and 1 of 2 vantages see that (here)", ("unreachable",), ("here",))
+DOWN = Verdict("down", "east shows unreachable, seen by here, office", ("unreachable",), ("here", "office"))
+
+
+def judged(verdict: Verdict, override: str) -> Any:
+    run: Any = SimpleNamespace(request=SimpleNamespace(override=override))
+    return source_is_down(run, verdict)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "override", "outcome"),
+    [
+        (UP, "", "failed"),
+        (UNCLEAR, "", "unknown"),
+        (DOWN, "", "ok"),
+        (UP, "one vantage is all we have", "overridden"),
+        (UNCLEAR, "one vantage is all we have", "overridden"),
+        (DOWN, "one vantage is all we have", "ok"),
+    ],
+)
+def test_what_the_rule_says_and_what_a_person_says_are_two_outcomes(
+    verdict: Verdict, override: str, outcome: str
+) -> None:
+    assert judged(verdict, override).outcome == outcome
+
+
+def test_the_run_goes_on_and_the_check_says_what_was_seen_and_not_what_somebody_wrote() -> None:
+    check = judged(UP, "all checks: ok")
+    assert check.passes
+    assert worst([check]) == "ok"
+    assert shortfall([check], failed="refused") is None
+    assert check.detail == UP.sentence
+    assert check.facts["override"] == "all checks: ok"
+
+
+def test_it_does_not_look_good() -> None:
+    assert tone_of("overridden") == "warn"
