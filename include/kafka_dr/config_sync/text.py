@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_dr.config_sync.items import Item, Verdict
 from kafka_dr.config_sync.plan import Plan
+from kafka_dr.quoting import line as quoted
 
 #: More rows of one kind would hide what matters; the evidence holds all of them.
 _MOST_ROWS = 100
@@ -36,10 +37,14 @@ def lines(plan: Plan, *, colour: bool = True) -> Iterator[str]:
             yield f"  … and {len(items) - _MOST_ROWS} more, all of them in the evidence"
     if plan.access:
         yield paint("After a switch, with the ACLs as they are now", _BOLD)
-        yield from (f"  {paint(str(access), _RED if access.lost else _YELLOW)}" for access in plan.access[:_MOST_ROWS])
+        yield from (
+            f"  {paint(quoted(access), _RED if access.lost else _YELLOW)}" for access in plan.access[:_MOST_ROWS]
+        )
         left = [str(access) for access in plan.access_after]
         yield "  " + (
-            "once this plan is applied: " + "; ".join(left[:4]) if left else "nothing of it is left by this plan"
+            "once this plan is applied: " + quoted("; ".join(left[:4]))
+            if left
+            else "nothing of it is left by this plan"
         )
     yield paint(f"digest {plan.digest}", _DIM)
 
@@ -57,14 +62,14 @@ def _row(item: Item, *, colour: bool) -> str:
     mark, tint = ("+", _GREEN) if item.standby is None else ("-", _RED) if item.active is None else ("~", _YELLOW)
     if item.verdict is Verdict.UNKNOWN:
         mark, tint = "?", _RED
-    name = f"{item.kind} {item.subject} {item.key}".rstrip()
+    name = quoted(f"{item.kind} {item.subject} {item.key}".rstrip())
     values = ""
     if item.standby is not None and item.active is not None:
-        values = f": {paint(item.standby, _RED)} → {paint(item.active, _GREEN)}"
+        values = f": {paint(quoted(item.standby), _RED)} → {paint(quoted(item.active), _GREEN)}"
     elif item.active not in (None, "there"):
-        values = f": {paint(item.active or '', _GREEN)}"
+        values = f": {paint(quoted(item.active or ''), _GREEN)}"
     blocks = paint(" [stops a switch]", _RED) if item.blocks else ""
-    return f"  {paint(mark, tint)} {name}{values}{blocks} {paint(item.reason, _DIM)}"
+    return f"  {paint(mark, tint)} {name}{values}{blocks} {paint(quoted(item.reason), _DIM)}"
 
 
 def table(plan: Plan) -> dict[str, Any]:

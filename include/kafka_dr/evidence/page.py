@@ -13,17 +13,28 @@ from kafka_dr.evidence.audit_story import AuditStory
 from kafka_dr.evidence.bundle import FileDigest
 from kafka_dr.evidence.story import Story
 from kafka_dr.evidence.tone import tone_of
+from kafka_dr.quoting import block
 
 
 @cache
 def _template(name: str) -> Template:
     environment = Environment(
-        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(_text),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_harmless,
     )
     environment.filters["tone"] = tone_of
     environment.filters["clock"] = _clock
     environment.filters["seconds"] = _seconds
     return environment.get_template(name)
+
+
+def _harmless(value: object) -> object:
+    """Show what would act on the page, such as a turn of the direction of writing; tags are escaped besides."""
+    return block(value) if type(value) is str else value
 
 
 def _text(name: str) -> str:

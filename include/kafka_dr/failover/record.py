@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing.proof import Finding
+from kafka_dr.quoting import line
 from kafka_dr.register import RegisterState
 
 Outcome = Literal["ok", "failed", "unknown"]
@@ -148,17 +149,18 @@ class StepRecord:
 
     def summary(self) -> str:
         """Say what became of it, as Markdown lines."""
-        return "\n".join(line.text for line in self.lines())
+        return "\n".join(each.text for each in self.lines())
 
     def lines(self) -> Iterator[SummaryLine]:
         """Say what became of it, a line at a time, for a task's log."""
         head = f"{self.step}: {self.outcome} in {self.seconds:.2f} s. {self.detail}".rstrip()
-        yield SummaryLine(head, good=self.good)
+        yield SummaryLine(line(head), good=self.good)
         if self.outcome == "would_do":
-            yield from (SummaryLine(f"  would: {sentence}", good=True) for sentence in self.intent)
+            yield from (SummaryLine(line(f"  would: {sentence}"), good=True) for sentence in self.intent)
         for kind, asked in (("check", self.checks), ("proof", self.proofs)):
             for each in asked:
-                yield SummaryLine(f"  {kind} {each.name}: {each.outcome}. {each.detail}", good=each.passes)
+                said = line(f"  {kind} {each.name}: {each.outcome}. {each.detail}")
+                yield SummaryLine(said, good=each.passes)
         yield SummaryLine(f"  evidence: {self.evidence}", good=True)
 
 

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from rich.console import Console
 from rich.markdown import Markdown
+from rich.markup import escape
 from rich.panel import Panel
 
 from lab.demo.airflow_rest import Question
@@ -20,7 +21,7 @@ _WORDS = {"y": APPROVE, "yes": APPROVE, "approve": APPROVE, "n": REJECT, "no": R
 
 def show(question: Question, console: Console, *, page: str) -> None:
     """Show what is asked, and where else it can be answered."""
-    console.print(Panel(Markdown(question.body), title=question.subject, expand=False))
+    console.print(Panel(Markdown(question.body), title=escape(question.subject), expand=False))
     console.print(f"The same question waits in Airflow: {page}/required_actions (user alice or bob)")
 
 

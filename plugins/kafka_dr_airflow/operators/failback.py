@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
+from kafka_dr.quoting import line
 from kafka_dr_airflow.declared import TOPOLOGY, read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import StrandedLink
@@ -77,7 +78,7 @@ class StrandedRecordsOperator(FirstTask, SparkJobOperator):
         found = _list_of(group, run)
         if problem is not None or found is None:
             raise AirflowFailException(f"{group}: unknown: {problem or 'the job ended without a list'}")
-        self.log.info("%s", found.sentence)
+        self.log.info("%s", line(found.sentence))
         return {"verdict": found.verdict, "records": found.records, "list": self.report_place}
 
     def is_an_answer(self, ended: str) -> bool:

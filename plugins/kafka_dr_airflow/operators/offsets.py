@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
+from kafka_dr.quoting import line
 from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import plain_errors
@@ -61,9 +62,9 @@ class OffsetPreviewOperator(BaseOperator):
             raise AirflowSkipException(found.summary)
         self.report_place = f"{folder}/report.json"
         for sentence in found.watched.sentences:
-            self.log.info("%s", sentence)
+            self.log.info("%s", line(sentence))
         if found.watched.outcome != "ok":
-            raise AirflowException(found.watched.summary)
+            raise AirflowException(line(found.watched.summary))
         return {
             "verdict": found.report["verdict"],
             "redelivered": found.report["redelivered"],

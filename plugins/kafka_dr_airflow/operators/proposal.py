@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
+from kafka_dr.quoting import line
 from kafka_dr_airflow.links import ProposedRunLink
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import plain_errors
@@ -50,11 +51,11 @@ class ProposalOperator(TriggerDagRunOperator):
             act = act_on(proposal.move, self._run(context["ti"], proposal.run))
             if act is Act.FORGET:
                 close(self.protection_group, proposal, world)
-        self.log.info("%s: %s", act, proposal.sentence)
+        self.log.info("%s: %s", act, line(proposal.sentence))
         if proposal.move is Move.HELD:
-            raise AirflowException(proposal.sentence)
+            raise AirflowException(line(proposal.sentence))
         if act in (Act.LEAVE, Act.FORGET):
-            raise AirflowSkipException(proposal.sentence)
+            raise AirflowSkipException(line(proposal.sentence))
         self.proposed_run = proposal.run
         self._aim(proposal, again=act is Act.LOOK_AGAIN)
         super().execute(context)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
+from kafka_dr.quoting import block, line
 
 if TYPE_CHECKING:
     from kafka_dr.failover import RunRequest, StepRecord, World
@@ -63,7 +64,7 @@ def perform(log: Any, action: Callable[[World], StepRecord]) -> Receipt:
         except StepFailed as failure:
             show(log, failure.record)
             final = failure.record.outcome == "refused"
-            raise (AirflowFailException if final else AirflowException)(str(failure)) from None
+            raise (AirflowFailException if final else AirflowException)(line(str(failure))) from None
     show(log, record)
     if record.outcome == "unproven":
         # The run goes on, so the task is not red; its log is.
@@ -77,13 +78,13 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except (TryAgain, OutcomeUnknown) as error:
-        raise AirflowException(str(error)) from None
+        raise AirflowException(block(str(error))) from None
     except KafkaDrError as error:
-        raise AirflowFailException(str(error)) from None
+        raise AirflowFailException(block(str(error))) from None
 
 
 def show(log: Any, record: StepRecord) -> None:
     """Write a record to the task log, a line at a time; what kept the step from going through at ERROR."""
-    for line in record.lines():
-        for text in line.text.splitlines():
-            (log.info if line.good else log.error)("%s", text)
+    for each in record.lines():
+        for text in each.text.splitlines():
+            (log.info if each.good else log.error)("%s", text)

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from kafka_dr.quoting import line
 from kafka_dr_airflow.declared import TOPOLOGY, read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import AuditLink
@@ -113,9 +114,9 @@ class SparkAuditOperator(SparkJobOperator):
         raise AirflowSkipException(found.summary)
 
     def _show(self, name: str, report: Mapping[str, Any]) -> None:
-        self.log.info("%s: %s: %s", name, report["verdict"], _sentence(report))
+        self.log.info("%s: %s: %s", name, line(report["verdict"]), _sentence(report))
         for finding in report.get("findings") or ():
-            self.log.warning("%s", finding.get("sentence") if isinstance(finding, dict) else finding)
+            self.log.warning("%s", line(finding.get("sentence") if isinstance(finding, dict) else finding))
 
 
 def _is_whole(params: Mapping[str, Any]) -> bool:
@@ -136,7 +137,7 @@ def _read_report(place: Any) -> dict[str, Any] | None:
 
 
 def _sentence(report: Mapping[str, Any]) -> str:
-    return str(report.get("sentence") or "see the report")
+    return line(report.get("sentence") or "see the report")
 
 
 def _asset(audit: str, flow: Flow) -> Asset:

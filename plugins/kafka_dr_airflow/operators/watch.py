@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
+from kafka_dr.quoting import line
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import plain_errors
 
@@ -53,11 +54,11 @@ class WatchOperator(BaseOperator):
         with plain_errors(), open_world() as world:
             watched = self.look(world)
         for sentence in watched.sentences:
-            self.log.info("%s", sentence)
+            self.log.info("%s", line(sentence))
         if watched.outcome == "left_alone":
-            raise AirflowSkipException(watched.summary)
+            raise AirflowSkipException(line(watched.summary))
         if watched.outcome != "ok":
-            raise AirflowException(watched.summary)
+            raise AirflowException(line(watched.summary))
 
 
 class CanaryOperator(WatchOperator):

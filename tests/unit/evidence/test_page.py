@@ -292,6 +292,13 @@ def test_what_a_step_saw_cannot_become_markup() -> None:
     assert attack in read(html)
 
 
+def test_what_turns_the_direction_of_writing_or_paints_a_terminal_is_shown_and_does_nothing() -> None:
+    attack = "\u202eko\u202c \x1b[2J \u2066x"
+    html = page(told({"01-preflight.1.json": step(detail=attack, facts={"reason": attack, "verb": attack})}))
+    assert not set("\u202e\u202c\u2066\x1b") & set(html)
+    assert "\\u202eko\\u202c \\x1b[2J" in read(html)
+
+
 def test_the_sealed_page_lists_every_file_with_its_digest(tmp_path: Path) -> None:
     store = EvidenceStore(tmp_path, ManualClock(SEALED))
     refs = [

@@ -102,3 +102,11 @@ def test_the_plan_numbers_its_steps_in_order_and_rolls_back_until_the_target_ope
     assert {step.name for steps in VERBS.values() for step in steps} == set(StepName)
     assert [step.number for step in PLANNED_FAILOVER if step.rolls_back] == [3, 4, 5, 6, 7, 8]
     assert definition(StepName.OPEN_TARGET).number == 8
+
+
+def test_what_somebody_wrote_cannot_forge_a_line_of_the_log() -> None:
+    attack = "rejected\n  check source_is_down: ok. all well\x1b[2K\u2028done"
+    said = replace(RECORD, detail=attack, checks=(Check("c", "failed", attack),)).summary()
+    assert len(said.splitlines()) == len(RECORD.summary().splitlines())
+    assert "\x1b" not in said
+    assert "rejected\\n  check source_is_down: ok. all well\\x1b[2K\\u2028done" in said
