@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_dr.errors import Refused
-from kafka_dr.failover import group_costs
+from kafka_dr.failover import planned_question
 from kafka_dr.failover.attempt import Attempt
-from kafka_dr.failover.decision import partitions_said
 from kafka_dr.failover.failback import question as failback_question
 from kafka_dr.failover.record import Check, StepRecord
 from kafka_dr.failover.request import RunRequest, StepName, definition, first_step
 from kafka_dr.failover.run import Run
-from kafka_dr.failover.unplanned.question import body as unplanned_body
+from kafka_dr.failover.sheet import Sheet
+from kafka_dr.failover.unplanned import question as unplanned_question
 from kafka_dr.failover.world import World
+from kafka_dr.quoting import code
 from kafka_dr.register import Verb
 
 #: How far the clocks of who stamps an answer and who judges it may lie apart.
@@ -27,7 +28,9 @@ _SKEW_SECONDS = 5.0
 class ApprovalQuestion:
     """What a person is asked.
 
-    :param body: Markdown
+    :param subject: plain text
+    :param body: Markdown: the answer and its grounds
+    :param written: Markdown: what people wrote, fenced; shown after everything else
     :param digest: of the decision facts that the body shows
     :param approvers: the only users whose answer counts
     :param expires_at: from when on an answer is too late
@@ -40,6 +43,22 @@ class ApprovalQuestion:
     expires_at: datetime
     expires_after_seconds: float
     evidence: str
+    written: str = ""
+
+    @classmethod
+    def of(cls, sheet: Sheet, *, page: str, **tied: Any) -> ApprovalQuestion:
+        """Return what a sheet asks.
+
+        :param page: where the evidence is shown
+        :param tied: what ties the answer to the facts, and to who may give it
+        """
+        body = sheet.body(expires_at=tied["expires_at"], digest=tied["digest"], page=page)
+        return cls(sheet.subject, body, **tied, written=sheet.written())
+
+    def asked(self) -> dict[str, Any]:
+        """Return what the evidence keeps: everything that is shown."""
+        whole = f"{self.body}\n\n{self.written}" if self.written else self.body
+        return {"subject": self.subject, "body": whole, "digest": self.digest, "expires_at": self.expires_at}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +76,13 @@ class Answer:
     reason: str = ""
 
 
-def ask_approval(request: RunRequest, world: World, step: StepName = StepName.APPROVAL) -> ApprovalQuestion:
+def ask_approval(
+    request: RunRequest, world: World, step: StepName = StepName.APPROVAL, *, page: str = ""
+) -> ApprovalQuestion:
     """Make the question from the evidence of the verb's first step, and keep what is shown before anybody sees it.
 
     :param step: which of the verb's approvals; a second one is asked of those who did not give the first
+    :param page: where the evidence of the run is shown
     :raises Refused: that evidence of this run is not there, or was not good; or the first approval is not
     """
     run = Run(request, world)
@@ -73,14 +95,31 @@ def ask_approval(request: RunRequest, world: World, step: StepName = StepName.AP
     attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
     seconds = run.group.timing.approval_expiry_seconds
     expires_at = attempt.started_at + timedelta(seconds=seconds)
-    subject = _SUBJECTS.get(request.verb, _subject)(run, seen)
-    body = _BODIES.get(request.verb, _body)(run, seen, expires_at)
-    attempt.facts = {
-        "asked": {"subject": subject, "body": body, "digest": facts["digest"], "expires_at": expires_at},
-        "approvers": list(approvers),
-    }
-    record = attempt.end(world, "done", "asked")
-    return ApprovalQuestion(subject, body, facts["digest"], approvers, expires_at, seconds, record.evidence)
+    question = ApprovalQuestion.of(
+        _after_the_first(run, step, _SHEETS[request.verb](run, seen)),
+        page=page,
+        digest=facts["digest"],
+        approvers=approvers,
+        expires_at=expires_at,
+        expires_after_seconds=seconds,
+        evidence="",
+    )
+    attempt.facts = {"asked": question.asked(), "approvers": list(approvers)}
+    return replace(question, evidence=attempt.end(world, "done", "asked").evidence)
+
+
+def _after_the_first(run: Run, step: StepName, sheet: Sheet) -> Sheet:
+    """Say to the second person what the first one said."""
+    first = newest_answer(run) if step is StepName.SECOND_APPROVAL else None
+    if first is None:
+        return sheet
+    said = f"This is the second approval: {code(first.responder)} has approved at {first.responded_at:%H:%M:%S} UTC."
+    return replace(
+        sheet,
+        subject=f"{sheet.subject} (second approval)",
+        warnings=(*sheet.warnings, said),
+        words=(*sheet.words, ("Remark of the first approver", first.reason)),
+    )
 
 
 def needs_second(request: RunRequest, world: World) -> bool:
@@ -169,37 +208,9 @@ def judge(run: Run, answer: Answer) -> Sequence[Check]:
     )
 
 
-def _subject(run: Run, _seen: dict[str, Any]) -> str:
-    return f"Move {run.group.name} from {run.source} to {run.target}?"
-
-
-def _body(run: Run, preflight: dict[str, Any], expires_at: datetime) -> str:
-    facts = preflight["facts"]
-    decision, measured = facts["decision"], facts["measurements"]
-    checks = "\n".join(f"| {c['name']} | {c['outcome']} | {c['detail']} |" for c in preflight["checks"])
-    groups = measured.get("groups", group_costs.costs(decision["offset_classes"], ()))
-    shown = {name: value for name, value in measured.items() if name != "groups"}
-    figures = "\n".join(f"| {name.replace('_', ' ')} | {_figure(value)} |" for name, value in shown.items())
-    return (
-        f"**{run.group.name}** is active on **{run.source}** and would be active on **{run.target}**, "
-        f"with {partitions_said(decision)}.\n\n"
-        f"Reason given: {run.request.reason or 'none'}\n\n"
-        f"Groups: {group_costs.in_words(groups)}\n\n"
-        f"| check | outcome | seen |\n| --- | --- | --- |\n{checks}\n\n"
-        f"| measured, not part of what is approved | |\n| --- | --- |\n{figures}\n\n"
-        f"Until `open_target` every failure is rolled back; after it the run only goes forward.\n\n"
-        f"Valid until {expires_at:%Y-%m-%d %H:%M:%S} UTC. Digest of the facts: `{facts['digest']}`\n"
-    )
-
-
-def _figure(value: object) -> object:
-    """Return how a measurement is shown; one with grounds of its own says them in a sentence."""
-    return value.get("sentence", value) if isinstance(value, Mapping) else value
-
-
-#: What a person is shown, where it is something else than for a planned failover.
-_BODIES: Mapping[Verb, Callable[[Run, dict[str, Any], datetime], str]] = {
-    "unplanned_failover": unplanned_body,
-    "failback": failback_question.body,
+#: What a person is shown, by verb.
+_SHEETS: Mapping[Verb, Callable[[Run, Mapping[str, Any]], Sheet]] = {
+    "planned_failover": planned_question.sheet,
+    "unplanned_failover": unplanned_question.sheet,
+    "failback": failback_question.sheet,
 }
-_SUBJECTS: Mapping[Verb, Callable[[Run, dict[str, Any]], str]] = {"failback": failback_question.subject}

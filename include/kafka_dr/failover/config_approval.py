@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,19 +15,24 @@ from kafka_dr.failover.config_compare import current_plan
 from kafka_dr.failover.configuration import APPROVAL, NUMBERS, keep_plan, newest_plan, start_plan
 from kafka_dr.failover.request import RunRequest
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.sheet import Sheet, subject
 from kafka_dr.failover.watched import Watched, at_rest
 from kafka_dr.failover.world import World
+from kafka_dr.quoting import code, markdown
 from kafka_dr.register import RegisterState
 
 #: The newest question, among the facts of the active cluster's register.
 _QUESTION = "question"
+#: More changes than this are in the evidence alone.
+_MOST_ROWS = 100
 
 
-def ask_config(group: str, world: World, run_id: str) -> ApprovalQuestion | str:
+def ask_config(group: str, world: World, run_id: str, *, page: str = "") -> ApprovalQuestion | str:
     """Make the question about what this run's newest plan may not change by itself.
 
     The same plan is asked about once at a time, and not again once somebody has said no to it.
 
+    :param page: where the evidence of the run is shown
     :returns: why nobody is asked, where there is no question
     """
     run = Run(RunRequest(group, run_id), world)
@@ -45,17 +51,18 @@ def ask_config(group: str, world: World, run_id: str) -> ApprovalQuestion | str:
     expires_at = now + timedelta(seconds=seconds)
     question = {"digest": kept["digest"], "run": run_id, "until": expires_at.isoformat()}
     run.world.register(state.active).write_fact(group, FACTS, _QUESTION, question)
-    subject = f"Change the configuration of {state.standby} for {group}?"
-    body = _body(run, state, kept, expires_at)
-    attempt = Attempt.start(run.request, world, APPROVAL, NUMBERS[APPROVAL])
-    attempt.facts = {
-        "asked": {"subject": subject, "body": body, "digest": kept["digest"], "expires_at": expires_at},
-        "approvers": list(run.group.approvers),
-    }
-    record = attempt.end(world, "done", "asked")
-    return ApprovalQuestion(
-        subject, body, str(kept["digest"]), run.group.approvers, expires_at, seconds, record.evidence
+    asked_now = ApprovalQuestion.of(
+        _sheet(run, state, kept),
+        page=page,
+        digest=str(kept["digest"]),
+        approvers=run.group.approvers,
+        expires_at=expires_at,
+        expires_after_seconds=seconds,
+        evidence="",
     )
+    attempt = Attempt.start(run.request, world, APPROVAL, NUMBERS[APPROVAL])
+    attempt.facts = {"asked": asked_now.asked(), "approvers": list(run.group.approvers)}
+    return replace(asked_now, evidence=attempt.end(world, "done", "asked").evidence)
 
 
 def _plan_of_now(run: Run, state: RegisterState) -> Mapping[str, Any]:
@@ -82,21 +89,30 @@ def _answer_of(run: Run, other: str) -> Answer | None:
     return newest_answer(Run(RunRequest(run.group.name, other), run.world))
 
 
-def _body(run: Run, state: RegisterState, kept: Mapping[str, Any], expires_at: datetime) -> str:
+def _sheet(run: Run, state: RegisterState, kept: Mapping[str, Any]) -> Sheet:
+    """Return the question and its grounds."""
     rows = [row for row in kept["difference"]["rows"] if row["verdict"] in (Verdict.APPROVAL, Verdict.SAFE)]
     rows.sort(key=lambda row: str(row["verdict"] != Verdict.APPROVAL))
-    shown = "\n".join(
-        f"| {row['verdict']} | {_cell(row['what'])} | {_cell(row['standby'])} | {_cell(row['active'])} "
-        f"| {_cell(row['reason'])} |"
-        for row in rows[:100]
-    )
-    more = f"\n\nAnd {len(rows) - 100} more, all of them in the evidence." if len(rows) > 100 else ""
-    return (
-        f"The standby **{state.standby}** of **{run.group.name}** would be made as **{state.active}** is.\n\n"
-        f"| | what | now on {state.standby} | would be | why |\n| --- | --- | --- | --- | --- |\n{shown}{more}\n\n"
-        f"Valid until {expires_at:%Y-%m-%d %H:%M:%S} UTC. Digest of the plan: `{kept['digest']}`\n"
+    group, active, standby = (markdown(name) for name in (run.group.name, state.active, state.standby))
+    shown = "\n".join(_row(row) for row in rows[:_MOST_ROWS])
+    more = f"\n\nAnd {len(rows) - _MOST_ROWS} more, all of them in the evidence." if len(rows) > _MOST_ROWS else ""
+    return Sheet(
+        subject=subject("config sync", f"make {len(rows)} changes on {state.standby} for {run.group.name}?"),
+        moves=f"no application: {len(rows)} settings of **{standby}**, the standby of **{group}**, become what "
+        f"**{active}** has",
+        lost=f"nothing on {active}; a shorter retention or a smaller limit lets {standby} drop what it holds",
+        writes_stop="not at all",
+        read_again="nothing",
+        on_failure="what was changed by then stays, and the next run plans the rest",
+        details=(f"**What would change on {standby}**\n\n{shown}{more}",),
     )
 
 
-def _cell(value: object) -> str:
-    return "nothing" if value is None else str(value).replace("|", "\\|")
+def _row(row: Mapping[str, Any]) -> str:
+    now, then = (_value(row[side]) for side in ("standby", "active"))
+    why = f" ({markdown(row['reason'])})" if row["reason"] else ""
+    return f"* **{markdown(row['verdict'])}** {code(row['what'])}: now {now}, would be {then}{why}"
+
+
+def _value(value: object) -> str:
+    return "nothing" if value is None else code(value)

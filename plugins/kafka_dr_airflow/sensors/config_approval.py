@@ -44,7 +44,7 @@ class ConfigApprovalSensor(ManualApprovalSensor):
         from kafka_dr_airflow.world import open_world
 
         with plain_errors(), open_world() as world:
-            question = ask_config(self.protection_group, world, context["run_id"])
+            question = ask_config(self.protection_group, world, context["run_id"], page=self.page(context))
         if isinstance(question, str):
             self.evidence_kept = False
             raise AirflowSkipException(question)

@@ -11,8 +11,9 @@ from airflow.sdk import Param
 from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from kafka_dr.quoting import code, line
 from kafka_dr_airflow.declared import read_topology
-from kafka_dr_airflow.links import EvidenceLink, trigger_url
+from kafka_dr_airflow.links import EvidenceLink, evidence_url, trigger_url
 from kafka_dr_airflow.operators.failover_step import URGENT, numbered
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import Receipt, perform, plain_errors, run_request
@@ -76,6 +77,11 @@ class ManualApprovalSensor(ApprovalOperator):
         """Return what the approval is about."""
         return run_request(context, self.verb)
 
+    def page(self, context: Any) -> str:
+        """Return where the evidence of the run is shown."""
+        request = self.request(context)
+        return evidence_url(request.protection_group, request.run)
+
     def question(self, context: Any) -> ApprovalQuestion | None:
         """Make the question, and keep it in evidence; ``None`` where nobody is to be asked."""
         from kafka_dr.failover import ask_approval
@@ -88,7 +94,7 @@ class ManualApprovalSensor(ApprovalOperator):
             self.log.info("Dry run: nobody is asked. May answer: %s.", ", ".join(group.approvers))
             return None
         with plain_errors(), open_world() as world:
-            return ask_approval(request, world)
+            return ask_approval(request, world, page=self.page(context))
 
     def keep(self, request: RunRequest, world: World, answer: Answer) -> StepRecord:
         """Keep an answer in evidence.
@@ -126,14 +132,14 @@ class ManualApprovalSensor(ApprovalOperator):
         if not question.approvers:
             raise AirflowFailException("the protection group has no approvers: name at least one in the topology")
         self.subject = question.subject
-        self.body = f"{question.body.rstrip()}\n\n{self._instructions(question)}"
+        self.body = "\n\n".join(filter(None, (question.body.rstrip(), self._instructions(question), question.written)))
         self.response_timeout = timedelta(seconds=question.expires_after_seconds)
         self.assigned_users = [{"id": name, "name": name} for name in question.approvers]
         self.params = ParamsDict(_form(question.digest))
 
     def _instructions(self, question: ApprovalQuestion) -> str:
         return (
-            f"Only {', '.join(question.approvers)} may answer, once. *Approve* {self.consequence}. "
+            f"Only {', '.join(map(code, question.approvers))} may answer, once. *Approve* {self.consequence}. "
             "*Reject*, or no answer in time, ends the run, and nothing is changed."
         )
 
@@ -169,7 +175,7 @@ class ManualApprovalSensor(ApprovalOperator):
     def _end(self, context: Any, sentence: str) -> NoReturn:
         """End the run with nothing changed, and say where the next one is started."""
         dag_id = context["ti"].dag_id
-        raise AirflowSkipException(f"{sentence}. Nothing was changed. A new run: {trigger_url(dag_id)}") from None
+        raise AirflowSkipException(f"{line(sentence)}. Nothing was changed. A new run: {trigger_url(dag_id)}") from None
 
 
 def given_answer(event: dict[str, Any], *, approve: str) -> Answer:

@@ -37,7 +37,7 @@ class TwoPeopleSensor(ManualApprovalSensor):
             return None
         with plain_errors(), open_world() as world:
             if self.step == "approval" or needs_second(request, world):
-                return ask_approval(request, world, StepName(self.step))
+                return ask_approval(request, world, StepName(self.step), page=self.page(context))
         self.log.info("%s", self.one_is_enough)
         return None
 

@@ -71,7 +71,12 @@ def test_it_asks_the_approvers_for_the_time_that_the_topology_gives(approval: An
     assert approval.response_timeout.total_seconds() == 900
     assert approval.defaults is None
     assert approval.body.startswith("facts")
-    assert "alice, bob" in approval.body
+    assert "Only `alice`, `bob` may answer" in approval.body
+
+
+def test_what_people_wrote_comes_after_everything_else(approval: Any) -> None:
+    approval._prepare(question(written="**Reason**\n\n```text\nroutine\n```"))
+    assert approval.body.endswith("and nothing is changed.\n\n**Reason**\n\n```text\nroutine\n```")
 
 
 def test_the_form_carries_the_digest_of_what_is_shown(approval: Any) -> None:

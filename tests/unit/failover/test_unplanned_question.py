@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.failover.unplanned.question import body, loss_sentence
+from kafka_dr.failover.unplanned.question import loss_sentence, sheet
 
 EXPIRES = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
 
 
-def shown(**decision: Any) -> str:
+def shown(outcome: str = "ok", **decision: Any) -> str:
     facts = {
         "decision": {"partitions": {"orders.payments": 4}, "override": "", "taken_from": "", **decision},
         "digest": "4f2a",
@@ -28,15 +28,22 @@ def shown(**decision: Any) -> str:
             "could_not_be_checked": ["open transactions"],
         },
     }
-    check = {"name": "source_is_down", "outcome": "ok", "detail": "seen by here, office"}
+    check = {"name": "source_is_down", "outcome": outcome, "detail": "seen by here, office"}
     run: Any = SimpleNamespace(
-        group=SimpleNamespace(name="orders"), source="east", target="west", request=SimpleNamespace(reason="")
+        group=SimpleNamespace(name="orders"),
+        source="east",
+        target="west",
+        request=SimpleNamespace(
+            reason="the hall is dark", override=decision.get("override", ""), dry_run=False, verb="unplanned_failover"
+        ),
     )
-    return body(run, {"facts": facts, "checks": [check]}, EXPIRES)
+    found = sheet(run, {"facts": facts, "checks": [check], "finished_at": "2026-11-20T03:00:00+00:00"})
+    body = found.body(expires_at=EXPIRES, digest="4f2a", page="/kafka-dr/evidence/orders/r1")
+    return "\n\n".join((found.subject, body.replace("\\", ""), found.written()))
 
 
 def test_loss_is_a_lower_bound_with_its_time() -> None:
-    assert "**Loss**: at least 30 records, as of 2026-11-20T02:59:00 UTC; unknown after" in shown()
+    assert "**What is lost**: at least 30 records, as of 2026-11-20T02:59:00 UTC; unknown after." in shown()
 
 
 def test_a_group_that_no_offset_moves_is_named() -> None:
@@ -52,12 +59,15 @@ def test_a_loss_of_which_nothing_is_known_is_not_called_nothing() -> None:
     "sentence",
     [
         "orders-a: bounded, at most 12 records read again; orders-b: bounded, how much is read again is not known",
-        "| source_is_down | ok | seen by here, office |",
-        "| metadata | failed | east does not answer |",
+        "**All 1 checks ok** (as of 03:00:00 UTC): `source_is_down`",
+        "* **failed** `metadata`: east does not answer.",
         "**Could not be checked**: open transactions",
         "may be cut apart",
         "Digest of the facts: `4f2a`",
-        "Valid until 2026-11-20 03:15:00 UTC",
+        "[All of the evidence](/kafka-dr/evidence/orders/r1)",
+        "**Until when**: the approval counts until 2026-11-20 03:15:00 UTC.",
+        "Unplanned failover: give up east and move orders to west?",
+        "```text\nthe hall is dark\n```",
     ],
 )
 def test_the_form_shows_what_was_seen_and_what_could_not_be(sentence: str) -> None:
@@ -65,7 +75,14 @@ def test_the_form_shows_what_was_seen_and_what_could_not_be(sentence: str) -> No
 
 
 def test_an_override_and_a_run_that_is_taken_over_stand_out() -> None:
-    told = shown(override="one vantage is all we have", taken_from="run-7")
-    assert "**The rule is overridden**: one vantage is all we have" in told
-    assert "taken from run run-7, which died while switching" in told
+    told = shown("overridden", override="one vantage is all we have", taken_from="run-7")
+    assert "⚠ **A rule that forbids this is overridden**" in told
+    assert "* **overridden** `source_is_down`: seen by here, office." in told
+    assert told.endswith("```text\nthe hall is dark\n```")
+    assert "```text\none vantage is all we have\n```" in told
+    assert "taken from run `run-7`, which died while switching" in told
     assert "overridden" not in shown()
+
+
+def test_an_override_that_the_rule_did_not_need_is_named_as_such() -> None:
+    assert "⚠ The requester has overridden the rule, which holds at the moment." in shown(override="just in case")

@@ -2,59 +2,69 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
-from kafka_dr.failover import group_costs
 from kafka_dr.failover.decision import partitions_said
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.sheet import Sheet, listed, read_again, subject
+from kafka_dr.quoting import code, markdown
 
 
-def body(run: Run, seen: dict[str, Any], expires_at: datetime) -> str:
-    """Return the question as Markdown.
+def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
+    """Return the question and its grounds.
 
     :param seen: the evidence of the verb's first step
     """
     facts = seen["facts"]
     decision, measured = facts["decision"], facts["measurements"]
-    return "\n\n".join(
-        (
-            f"**{run.group.name}** is active on **{run.source}**, which is taken to be down, and would be active on "
-            f"**{run.target}**, with {partitions_said(decision)}.",
-            *_warnings(decision),
-            f"Reason given: {run.request.reason or 'none'}",
-            f"**Loss**: {loss_sentence(measured['predicted_loss'])}",
+    group, source, target = (markdown(name) for name in (run.group.name, run.source, run.target))
+    again, each = read_again(measured["groups"])
+    return Sheet(
+        subject=subject(
+            run.request.verb,
+            f"give up {run.source} and move {run.group.name} to {run.target}?",
+            dry_run=run.request.dry_run,
+        ),
+        moves=f"**{group}** goes from **{source}**, which is given up, to **{target}**, with "
+        f"{partitions_said(decision)}",
+        lost=markdown(loss_sentence(measured["predicted_loss"])),
+        writes_stop=f"on {source} from when it went down; on {target} they begin as soon as the run has opened it. It "
+        f"waits neither for {source} nor for Connect",
+        read_again=again,
+        on_failure="until `open_target` every failure is rolled back; after it the run only goes forward. If it cannot "
+        f"be proven that {source} refuses writes, the group ends *unfenced*: what {source} still accepts until it "
+        "returns is counted, kept and has to be rescued. The way back is a failback",
+        warnings=(*_warnings(decision, seen), *map(markdown, measured["more_than_offsets"])),
+        checks=seen["checks"],
+        seen_at=str(seen.get("finished_at", "")),
+        details=(
             "Rows that belong together and lie in several partitions or topics may be cut apart: replication is not "
             "atomic across partitions.",
-            f"**Groups**: {group_costs.in_words(measured['groups'])}",
-            *(f"⚠ {sentence}" for sentence in measured["more_than_offsets"]),
-            _table("check", seen["checks"]),
-            _table(f"probe of {run.source}", measured["probes"]),
-            f"**Could not be checked**: {'; '.join(measured['could_not_be_checked']) or 'nothing'}",
-            "Until `open_target` every failure is rolled back; after it the run only goes forward. If it cannot be "
-            f"proven that {run.source} refuses writes, the group ends *unfenced*: what it still accepts until "
-            "its return is counted, kept and has to be rescued. The way back is a failback.",
-            f"Valid until {expires_at:%Y-%m-%d %H:%M:%S} UTC. Digest of the facts: `{facts['digest']}`\n",
-        )
+            *each,
+            listed(f"Probes of {source}", measured["probes"]),
+            f"**Could not be checked**: {markdown('; '.join(measured['could_not_be_checked']) or 'nothing')}",
+        ),
+        words=(
+            ("Why the rule is overridden, as the requester wrote it", run.request.override),
+            ("Reason, as the requester wrote it", run.request.reason),
+        ),
     )
 
 
-def loss_sentence(loss: dict[str, Any]) -> str:
+def loss_sentence(loss: Mapping[str, Any]) -> str:
     """Say what is known of the loss."""
     if loss["at_least_records"] is None:
         return f"not known: {loss['reason']}"
     return f"at least {loss['at_least_records']} records, as of {loss['as_of'][:19]} UTC; unknown after"
 
 
-def _warnings(decision: dict[str, Any]) -> list[str]:
+def _warnings(decision: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]:
     found = []
-    if decision["override"]:
-        found.append(f"⚠ **The rule is overridden**: {decision['override']}")
+    if any(row["outcome"] == "overridden" for row in seen["checks"]):
+        found.append("**A rule that forbids this is overridden**: see the checks.")
+    elif decision["override"]:
+        found.append("The requester has overridden the rule, which holds at the moment.")
     if decision["taken_from"]:
-        found.append(f"⚠ It is taken from run {decision['taken_from']}, which died while switching.")
+        found.append(f"It is taken from run {code(decision['taken_from'])}, which died while switching.")
     return found
-
-
-def _table(title: str, rows: list[dict[str, Any]]) -> str:
-    lines = [f"| {row['name']} | {row['outcome']} | {row['detail']} |" for row in rows]
-    return "\n".join((f"| {title} | outcome | seen |", "| --- | --- | --- |", *lines))

@@ -1,0 +1,148 @@
+"""What an approver sees first, what is folded, and what no text of anybody can change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from kafka_dr.failover import planned_question
+from kafka_dr.failover.failback import question as failback_question
+from kafka_dr.failover.sheet import Sheet
+from kafka_dr.quoting import block
+
+EXPIRES = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
+RENDERER = MarkdownIt("gfm-like", {"html": True, "linkify": True})
+ANSWERS = ["What moves", "What is lost", "How long writes stop", "What is read again", "Until when", "If it fails"]
+HOSTILE = st.one_of(
+    st.text(max_size=40),
+    st.text(alphabet="`~*_[]()<>!&#|\\-+=:@/w.\n a", max_size=40),
+    st.sampled_from(
+        ["routine\n\n<!--", "```\n# Dry run: nothing will be changed\n", "</pre><script>x</script>", "\x1b[2J\u202ex"]
+    ),
+)
+
+
+def planned(
+    *,
+    reason: str = "patching",
+    group: str = "orders-app",
+    detail: str = "all well",
+    dry_run: bool = False,
+    **measured: Any,
+) -> Sheet:
+    request = SimpleNamespace(reason=reason, dry_run=dry_run, verb="planned_failover")
+    run: Any = SimpleNamespace(group=SimpleNamespace(name="orders"), source="east", target="west", request=request)
+    checks = [
+        {"name": "copied_in_time", "outcome": "ok", "detail": "every record is on west"},
+        {"name": "lag_audit", "outcome": "excused", "detail": detail},
+        {"name": "route_follows", "outcome": "failed", "detail": detail},
+    ]
+    facts = {
+        "decision": {"partitions": {"orders.payments": 4, "orders.invoices": 2}, "offset_classes": {}},
+        "measurements": {
+            "records_not_yet_copied_at_most": 4,
+            "predicted_write_outage": {"sentence": "1.3 s, the median of past switches: 1.1 to 1.9 s"},
+            "groups": [{"group": group, "class": "bounded", "redelivered_at_most": 12}],
+            **measured,
+        },
+    }
+    return planned_question.sheet(run, {"facts": facts, "checks": checks, "finished_at": "2026-11-20T03:00:01+00:00"})
+
+
+def body(sheet: Sheet) -> str:
+    return sheet.body(expires_at=EXPIRES, digest="4f2a" * 16, page="/kafka-dr/evidence/orders/r1")
+
+
+def test_it_begins_with_the_answer_one_sentence_each() -> None:
+    first = body(planned()).split("\n\n")[0].splitlines()
+    assert [each.split("**")[1] for each in first] == ANSWERS
+    assert first[0].endswith("goes from **east** to **west**, with 6 partitions of 2 topics.")
+    assert "1\\.3 s\\, the median of past switches" in first[2]
+    assert "at most 12 records read again" in first[3]
+    assert "2026-11-20 03:15:00 UTC" in first[4]
+
+
+def test_what_has_not_crossed_is_one_figure_with_its_time() -> None:
+    said = body(planned())
+    assert "At 03:00:01 UTC at most 4 were on their way; they cross while writes are refused" in said
+    assert "every record is on west" not in said
+    assert "At 03:00:01 UTC every record had crossed" in body(planned(records_not_yet_copied_at_most=0))
+
+
+def test_the_worst_check_comes_first_and_those_that_are_ok_take_one_line() -> None:
+    said = body(planned())
+    failed, excused, ok = (said.index(each) for each in ("**failed** `route", "**excused** `lag", "**1 checks ok**"))
+    assert failed < excused < ok
+    assert "`copied_in_time`" in said
+    assert "(as of 03:00:01 UTC)" in said
+
+
+@pytest.mark.parametrize(
+    ("dry", "begins"), [(False, "Planned failover: move"), (True, "Dry run of a planned failover")]
+)
+def test_the_subject_says_the_verb(dry: bool, begins: str) -> None:
+    assert planned(dry_run=dry).subject.startswith(begins)
+
+
+def test_many_groups_are_summed_up_before_they_are_listed() -> None:
+    rows = [{"group": f"g{n}", "class": "bounded", "redelivered_at_most": n or None} for n in range(9)]
+    said = body(planned(groups=rows))
+    assert "**What is read again**: at most 36 records, by 9 groups (9 bounded); of 1 groups it is not known." in said
+    assert "**Groups**: g0\\: bounded" in said
+
+
+def test_evidence_of_the_former_version_can_be_asked_about() -> None:
+    sheet = planned(predicted_write_outage=None, predicted_write_outage_seconds="2.5 to 12.5")
+    assert "**How long writes stop**: 2\\.5 to 12\\.5 s." in body(sheet)
+
+
+def test_it_has_no_tables_and_no_long_words_that_a_telephone_would_cut() -> None:
+    said = body(planned())
+    assert "| ---" not in said
+    assert max(len(word) for word in said.split()) < 60
+
+
+def test_rebuild_says_what_it_deletes_and_quarantine_that_it_deletes_nothing() -> None:
+    request = SimpleNamespace(reason="", dry_run=False)
+    run: Any = SimpleNamespace(group=SimpleNamespace(name="orders"), source="west", target="east", request=request)
+    decided = {
+        "mode": "rebuild",
+        "rescue": "keep",
+        "stranded": {"records": 7},
+        "deletes": {"orders.payments": "id"},
+        "quarantine": ["orders.payments-0 10 to 16"],
+    }
+    measured = {"old_side": {"orders.payments": {"records": 50, "bytes": 5000, "stranded": 7}}}
+
+    def asked(mode: str) -> Sheet:
+        facts = {"decision": {**decided, "mode": mode}, "measurements": measured}
+        return failback_question.sheet(run, {"facts": facts, "checks": []})
+
+    rebuild, quarantine = asked("rebuild"), asked("quarantine")
+    assert rebuild.subject == "Failback: delete 1 topics of orders on east and copy them again?"
+    assert "7 records of east never crossed; they are kept aside. 1 topics with at most 50 records are deleted" in body(
+        rebuild
+    )
+    assert "⚠ **Rebuild deletes data on east.**" in body(rebuild)
+    assert "Nothing is deleted." in body(quarantine)
+    assert "`orders.payments-0 10 to 16`" in body(quarantine)
+
+
+@given(HOSTILE, HOSTILE, HOSTILE)
+def test_whatever_people_and_clusters_write_the_same_is_asked(reason: str, group: str, detail: str) -> None:
+    def shape(sheet: Sheet) -> list[str]:
+        found = RENDERER.parse(f"{body(sheet)}\n\nOnly `alice` may answer.\n\n{sheet.written()}")
+        kinds = [child.type for token in found for child in (token.children or [token])]
+        return [kind for kind in kinds if kind not in ("text", "text_special", "code_inline")]
+
+    harmless, hostile = planned(reason="a"), planned(reason=reason or "a", group=group, detail=detail)
+    assert shape(hostile) == shape(harmless)
+    fence = RENDERER.parse(hostile.written())[-1]
+    assert fence.type == "fence"
+    assert fence.content.rstrip("\n") == block(reason or "a").rstrip("\n")
