@@ -67,6 +67,35 @@ def test_a_form_is_taken_with_nothing_filled_in_but_what_it_cannot_do_without(
 
 
 @pytest.mark.usefixtures("unchanged")
+def test_what_the_requester_writes_changes_nothing_else_of_the_approval_that_airflow_shows(
+    alice: AirflowSession, page: Page
+) -> None:
+    dag, attack = (
+        "dr_planned_failover",
+        "routine\n\n<!--\n```\n# Dry run\n<script>document.title = 'x'</script> \u202ewww.a.com",
+    )
+    run = alice.trigger(dag, protection_group="orders", reason=attack)
+    try:
+        alice.question(dag, run)
+        page.go(f"{alice.http.base_url}/dags/{dag}/runs/{run}/tasks/approval/required_actions")
+        page.wait("document.body && document.body.innerText.includes('as the requester wrote it')")
+        shown = page.text()
+        for said in ("What moves: ", "What is lost: ", "If it fails: ", "checks ok: ", "Only alice, bob may answer"):
+            assert said in shown
+        assert page.ask("[...document.querySelectorAll('h1, h2, h3')].every(each => each.innerText !== 'Dry run')")
+        assert page.ask("[...document.querySelectorAll('a')].every(each => !each.href.includes('www.a.com'))")
+        for typed in ("<!--", "# Dry run", "<script>document.title", "\\u202e"):
+            assert typed in shown
+        page.resize(390, 800)
+        page.go(f"{alice.http.base_url}/kafka-dr/evidence/orders/{run}")
+        page.wait("document.body && document.body.innerText.includes('Step by step')")
+        assert page.ask("document.documentElement.scrollWidth") <= 390
+    finally:
+        page.resize(1200, 1600)
+        alice.end(dag, run)
+
+
+@pytest.mark.usefixtures("unchanged")
 def test_a_parameter_that_no_dag_has_ends_its_run_before_anything_else(alice: AirflowSession) -> None:
     runs = {dag: alice.trigger(dag, dryrun=True, **NEEDED.get(dag, {})) for dag in DAG_IDS}
     for dag, run in runs.items():
