@@ -67,7 +67,6 @@ def test_what_kept_a_step_from_going_through_is_logged_as_an_error_and_the_rest_
     assert log.lines == [
         ("error", "preflight: refused in 0.50 s. route_follows: no."),
         ("info", "  check flow_moves: ok. it moves"),
-        ("error", "  check route_follows: failed. the route"),
-        ("error", "names west"),
+        ("error", "  check route_follows: failed. the route\\nnames west"),
         ("info", "  evidence: "),
     ]
