@@ -89,6 +89,14 @@ def _source_can_be_fenced(run: Run) -> Check:
     return Check.of("source_can_be_fenced", run.writes_authorized(run.source))
 
 
+def _flow_can_be_fenced(run: Run) -> Check:
+    """The replicator is who may write on the target now: as it is asked whether leaders there say yes, too.
+
+    They have to, when the target is opened; and that the replicator is refused proves nothing if it always was.
+    """
+    return Check.of("flow_can_be_fenced", run.writes_allowed(run.target, by="replicator"))
+
+
 def _target_can_be_opened(run: Run) -> Check:
     """DENYs that others added stay, so the target would stay shut; applications need their ALLOWs there."""
     here, there = run.at_once(partial(run.sight.acls, run.source), partial(run.sight.acls, run.target))
@@ -171,6 +179,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     (authorizers.NAME, lambda run: authorizers.authorizers_as_declared(run, (run.source, run.target))),
     ("source_can_be_fenced", _source_can_be_fenced),
     ("target_refuses", target_refuses),
+    ("flow_can_be_fenced", _flow_can_be_fenced),
     ("target_can_be_opened", _target_can_be_opened),
     (f"flow_moves {uncopied.NAME} content_verified positions_translate", _copy),
     ("checksum_audit", partial(audit_check, AuditKind.CHECKSUM)),

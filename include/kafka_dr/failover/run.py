@@ -114,9 +114,9 @@ class Run:
         """Ask every leader of the group's partitions, now, and say whether each refuses a write."""
         return self._asked(proof.writes_refused, cluster, by)
 
-    def writes_allowed(self, cluster: str) -> Finding:
+    def writes_allowed(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
         """Ask every leader of the group's partitions, now, and say whether each would take a write."""
-        return self._asked(proof.writes_allowed, cluster, "probe")
+        return self._asked(proof.writes_allowed, cluster, by)
 
     def writes_authorized(self, cluster: str) -> Finding:
         """Ask every leader of the group's partitions, now, and say whether no authorizer keeps the probe from it."""

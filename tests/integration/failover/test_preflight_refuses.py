@@ -119,6 +119,7 @@ def first(made: Troubled) -> Iterator[Troubled]:
     made.add("east", _write("User:probe", f"{name}.", permission=AclPermission.DENY))
     made.audited(AuditKind.CHECKSUM, AuditVerdict.RED, "3 records are lost", ago=timedelta(hours=3))
     made.audited(AuditKind.LAG, AuditVerdict.RED, "the flow does not move", ago=timedelta(hours=3))
+    made.add("west", _write("User:replicator", f"{name}.", permission=AclPermission.DENY))
     fence = min(plan.write_fence(protection.group))
     made.remove("west", fence)
     protection.produce("east", 30)
@@ -166,6 +167,7 @@ def first(made: Troubled) -> Iterator[Troubled]:
         ("writers_declared", r"User:orders-app is a super user, whom no fence stops: take it out of super.users"),
         ("source_can_be_fenced", r"leaders on east did not answer allowed"),
         ("target_refuses", r"1 of \d+ DENYs are missing on west"),
+        ("flow_can_be_fenced", r"leaders on west did not answer allowed"),
         ("target_can_be_opened", r"west holds DENYs that were not added here and would not be lifted: .* Remove them"),
         ("flow_moves", r"dr\.\{name\}\.east-to-west is stopped: run dr_flows, or look at the connector"),
         ("checksum_audit", r"is red: 3 records are lost; mend that, then run dr_checksum_audit again"),
@@ -207,7 +209,8 @@ def second(first: Troubled) -> Iterator[Troubled]:
     protection.changes["audits"] = green
     del protection.changes["super_users"]
     protection.changes["thresholds"] = protection.group.thresholds.model_copy(update={"max_lag_seconds": 300})
-    first.remove("west", *probe_fence, *first.foreign)
+    flow_fence = _write("User:replicator", f"{name}.", permission=AclPermission.DENY)
+    first.remove("west", *probe_fence, *first.foreign, flow_fence)
     first.create("west", f"{name}.lonely")
     first.create("east", protection.group.canary_topic)
     with first.connect() as connect:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from contextlib import nullcontext
 from datetime import UTC, datetime
 
 import pytest
@@ -10,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.failover.record import Check, StepRecord
 from kafka_dr_airflow.links import evidence_url
-from kafka_dr_airflow.operators.record import plain_errors, run_request, show
+from kafka_dr_airflow.operators.record import perform, plain_errors, run_request, show
 
 
 @pytest.mark.parametrize("error", [TryAgain, OutcomeUnknown])
@@ -70,3 +72,20 @@ def test_what_kept_a_step_from_going_through_is_logged_as_an_error_and_the_rest_
         ("error", "  check route_follows: failed. the route\\nnames west"),
         ("info", "  evidence: "),
     ]
+
+
+def test_a_step_that_went_on_without_a_proof_is_an_error_in_the_log_of_a_task_that_is_not_red(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    at = datetime(2026, 3, 14, tzinfo=UTC)
+    record = StepRecord(
+        group="orders", run="run-1", step="open_target", number=8, outcome="unproven", started_at=at, finished_at=at,
+        seconds=1.0, detail="It is not known whether applications are let in", evidence="e", evidence_sha256="s",
+    )  # fmt: skip
+    monkeypatch.setattr("kafka_dr_airflow.world.open_world", nullcontext)
+
+    receipt = perform(logging.getLogger("task"), lambda _: record)
+
+    assert receipt["outcome"] == "unproven"
+    errors = [each.message for each in caplog.records if each.levelno == logging.ERROR]
+    assert "It is not known whether applications are let in" in errors
