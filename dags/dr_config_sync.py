@@ -8,6 +8,7 @@ from airflow.sdk import DAG, Param
 
 from kafka_dr_airflow.config_sync_flow import config_sync_flow
 from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
+from kafka_dr_airflow.operators.outcome import ConfigOutcomeOperator
 
 # Runs may overlap: one that waits for a person does not keep the next one from planning. What keeps two of them from
 # changing a standby at the same time is a lock in the DR register.
@@ -30,4 +31,5 @@ with DAG(
     },
 ) as dag:
     groups = DeclaredGroupsOperator()
-    config_sync_flow.expand(protection_group=groups.output)
+    # Airflow judges the run by the last task: one whose plan was rejected is not green.
+    config_sync_flow.expand(protection_group=groups.output) >> ConfigOutcomeOperator()

@@ -11,6 +11,7 @@ from airflow.sdk import DAG, Param, chain
 from kafka_dr_airflow.declared import declared, dry_run_param, reason_param
 from kafka_dr_airflow.operators.failback import FailbackAuditOperator, StrandedRecordsOperator
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
+from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.sensors.failback_approval import FailbackApprovalSensor
 
 # Behind the claim a failback can only go on, or be abandoned by a person: applications are not touched by it.
@@ -70,9 +71,12 @@ with DAG(
     checksum_audit = FailbackAuditOperator()
     settle = FailoverStepOperator(step="settle", number=9, verb="failback", **FORWARD)
     report = FailoverStepOperator(step="report", number=10, verb="failback", **FORWARD)
+    outcome = OutcomeOperator()
 
     # Nobody decides before it is known, and kept, what only the old side holds.
     chain(stranded_records, preflight, approval, second_approval, claim)
     # Nothing is deleted before the stranded records are kept, nothing is copied before there is room for it, and the
     # old side counts as a copy only when all of it was compared.
     chain(claim, rescue, set_aside, reverse_flow, catch_up, checksum_audit, settle, report)
+    # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.
+    report >> outcome

@@ -10,6 +10,7 @@ from airflow.sdk import DAG, chain
 
 from kafka_dr_airflow.declared import declared, dry_run_param, reason_param
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
+from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
@@ -54,6 +55,7 @@ with DAG(
     protect = FailoverStepOperator(step="protect", number=11, **FORWARD)
     report = FailoverStepOperator(step="report", number=12, **FORWARD)
     roll_back = RollBackOperator(retries=5, retry_delay=timedelta(seconds=5))
+    outcome = OutcomeOperator()
 
     # Nothing is claimed, let alone changed, before somebody has approved it.
     chain(preflight, approval, claim)
@@ -62,3 +64,5 @@ with DAG(
     chain(claim, fence_source, drain, stop_flow, cut_over_groups, open_target, flip_route, verify, protect, report)
     # Runs when one of these has failed, and only these: before them nothing is changed, behind them nothing is undone.
     [claim, fence_source, drain, stop_flow, cut_over_groups, open_target] >> roll_back
+    # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.
+    [report, roll_back] >> outcome

@@ -10,6 +10,7 @@ from airflow.sdk import DAG, Param, chain
 
 from kafka_dr_airflow.declared import declared, dry_run_param, reason_param
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
+from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.sensors.unplanned_approval import UnplannedApprovalSensor
 
@@ -71,6 +72,7 @@ with DAG(
     protect = FailoverStepOperator(step="protect", number=10, verb=VERB, **FORWARD)
     report = FailoverStepOperator(step="report", number=11, verb=VERB, **FORWARD)
     roll_back = RollBackOperator(verb=VERB, retries=5, retry_delay=timedelta(seconds=5))
+    outcome = OutcomeOperator()
 
     # Nothing is claimed, let alone changed, before everybody who is needed has approved it.
     chain(gather_evidence, approval, second_approval, claim)
@@ -78,3 +80,5 @@ with DAG(
     chain(claim, fence, cut_over_groups, open_target, flip_route, verify, protect, report)
     # Runs when one of these has failed, and only these: before them nothing is changed, behind them nothing is undone.
     [claim, fence, cut_over_groups, open_target] >> roll_back
+    # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.
+    [report, roll_back] >> outcome

@@ -10,13 +10,17 @@ from typing import Any
 
 from lab.clients import librdkafka
 from lab.clusters import CLUSTERS
-from lab.credentials import AIRFLOW_USERS, write_private
+from lab.credentials import AIRFLOW_USERS, NOTES, write_private
 from lab.layout import LOOPBACK, PROJECT, Home
 from lab.premises import Premises
 from lab.rights import AUDIT, OPERATOR, PROBE, REPLICATOR
 
 #: Where the audits run, as the DAGs name it.
 SPARK = "kafka_dr_spark"
+#: Airflow's own REST API, through which tasks leave notes on runs.
+AIRFLOW_API = "kafka_dr_airflow_api"
+#: Of Airflow's simple auth manager; ``user`` is the least that may edit a run. Who is not named here operates.
+_AIRFLOW_ROLES = {"admin": "admin", NOTES: "user"}
 ROLES = {"operator": OPERATOR, "probe": PROBE, "audit": AUDIT, "replicator": REPLICATOR}
 DAGS = PROJECT / "dags"
 PLUGINS = PROJECT / "plugins"
@@ -50,7 +54,16 @@ def connections_file(home: Home) -> Path:
 def connections(premises: Premises) -> dict[str, dict[str, Any]]:
     """Return a ``kafka`` connection for each cluster and role, an ``http`` one for each Connect worker, and Spark's."""
     wanted: dict[str, dict[str, Any]] = {
-        SPARK: {"conn_type": "spark", "description": "Spark on this machine", "host": "local[*]", "port": _NO_PORT}
+        SPARK: {"conn_type": "spark", "description": "Spark on this machine", "host": "local[*]", "port": _NO_PORT},
+        AIRFLOW_API: {
+            "conn_type": "http",
+            "description": "Airflow's own REST API, for notes on runs",
+            "host": premises.settings.host("airflow"),
+            "port": premises.settings.ports.airflow,
+            "schema": "http",
+            "login": NOTES,
+            "password": premises.credentials.airflow(NOTES),
+        },
     }
     for cluster in CLUSTERS:
         for role, principal in ROLES.items():
@@ -75,7 +88,7 @@ def connections(premises: Premises) -> dict[str, dict[str, Any]]:
 def _config(premises: Premises, *, dags: Path) -> str:
     home, settings, credentials = premises.home, premises.settings, premises.credentials
     url = f"http://{LOOPBACK}:{settings.ports.airflow}"
-    users = ",".join(f"{user}:{'admin' if user == 'admin' else 'op'}" for user in AIRFLOW_USERS)
+    users = ",".join(f"{user}:{_AIRFLOW_ROLES.get(user, 'op')}" for user in AIRFLOW_USERS)
     fernet = base64.urlsafe_b64encode(hashlib.sha256(credentials.key("fernet").encode()).digest()).decode()
     sections: dict[str, dict[str, object]] = {
         "core": {

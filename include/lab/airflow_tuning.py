@@ -30,6 +30,7 @@ PRELOADED = (
     "kafka_dr.failover",
     "kafka_dr_airflow.links",
     "kafka_dr_airflow.operators.failover_step",
+    "kafka_dr_airflow.operators.outcome",
     "kafka_dr_airflow.operators.roll_back",
     "kafka_dr_airflow.sensors.manual_approval",
     "kafka_dr_airflow.world",

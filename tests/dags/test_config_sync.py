@@ -54,3 +54,9 @@ def test_a_change_is_never_tried_again_by_airflow(dag: Any) -> None:
 @pytest.mark.parametrize("task_id", ["plan", "apply_safe", "approval", "apply", "standby_configured"])
 def test_a_task_learns_its_group_when_it_runs(dag: Any, task_id: str) -> None:
     assert "protection_group" in dag.get_task(task_id).template_fields
+
+
+def test_airflow_judges_the_run_by_the_task_that_comes_last(dag: Any) -> None:
+    assert [task.task_id for task in dag.leaves] == ["outcome"]
+    assert before(dag, "outcome") == {"apply", "standby_configured"}
+    assert dag.get_task("outcome").trigger_rule == TriggerRule.ALL_DONE

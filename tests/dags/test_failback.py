@@ -25,7 +25,9 @@ def failback(bag: Any) -> Any:
 
 
 def test_the_tasks_are_the_verbs_steps_and_what_spark_does(failback: Any) -> None:
-    assert set(failback.task_ids) == set(CHAIN)
+    assert set(failback.task_ids) == {*CHAIN, "outcome"}
+    assert [task.task_id for task in failback.leaves] == ["outcome"]
+    assert failback.get_task("outcome").trigger_rule == TriggerRule.ALL_DONE
     for definition in FAILBACK:
         task = failback.get_task(str(definition.name))
         assert isinstance(task, FailbackApprovalSensor if definition.name in PEOPLE else FailoverStepOperator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(900)]
 
 DAG = "dr_planned_failover"
 GROUP = "orders"
+NOTES = "kafka_dr_airflow_api"
+NO = "not <!-- tonight **"
 BEHIND = {
     "claim",
     "fence_source",
@@ -37,9 +40,13 @@ def asked(session: AirflowSession, *, source: str = "east", target: str = "west"
     return run, {name: field["value"] for name, field in question["params"].items()}
 
 
-def assert_ended_unchanged(session: AirflowSession, run: str, *, approval: str) -> None:
-    assert session.ended(DAG, run) == "success"
+def assert_ended_unchanged(session: AirflowSession, run: str, *, approval: str, note: str) -> None:
+    """Nothing was changed, and nobody takes the run for a switch: it is not green, and its note says why."""
+    assert session.ended(DAG, run) == "failed"
     tasks = session.tasks(DAG, run)
+    assert tasks["outcome"] == "failed"
+    assert session.note(DAG, run) == note
+    assert note.split(":")[0] in session.log(DAG, run, "outcome")
     assert tasks["approval"] == approval
     assert {name: tasks[name] for name in BEHIND} == dict.fromkeys(BEHIND, "skipped")
 
@@ -54,12 +61,12 @@ def test_only_approvers_may_answer_and_no_ends_the_run_with_nothing_changed(
     for stranger in ("carol", "admin"):
         reply = AirflowSession(airflow, stranger).answer(DAG, run, "Approve", fields)
         assert reply.status_code == 403, stranger
-    assert alice.answer(DAG, run, "Reject", {**fields, "reason": "not tonight"}).status_code == 200
-    assert_ended_unchanged(alice, run, approval="success")
+    assert alice.answer(DAG, run, "Reject", {**fields, "reason": NO}).status_code == 200
+    assert_ended_unchanged(alice, run, approval="success", note=r"REJECTED by alice: not \<\!-- tonight \*\*")
     log = alice.log(DAG, run, "approval")
     assert "rejected by alice" in log
     page = alice.http.get(f"/kafka-dr/evidence/{GROUP}/{run}")
-    assert "not tonight" in page.text
+    assert "not &lt;!-- tonight" in page.text
 
 
 def test_people_who_click_at_the_same_time_do_not_stop_airflow(airflow: QuickLab, alice: AirflowSession) -> None:
@@ -72,8 +79,9 @@ def test_people_who_click_at_the_same_time_do_not_stop_airflow(airflow: QuickLab
 def test_a_yes_without_the_digest_of_the_facts_does_not_count(alice: AirflowSession) -> None:
     run, _ = asked(alice)
     assert alice.answer(DAG, run, "Approve", {}).status_code == 200
-    assert_ended_unchanged(alice, run, approval="skipped")
-    assert "approved without the digest" in alice.log(DAG, run, "approval")
+    note = "REFUSED at approval: approved by alice without the digest of the facts"
+    assert_ended_unchanged(alice, run, approval="skipped", note=note)
+    assert "approved by alice without the digest" in alice.log(DAG, run, "approval")
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -84,7 +92,8 @@ def test_a_yes_to_other_facts_is_superseded(alice: AirflowSession) -> None:
     tasks = alice.tasks(DAG, run)
     assert tasks["approval"] == "success", alice.log(DAG, run, "approval")
     assert (tasks["claim"], tasks["fence_source"]) == ("failed", "upstream_failed")
-    assert tasks["roll_back"] == "success"
+    assert (tasks["roll_back"], tasks["outcome"]) == ("success", "failed")
+    assert str(alice.note(DAG, run)).startswith("REFUSED at claim: decision_unchanged: ")
     assert "superseded" in alice.log(DAG, run, "claim")
     assert "there is nothing to undo" in alice.log(DAG, run, "roll_back")
 
@@ -93,7 +102,7 @@ def test_a_yes_to_other_facts_is_superseded(alice: AirflowSession) -> None:
 def test_a_cleared_approval_does_not_show_old_facts_and_ends_the_run(alice: AirflowSession) -> None:
     run, _ = asked(alice)
     alice.clear(DAG, run, ["approval"])
-    assert_ended_unchanged(alice, run, approval="skipped")
+    assert_ended_unchanged(alice, run, approval="skipped", note="NOT FINISHED: the last step recorded is approval")
     log = alice.log(DAG, run, "approval", attempt=2)
     assert "an approval is asked once" in log
     assert f"/dags/{DAG}" in log
@@ -102,8 +111,9 @@ def test_a_cleared_approval_does_not_show_old_facts_and_ends_the_run(alice: Airf
 @pytest.mark.usefixtures("unchanged")
 def test_an_approval_that_nobody_gives_expires(airflow: QuickLab, alice: AirflowSession) -> None:
     run, _ = asked(alice)
-    assert alice.ended(DAG, run, seconds=airflow.expiry_seconds + 60) == "success"
-    assert_ended_unchanged(alice, run, approval="skipped")
+    assert alice.ended(DAG, run, seconds=airflow.expiry_seconds + 60) == "failed"
+    note = "EXPIRED: nobody answered in time, nothing was changed"
+    assert_ended_unchanged(alice, run, approval="skipped", note=note)
     assert "Nobody answered before the approval expired" in alice.log(DAG, run, "approval")
 
 
@@ -114,6 +124,7 @@ def test_a_dry_run_checks_every_step_and_changes_nothing(alice: AirflowSession) 
     states = alice.tasks(DAG, run)
     assert states.pop("roll_back") == "skipped"
     assert set(states.values()) == {"success"}
+    assert str(alice.note(DAG, run)).startswith(f"DRY RUN: a planned failover of {GROUP}, east → west: nothing was ch")
     assert "would: deny WRITE on east" in alice.log(DAG, run, "fence_source")
 
 
@@ -123,6 +134,30 @@ def test_a_run_that_names_the_wrong_side_stops_before_anybody_is_asked(alice: Ai
     assert alice.ended(DAG, run) == "failed"
     assert alice.tasks(DAG, run)["approval"] == "upstream_failed"
     assert "active on east" in alice.log(DAG, run, "preflight")
+    assert str(alice.note(DAG, run)).startswith("REFUSED at preflight: ")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_note_that_airflow_does_not_take_holds_up_and_fails_no_run(airflow: QuickLab, alice: AirflowSession) -> None:
+    from support.airflow_lab import AirflowSession
+
+    admin, path = AirflowSession(airflow, "admin"), f"/api/v2/connections/{NOTES}"
+    kept = admin.http.get(path).json()
+    names = {key: kept[key] for key in ("connection_id", "conn_type", "host", "port", "schema", "login")}
+    assert admin.http.patch(f"{path}?update_mask=password", json={**names, "password": "wrong"}).is_success
+    try:
+        refused = alice.trigger(DAG, protection_group=GROUP, reason="a rehearsal", dry_run=True)
+        assert alice.ended(DAG, refused) == "success", alice.why(DAG, refused)
+        assert admin.http.delete(path).is_success
+        missing = alice.trigger(DAG, protection_group=GROUP, reason="a rehearsal", dry_run=True)
+        assert alice.ended(DAG, missing) == "success", alice.why(DAG, missing)
+    finally:
+        admin.http.delete(path)
+        password = json.loads(airflow.status().airflow.passwords.read_text())[kept["login"]]
+        assert admin.http.post("/api/v2/connections", json={**names, "password": password}).is_success
+    for run, said in ((refused, "Airflow's API did not take it"), (missing, f"no Airflow connection {NOTES}")):
+        assert alice.note(DAG, run) is None
+        assert said in alice.log(DAG, run, "outcome")
 
 
 def test_the_canary_crosses(alice: AirflowSession) -> None:
@@ -330,6 +365,7 @@ def test_a_step_that_fails_behind_the_claim_is_rolled_back_and_applications_go_o
     assert {name: states[name] for name in BEHIND} == dict.fromkeys(BEHIND, "upstream_failed") | ran, states
     assert "somebody passes it, a super user perhaps" in alice.log(DAG, run, "drain")
     assert f"{GROUP} is stable on {way['source']} again" in alice.log(DAG, run, "roll_back")
+    assert str(alice.note(DAG, run)).startswith(f"ROLLED BACK: {GROUP} is stable on {way['source']} again")
     plain_application.assert_works_only_on(airflow, GROUP, way["source"])
 
 
@@ -371,6 +407,9 @@ def test_a_run_that_died_with_its_airflow_is_ended_from_the_register_alone(
     assert alice.ended("dr_resume", resumed) == "success", alice.why("dr_resume", resumed)
     plain_application.assert_works_only_on(airflow, GROUP, way[ends_on])
     assert f"on {way[ends_on]}" in alice.log("dr_resume", resumed, "resume")
+    assert str(alice.note("dr_resume", resumed)).startswith(
+        {"abandon": "ABANDONED: ", "finish": "FINISHED: "}[decision]
+    )
     evidence = alice.links("dr_resume", resumed, "resume")["Evidence"]
     assert evidence == f"/kafka-dr/evidence/{GROUP}/{run}"
     page = alice.http.get(evidence).text

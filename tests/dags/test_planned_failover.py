@@ -11,6 +11,7 @@ from airflow.sdk import TriggerRule, WeightRule
 
 from kafka_dr.failover import PLANNED_FAILOVER
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
+from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
@@ -20,7 +21,7 @@ FORWARD_ONLY = STEPS[STEPS.index("open_target") + 1 :]
 
 
 def test_the_tasks_are_the_verbs_steps_and_the_roll_back(planned: Any) -> None:
-    assert set(planned.task_ids) == {*STEPS, "roll_back"}
+    assert set(planned.task_ids) == {*STEPS, "roll_back", "outcome"}
     for definition in PLANNED_FAILOVER:
         task = planned.get_task(str(definition.name))
         assert isinstance(task, ManualApprovalSensor if definition.name == "approval" else FailoverStepOperator)
@@ -53,7 +54,15 @@ def test_roll_back_hangs_on_the_steps_that_it_can_undo_and_on_no_other(planned: 
     assert roll_back.upstream_task_ids == ROLLED_BACK
     assert STEPS[2:8] == [name for name in STEPS if name in ROLLED_BACK]
     assert roll_back.trigger_rule == TriggerRule.ONE_FAILED
-    assert roll_back.downstream_task_ids == set()
+    assert roll_back.downstream_task_ids == {"outcome"}
+
+
+def test_airflow_judges_the_run_by_the_task_that_comes_last_whatever_became_of_the_others(planned: Any) -> None:
+    assert [task.task_id for task in planned.leaves] == ["outcome"]
+    outcome = planned.get_task("outcome")
+    assert isinstance(outcome, OutcomeOperator)
+    assert outcome.upstream_task_ids == {"report", "roll_back"}
+    assert (outcome.trigger_rule, outcome.retries) == (TriggerRule.ALL_DONE, 0)
 
 
 def test_nothing_stands_between_opening_the_target_and_flipping_the_route(planned: Any) -> None:

@@ -25,7 +25,7 @@ def unplanned(bag: Any) -> Any:
 
 
 def test_the_tasks_are_the_verbs_steps_and_the_roll_back(unplanned: Any) -> None:
-    assert set(unplanned.task_ids) == {*STEPS, "roll_back"}
+    assert set(unplanned.task_ids) == {*STEPS, "roll_back", "outcome"}
     for definition in UNPLANNED_FAILOVER:
         task = unplanned.get_task(str(definition.name))
         assert isinstance(task, UnplannedApprovalSensor if definition.name in PEOPLE else FailoverStepOperator)
@@ -48,6 +48,9 @@ def test_roll_back_hangs_on_the_steps_that_it_can_undo_and_on_no_other(unplanned
     assert roll_back.upstream_task_ids == ROLLED_BACK == set(STEPS[3:7])
     assert roll_back.trigger_rule == TriggerRule.ONE_FAILED
     assert unplanned.dagrun_timeout is None
+    assert [task.task_id for task in unplanned.leaves] == ["outcome"]
+    assert unplanned.get_task("outcome").upstream_task_ids == {"report", "roll_back"}
+    assert unplanned.get_task("outcome").trigger_rule == TriggerRule.ALL_DONE
 
 
 @pytest.mark.parametrize("name", STEPS[:6])

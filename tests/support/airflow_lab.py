@@ -140,6 +140,11 @@ class AirflowSession:
         found = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
         return {each["task_id"]: each["state"] for each in found}
 
+    def note(self, dag: str, run: str) -> str | None:
+        """Return the note on a run, as lists of runs show it."""
+        found: str | None = self._json("GET", f"/api/v2/dags/{dag}/dagRuns/{run}")["note"]
+        return found
+
     def why(self, dag: str, run: str) -> str:
         """Say how the tasks of a run ended, and what the failed ones wrote."""
         tasks = self.tasks(dag, run)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from kafka_dr.evidence.audit_story import AuditStory, tell_audit, tell_stranded
 from kafka_dr.evidence.bundle import Bundle, EvidenceChanged, FileDigest, Verification
 from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
+from kafka_dr.evidence.ending import Ending, ending, inline
 from kafka_dr.evidence.page import render_audit, render_notice
 from kafka_dr.evidence.place import Place
+from kafka_dr.evidence.promises import Promise, promises
 from kafka_dr.evidence.secrets import KnownSecrets, SecretInEvidence
 from kafka_dr.evidence.store import (
     EvidenceRef,
@@ -24,6 +26,11 @@ __all__ = [
     "FileDigest",
     "Place",
     "KnownSecrets",
+    "Ending",
+    "ending",
+    "inline",
+    "Promise",
+    "promises",
     "AuditStory",
     "tell_audit",
     "tell_stranded",

@@ -33,7 +33,7 @@ from kafka_dr.evidence.canonical import plain, readable
 from kafka_dr.evidence.page import render_page
 from kafka_dr.evidence.place import Place
 from kafka_dr.evidence.secrets import KnownSecrets, refuse_secrets
-from kafka_dr.evidence.story import tell
+from kafka_dr.evidence.story import Story, tell
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]{0,249}")
 _STEP = re.compile(r"\d+-.+\.\d+\.json")
@@ -207,6 +207,16 @@ class EvidenceStore:
                 return stored[bundle.page].decode("utf-8")
         files = (FileDigest.of(name, data) for name, data in sorted(stored.items()))
         return render_page(tell(group, run, stored), files=files, sealed_at=None)
+
+    def story(self, group: str, run: str) -> Story:
+        """Return what the evidence of a run says so far; an unsealed run has a story as well.
+
+        :raises EvidenceChanged: when a file that was sealed is no longer what it was
+        """
+        stored = _stored(self._folder(group, run))
+        if stored and (bundle := self.bundle(group, run)) is not None and not (found := compare(bundle, stored)).intact:
+            raise EvidenceChanged(f"The evidence of run {run} is not what was sealed: {found}")
+        return tell(group, run, stored)
 
     def locate(self, path: str) -> str:
         """Return where a path below the root really is, for a person to open."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_dr.evidence.figures import Figure, figures
+from kafka_dr.evidence.promises import promises
 from kafka_dr.evidence.tone import Tone, tone_of
 
 _DIFFERENCE = "difference"
@@ -131,6 +132,9 @@ class Story:
     earlier: tuple[Attempt, ...]
     offsets: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+    dry: bool = False
+    expired: bool = False
 
 
 def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
@@ -159,6 +163,9 @@ def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
         earlier=tuple(each for each in attempts if each not in steps),
         offsets=_offsets(facts),
         notes=(*_notes(facts), *_gaps(steps)),
+        facts=facts,
+        dry=_is_dry(steps),
+        expired=_has_expired(steps),
     )
 
 
@@ -230,13 +237,14 @@ def _verdict(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[s
 
 
 def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[str, Tone]:
-    back = next((each for each in steps if each.step == "roll_back"), None)
-    forward = [each for each in steps if each is not back and each.step not in _BESIDE]
-    # A roll back that was refused left the run to go forward; one without facts found nothing to undo.
-    if back is not None and back.outcome != "refused" and (back.facts or back.tone != "good"):
+    back = undid(steps)
+    forward = [each for each in steps if each.step != "roll_back" and each.step not in _BESIDE]
+    if back is not None:
         return ("Rolled back", "warn") if back.tone == "good" else ("The roll back did not finish", "bad")
     if decisions and decisions[-1].counted and decisions[-1].said == "rejected":
         return f"Rejected by {decisions[-1].who}", "warn"
+    if _has_expired(steps):
+        return "Expired: nobody answered in time", "warn"
     for step in forward:
         if step.tone == "bad" and step.outcome != _WENT_ON:
             return f"Stopped at {step.title.lower()}: {step.outcome}", "bad"
@@ -250,12 +258,34 @@ def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[st
     return f"Not finished: the last step recorded is {forward[-1].title.lower()}", "warn"
 
 
+def undid(steps: Iterable[Attempt]) -> Attempt | None:
+    """Return the roll back that decided how a run ended.
+
+    One that was refused left the run to go forward; one without facts found nothing to undo.
+    """
+    back = next((each for each in steps if each.step == "roll_back"), None)
+    if back is None or back.outcome == "refused" or not (back.facts or back.tone != "good"):
+        return None
+    return back
+
+
+def _has_expired(steps: Iterable[Attempt]) -> bool:
+    return any(step.facts.get("expired") is True for step in steps)
+
+
 def _end(last: Attempt) -> tuple[str, Tone]:
-    """Say how a run ended; one that left something behind is through, and not well."""
-    left = last.facts.get("phase")
+    """Say how a run ended and which promise it missed; one that left something behind is through, and not well."""
+    left, verdict = last.facts.get("phase"), _ENDS[last.step]
     if left in _LEFT_BEHIND:
-        return f"{_ENDS[last.step]}, {left}", "warn"
-    return _ENDS[last.step], "good"
+        verdict = f"{verdict}, {left}"
+    found = promises(last.facts)
+    said = [each.words for kind in ("missed", "unknown") for each in found if each.verdict == kind]
+    verdict = f"{verdict}: {'; '.join(said)}" if said else verdict
+    if any(each.verdict == "missed" for each in found):
+        return verdict, "bad"
+    if left in _LEFT_BEHIND:
+        return verdict, "warn"
+    return verdict, "unknown" if said else "good"
 
 
 def _notes(facts: Mapping[str, Any]) -> Iterable[str]:

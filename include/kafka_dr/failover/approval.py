@@ -158,8 +158,13 @@ def record_answer(request: RunRequest, world: World, answer: Answer, step: StepN
     allowed = answer.responder in _may_answer(run, step)
     word = "approved" if answer.approved else "rejected"
     detail = f"{word} by {answer.responder}" + ("" if allowed else ", who may not give this answer for this group")
-    attempt.checks = (Check.that("responder_is_approver", allowed, detail),)
-    record = attempt.end(world, "done" if allowed else "refused", detail)
+    named = bool(answer.digest) or not answer.approved
+    said = "the answer carries the digest of the facts" if named else f"{detail} without the digest of the facts"
+    attempt.checks = (
+        Check.that("responder_is_approver", allowed, detail),
+        Check.that("answer_names_the_facts", named, said),
+    )
+    record = attempt.end(world, "done" if allowed and named else "refused", detail if named else said)
     if not answer.approved:
         world.evidence.seal(run.group.name, request.run)
     return record
@@ -168,6 +173,7 @@ def record_answer(request: RunRequest, world: World, answer: Answer, step: StepN
 def record_expiry(request: RunRequest, world: World, step: StepName = StepName.APPROVAL) -> StepRecord:
     """Keep in the evidence that nobody answered in time, and seal it: the run has ended unchanged."""
     attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
+    attempt.facts = {"expired": True}
     record = attempt.end(world, "passed", "nobody answered before the approval expired; nothing was changed")
     world.evidence.seal(request.protection_group, request.run)
     return record

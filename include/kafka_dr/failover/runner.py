@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from kafka_dr.evidence import promises
 from kafka_dr.failover import dry_run
 from kafka_dr.failover.attempt import Attempt
 from kafka_dr.failover.failback import catch_up, rescue, reverse_flow, set_aside, settle
@@ -171,6 +172,8 @@ def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepO
 
 def _standing_now(where: Position, facts: Mapping[str, Any]) -> str:
     """Say how the group stands when a step is through, which is where it stood before unless the step moved it on."""
+    if kept := promises(facts):
+        return f"{where.detail}; {'; '.join(each.words for each in kept)}"
     if not {"phase", "epoch"} <= facts.keys():
         return where.detail
     return f"the group is {facts['phase']} by this run (epoch {facts['epoch']})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from lab.demo.failover_run import FailoverRun
@@ -71,6 +71,12 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
         ],
         **_losses(outcome.verdict.figures.losses),
         "unknown": list(outcome.verdict.unknown),
+        "objectives_not_met": [
+            {"run": run.run, **asdict(each)}
+            for run in moves
+            for each in run.evidence.promises()
+            if each.verdict != "met"
+        ],
         "switches": [_switch(run, outcome.verdict.switches) for run in moves],
         **({"failback": _failback(back)} if back else {}),
     }
@@ -139,6 +145,7 @@ def _switch(run: FailoverRun, switches: Sequence[Switch]) -> dict[str, Any]:
         "approved_to_verified_seconds": longest([run.approved_to_verified_seconds]),
         "write_outage_seconds": longest([lived.write_outage_seconds]) if lived else None,
         "rto_seconds": longest([lived.restored_seconds]) if lived else None,
+        "objectives": [asdict(each) for each in run.evidence.promises()],
         "steps": _steps(run),
         "evidence": str(run.evidence.folder),
     }

@@ -51,6 +51,26 @@ class MovedGroup:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """An objective of the group, and whether a run kept it: ``met``, ``missed`` or ``unknown``; in seconds."""
+
+    name: str
+    verdict: str
+    measured: float | None
+    objective: float
+    missed_by: float | None
+
+    @property
+    def sentence(self) -> str:
+        """What a person reads about it."""
+        label = self.name.removesuffix("_seconds").replace("_", " ")
+        if self.measured is None:
+            return f"{label} is not known, promised {self.objective:g} s"
+        more = f" by {self.missed_by:g} s" if self.missed_by is not None else ""
+        return f"{label} {self.measured:g} s, {self.verdict} {self.objective:g} s{more}"
+
+
 class RunEvidence:
     """The evidence of one run.
 
@@ -77,6 +97,15 @@ class RunEvidence:
         """Whether a step went through."""
         step = self.step(name)
         return step is not None and step.good
+
+    def promises(self) -> tuple[Promise, ...]:
+        """What the run says of each objective of its group; nothing where it did not get so far."""
+        step = self.step("report")
+        rows: Sequence[dict[str, Any]] = step.facts.get("objectives", ()) if step else ()
+        return tuple(
+            Promise(str(row["name"]), str(row["verdict"]), row["measured"], row["objective"], row.get("missed_by"))
+            for row in rows
+        )
 
     def groups(self) -> tuple[MovedGroup, ...]:
         """Where the run put each group."""

@@ -54,8 +54,19 @@ def closing(outcome: Outcome) -> str:
     said += [_stopped(run) for run in outcome.runs if not run.through]
     if outcome.sabotage is not None and not verdict.violated:
         said.append("Nothing was violated although the run was to be sabotaged: this demo proves nothing.")
+    promises = [f"Promise {_not_kept(run)}." for run in outcome.runs if _not_kept(run)]
     if said:
-        return " ".join(said)
+        return " ".join((*said, *promises))
+    return " ".join((_held(verdict), *promises))
+
+
+def _not_kept(run: FailoverRun) -> str:
+    """What a run promised and did not keep, or does not know; that breaks no invariant, and is said all the same."""
+    found = [each.sentence for each in run.evidence.promises() if each.verdict != "met"]
+    return f"not kept by {run.run}: {'; '.join(found)}" if found else ""
+
+
+def _held(verdict: Verdict) -> str:
     passed_over = [each.invariant for each in verdict.findings if each.outcome == "not judged"]
     if not passed_over:
         return "Every invariant held."
@@ -65,7 +76,9 @@ def closing(outcome: Outcome) -> str:
 
 def _stopped(run: FailoverRun) -> str:
     bad = [step for step in run.evidence.steps() if not step.good]
-    why = f"{bad[0].name} {bad[0].outcome}: {bad[0].detail}" if bad else f"it ended as {run.state}"
+    no = [step for step in run.evidence.steps() if step.facts.get("answer", {}).get("approved") is False]
+    bad = no or bad
+    why = f"{bad[0].name} {'' if no else f'{bad[0].outcome}: '}{bad[0].detail}" if bad else f"it ended as {run.state}"
     where = run.target if run.moved or not run.moves else run.source
     return f"The run {run.run} did not go through ({why}); {where} is the active cluster."
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import Receipt, perform
+from kafka_dr_airflow.run_note import noted
+
+if TYPE_CHECKING:
+    from kafka_dr.failover import StepRecord, World
 
 
 class AdoptOperator(FirstTask):
@@ -23,7 +27,15 @@ class AdoptOperator(FirstTask):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Adopt the group that the run's parameters name."""
+        from kafka_dr.evidence import inline
         from kafka_dr.failover import adopt
 
         group, run = context["params"]["protection_group"], context["run_id"]
-        return perform(self.log, lambda world: adopt(group, world, run))
+        with noted(self.log, context) as note:
+
+            def adopted(world: World) -> StepRecord:
+                record = adopt(group, world, run)
+                note.extend(("NOTHING TO DO" if record.outcome == "passed" else "ADOPTED", inline(record.detail)))
+                return record
+
+            return perform(self.log, adopted)

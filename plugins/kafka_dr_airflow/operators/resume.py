@@ -9,6 +9,7 @@ from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import Receipt, perform
+from kafka_dr_airflow.run_note import noted
 
 if TYPE_CHECKING:
     from kafka_dr.failover import StepRecord, World
@@ -29,6 +30,7 @@ class ResumeOperator(FirstTask):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Carry out the decision that the run's parameters state."""
+        from kafka_dr.evidence import inline
         from kafka_dr.failover import ResumeRequest, resume
 
         params = context["params"]
@@ -40,9 +42,12 @@ class ResumeOperator(FirstTask):
         )
         self.resumed_run = request.run or ""
 
-        def resumed(world: World) -> StepRecord:
-            record = resume(request, world)
-            self.resumed_run = record.run
-            return record
+        with noted(self.log, context) as note:
 
-        return perform(self.log, resumed)
+            def resumed(world: World) -> StepRecord:
+                record = resume(request, world)
+                self.resumed_run = record.run
+                note.extend(("FINISHED" if request.decision == "finish" else "ABANDONED", inline(record.detail)))
+                return record
+
+            return perform(self.log, resumed)

@@ -85,6 +85,7 @@ GROUPS = [
         "class": "bounded",
     },
 ]
+MISSED = "Completed: recovery 90.0 s, missed 60 s by 30.0 s"
 PROMISED = {"write_outage_seconds": 5, "rto_seconds": 60, "rpo_seconds": 60}
 REPORT: dict[str, object] = {
     "write_outage_seconds": 2.5,
@@ -136,7 +137,8 @@ def test_a_complete_run_answers_every_question() -> None:
     story = told(COMPLETE)
     text = page(story)
 
-    assert (story.verdict, story.tone) == ("Completed", "good")
+    # It moved, and one promise was not kept: neither hides the other.
+    assert (story.verdict, story.tone) == (MISSED, "bad")
     assert "Planned failover of orders, east → west" in text
     assert "Run run-1 , 2026-11-20 03:00:00.000 to 2026-11-20 03:00:06.000 UTC" in text
     assert "Maintenance of the east <datacenter>" in text
@@ -180,6 +182,7 @@ def test_a_figure_that_could_not_be_measured_is_not_known_and_not_good() -> None
             "Rejected by alice",
             "warn",
         ),
+        ({"02-approval.1.json": step("passed", facts={"expired": True})}, "Expired: nobody answered in time", "warn"),
         ({"01-preflight.1.json": step("unknown")}, "Unknown at preflight: unknown", "unknown"),
         ({"01-preflight.1.json": step("splendid")}, "Unknown at preflight: splendid", "unknown"),
         ({"01-preflight.1.json": step(outcome=None)}, "Unknown at preflight: unknown", "unknown"),  # type: ignore[arg-type]
@@ -195,8 +198,8 @@ def test_a_figure_that_could_not_be_measured_is_not_known_and_not_good() -> None
             "Stopped at flip route: failed",
             "bad",
         ),
-        ({**COMPLETE, "13-roll_back.1.json": step("refused")}, "Completed", "good"),
-        ({**COMPLETE, "08-open_target.2.json": step("unproven")}, "Completed", "good"),
+        ({**COMPLETE, "13-roll_back.1.json": step("refused")}, MISSED, "bad"),
+        ({**COMPLETE, "08-open_target.2.json": step("unproven")}, MISSED, "bad"),
         (
             {**COMPLETE, "08-open_target.2.json": step("unproven"), "12-report.2.json": step("unknown")},
             "Unknown at report: unknown",
@@ -207,8 +210,8 @@ def test_a_figure_that_could_not_be_measured_is_not_known_and_not_good() -> None
             "Not finished: the last step recorded is open target",
             "warn",
         ),
-        ({**COMPLETE, "92-fence_on_return.1.json": step()}, "Completed", "good"),
-        ({**COMPLETE, "91-resume.1.json": step("failed"), "91-resume.2.json": step()}, "Completed", "good"),
+        ({**COMPLETE, "92-fence_on_return.1.json": step()}, MISSED, "bad"),
+        ({**COMPLETE, "91-resume.1.json": step("failed"), "91-resume.2.json": step()}, MISSED, "bad"),
         (
             {"05-drain.1.json": step(), "90-roll_back.1.json": UNDONE, "91-resume.1.json": step()},
             "Rolled back",

@@ -137,7 +137,7 @@ def test_airflow_has_a_connection_for_each_cluster_and_role_for_each_worker_and_
     made = airflow_home.connections(premises)
     roles = ("operator", "probe", "audit", "replicator")
     kafka = {f"kafka_{cluster}_{role}" for cluster in ("east", "west") for role in roles}
-    assert set(made) == kafka | {"connect_east", "connect_west", "kafka_dr_spark"}
+    assert set(made) == kafka | {"connect_east", "connect_west", "kafka_dr_spark", "kafka_dr_airflow_api"}
     assert json.loads(made["kafka_west_operator"]["extra"])["sasl.username"] == "dr-operator"
     assert made["connect_west"]["port"] == 19180
 
@@ -145,7 +145,7 @@ def test_airflow_has_a_connection_for_each_cluster_and_role_for_each_worker_and_
 def test_a_connection_without_a_port_has_the_zero_that_the_form_of_airflow_sends_for_it(premises: Premises) -> None:
     made = airflow_home.connections(premises)
     assert {name: c["port"] for name, c in made.items() if c["conn_type"] != "http"} == dict.fromkeys(
-        (name for name in made if not name.startswith("connect_")), 0
+        (name for name in made if not name.startswith("connect_") and name != "kafka_dr_airflow_api"), 0
     )
 
 
@@ -162,7 +162,7 @@ def test_airflow_reads_its_settings_as_they_are_meant(premises: Premises) -> Non
     airflow_home.write(premises)
     config = configparser.ConfigParser()
     config.read(premises.home.airflow / "airflow.cfg")
-    assert config["core"]["simple_auth_manager_users"] == "admin:admin,alice:op,bob:op,carol:op"
+    assert config["core"]["simple_auth_manager_users"] == "admin:admin,alice:op,bob:op,carol:op,dr-notes:user"
     assert config["core"]["execution_api_server_url"] == "http://127.0.0.1:19200/execution/"
     assert config["api"]["host"] == "127.0.0.1"
     assert len(config["api_auth"]["jwt_secret"]) >= 64

@@ -133,3 +133,30 @@ def test_an_unknown_time_makes_the_longest_unknown() -> None:
     assert longest([1.0, 2.5]) == 2.5
     assert longest([1.0, None]) is None
     assert longest([]) is None
+
+
+def test_a_promise_that_was_missed_is_named_although_every_invariant_held(tmp_path: Path) -> None:
+    outcome = went_through(tmp_path)
+    rows = [
+        {"name": "rto_seconds", "verdict": "met", "measured": 9.9, "objective": 60, "missed_by": None},
+        {"name": "write_outage_seconds", "verdict": "missed", "measured": 7.3, "objective": 5, "missed_by": 2.3},
+        {"name": "rpo_seconds", "verdict": "unknown", "measured": None, "objective": 60},
+    ]
+    wrote(tmp_path, "12-report.1.json", facts={"objectives": rows})
+    report = as_json(outcome)
+    assert [each["verdict"] for each in report["switches"][0]["objectives"]] == ["met", "missed", "unknown"]
+    assert [(each["name"], each["missed_by"]) for each in report["objectives_not_met"]] == [
+        ("write_outage_seconds", 2.3),
+        ("rpo_seconds", None),
+    ]
+    assert closing(outcome) == (
+        f"Every invariant held. Promise not kept by {RUN}: write outage 7.3 s, missed 5 s by 2.3 s; "
+        "rpo is not known, promised 60 s."
+    )
+
+
+def test_a_run_that_was_rejected_says_who_said_no(tmp_path: Path) -> None:
+    outcome = went_through(tmp_path)
+    wrote(tmp_path, "02-approval.2.json", detail="rejected by bob", facts={"answer": {"approved": False}})
+    stopped = replace(outcome, runs=(replace(outcome.runs[0], state="failed"),))
+    assert f"The run {RUN} did not go through (approval rejected by bob)" in closing(stopped)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.evidence import Promise
 from kafka_dr.failover import content, elsewhere, write_outage
 from kafka_dr.failover.layout import old_side_unchanged
 from kafka_dr.failover.offset_facts import beside_mirrormaker
@@ -80,8 +81,7 @@ def measurements_kept(run: Run) -> Check:
 def judged(run: Run, name: str, value: float | None) -> dict[str, Any]:
     """Return a figure beside what was promised; one that is not known is neither met nor missed."""
     limit: float = getattr(run.group.objectives, name)
-    verdict = "unknown" if value is None else "met" if value <= limit else "missed"
-    return {"name": name, "measured": value, "objective": limit, "verdict": verdict}
+    return Promise(name, value, limit).to_json()
 
 
 def between(start: str, end: datetime) -> float:

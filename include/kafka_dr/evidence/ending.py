@@ -1,0 +1,117 @@
+"""What became of a run, in a line for the places where people look first: lists of runs, and their heads."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_dr.evidence.promises import promises
+from kafka_dr.evidence.story import Attempt, Story, undid
+from kafka_dr.quoting import code, line
+
+#: Airflow takes a thousand characters. What is cut off is in the evidence.
+MOST = 1000
+_WORDS = {"refused": "REFUSED", "failed": "FAILED"}
+_SAID = 400
+_UNFINISHED = "Not finished: "
+_MARKUP = re.compile(r"([\\`*\[\]<>!|~&]|(?<![a-z0-9])_|_(?![a-z0-9]))")
+_ADDRESS = re.compile(r"://|www\.|@", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended.
+
+    :param note: Markdown, one line; what people and clusters wrote is escaped in it
+    :param good: whether it did what it was asked for; neither a no nor a refusal is that
+    :param steps: how many steps left evidence
+    """
+
+    note: str
+    good: bool
+    steps: int = field(default=0, compare=False)
+
+
+def ending(story: Story) -> Ending:
+    """Say what became of a run, by its evidence."""
+    said, good = _dry(story) if story.dry else _in_earnest(story)
+    return Ending(said if len(said) <= MOST else f"{said[: MOST - 1]}…", good, len(story.steps))
+
+
+def _dry(story: Story) -> tuple[str, bool]:
+    stopped = _stopped(story)
+    if stopped is not None:
+        return f"DRY RUN: would be {_at(stopped)}", False
+    first = story.steps[0]
+    return f"DRY RUN: {inline(first.detail.removeprefix('dry run of '))}", True
+
+
+def _in_earnest(story: Story) -> tuple[str, bool]:
+    if not story.steps:
+        return "NOTHING WAS RECORDED", False
+    back = undid(story.steps)
+    stopped = _stopped(story)
+    if back is not None:
+        because = "" if stopped is None else f", {_at(stopped)}"
+        word = "ROLLED BACK" if back.tone == "good" else "NOT ROLLED BACK"
+        return f"{word}: {inline(back.detail)}{because}", False
+    if story.decisions and story.decisions[-1].counted and story.decisions[-1].said == "rejected":
+        last = story.decisions[-1]
+        return f"REJECTED by {inline(last.who)}" + (f": {inline(last.reason)}" if last.reason else ""), False
+    if story.expired:
+        return "EXPIRED: nobody answered in time, nothing was changed", False
+    if stopped is not None:
+        return _at(stopped), False
+    return _through(story)
+
+
+def _through(story: Story) -> tuple[str, bool]:
+    last = next((step for step in reversed(story.steps) if step.step in ("report", "plan", "apply")), None)
+    if last is None or (story.tone == "unknown" and not story.verdict.startswith("Completed")):
+        return f"NOT FINISHED: {inline(story.verdict.removeprefix(_UNFINISHED))}", False
+    facts = story.facts
+    if last.step != "report":
+        return f"{'CHANGED' if last.step == 'apply' else 'PLANNED'}: {inline(last.detail)}", True
+    if not story.verdict.startswith("Completed"):
+        return f"NOT FINISHED: {inline(story.verdict.removeprefix(_UNFINISHED))}", False
+    return f"{_what_it_did(facts)}{_promised(facts)}", True
+
+
+def _what_it_did(facts: dict[str, Any]) -> str:
+    if facts.get("verb") == "failback":
+        kept, again = facts.get("stranded"), facts.get("rescued")
+        return (
+            f"BROUGHT BACK: {inline(facts.get('target'))} is a copy of {inline(facts.get('source'))} again, by "
+            f"{inline(facts.get('mode'))}; {inline(kept)} stranded records kept, {inline(again)} published again"
+        )
+    phase = facts.get("phase")
+    left = f", {inline(phase)}" if phase in ("unfenced", "diverged") else ""
+    return f"MOVED to {inline(facts.get('target'))}{left}"
+
+
+def _promised(facts: dict[str, Any]) -> str:
+    found = promises(facts)
+    order = {"missed": 0, "unknown": 1, "met": 2}
+    said = "; ".join(each.words for each in sorted(found, key=lambda each: order[each.verdict]))
+    return f": {said}" if said else ""
+
+
+def _stopped(story: Story) -> Attempt | None:
+    steps = [step for step in story.steps if step.step not in ("roll_back", "fence_on_return", "resume")]
+    return next((step for step in steps if step.tone in ("bad", "unknown")), None)
+
+
+def _at(step: Attempt) -> str:
+    word = _WORDS.get(step.outcome, "UNKNOWN")
+    return f"{word} at {step.step.replace('_', ' ')}: {inline(step.detail)}"
+
+
+def inline(value: object) -> str:
+    """Return a text that people or clusters wrote. It stands inside a line of ours, and lists show it as it is typed.
+
+    So only what acts in the middle of a line is escaped: a backslash before each comma would be hard to read.
+    """
+    text = line(" ".join(str(value).split()))
+    words = (text if len(text) <= _SAID else f"{text[: _SAID - 1]}…").split(" ")
+    return " ".join(code(word) if _ADDRESS.search(word) else _MARKUP.sub(r"\\\1", word) for word in words)

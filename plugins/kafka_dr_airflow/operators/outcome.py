@@ -1,0 +1,103 @@
+"""The last task of a run: it says what became of it, and is green only where the run did what it was asked for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator, TriggerRule
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr_airflow.links import EvidenceLink
+from kafka_dr_airflow.operators.failover_step import URGENT
+from kafka_dr_airflow.run_note import leave_note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafka_dr.evidence import Ending
+
+_FAILED = ("failed", "upstream_failed")
+
+
+class OutcomeOperator(BaseOperator):
+    """Runs when everything else of the run has ended, however it did, and leaves a note on the run.
+
+    A rejected, an expired and a refused run have changed nothing, and every task of them did its work. They are no
+    success all the same: whoever looks at the list of runs would take them for a switch. So this task is the only one
+    that Airflow judges the run by, and it is red unless the evidence shows a good end and no task failed.
+
+    It changes nothing but the note, so clearing it is safe. A task that is cleared *with downstream* clears it, too.
+    """
+
+    ui_color = "#e8e4d8"
+    operator_extra_links = (EvidenceLink(),)
+    #: Whether a group that left no evidence had nothing to be done.
+    may_be_silent = False
+
+    def __init__(self, **kwargs: Any) -> None:
+        defaults = {"task_id": "outcome", "trigger_rule": TriggerRule.ALL_DONE, "retries": 0}
+        super().__init__(**{**defaults, "execution_timeout": timedelta(minutes=2), **URGENT, **kwargs})
+
+    def execute(self, context: Any) -> str:
+        """Read what the run left, leave the note, and fail unless the end is good."""
+        found = self._judged(context, self._endings(context))
+        leave_note(self.log, context, found.note)
+        if not found.good:
+            raise AirflowFailException(found.note)
+        self.log.info("%s", found.note)
+        return found.note
+
+    def groups(self, context: Any) -> Sequence[str]:
+        """Return the protection groups that the run is about."""
+        return (context["params"]["protection_group"],)
+
+    def _endings(self, context: Any) -> list[tuple[str, Ending]]:
+        from kafka_dr.evidence import Ending, ending
+        from kafka_dr_airflow.world import open_world
+
+        found = []
+        try:
+            with open_world() as world:
+                for group in self.groups(context):
+                    story = world.evidence.story(group, context["run_id"])
+                    if story.steps or not self.may_be_silent:
+                        found.append((group, ending(story)))
+        except (KafkaDrError, OSError) as error:
+            return [("", Ending(f"UNKNOWN: the evidence of this run cannot be read ({error})", good=False))]
+        return found
+
+    def _judged(self, context: Any, endings: list[tuple[str, Ending]]) -> Ending:
+        """Put the evidence and the states of the tasks together; the worse of the two counts."""
+        from kafka_dr.evidence import Ending
+
+        several = len(endings) > 1
+        note = "; ".join(f"{group}: {found.note}" if several else found.note for group, found in endings)
+        good = all(found.good for _, found in endings)
+        failed = self._failed(context)
+        if failed and not any(found.steps for _, found in endings):
+            note = f"FAILED at {failed[0]} before anything was recorded: see its log"
+        elif failed and good:
+            note = f"FAILED at {', '.join(failed[:3])}" + (f". {note}" if note else ": see its log")
+        return Ending(note or "NOTHING TO DO", good and not failed)
+
+    def _failed(self, context: Any) -> list[str]:
+        """Return the tasks that failed by themselves, or whatever failed where none did."""
+        ti = context["ti"]
+        try:
+            states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id]).get(ti.run_id, {})
+        except AirflowException as error:
+            return [f"unknown tasks (Airflow does not say how they ended: {error})"]
+        others = {name: state for name, state in states.items() if name != ti.task_id}
+        return [name for state in _FAILED for name, found in others.items() if found == state]
+
+
+class ConfigOutcomeOperator(OutcomeOperator):
+    """Says what became of a config sync, of each group that anything differed of."""
+
+    may_be_silent = True
+
+    def groups(self, context: Any) -> Sequence[str]:
+        """Return every declared group; one of which nothing differed has left no evidence of this run."""
+        return tuple(context["ti"].xcom_pull(task_ids="protection_groups") or ())

@@ -1,0 +1,80 @@
+"""A note on a run, where Airflow's lists and pages show it: what became of the run, in words.
+
+A task may not write notes: Airflow's interface for tasks has no such call. So it is done through the REST API, by a
+user that needs no more than the right to edit runs, whose login an Airflow connection of type ``http`` holds. A note
+informs. Where it cannot be left, the log says so once, and the run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
+
+from kafka_dr.errors import KafkaDrError
+
+#: The connection to Airflow's own REST API.
+CONNECTION = "kafka_dr_airflow_api"
+#: How long each of the two requests may take: nobody waits for a note.
+_SECONDS = 5.0
+#: Airflow takes no more characters.
+_MOST = 1000
+
+
+def leave_note(log: Any, context: Any, note: str) -> bool:
+    """Leave a note on the run of a task, in place of an earlier one, and return whether that worked.
+
+    :param log: the task's logger
+    :param context: Airflow's task context
+    :param note: Markdown; what people wrote has to be escaped in it
+    """
+    from kafka_dr_airflow.hooks.connect import ConnectHook
+
+    ti = context["ti"]
+    try:
+        endpoint = ConnectHook(CONNECTION).endpoint()
+        login = {"username": endpoint.username, "password": endpoint.password}
+        token = _ask("POST", f"{endpoint.base_url}/auth/token", login)["access_token"]
+        run = f"/api/v2/dags/{quote(ti.dag_id, safe='')}/dagRuns/{quote(ti.run_id, safe='')}?update_mask=note"
+        _ask("PATCH", f"{endpoint.base_url}{run}", {"note": note[:_MOST]}, token=token)
+    except AirflowNotFoundException:
+        log.info("This run gets no note: there is no Airflow connection %s. See the README.", CONNECTION)
+    except (KafkaDrError, OSError, ValueError, KeyError, TypeError) as error:
+        log.warning("This run gets no note: Airflow's API did not take it (%s): see connection %s", error, CONNECTION)
+    else:
+        return True
+    return False
+
+
+@contextmanager
+def noted(log: Any, context: Any) -> Iterator[list[str]]:
+    """Leave as a note what the body puts into the list, or the sentence of what it raises.
+
+    :param context: Airflow's task context
+    """
+    from kafka_dr.evidence import inline
+
+    note: list[str] = []
+    try:
+        yield note
+    except AirflowException as error:
+        leave_note(log, context, f"FAILED: {inline(error)}")
+        raise
+    leave_note(log, context, ": ".join(note))
+
+
+def _ask(method: str, url: str, body: dict[str, Any], *, token: str = "") -> dict[str, Any]:
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"{url.partition('://')[0]} is no scheme of a REST API: expected http or https")
+    request = urllib.request.Request(url, data=json.dumps(body).encode(), headers=headers, method=method)  # noqa: S310
+    # Airflow is asked directly, whatever proxy leads out of the house.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=_SECONDS) as reply:
+        answer = json.loads(reply.read())
+    return answer if isinstance(answer, dict) else {}

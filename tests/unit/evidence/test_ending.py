@@ -1,0 +1,127 @@
+"""What became of a run, in one line: moved, dry run, rejected and stopped never look alike, and promises are named."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kafka_dr.evidence import Ending, ending, promises
+from kafka_dr.evidence.ending import MOST
+from kafka_dr.evidence.story import tell
+
+ENDS = {"verb": "planned_failover", "source": "east", "target": "west"}
+KEPT = [
+    {"name": "rto_seconds", "measured": 9.9, "objective": 60, "verdict": "met"},
+    {"name": "write_outage_seconds", "measured": 7.3, "objective": 5, "verdict": "missed"},
+]
+UNKNOWN = [{"name": "rpo_seconds", "measured": None, "objective": 60, "verdict": "unknown"}]
+NO = {"approved": False, "responder": "bob", "responded_at": "2026-11-20T03:00:02Z", "digest": "d", "reason": ""}
+
+
+def step(outcome: str = "done", detail: str = "", **facts: object) -> dict[str, object]:
+    return {"outcome": outcome, "detail": detail, "facts": facts}
+
+
+def said(**steps: dict[str, object]) -> Ending:
+    numbers = {"preflight": 1, "approval": 2, "drain": 5, "plan": 1, "apply": 3, "report": 12, "roll_back": 90}
+    files = {f"{numbers[name]:02}-{name}.1.json": json.dumps(each).encode() for name, each in steps.items()}
+    return ending(tell("orders", "run", files))
+
+
+def test_a_run_that_moved_names_each_promise_the_missed_ones_first() -> None:
+    found = said(preflight=step(decision=ENDS), report=step(objectives=KEPT))
+    words = "MOVED to west: write outage 7.3 s, missed 5 s by 2.3 s; recovery 9.9 s, met 60 s"
+    assert found == Ending(words, good=True)
+
+
+def test_one_that_left_something_behind_says_so_and_what_is_not_known() -> None:
+    found = said(preflight=step(decision=ENDS), report=step(phase="unfenced", objectives=UNKNOWN))
+    assert found == Ending("MOVED to west, unfenced: data at risk not known, promised 60 s", good=True)
+
+
+def test_a_no_is_not_good_and_what_was_typed_in_is_data() -> None:
+    answer = {**NO, "reason": "not <!-- tonight\n# MOVED to [west](http://evil.example)"}
+    found = said(preflight=step(), approval=step(answer=answer))
+    assert not found.good
+    assert found.note.startswith("REJECTED by bob: not ")
+    assert "\n" not in found.note
+    assert r"\<\!--" in found.note
+    assert found.note.endswith("`[west](http://evil.example)`")
+    assert said(approval=step(answer=NO)).note == "REJECTED by bob"
+
+
+def test_an_approval_that_nobody_gave_is_not_good() -> None:
+    found = said(preflight=step(), approval=step("passed", "nobody answered", expired=True))
+    assert found == Ending("EXPIRED: nobody answered in time, nothing was changed", good=False)
+
+
+@pytest.mark.parametrize(
+    ("steps", "note"),
+    [
+        ({"preflight": step("refused", "lag: too far")}, "REFUSED at preflight: lag: too far"),
+        ({"drain": step("unknown", "no answer")}, "UNKNOWN at drain: no answer"),
+        (
+            {"drain": step("failed", "it broke"), "roll_back": step("done", "stable on east again", epoch=4)},
+            "ROLLED BACK: stable on east again, FAILED at drain: it broke",
+        ),
+        ({"roll_back": step("failed", "no register")}, "NOT ROLLED BACK: no register, "),
+        ({"preflight": step(), "approval": step("done", "asked")}, "NOT FINISHED: "),
+        ({}, "NOTHING WAS RECORDED"),
+    ],
+)
+def test_a_run_that_did_not_get_there_is_not_good_and_says_where_it_stopped(
+    steps: dict[str, dict[str, object]], note: str
+) -> None:
+    found = said(**steps)
+    assert not found.good
+    assert found.note.startswith(note.removesuffix(", "))
+
+
+def test_a_dry_run_never_looks_like_a_switch() -> None:
+    detail = "dry run of a planned failover of orders, east → west: nothing was changed"
+    found = said(preflight=step("would_do", detail, dry_run=True), report=step("would_do", detail, dry_run=True))
+    assert found.good
+    assert found.note.startswith("DRY RUN: a planned failover of orders, east → west")
+    refused = said(preflight=step("refused", "no", dry_run=True))
+    assert refused == Ending("DRY RUN: would be REFUSED at preflight: no", good=False)
+
+
+def test_a_config_sync_says_what_it_changed() -> None:
+    assert said(plan=step(detail="3 safe")).note == "PLANNED: 3 safe"
+    assert said(plan=step(), apply=step(detail="3 changes made, 0 left")).note == "CHANGED: 3 changes made, 0 left"
+
+
+def test_a_failback_says_what_is_a_copy_again() -> None:
+    ends = {"verb": "failback", "source": "west", "target": "east"}
+    found = said(preflight=step(decision=ends), report=step(mode="rebuild", stranded=22, rescued=20))
+    assert found.note == (
+        "BROUGHT BACK: east is a copy of west again, by rebuild; 22 stranded records kept, 20 published again"
+    )
+
+
+def test_no_note_is_longer_than_airflow_takes() -> None:
+    found = said(drain=step("failed", "!" * 5000))
+    assert len(found.note) <= MOST
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"name": "write_outage_seconds", "measured": 5, "objective": 5}, "write outage 5.0 s, met 5 s"),
+        (
+            {"name": "write_outage_seconds", "measured": 5.02, "objective": 5},
+            "write outage 5.0 s, missed 5 s by 0.02 s",
+        ),
+        ({"name": "rpo_seconds", "measured": None, "objective": 5}, "data at risk not known, promised 5 s"),
+    ],
+)
+def test_a_promise_in_words(row: dict[str, object], words: str) -> None:
+    assert [each.words for each in promises({"objectives": [row]})] == [words]
+
+
+def test_promises_of_another_shape_are_passed_over() -> None:
+    assert promises({"objectives": 5}) == ()
+    assert promises({"objectives": [5, {"name": 5}, {"name": "rto_seconds"}]}) == ()
+    (found,) = promises({"objectives": [{"name": "rto_seconds", "objective": 60}], "rto_seconds": 61})
+    assert (found.verdict, found.missed_by) == ("missed", 1.0)
