@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_dr.evidence.promises import promises
-from kafka_dr.evidence.story import Attempt, Story, undid
+from kafka_dr.evidence.story import WENT_ON, Attempt, Story, undid
 from kafka_dr.quoting import code, line
 
 #: Airflow takes a thousand characters. What is cut off is in the evidence.
@@ -99,7 +99,7 @@ def _promised(facts: dict[str, Any]) -> str:
 
 def _stopped(story: Story) -> Attempt | None:
     steps = [step for step in story.steps if step.step not in ("roll_back", "fence_on_return", "resume")]
-    return next((step for step in steps if step.tone in ("bad", "unknown")), None)
+    return next((step for step in steps if step.tone in ("bad", "unknown") and step.outcome != WENT_ON), None)
 
 
 def _at(step: Attempt) -> str:

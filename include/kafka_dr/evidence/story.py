@@ -24,7 +24,7 @@ _ENDS = {"report": "Completed", "plan": "Planned", "apply": "Applied"}
 #: What is kept beside a run's steps and says nothing about how the run ended.
 _BESIDE = frozenset({"fence_on_return", "resume"})
 #: Of a step whose run went on past the point of no return without a proof: its report says what is known in the end.
-_WENT_ON = "unproven"
+WENT_ON = "unproven"
 #: The proof in a record from which something was kept out.
 _IS_WHOLE = "evidence_is_whole"
 #: Phases of a group whose other side holds, or may hold, what never crossed.
@@ -246,7 +246,7 @@ def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[st
     if _has_expired(steps):
         return "Expired: nobody answered in time", "warn"
     for step in forward:
-        if step.tone == "bad" and step.outcome != _WENT_ON:
+        if step.tone == "bad" and step.outcome != WENT_ON:
             return f"Stopped at {step.title.lower()}: {step.outcome}", "bad"
     for step in forward:
         if step.tone == "unknown":

@@ -24,7 +24,16 @@ def step(outcome: str = "done", detail: str = "", **facts: object) -> dict[str, 
 
 
 def said(**steps: dict[str, object]) -> Ending:
-    numbers = {"preflight": 1, "approval": 2, "drain": 5, "plan": 1, "apply": 3, "report": 12, "roll_back": 90}
+    numbers = {
+        "preflight": 1,
+        "approval": 2,
+        "drain": 5,
+        "open_target": 8,
+        "plan": 1,
+        "apply": 3,
+        "report": 12,
+        "roll_back": 90,
+    }
     files = {f"{numbers[name]:02}-{name}.1.json": json.dumps(each).encode() for name, each in steps.items()}
     return ending(tell("orders", "run", files))
 
@@ -38,6 +47,14 @@ def test_a_run_that_moved_names_each_promise_the_missed_ones_first() -> None:
 def test_one_that_left_something_behind_says_so_and_what_is_not_known() -> None:
     found = said(preflight=step(decision=ENDS), report=step(phase="unfenced", objectives=UNKNOWN))
     assert found == Ending("MOVED to west, unfenced: data at risk not known, promised 60 s", good=True)
+
+
+def test_a_run_that_went_on_without_a_proof_ends_as_its_report_says_that_asks_for_it_again() -> None:
+    went_on = step("unproven", "no answer")
+    assert said(open_target=went_on, report=step(decision=ENDS, objectives=KEPT)).good
+    assert said(open_target=went_on, report=step("unknown", "still no answer")).note == (
+        "UNKNOWN at report: still no answer"
+    )
 
 
 def test_a_no_is_not_good_and_what_was_typed_in_is_data() -> None:
