@@ -106,7 +106,7 @@ def test_an_apply_that_lost_the_lock_between_two_batches_changes_nothing_more(
 @pytest.fixture
 def rights(configured: Configured, west: KafkaCluster) -> Iterator[tuple[Acl, Acl]]:
     """A DENY and an ALLOW that the active cluster has and the standby lacks."""
-    deny = configured.acl(AclOperation.DELETE, permission=AclPermission.DENY)
+    deny = configured.acl(AclOperation.DESCRIBE_CONFIGS, permission=AclPermission.DENY)
     allow = configured.acl(AclOperation.DESCRIBE, f"{configured.name}-", resource=ResourceType.GROUP)
     with closing(configured.reached("east")) as east:
         east.acls.add([deny, allow])
@@ -145,7 +145,7 @@ def test_nothing_is_allowed_where_its_deny_did_not_stay(
     configured.plan(world, "deny-lost")
     world.clock = ManualClock(datetime.now(UTC))
     before("create topics", lambda: west.acls.remove([deny]))
-    with pytest.raises(StepFailed, match=r"nothing is allowed before DENY DELETE on topic .* is in place"):
+    with pytest.raises(StepFailed, match=r"nothing is allowed before DENY DESCRIBE_CONFIGS on topic .* is in place"):
         apply_config(configured.name, world, "deny-lost", approved=False)
     world.clock = SystemClock()
     assert allow not in west.acls.list()

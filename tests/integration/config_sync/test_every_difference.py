@@ -50,10 +50,12 @@ def test_each_class_of_difference_is_shown_judged_and_mended(each: Configured) -
         each.acl(
             AclOperation.IDEMPOTENT_WRITE, "kafka-cluster", resource=ResourceType.CLUSTER, pattern=PatternType.LITERAL
         ),
-        each.acl(AclOperation.DELETE, permission=AclPermission.DENY),
+        each.acl(AclOperation.ALTER_CONFIGS),
+        each.acl(AclOperation.DESCRIBE_CONFIGS, permission=AclPermission.DENY),
     }
-    beyond = {each.acl(AclOperation.ALTER_CONFIGS)}
-    extra = {each.acl(AclOperation.ALTER), each.acl(AclOperation.CREATE, permission=AclPermission.DENY)}
+    on_the_cluster: dict[str, Any] = {"resource": ResourceType.CLUSTER, "pattern": PatternType.LITERAL}
+    beyond = {each.acl(AclOperation.ALTER_CONFIGS, "kafka-cluster", **on_the_cluster)}
+    extra = {each.acl(AclOperation.ALTER), each.acl(AclOperation.DESCRIBE, permission=AclPermission.DENY)}
     here.acls.add(wanted | beyond)
     there.acls.add(extra)
     limited = QuotaEntity(user=user.user, client_id=""), QuotaEntity(client_id=name)
