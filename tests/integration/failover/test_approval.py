@@ -12,6 +12,7 @@ import pytest
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import Refused
 from kafka_dr.failover import (
+from kafka_dr.quoting import markdown
     Answer,
     RunRequest,
     StepFailed,
@@ -58,15 +59,16 @@ def test_the_question_names_what_is_approved(group: Switching, good: tuple[RunRe
     with group.protection.world() as world:
         question = ask_approval(request, world)
 
-    assert question.subject == f"Move {group.name} from {group.active} to {group.standby}?"
+    assert question.subject == (
+        f"Planned failover: move {group.name} from {group.active} to {group.standby}?"
+    )
     assert question.digest == answer.digest
     assert question.digest in question.body
     assert question.approvers == group.protection.group.approvers
-    assert (
-        "| checksum_audit | excused | unknown but allowed by policy (audits.before_failover is not_red): no"
-        in question.body
-    )
-    for said in ("content_verified", f"{group.name}-slow", "Reason given: a test"):
+    excused = "unknown but allowed by policy (audits.before_failover is not_red): no"
+    assert f"* **excused** `checksum_audit`: {markdown(excused)}" in question.body
+    assert f"* **What moves**: **{group.name}** goes from **{group.active}** to **{group.standby}**" in question.body
+    for said in ("`content_verified`", markdown(f"{group.name}-slow"), "a test"):
         assert said in question.body
 
 

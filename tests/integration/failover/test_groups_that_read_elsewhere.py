@@ -12,6 +12,7 @@ from kafka_dr.failover import StepName, ask_approval, run_step
 from kafka_dr.failover.elsewhere import NAME, groups_read_only_owned_topics
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
+from kafka_dr.quoting import markdown
 from support import onlooker
 from support.protection import Protection
 from support.reading_elsewhere import Beyond, member
@@ -95,7 +96,7 @@ def test_by_policy_they_are_left_out_shown_counted_and_approved(beyond: Beyond) 
     said = {check.name: check for check in preflight.checks}[NAME]
     assert said.outcome == "excused"
     assert said.detail.startswith(f"2 positions of 1 consumer groups lie outside {protection.name} and are left out by")
-    assert said.detail in body
+    assert markdown(said.detail) in body
     assert preflight.facts["decision"]["leaves_out"] == [[both, beyond.of_neighbour]]
     for step in (StepName.DRAIN, StepName.CUT_OVER_GROUPS, StepName.REPORT):
         facts = records[step].facts

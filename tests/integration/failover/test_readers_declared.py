@@ -10,6 +10,7 @@ from kafka_dr.failover.offset_preview import look
 from kafka_dr.failover.readers import NAME, readers_declared
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
+from kafka_dr.quoting import markdown
 from kafka_dr.topology.model import ReadersSpec
 from support.protection import Protection
 from support.reading_elsewhere import member
@@ -58,7 +59,7 @@ def test_undeclared_readers_are_a_warning_on_the_approval_or_a_refusal_and_decla
             f"{name}.dr-canary on west (live members). Declare them (principals and consumer_groups move, readers "
             "stay), or take their right to read"
         )
-        assert shown.detail in body
+        assert markdown(shown.detail) in body
         assert [row["group"] for row in look(Run(request, world)).report["undeclared_readers"]] == [
             dashboard,
             lake,
