@@ -12,7 +12,6 @@ import pytest
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import Refused
 from kafka_dr.failover import (
-from kafka_dr.quoting import markdown
     Answer,
     RunRequest,
     StepFailed,
@@ -23,6 +22,7 @@ from kafka_dr.quoting import markdown
     roll_back,
     run_step,
 )
+from kafka_dr.quoting import markdown
 from support import onlooker
 from support.switching import Switching, failed
 
@@ -59,9 +59,7 @@ def test_the_question_names_what_is_approved(group: Switching, good: tuple[RunRe
     with group.protection.world() as world:
         question = ask_approval(request, world)
 
-    assert question.subject == (
-        f"Planned failover: move {group.name} from {group.active} to {group.standby}?"
-    )
+    assert question.subject == (f"Planned failover: move {group.name} from {group.active} to {group.standby}?")
     assert question.digest == answer.digest
     assert question.digest in question.body
     assert question.approvers == group.protection.group.approvers
