@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 #: A run that is going to do something yet.
 _ALIVE = ["queued", "running"]
 #: States of the approval in a run that ended before it.
+_APPROVALS = ("approval", "second_approval")
+_PARKED = "awaiting_input"
 _NOT_ASKED = {None, "upstream_failed", "removed"}
 
 
@@ -66,12 +68,14 @@ class ProposalOperator(TriggerDagRunOperator):
 
         if not run or not task.get_dr_count(self.trigger_dag_id, run_ids=[run]):
             return None
-        found = task.get_task_states(self.trigger_dag_id, task_ids=["approval", "claim"], run_ids=[run])
+        wanted = [*_APPROVALS, "claim"]
+        found = task.get_task_states(self.trigger_dag_id, task_ids=wanted, run_ids=[run])
         states = found.get(run, {})
         return ProposedRun(
             alive=bool(task.get_dr_count(self.trigger_dag_id, run_ids=[run], states=_ALIVE)),
             asked=states.get("approval") not in _NOT_ASKED,
             begun=states.get("claim") is not None,
+            waiting=any(states.get(name) == _PARKED for name in _APPROVALS),
         )
 
     def _aim(self, proposal: Proposal, *, again: bool) -> None:

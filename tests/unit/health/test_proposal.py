@@ -57,7 +57,8 @@ def test_a_proposal_of_another_epoch_is_about_another_disaster() -> None:
     assert second.run != first.run
 
 
-WAITING = ProposedRun(alive=True, asked=True, begun=False)
+WAITING = ProposedRun(alive=True, asked=True, begun=False, waiting=True)
+GATHERING = ProposedRun(alive=True, asked=False, begun=False)
 APPROVED = ProposedRun(alive=True, asked=True, begun=True)
 REJECTED = ProposedRun(alive=False, asked=True, begun=False)
 ENDED_UNASKED = ProposedRun(alive=False, asked=False, begun=False)
@@ -70,7 +71,7 @@ ENDED_UNASKED = ProposedRun(alive=False, asked=False, begun=False)
         (WAITING, Act.LEAVE),
         (APPROVED, Act.LEAVE),
         (REJECTED, Act.LEAVE),
-        (ProposedRun(alive=True, asked=False, begun=False), Act.LEAVE),
+        (GATHERING, Act.LEAVE),
         # Its own look saw less than this one: nobody knows of the disaster yet.
         (ENDED_UNASKED, Act.FORGET),
     ],
@@ -84,6 +85,7 @@ def test_while_the_cause_lasts_somebody_is_asked_and_nobody_twice(run: ProposedR
     [
         (None, Act.FORGET),
         (WAITING, Act.LOOK_AGAIN),
+        (GATHERING, Act.LEAVE),
         (APPROVED, Act.LEAVE),
         (REJECTED, Act.FORGET),
         (ENDED_UNASKED, Act.FORGET),

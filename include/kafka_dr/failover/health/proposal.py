@@ -76,12 +76,14 @@ class ProposedRun:
 
     :param alive: whether it is going to do something yet
     :param asked: whether anybody was, or is being, asked to approve it
+    :param waiting: whether it is parked until somebody answers
     :param begun: whether it was approved and is past being asked
     """
 
     alive: bool
     asked: bool
     begun: bool
+    waiting: bool = False
 
 
 def act_on(move: Move, run: ProposedRun | None) -> Act:
@@ -97,8 +99,9 @@ def act_on(move: Move, run: ProposedRun | None) -> Act:
         return Act.LEAVE if run.alive or run.asked else Act.FORGET
     if run is None or not run.alive:
         return Act.FORGET
-    # Its claim looks at the cluster once more by itself.
-    return Act.LEAVE if run.begun else Act.LOOK_AGAIN
+    # One that gathers its evidence, or claims, looks at the cluster by itself; and Airflow's scheduler can die of a run
+    # that is reset while it is being scheduled.
+    return Act.LOOK_AGAIN if run.waiting and not run.begun else Act.LEAVE
 
 
 @dataclass(frozen=True, slots=True)
