@@ -89,6 +89,8 @@ _STALE = {
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.NOT_LEADER_FOR_PARTITION,
+    # A leader that was just elected does not know yet how far its followers are (KIP-207).
+    KafkaError.OFFSET_NOT_AVAILABLE,
     # No leader is known: there is none just now, or there is no such topic, which only describing it tells.
     KafkaError._NOENT,
 }
@@ -110,7 +112,6 @@ _UNREACHABLE = {
     KafkaError.NOT_ENOUGH_REPLICAS,
     KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     KafkaError.KAFKA_STORAGE_ERROR,
-    KafkaError.OFFSET_NOT_AVAILABLE,
     KafkaError.CONCURRENT_TRANSACTIONS,
     KafkaError.UNSTABLE_OFFSET_COMMIT,
     KafkaError._DESTROY,

@@ -57,7 +57,10 @@ class Layout:
         """Return what is journaled."""
         return {
             "at": self.at.isoformat(),
-            "topics": {name: list(shape) for name, shape in self.topics.items()},
+            "topics": [
+                {"topic": name, "topic_id": topic_id, "partitions": partitions}
+                for name, (topic_id, partitions) in sorted(self.topics.items())
+            ],
             "starts": positions_to_json(self.starts),
             "lasting": positions_to_json(self.lasting),
         }
@@ -67,7 +70,7 @@ class Layout:
         """Read what :meth:`to_json` returned."""
         return cls(
             datetime.fromisoformat(fact["at"]),
-            {name: (str(shape[0]), int(shape[1])) for name, shape in fact["topics"].items()},
+            {row["topic"]: (row["topic_id"], int(row["partitions"])) for row in fact["topics"]},
             positions_from_json(fact["starts"]),
             positions_from_json(fact["lasting"]),
         )

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 #: A run that is going to do something yet.
 _ALIVE = ["queued", "running"]
-#: States of the approval in a run that ended before it.
+#: The tasks that ask, and the state of one that waits for its answer.
 _APPROVALS = ("approval", "second_approval")
 _PARKED = "awaiting_input"
+#: States of the approval in a run that ended before it.
 _NOT_ASKED = {None, "upstream_failed", "removed"}
 
 
