@@ -17,8 +17,12 @@ _ACTIVE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 #: What Markdown gives a meaning to, and may be escaped by a backslash (CommonMark 0.31, 2.4).
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+#: Of it, what acts in the middle of a line.
+_MARKUP = re.compile(r"([\\`*\[\]<>!|~&]|(?<![a-z0-9])_|_(?![a-z0-9]))")
 #: What becomes a link although every sign of it is escaped: addresses are looked for when all else is done.
 _ADDRESS = re.compile(r"://|www\.|@", re.IGNORECASE)
+#: As many characters as a line of ours has room for.
+_MOST_INLINE = 400
 
 
 def line(text: object) -> str:
@@ -34,8 +38,16 @@ def block(text: object) -> str:
 
 def markdown(text: object) -> str:
     """Return a text as Markdown that shows it as it is, in one line: no markup, no HTML, no links."""
-    words = line(text).split(" ")
-    return " ".join(code(word) if _ADDRESS.search(word) else _PUNCTUATION.sub(r"\\\1", word) for word in words)
+    return _escaped(line(text), _PUNCTUATION)
+
+
+def inline(text: object) -> str:
+    """Return the beginning of a text as Markdown for the middle of a line of ours, which lists show as it is typed.
+
+    So only what acts there is escaped: a backslash before each comma would be hard to read.
+    """
+    told = line(" ".join(str(text).split()))
+    return _escaped(told if len(told) <= _MOST_INLINE else f"{told[: _MOST_INLINE - 1]}…", _MARKUP)
 
 
 def code(text: object) -> str:
@@ -51,6 +63,11 @@ def fenced(text: object) -> str:
     told = block(text)
     marks = "`" * max(3, _longest_run(told) + 1)
     return f"{marks}text\n{told}\n{marks}"
+
+
+def _escaped(told: str, active: re.Pattern[str]) -> str:
+    words = told.split(" ")
+    return " ".join(code(word) if _ADDRESS.search(word) else active.sub(r"\\\1", word) for word in words)
 
 
 def _shown(character: str) -> str:

@@ -8,13 +8,13 @@ from urllib.parse import quote, urlencode, urlsplit
 from airflow.sdk import BaseOperatorLink
 from airflow.sdk.configuration import conf
 
-#: Where the plugin serves evidence, below Airflow's own address.
+#: Where the plugin serves evidence, below Airflow's own path.
 EVIDENCE_PREFIX = "/kafka-dr"
 
 
 def evidence_url(group: str, run: str) -> str:
     """Return the page that shows what a run saw."""
-    return f"{EVIDENCE_PREFIX}/evidence/{quote(group, safe='')}/{quote(run, safe='')}"
+    return f"{_pages()}/evidence/{quote(group, safe='')}/{quote(run, safe='')}"
 
 
 def audit_url(report: str) -> str:
@@ -22,7 +22,7 @@ def audit_url(report: str) -> str:
 
     :param report: of the audit, below the evidence root
     """
-    return f"{EVIDENCE_PREFIX}/{quote(report.removesuffix('/report.json'))}"
+    return f"{_pages()}/{quote(report.removesuffix('/report.json'))}"
 
 
 def trigger_url(dag_id: str) -> str:
@@ -34,6 +34,10 @@ def trigger_url(dag_id: str) -> str:
 def airflow_path() -> str:
     """Return the path of Airflow's own first page, which is not / where Airflow shares its host with others."""
     return f"{urlsplit(conf.get('api', 'base_url', fallback='') or '').path.rstrip('/')}/"
+
+
+def _pages() -> str:
+    return f"{airflow_path().rstrip('/')}{EVIDENCE_PREFIX}"
 
 
 def login_url(then: str) -> str:

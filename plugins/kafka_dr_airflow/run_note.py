@@ -11,12 +11,14 @@ import json
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote
 
-from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
+from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException, AirflowRuntimeError
 
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.quoting import inline, line
 
 #: The connection to Airflow's own REST API.
 CONNECTION = "kafka_dr_airflow_api"
@@ -24,6 +26,17 @@ CONNECTION = "kafka_dr_airflow_api"
 _SECONDS = 5.0
 #: Airflow takes no more characters.
 _MOST = 1000
+#: What a connection that cannot be read, something else than Airflow at its address, or a refusal ends in.
+_NOT_LEFT = (
+    KafkaDrError,
+    AirflowException,
+    AirflowRuntimeError,
+    HTTPException,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+)
 
 
 def leave_note(log: Any, context: Any, note: str) -> bool:
@@ -44,8 +57,9 @@ def leave_note(log: Any, context: Any, note: str) -> bool:
         _ask("PATCH", f"{endpoint.base_url}{run}", {"note": note[:_MOST]}, token=token)
     except AirflowNotFoundException:
         log.info("This run gets no note: there is no Airflow connection %s. See the README.", CONNECTION)
-    except (KafkaDrError, OSError, ValueError, KeyError, TypeError) as error:
-        log.warning("This run gets no note: Airflow's API did not take it (%s): see connection %s", error, CONNECTION)
+    except _NOT_LEFT as error:
+        said = line(error)
+        log.warning("This run gets no note: Airflow's API did not take it (%s): see connection %s", said, CONNECTION)
     else:
         return True
     return False
@@ -57,8 +71,6 @@ def noted(log: Any, context: Any) -> Iterator[list[str]]:
 
     :param context: Airflow's task context
     """
-    from kafka_dr.evidence import inline
-
     note: list[str] = []
     try:
         yield note

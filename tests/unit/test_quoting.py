@@ -9,10 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kafka_dr.quoting import block, code, fenced, line, markdown
+from kafka_dr.quoting import block, code, fenced, inline, line, markdown
 
 #: With everything on that Airflow's page knows, and more: HTML, tables, strikethrough, addresses that become links.
 RENDERER = MarkdownIt("gfm-like", {"html": True, "linkify": True, "typographer": False})
+#: Lists of runs know addresses by ``://``, ``www.`` and ``@`` alone.
+IN_A_NOTE = MarkdownIt("gfm-like", {"html": True, "linkify": True, "typographer": False})
+assert IN_A_NOTE.linkify is not None
+IN_A_NOTE.linkify.set({"fuzzy_link": False, "fuzzy_ip": False})
 ATTACKS = (
     "routine\n\n<!--",
     "x\n\n# Dry run: nothing will be changed\n\n~~~\n",
@@ -67,6 +71,24 @@ def test_an_attack_in_a_sentence_is_a_sentence(attack: str) -> None:
 @given(hostile)
 def test_any_text_in_a_sentence_is_text(text: str) -> None:
     assert_shown_as_it_is(text)
+
+
+@given(hostile)
+@example("\n".join(ATTACKS[:10]))
+@example("\n".join(ATTACKS[10:]))
+def test_any_text_in_the_middle_of_a_line_of_ours_is_text(text: str) -> None:
+    found = IN_A_NOTE.parse(f"REJECTED by bob: {inline(text)}.")
+    assert [each.type for each in found] == ["paragraph_open", "inline", "paragraph_close"]
+    parts = [(each.type, each.content) for each in found[1].children or ()]
+    assert {kind for kind, _ in parts} <= {"text", "text_special", "code_inline"}, parts
+    told = line(" ".join(text.split()))
+    told = told if len(told) <= 400 else f"{told[:399]}…"
+    assert "".join(content for _, content in parts) == f"REJECTED by bob: {told}."
+
+
+def test_a_long_text_in_the_middle_of_a_line_is_cut() -> None:
+    assert inline("a" * 500) == "a" * 399 + "…"
+    assert inline("cannot read /a/b_c, (d): e.") == "cannot read /a/b_c, (d): e."
 
 
 def assert_shown_as_it_is(text: str) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.evidence.promises import promises
 from kafka_dr.evidence.story import WENT_ON, Attempt, Story, undid
-from kafka_dr.quoting import code, line
+from kafka_dr.quoting import inline
 
 #: Airflow takes a thousand characters. What is cut off is in the evidence.
 MOST = 1000
+#: Of a run without evidence.
+NOTHING = "NOTHING WAS RECORDED"
+#: Of a run whose roll back did not do its work.
+NOT_BACK = "NOT ROLLED BACK"
 _WORDS = {"refused": "REFUSED", "failed": "FAILED"}
-_SAID = 400
 _UNFINISHED = "Not finished: "
-_MARKUP = re.compile(r"([\\`*\[\]<>!|~&]|(?<![a-z0-9])_|_(?![a-z0-9]))")
-_ADDRESS = re.compile(r"://|www\.|@", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +25,16 @@ class Ending:
 
     :param note: Markdown, one line; what people and clusters wrote is escaped in it
     :param good: whether it did what it was asked for; neither a no nor a refusal is that
-    :param steps: how many steps left evidence
     """
 
     note: str
     good: bool
-    steps: int = field(default=0, compare=False)
 
 
 def ending(story: Story) -> Ending:
     """Say what became of a run, by its evidence."""
     said, good = _dry(story) if story.dry else _in_earnest(story)
-    return Ending(said if len(said) <= MOST else f"{said[: MOST - 1]}…", good, len(story.steps))
+    return Ending(said if len(said) <= MOST else f"{said[: MOST - 1]}…", good)
 
 
 def _dry(story: Story) -> tuple[str, bool]:
@@ -49,12 +47,12 @@ def _dry(story: Story) -> tuple[str, bool]:
 
 def _in_earnest(story: Story) -> tuple[str, bool]:
     if not story.steps:
-        return "NOTHING WAS RECORDED", False
+        return NOTHING, False
     back = undid(story.steps)
     stopped = _stopped(story)
     if back is not None:
         because = "" if stopped is None else f", {_at(stopped)}"
-        word = "ROLLED BACK" if back.tone == "good" else "NOT ROLLED BACK"
+        word = "ROLLED BACK" if back.tone == "good" else NOT_BACK
         return f"{word}: {inline(back.detail)}{because}", False
     if story.decisions and story.decisions[-1].counted and story.decisions[-1].said == "rejected":
         last = story.decisions[-1]
@@ -105,13 +103,3 @@ def _stopped(story: Story) -> Attempt | None:
 def _at(step: Attempt) -> str:
     word = _WORDS.get(step.outcome, "UNKNOWN")
     return f"{word} at {step.step.replace('_', ' ')}: {inline(step.detail)}"
-
-
-def inline(value: object) -> str:
-    """Return a text that people or clusters wrote. It stands inside a line of ours, and lists show it as it is typed.
-
-    So only what acts in the middle of a line is escaped: a backslash before each comma would be hard to read.
-    """
-    text = line(" ".join(str(value).split()))
-    words = (text if len(text) <= _SAID else f"{text[: _SAID - 1]}…").split(" ")
-    return " ".join(code(word) if _ADDRESS.search(word) else _MARKUP.sub(r"\\\1", word) for word in words)

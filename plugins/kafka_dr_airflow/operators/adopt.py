@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kafka_dr.quoting import inline
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING
 from kafka_dr_airflow.operators.parameters import FirstTask
@@ -27,7 +28,6 @@ class AdoptOperator(FirstTask):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Adopt the group that the run's parameters name."""
-        from kafka_dr.evidence import inline
         from kafka_dr.failover import adopt
 
         group, run = context["params"]["protection_group"], context["run_id"]

@@ -6,11 +6,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator, TriggerRule
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRuntimeError
 
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.quoting import inline
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import URGENT
+from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.run_note import leave_note
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from kafka_dr.evidence import Ending
 
 _FAILED = ("failed", "upstream_failed")
+_ROLL_BACK = "roll_back"
 
 
 class OutcomeOperator(BaseOperator):
@@ -40,6 +43,7 @@ class OutcomeOperator(BaseOperator):
         defaults = {"task_id": "outcome", "trigger_rule": TriggerRule.ALL_DONE, "retries": 0}
         super().__init__(**{**defaults, "execution_timeout": timedelta(minutes=2), **URGENT, **kwargs})
 
+    @fails_plainly
     def execute(self, context: Any) -> str:
         """Read what the run left, leave the note, and fail unless the end is good."""
         found = self._judged(context, self._endings(context))
@@ -65,21 +69,25 @@ class OutcomeOperator(BaseOperator):
                     if story.steps or not self.may_be_silent:
                         found.append((group, ending(story)))
         except (KafkaDrError, OSError) as error:
-            return [("", Ending(f"UNKNOWN: the evidence of this run cannot be read ({error})", good=False))]
+            return [("", Ending(f"UNKNOWN: the evidence of this run cannot be read ({inline(error)})", good=False))]
         return found
 
     def _judged(self, context: Any, endings: list[tuple[str, Ending]]) -> Ending:
         """Put the evidence and the states of the tasks together; the worse of the two counts."""
-        from kafka_dr.evidence import Ending
+        from kafka_dr.evidence import NOT_BACK, NOTHING, Ending
 
         several = len(endings) > 1
         note = "; ".join(f"{group}: {found.note}" if several else found.note for group, found in endings)
         good = all(found.good for _, found in endings)
         failed = self._failed(context)
-        if failed and not any(found.steps for _, found in endings):
-            note = f"FAILED at {failed[0]} before anything was recorded: see its log"
-        elif failed and good:
-            note = f"FAILED at {', '.join(failed[:3])}" + (f". {note}" if note else ": see its log")
+        steps = [name for name in failed if name != _ROLL_BACK]
+        if steps and all(found.note == NOTHING for _, found in endings):
+            note = f"FAILED at {steps[0]} before anything was recorded: see its log"
+        elif steps and good:
+            note = f"FAILED at {', '.join(steps[:3])}" + (f". {note}" if note else ": see its log")
+        if _ROLL_BACK in failed and not note.startswith(NOT_BACK):
+            # It ended without a word, or may not undo anything any more: nobody must take the group for rolled back.
+            note = f"{NOT_BACK}: see the log of {_ROLL_BACK}. {note}"
         return Ending(note or "NOTHING TO DO", good and not failed)
 
     def _failed(self, context: Any) -> list[str]:
@@ -87,8 +95,8 @@ class OutcomeOperator(BaseOperator):
         ti = context["ti"]
         try:
             states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id]).get(ti.run_id, {})
-        except AirflowException as error:
-            return [f"unknown tasks (Airflow does not say how they ended: {error})"]
+        except (AirflowException, AirflowRuntimeError) as error:
+            return [f"unknown tasks (Airflow does not say how they ended: {inline(error)})"]
         others = {name: state for name, state in states.items() if name != ti.task_id}
         return [name for state in _FAILED for name, found in others.items() if found == state]
 

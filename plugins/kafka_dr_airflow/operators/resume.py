@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kafka_dr.quoting import inline
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.failover_step import HANGING, URGENT
 from kafka_dr_airflow.operators.parameters import FirstTask
@@ -30,7 +31,6 @@ class ResumeOperator(FirstTask):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Carry out the decision that the run's parameters state."""
-        from kafka_dr.evidence import inline
         from kafka_dr.failover import ResumeRequest, resume
 
         params = context["params"]

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.failover.record import Check, StepRecord
-from kafka_dr_airflow.links import evidence_url
+from kafka_dr_airflow.links import audit_url, evidence_url
 from kafka_dr_airflow.operators.record import perform, plain_errors, run_request, show
 
 
@@ -45,6 +45,22 @@ def test_a_cluster_left_open_in_a_free_text_form_is_left_to_the_register() -> No
 def test_the_evidence_page_of_a_run_has_an_address_of_its_own() -> None:
     url = evidence_url("orders", "manual__2026-11-20T03:00:00+00:00")
     assert url == "/kafka-dr/evidence/orders/manual__2026-11-20T03%3A00%3A00%2B00%3A00"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "path"),
+    [
+        ("https://airflow.example/team-a/", "/team-a/kafka-dr"),
+        ("http://127.0.0.1:8080", "/kafka-dr"),
+        ("", "/kafka-dr"),
+    ],
+)
+def test_evidence_is_below_the_path_that_airflow_has_on_a_shared_host(
+    base_url: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", base_url)
+    assert evidence_url("orders", "r1") == f"{path}/evidence/orders/r1"
+    assert audit_url("audits/orders/lag/r1/report.json") == f"{path}/audits/orders/lag/r1"
 
 
 class Log:

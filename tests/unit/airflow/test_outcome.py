@@ -1,0 +1,109 @@
+"""The last task of a run: how the tasks of the run ended counts as much as what the evidence says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
+from airflow.sdk.execution_time.comms import ErrorResponse
+
+from kafka_dr.evidence import EvidenceStore
+from kafka_dr_airflow.operators.outcome import OutcomeOperator
+
+GROUP, RUN = "orders", "r1"
+TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
+Step = tuple[int, str, dict[str, Any]]
+DRAIN: Step = (5, "drain", {"outcome": "failed", "detail": "no record crossed"})
+BACK: Step = (90, "roll_back", {"outcome": "done", "detail": "stable on east", "facts": {"epoch": 3}})
+REPORT: Step = (12, "report", {"outcome": "done", "facts": {"target": "west"}})
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return where the evidence of the tests is kept."""
+    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(TOPOLOGY))
+    monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path))
+    monkeypatch.setenv("KAFKA_DR_LAB_EAST", "127.0.0.1:1")
+    monkeypatch.setenv("KAFKA_DR_LAB_WEST", "127.0.0.1:2")
+    return tmp_path / "evidence"
+
+
+def context(states: Callable[..., Any]) -> dict[str, Any]:
+    ti = SimpleNamespace(
+        dag_id="dr_planned_failover",
+        run_id=RUN,
+        task_id="outcome",
+        try_number=1,
+        max_tries=0,
+        get_task_states=states,
+    )
+    return {"params": {"protection_group": GROUP}, "run_id": RUN, "ti": ti}
+
+
+def outcome(root: Path, steps: tuple[Step, ...], states: Mapping[str, str | None]) -> str:
+    """Return how the task ended: what it returns, or the sentence that it fails with."""
+    for number, step, payload in steps:
+        EvidenceStore(root).write(GROUP, RUN, number, step, payload)
+    ending = context(lambda **_asked: {RUN: {"outcome": "running", **states}})
+    try:
+        return f"green: {OutcomeOperator().execute(ending)}"
+    except SystemExit as ended:
+        return f"red: {ended}"
+
+
+def test_it_fails_with_its_sentence_as_every_other_task(root: Path) -> None:
+    steps = ((1, "preflight", {"outcome": "refused", "detail": "lag: too far"}),)
+    said = outcome(root, steps, {"preflight": "failed", "report": "upstream_failed", "roll_back": "success"})
+    assert said == "red: REFUSED at preflight: lag: too far"
+
+
+def test_a_roll_back_that_ended_without_a_word_is_named_before_the_step_that_failed(root: Path) -> None:
+    said = outcome(root, (DRAIN,), {"drain": "failed", "report": "upstream_failed", "roll_back": "failed"})
+    assert said == "red: NOT ROLLED BACK: see the log of roll_back. FAILED at drain: no record crossed"
+
+
+def test_what_an_earlier_roll_back_said_does_not_hide_one_that_failed(root: Path) -> None:
+    said = outcome(root, (DRAIN, BACK), {"drain": "failed", "roll_back": "failed"})
+    assert said.startswith("red: NOT ROLLED BACK: see the log of roll_back. ")
+    assert outcome(root, (), {"drain": "failed", "roll_back": "success"}).startswith("red: ROLLED BACK: stable on east")
+
+
+def test_a_roll_back_that_says_itself_why_it_failed_is_not_named_twice(root: Path) -> None:
+    back = (90, "roll_back", {"outcome": "failed", "detail": "no register"})
+    said = outcome(root, (DRAIN, back), {"drain": "failed", "roll_back": "failed"})
+    assert said == "red: NOT ROLLED BACK: no register, FAILED at drain: no record crossed"
+
+
+def test_a_good_run_is_green_and_one_with_a_failed_task_is_not(root: Path) -> None:
+    assert outcome(root, (REPORT,), {"report": "success", "roll_back": "skipped"}) == "green: MOVED to west"
+    assert outcome(root, (), {"report": "failed"}) == "red: FAILED at report. MOVED to west"
+
+
+def test_a_run_without_evidence_names_the_step_and_its_roll_back(root: Path) -> None:
+    failed = "FAILED at preflight before anything was recorded: see its log"
+    assert outcome(root, (), {"roll_back": "success", "preflight": "failed"}) == f"red: {failed}"
+    both = outcome(root, (), {"roll_back": "failed", "preflight": "failed"})
+    assert both == f"red: NOT ROLLED BACK: see the log of roll_back. {failed}"
+
+
+def test_evidence_that_cannot_be_read_is_not_called_missing_and_its_error_is_data(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKA_DR_TOPOLOGY", str(root / "<!-- no topology"))
+    said = outcome(root, (), {"preflight": "failed"})
+    assert said.startswith("red: UNKNOWN: the evidence of this run cannot be read (")
+    assert r"\<\!--" in said
+
+
+@pytest.mark.usefixtures("root")
+def test_airflow_that_does_not_say_how_the_tasks_ended_is_unknown_and_not_green(root: Path) -> None:
+    def silent(**_asked: Any) -> Any:
+        raise AirflowRuntimeError(ErrorResponse(error=ErrorType.API_SERVER_ERROR))
+
+    EvidenceStore(root).write(GROUP, RUN, REPORT[0], REPORT[1], REPORT[2])
+    with pytest.raises(SystemExit, match=r"FAILED at unknown tasks \(Airflow does not say .*\)\. MOVED to west"):
+        OutcomeOperator().execute(context(silent))
