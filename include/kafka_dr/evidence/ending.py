@@ -17,6 +17,8 @@ NOTHING = "NOTHING WAS RECORDED"
 NOT_BACK = "NOT ROLLED BACK"
 _WORDS = {"refused": "REFUSED", "failed": "FAILED"}
 _UNFINISHED = "Not finished: "
+#: Steps that are kept beside those of the verb.
+_BESIDE = ("roll_back", "fence_on_return", "resume")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,15 @@ def _dry(story: Story) -> tuple[str, bool]:
 
 
 def _in_earnest(story: Story) -> tuple[str, bool]:
-    if not story.steps:
-        return NOTHING, False
     back = undid(story.steps)
     stopped = _stopped(story)
     if back is not None:
         because = "" if stopped is None else f", {_at(stopped)}"
         word = "ROLLED BACK" if back.tone == "good" else NOT_BACK
         return f"{word}: {inline(back.detail)}{because}", False
+    if all(step.step in _BESIDE for step in story.steps):
+        # A roll back that found nothing to undo says nothing about the run.
+        return NOTHING, False
     if story.decisions and story.decisions[-1].counted and story.decisions[-1].said == "rejected":
         last = story.decisions[-1]
         return f"REJECTED by {inline(last.who)}" + (f": {inline(last.reason)}" if last.reason else ""), False
@@ -85,7 +88,17 @@ def _what_it_did(facts: dict[str, Any]) -> str:
         )
     phase = facts.get("phase")
     left = f", {inline(phase)}" if phase in ("unfenced", "diverged") else ""
-    return f"MOVED to {inline(facts.get('target'))}{left}"
+    return f"MOVED to {inline(facts.get('target'))}{left}{_lost(facts.get('predicted_loss'))}"
+
+
+def _lost(loss: object) -> str:
+    """Say what is known of a loss; a lower bound of nothing says nothing."""
+    if not isinstance(loss, dict):
+        return ""
+    least = loss.get("at_least_records")
+    if least == 0 and loss.get("as_of") is None:
+        return ", nothing lost"
+    return f", at least {inline(least)} records lost" if least else ", loss not known"
 
 
 def _promised(facts: dict[str, Any]) -> str:
@@ -96,7 +109,7 @@ def _promised(facts: dict[str, Any]) -> str:
 
 
 def _stopped(story: Story) -> Attempt | None:
-    steps = [step for step in story.steps if step.step not in ("roll_back", "fence_on_return", "resume")]
+    steps = [step for step in story.steps if step.step not in _BESIDE]
     return next((step for step in steps if step.tone in ("bad", "unknown") and step.outcome != WENT_ON), None)
 
 

@@ -88,6 +88,8 @@ def test_a_run_without_evidence_names_the_step_and_its_roll_back(root: Path) -> 
     assert outcome(root, (), {"roll_back": "success", "preflight": "failed"}) == f"red: {failed}"
     both = outcome(root, (), {"roll_back": "failed", "preflight": "failed"})
     assert both == f"red: NOT ROLLED BACK: see the log of roll_back. {failed}"
+    undone = (90, "roll_back", {"outcome": "done", "detail": "there is nothing to undo", "facts": {}})
+    assert outcome(root, (undone,), {"roll_back": "success", "preflight": "failed"}) == f"red: {failed}"
 
 
 def test_evidence_that_cannot_be_read_is_not_called_missing_and_its_error_is_data(

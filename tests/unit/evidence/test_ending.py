@@ -49,6 +49,23 @@ def test_one_that_left_something_behind_says_so_and_what_is_not_known() -> None:
     assert found == Ending("MOVED to west, unfenced: data at risk not known, promised 60 s", good=True)
 
 
+@pytest.mark.parametrize(
+    ("least", "as_of", "words"),
+    [
+        (12, "2026-11-20T03:00:00+00:00", "at least 12 records lost"),
+        (0, "2026-11-20T03:00:00+00:00", "loss not known"),
+        (None, None, "loss not known"),
+        (0, None, "nothing lost"),
+    ],
+)
+def test_a_cluster_that_was_given_up_is_left_with_what_is_known_of_the_loss(
+    least: int | None, as_of: str | None, words: str
+) -> None:
+    loss = {"at_least_records": least, "as_of": as_of, "reason": "seen by the last look"}
+    found = said(preflight=step(decision=ENDS), report=step(phase="diverged", predicted_loss=loss))
+    assert found.note == f"MOVED to west, diverged, {words}"
+
+
 def test_a_run_that_went_on_without_a_proof_ends_as_its_report_says_that_asks_for_it_again() -> None:
     went_on = step("unproven", "no answer")
     assert said(open_target=went_on, report=step(decision=ENDS, objectives=KEPT)).good
