@@ -19,6 +19,7 @@ with DAG(
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule="*/10 * * * *",
     catchup=False,
+    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
     max_active_runs=16,
     tags=["kafka-dr", "watches"],
     params={

@@ -17,6 +17,7 @@ with DAG(
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule="*/5 * * * *",
     catchup=False,
+    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
     max_active_runs=1,
     tags=["kafka-dr", "watches"],
 ) as dag:

@@ -16,6 +16,7 @@ with DAG(
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule=None,
     catchup=False,
+    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
     tags=["kafka-dr", "moves traffic"],
     params={
         "protection_group": declared().group_param(),

@@ -167,6 +167,15 @@ def test_dags_load_with_free_text_where_the_topology_cannot_be_read(
         assert "cannot be read" in param.description
 
 
+def test_no_dag_is_paused_for_being_red_whatever_airflow_is_set_to(
+    parse: Callable[[dict[str, str]], Any], lab_environ: dict[str, str]
+) -> None:
+    bag = parse({**lab_environ, "AIRFLOW__CORE__MAX_CONSECUTIVE_FAILED_DAG_RUNS_PER_DAG": "3"})
+    assert {dag_id: dag.max_consecutive_failed_dag_runs for dag_id, dag in bag.dags.items()} == dict.fromkeys(
+        DAG_IDS, 0
+    )
+
+
 def test_the_scheduled_dags_look_for_the_groups_when_they_run(bag: Any) -> None:
     for dag_id in (dag_id for dag_id, schedule in CATALOGUE.items() if schedule):
         first, *others = bag.dags[dag_id].topological_sort()
