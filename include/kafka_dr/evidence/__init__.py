@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka_dr.evidence.audit_story import AuditStory, tell_audit, tell_stranded
 from kafka_dr.evidence.bundle import Bundle, EvidenceChanged, FileDigest, Verification
 from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
-from kafka_dr.evidence.ending import NOT_BACK, NOTHING, Ending, ending
+from kafka_dr.evidence.ending import NOT_BACK, NOTHING, UNFINISHED, Ending, ending
 from kafka_dr.evidence.page import render_audit, render_notice
 from kafka_dr.evidence.place import Place
 from kafka_dr.evidence.promises import Promise, promises
@@ -30,6 +30,7 @@ __all__ = [
     "ending",
     "NOTHING",
     "NOT_BACK",
+    "UNFINISHED",
     "Promise",
     "promises",
     "AuditStory",

@@ -15,6 +15,8 @@ MOST = 1000
 NOTHING = "NOTHING WAS RECORDED"
 #: Of a run whose roll back did not do its work.
 NOT_BACK = "NOT ROLLED BACK"
+#: Of a run whose evidence ends before its last step.
+UNFINISHED = "NOT FINISHED"
 _WORDS = {"refused": "REFUSED", "failed": "FAILED"}
 _UNFINISHED = "Not finished: "
 #: Steps that are kept beside those of the verb.
@@ -70,12 +72,12 @@ def _in_earnest(story: Story) -> tuple[str, bool]:
 def _through(story: Story) -> tuple[str, bool]:
     last = next((step for step in reversed(story.steps) if step.step in ("report", "plan", "apply")), None)
     if last is None or (story.tone == "unknown" and not story.verdict.startswith("Completed")):
-        return f"NOT FINISHED: {inline(story.verdict.removeprefix(_UNFINISHED))}", False
+        return f"{UNFINISHED}: {inline(story.verdict.removeprefix(_UNFINISHED))}", False
     facts = story.facts
     if last.step != "report":
         return f"{'CHANGED' if last.step == 'apply' else 'PLANNED'}: {inline(last.detail)}", True
     if not story.verdict.startswith("Completed"):
-        return f"NOT FINISHED: {inline(story.verdict.removeprefix(_UNFINISHED))}", False
+        return f"{UNFINISHED}: {inline(story.verdict.removeprefix(_UNFINISHED))}", False
     return f"{_what_it_did(facts)}{_promised(facts)}", True
 
 

@@ -74,7 +74,7 @@ class OutcomeOperator(BaseOperator):
 
     def _judged(self, context: Any, endings: list[tuple[str, Ending]]) -> Ending:
         """Put the evidence and the states of the tasks together; the worse of the two counts."""
-        from kafka_dr.evidence import NOT_BACK, NOTHING, Ending
+        from kafka_dr.evidence import NOT_BACK, NOTHING, UNFINISHED, Ending
 
         several = len(endings) > 1
         note = "; ".join(f"{group}: {found.note}" if several else found.note for group, found in endings)
@@ -83,7 +83,8 @@ class OutcomeOperator(BaseOperator):
         steps = [name for name in failed if name != _ROLL_BACK]
         if steps and all(found.note == NOTHING for _, found in endings):
             note = f"FAILED at {steps[0]} before anything was recorded: see its log"
-        elif steps and good:
+        elif steps and (good or any(found.note.startswith(UNFINISHED) for _, found in endings)):
+            # A task that was killed, or keeps its word elsewhere as an audit does, left no step in the evidence.
             note = f"FAILED at {', '.join(steps[:3])}" + (f". {note}" if note else ": see its log")
         if _ROLL_BACK in failed and not note.startswith(NOT_BACK):
             # It ended without a word, or may not undo anything any more: nobody must take the group for rolled back.
@@ -98,7 +99,8 @@ class OutcomeOperator(BaseOperator):
         except (AirflowException, AirflowRuntimeError) as error:
             return [f"unknown tasks (Airflow does not say how they ended: {inline(error)})"]
         others = {name: state for name, state in states.items() if name != ti.task_id}
-        return [name for state in _FAILED for name, found in others.items() if found == state]
+        by_state = ([name for name, found in others.items() if found == state] for state in _FAILED)
+        return next(filter(None, by_state), [])
 
 
 class ConfigOutcomeOperator(OutcomeOperator):

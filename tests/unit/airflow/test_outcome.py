@@ -83,6 +83,12 @@ def test_a_good_run_is_green_and_one_with_a_failed_task_is_not(root: Path) -> No
     assert outcome(root, (), {"report": "failed"}) == "red: FAILED at report. MOVED to west"
 
 
+def test_a_task_that_failed_without_a_step_in_the_evidence_is_named(root: Path) -> None:
+    caught_up = (8, "catch_up", {"outcome": "done"})
+    said = outcome(root, (caught_up,), {"checksum_audit": "failed", "settle": "upstream_failed"})
+    assert said.startswith("red: FAILED at checksum_audit. NOT FINISHED: the last step recorded is catch up")
+
+
 def test_a_run_without_evidence_names_the_step_and_its_roll_back(root: Path) -> None:
     failed = "FAILED at preflight before anything was recorded: see its log"
     assert outcome(root, (), {"roll_back": "success", "preflight": "failed"}) == f"red: {failed}"
