@@ -107,6 +107,8 @@ class Search:
             "position",
             trusted=bounds.source.start == 0 == bounds.target.start,
         )
+        #: That both logs begin with the same record is no more than a guess where the target deleted some.
+        self._guess = start if bounds.target.start > 0 else None
         self._candidates = [*reversed(below[-_ATTEMPTS:]), start]
         self._anchor = self._candidates.pop(0)
         self._reach = 0
@@ -148,6 +150,9 @@ class Search:
 
     def _decide(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
         found = align(source, target, anchor=self._anchor, position=self._stop)
+        if self._anchor is self._guess and _without_times(source, target):
+            # A record of the source may look like the target's first one, which is a later one's copy.
+            found = replace(found, confirmed=False)
         decided = found.confirmed and found.complete
         if found.starved and not decided and self._target_end < self._bounds.target.end:
             self._reach *= 4
@@ -275,6 +280,10 @@ class Search:
 
     def _settle(self, kind: Kind, offset: int, again: int, reason: str) -> None:
         self.result = Translation(self.position, offset, kind, again, reason)
+
+
+def _without_times(source: Sequence[Entry], target: Sequence[Entry]) -> bool:
+    return any(entry.stamped for entry in (*source, *target))
 
 
 def _near(entries: Sequence[Entry], offset: int) -> Sequence[Entry]:

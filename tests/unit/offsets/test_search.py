@@ -301,6 +301,19 @@ def test_what_the_target_deleted_unread_still_has_no_place() -> None:
     assert (answer.kind, answer.target_offset) == ("unknown", None)
 
 
+@pytest.mark.parametrize("position", [1, 20])
+def test_without_times_a_record_like_the_targets_first_one_is_no_reason_to_begin_there(position: int) -> None:
+    """The target begins with the copy of the last "a"; that of the first one expired, with much that is unread."""
+    between = "".join(chr(0x4E00 + n) for n in range(150))
+    found = two_logs(f"a{between}axyz", "axyz", target_start=151)
+    found = replace(
+        found,
+        source=tuple(entry._replace(timeless=entry.content, stamped=True) for entry in found.source),
+        target=tuple(entry._replace(timeless=entry.content, stamped=True) for entry in found.target),
+    )
+    assert translate(found, position, []).target_offset is None
+
+
 def test_a_log_that_is_too_long_is_not_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(once, "MOST_READ", 90)
     assert translate(numbered(100, 0, 50), 70, (), stride=30).kind == "unknown"
