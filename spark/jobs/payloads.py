@@ -58,17 +58,28 @@ def payloads_of(
     return fetch
 
 
-def keys_of(topic: str, source: KafkaCluster) -> Keys:
-    """Return what reads the keys of a topic's records on the source."""
+def keys_of(topic: str, source: KafkaCluster, *, most_bytes: int = _MOST_BYTES) -> Keys:
+    """Return what reads the keys of a topic's records on the source.
+
+    :param most_bytes: what is read of each partition at most; brokers give out no key without its value
+    """
 
     def read(partition: int, start: int, end: int) -> Mapping[int, bytes | None] | None:
         place = TopicPartition(topic, partition)
+        found: dict[int, bytes | None] = {}
+        left = most_bytes
         try:
             if end - start > _MOST_KEYS or source.topics.log_starts([place])[place] > start:
                 return None
-            return {record.offset: record.key for record in source.log.read({place: OffsetRange(start, end)})}
+            for first in range(start, end, _LONGEST):
+                if left <= 0:
+                    return None
+                for record in source.log.read({place: OffsetRange(first, min(end, first + _LONGEST))}):
+                    found[record.offset] = record.key
+                    left -= len(record.key or b"") + len(record.value or b"")
         except ClusterError:
             return None
+        return found
 
     return read
 
