@@ -20,7 +20,7 @@ from kafka_dr_spark.logs import Log, Longs
 from kafka_dr_spark.loose import LooseRecords, paired
 
 #: Of more records that are missing, or strange, only the first are compared by their payloads.
-_MOST_COMPARED = 10_000
+MOST_COMPARED = 10_000
 _LATE = "it was reported lost, and came later"
 _OVERTAKEN = f"{_LATE}, after a newer record of its key"
 _UNTOLD = f"{_LATE}; whether after a newer record of its key cannot be told any more"
@@ -85,8 +85,8 @@ class Arrivals:
         """Take what is a changed copy of what was missing from strange records, and return the rest."""
         if not len(self.missing) or not strange:
             return list(strange)
-        missing = self._records(np.arange(min(len(self.missing), _MOST_COMPARED)))
-        suspects = Suspects(tuple(missing), tuple(strange[:_MOST_COMPARED]))
+        missing = self._records(np.arange(min(len(self.missing), MOST_COMPARED)))
+        suspects = Suspects(tuple(missing), tuple(strange[:MOST_COMPARED]))
         source, target = payloads([suspects])
         found = changed_copies(suspects, source=source, target=target)
         self.changed += found

@@ -14,13 +14,13 @@ import numpy as np
 from kafka_dr.audit.circumstances import PartitionFacts
 from kafka_dr.audit.corruption import judge
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference, Fault, runs, step
-from kafka_dr_spark.arriving import Arrivals
+from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr_spark.arriving import MOST_COMPARED, Arrivals
 from kafka_dr_spark.compaction import Living, Superseded, superseded
 from kafka_dr_spark.comparing import Comparison, compare, find_ancestors
 from kafka_dr_spark.digests import digests
 from kafka_dr_spark.explaining import explain
-from kafka_dr_spark.logs import Log, Longs
+from kafka_dr_spark.logs import Log, Longs, runs
 from kafka_dr_spark.loose import Ancestry, LooseRecords
 from kafka_dr_spark.partitions import Outside, PartitionLogs, PartitionOutcome
 from kafka_dr_spark.unread import Unread
@@ -136,15 +136,32 @@ class _PartitionAudit:
 
     def without_changed_arrivals(self, differences: Sequence[Difference], outside: Outside) -> list[Difference]:
         """Take what was missing from what is foreign here, and return all other differences."""
-        foreign = [d for d in differences if d.fault is Fault.FOREIGN and d.partition == self.logs.partition]
+        foreign, others = [], []
+        for each in differences:
+            is_foreign = each.fault is Fault.FOREIGN and each.partition == self.logs.partition
+            (foreign if is_foreign else others).append(each)
         if not len(self.arrivals.missing) or not foreign:
             return list(differences)
         log, starts = self.comparison.target, self.comparison.blocks[:, 1]
-        places = _places(log, [(d.target_offset, d.count) for d in foreign])
-        strange = LooseRecords(self.logs.partition, log, places, starts).records()
-        left = self.arrivals.take_changed(strange, outside.payloads)
-        others = [d for d in differences if d not in foreign]
-        return [*others, *runs(step(Fault.FOREIGN, "", source=None, target=record) for record in left)]
+        places = np.sort(_places(log, [(d.target_offset, d.count) for d in foreign]))
+        # There may be as many as the topic has: of more than can be compared none becomes an object.
+        strange = LooseRecords(self.logs.partition, log, places[:MOST_COMPARED], starts).records()
+        left = [record.place for record in self.arrivals.take_changed(strange, outside.payloads)]
+        return [*others, *self._foreign(np.concatenate((np.array(left, np.int64), places[MOST_COMPARED:])))]
+
+    def _foreign(self, places: Longs) -> list[Difference]:
+        """Return records of the target that nothing explains, in runs.
+
+        :param places: rising
+        """
+        if not len(places):
+            return []
+        log, partition = self.comparison.target, self.logs.partition
+        offsets, times = log.offsets[places], log.timestamps[places]
+        return [
+            Difference(Fault.FOREIGN, partition, None, int(offsets[row]), count, int(times[row]))
+            for row, count in runs(np.diff(places) == 1)
+        ]
 
     def _in_flight(self, source: Longs, target: Longs) -> Longs:
         """Return the places of records that may still come, and that nothing on the target could be."""

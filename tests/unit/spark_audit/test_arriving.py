@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from kafka_dr.audit.corruption import Payload
 from kafka_dr.audit.coverage import total
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.difference import Fault, Loose
+from kafka_dr_spark import topic_audit
+from kafka_dr_spark.arriving import Arrivals, Payloads
 from kafka_dr_spark.logs import NOTHING, Longs
 from kafka_dr_spark.loose import Ancestry
 from kafka_dr_spark.partitions import Outside, PartitionLogs, PartitionOutcome
@@ -126,6 +128,31 @@ def test_a_changed_copy_that_comes_later_is_named_after_what_it_was() -> None:
     ) == [(Fault.CORRUPT_HEADER, 3, 9)]
     assert [(d.fault, d.target_offset) for d in outcome.settled if d.source_offset is None] == [(Fault.FOREIGN, 8)]
     assert outcome.missing.offsets.tolist() == [7]
+
+
+def test_of_many_foreign_records_no_more_become_objects_than_can_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_audit, "MOST_COMPARED", 3)
+    seen: list[int] = []
+    take = Arrivals.take_changed
+
+    def counting(self: Arrivals, strange: Sequence[Loose], payloads: Payloads) -> list[Loose]:
+        seen.append(len(strange))
+        return take(self, strange, payloads)
+
+    monkeypatch.setattr(Arrivals, "take_changed", counting)
+    source = made(10, keys=10)
+    flow = lost_at(source, 3)
+    original = source[3].payload
+    changed = Payload(original.key, original.value, (("h", b"1"),), original.timestamp)
+    aliens = [Payload(b"alien", b"alien %d" % n, (), 10**6 + n) for n in range(8)]
+    flow.copy(aliens[0], changed, *aliens[1:])
+    outcome = flow.audit()
+    assert seen == [3]
+    assert [(d.fault, d.target_offset, d.count) for d in outcome.settled] == [
+        (Fault.FOREIGN, 9, 1),
+        (Fault.FOREIGN, 11, 7),
+        (Fault.CORRUPT_HEADER, 10, 1),
+    ]
 
 
 @settings(max_examples=80, deadline=None)
