@@ -50,7 +50,8 @@ class PartitionOutcome:
 
     :param settled: differences that will not be looked at again
     :param waiting: what may still be copied, and what lies behind it
-    :param settled_coverage: of the source's offsets from the start to ``resume``
+    :param settled_coverage: of the source's offsets from the start to ``resume``, and what changes in the account of
+        those before: what had been lost and came late is verified
     :param waiting_coverage: from there to the end
     :param frontier: next to verify on the source and on the target: below, every record was matched in order
     :param resume: where the next audit goes on, on the source and on the target

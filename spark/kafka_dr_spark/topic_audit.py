@@ -136,7 +136,8 @@ class _PartitionAudit:
 
     def without_changed_arrivals(self, differences: Sequence[Difference], outside: Outside) -> list[Difference]:
         """Take what was missing from what is foreign here, and return all other differences."""
-        foreign, others = [], []
+        foreign: list[Difference] = []
+        others: list[Difference] = []
         for each in differences:
             is_foreign = each.fault is Fault.FOREIGN and each.partition == self.logs.partition
             (foreign if is_foreign else others).append(each)
@@ -210,7 +211,8 @@ class _PartitionAudit:
             waiting=tuple(waiting),
             settled_coverage=self._coverage(
                 self.logs.source_stretch.start, resume, [d for d in settled if d not in unread]
-            ),
+            )
+            + _found_equal(arrivals),
             waiting_coverage=self._coverage(resume, end, [d for d in waiting if d not in unread]),
             frontier=frontier,
             resume=(resume, self.logs.target_stretch.end),
@@ -348,6 +350,12 @@ def _none_on_its_way(differences: Sequence[Difference]) -> list[Difference]:
         replace(d, fault=Fault.LOST) if d.fault is Fault.IN_FLIGHT and (d.source_offset or 0) < arrived else d
         for d in differences
     ]
+
+
+def _found_equal(arrivals: Sequence[Difference]) -> Coverage:
+    """Return what changes in the account of earlier audits: as lost, these counted among what differs."""
+    late = sum(each.count for each in arrivals if each.fault is Fault.LATE)
+    return Coverage(verified=late, differing=-late)
 
 
 def _places(log: Log, found: Sequence[tuple[int | None, int]]) -> Longs:

@@ -180,3 +180,4 @@ def test_whatever_comes_in_whatever_audit_is_late_once_and_nothing_is_copied_twi
         assert outcome.frontier == (len(flow.source), len(flow.target))
     assert total(covered).adds_up
     assert total(covered).produced == len(flow.source)
+    assert total(covered).verified == len(flow.source) - len(set(lost) - set(came))
