@@ -63,6 +63,8 @@ class AclChanges:
         if lifted:
             for stage in mine:
                 self._cluster.acls.remove(stage, before_each=self._permitted)
+            # Who was held up meanwhile must not take from the record what others added since: nobody could lift that.
+            self._permitted()
             self._register.record_added_acls(self._group, self._cluster.name, ours - lifted)
         return lifted
 

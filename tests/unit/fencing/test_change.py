@@ -1,0 +1,67 @@
+"""Whose record says which DENYs may be lifted, when a worker wakes up after somebody else has gone on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kafka_dr.clock import ManualClock
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, KafkaCluster, PatternType, ResourceType
+from kafka_dr.errors import Refused
+from kafka_dr.fencing.change import AclChanges
+from kafka_dr.register import MemoryRegister
+
+DENY = Acl(
+    ResourceType.TOPIC, "orders.", PatternType.PREFIXED, "User:app", AclOperation.WRITE, AclPermission.DENY
+)  # fmt: skip
+
+
+class Acls:
+    """The ACLs of a cluster; what is told after a removal happens while the worker is held up."""
+
+    def __init__(self) -> None:
+        self.there: set[Acl] = set()
+        self.held_up: Callable[[], object] = lambda: None
+
+    def list(self) -> frozenset[Acl]:
+        return frozenset(self.there)
+
+    def add(self, acls: Collection[Acl], *, before_each: Callable[[], None]) -> None:
+        before_each()
+        self.there |= {*acls}
+
+    def remove(self, acls: Collection[Acl], *, before_each: Callable[[], None]) -> None:
+        before_each()
+        self.there -= {*acls}
+        held_up, self.held_up = self.held_up, lambda: None
+        held_up()
+
+
+def test_a_worker_that_was_held_up_leaves_the_record_to_whoever_has_the_group_now() -> None:
+    acls, register, holder = Acls(), MemoryRegister(), ["run"]
+    cluster = cast("KafkaCluster", SimpleNamespace(name="west", acls=acls))
+
+    def changes(run: str) -> AclChanges:
+        def permission() -> None:
+            if holder != [run]:
+                raise Refused("the register says otherwise")
+
+        return AclChanges("orders", cluster, cast("Any", register), permission=permission, clock=ManualClock())
+
+    def fenced_again() -> None:
+        holder[:] = ["roll back"]
+        changes("roll back").add([DENY])
+
+    changes("run").add([DENY])
+    acls.held_up = fenced_again
+    with pytest.raises(Refused):
+        changes("run").lift([DENY])
+
+    assert acls.there == {DENY}
+    assert not changes("roll back").foreign([DENY]), "it was added here, so that it can be lifted"
+    assert changes("roll back").lift([DENY]) == {DENY}
+    assert not acls.there
+    assert not register.added_acls("orders", "west")
