@@ -180,9 +180,17 @@ class GroupReading:
             for coordinator, names in by_coordinator.items()
             for start in range(0, len(names), _GROUPS_AT_ONCE)
         ]
+
+        def told(portion: tuple[int, list[str]]) -> Mapping[str, A | KafkaDrError]:
+            try:
+                return read(*portion)
+            except KafkaDrError as error:
+                # The groups of other coordinators have their answers.
+                return dict.fromkeys(portion[1], error)
+
         with ThreadPoolExecutor(max_workers=_REQUESTS_AT_ONCE) as pool:
-            for portion in pool.map(lambda each: read(*each), portions):
-                answers |= portion
+            for given in pool.map(told, portions):
+                answers |= given
         missing = TryAgain(f"{self._session.label}: its coordinator said nothing of this group")
         return {group: answers.get(group, missing) for group in groups}
 
@@ -191,7 +199,11 @@ class GroupReading:
         request = FindCoordinatorRequest(key_type=_GROUP, coordinator_keys=list(groups), min_version=4)
         refused: dict[str, KafkaDrError] = {}
         found: dict[int, list[str]] = {}
-        for row in ask(self._session, request, "find the coordinators of groups").coordinators:
+        try:
+            rows = ask(self._session, request, "find the coordinators of groups").coordinators
+        except KafkaDrError as silent:
+            return dict.fromkeys(groups, silent), {}
+        for row in rows:
             doing = f"find the coordinator of group {row.key}"
             if (error := error_of(self._session, row.error_code, row.error_message, doing)) is not None:
                 refused[row.key] = error

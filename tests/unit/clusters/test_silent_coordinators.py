@@ -1,0 +1,37 @@
+"""A coordinator that says nothing: the groups of the others have their answers all the same."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kafka_dr.clusters import ClusterUnreachable, group_reading
+from kafka_dr.clusters.group_reading import GroupReading
+from kafka_dr.clusters.session import ClusterSession
+
+SESSION = cast("ClusterSession", SimpleNamespace(label="east as operator", request_seconds=0.0))
+
+
+@pytest.mark.parametrize("nobody", [False, True], ids=["one of two", "none knows the coordinators"])
+def test_an_error_is_in_the_place_of_an_answer(monkeypatch: pytest.MonkeyPatch, nobody: bool) -> None:
+    def ask(_: object, request: Any, doing: str, *, broker: int | None = None) -> Any:
+        if broker == 1 or (nobody and broker is None):
+            raise ClusterUnreachable(f"could not {doing}")
+        if broker is None:
+            rows = [("orders-a", 1), ("orders-b", 2)]
+            return SimpleNamespace(
+                coordinators=[
+                    SimpleNamespace(key=key, node_id=node, error_code=0, error_message=None) for key, node in rows
+                ]
+            )
+        partition = SimpleNamespace(partition_index=0, committed_offset=7, error_code=0)
+        topic = SimpleNamespace(name="orders.x", partitions=[partition])
+        groups = [SimpleNamespace(group_id=each.group_id, error_code=0, topics=[topic]) for each in request.groups]
+        return SimpleNamespace(groups=groups)
+
+    monkeypatch.setattr(group_reading, "ask", ask)
+    found = GroupReading(SESSION).committed(["orders-a", "orders-b"])
+    assert isinstance(found["orders-a"], ClusterUnreachable)
+    assert isinstance(found["orders-b"], ClusterUnreachable) if nobody else list(found["orders-b"].values()) == [7]  # type: ignore[union-attr]
