@@ -58,8 +58,14 @@ def look(run: Run, cluster: str, *, seconds: float = _SETTLE_SECONDS) -> ReadEls
 
 
 def read_live(run: Run, cluster: str) -> tuple[Elsewhere, ...]:
-    """Return what live members read elsewhere right now, as far as anybody says: a question of a moment."""
-    live = GroupReading.of(run.operator(cluster)).live(groups_to_move(run, cluster), seconds=0)
+    """Return what live members read elsewhere right now, as far as anybody says: a question of a moment.
+
+    It was asked before the approval, and what is committed is asked again: no run is undone because nobody answers.
+    """
+    try:
+        live = GroupReading.of(run.operator(cluster)).live(groups_to_move(run, cluster), seconds=0)
+    except KafkaDrError:
+        return ()
     told = {group: answer.topics for group, answer in live.items() if not isinstance(answer, KafkaDrError)}
     return read_elsewhere(run.group.owns_topic, {}, told)
 

@@ -52,7 +52,6 @@ def _seen(run: Run, flow: Flow, *, epoch: int) -> LastLook:
     source = run.operator(flow.source)
     at: datetime = run.clock.now()
     groups = source.groups.offsets(run.moved_groups(flow.source), require_stable=False)
-    beyond = _read_elsewhere(run, flow.source)
     ends = source.topics.last_stable_offsets(run.partitions(flow.source))
     try:
         copied = crossed(run, flow)
@@ -64,6 +63,8 @@ def _seen(run: Run, flow: Flow, *, epoch: int) -> LastLook:
     waiting: dict[TopicPartition, list[int]] = {}
     for record in source.log.read({p: tail for p, tail in tails.items() if len(tail)}):
         waiting.setdefault(record.topic_partition, []).append(record.offset)
+    # Last: a source that is about to fall silent has said by now what nobody else knows.
+    beyond = _read_elsewhere(run, flow.source)
     return LastLook(
         epoch=epoch,
         at=at,

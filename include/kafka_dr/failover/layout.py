@@ -17,8 +17,11 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import beside
 from kafka_dr.failover.record import Check, CheckOutcome
 from kafka_dr.failover.run import Run, positions_from_json, positions_to_json
+from kafka_dr.named_rows import by_name, rows_of
 
 NAME = "old_side_unchanged"
+#: The id of a topic, and how many partitions it has, for :func:`~kafka_dr.named_rows.rows_of`.
+_SHAPE = {"named": "topic", "holding": "shape"}
 #: What an old side may take to say what it holds.
 _SECONDS = 10.0
 #: For longer than this nobody can say what retention took meanwhile.
@@ -57,10 +60,7 @@ class Layout:
         """Return what is journaled."""
         return {
             "at": self.at.isoformat(),
-            "topics": [
-                {"topic": name, "topic_id": topic_id, "partitions": partitions}
-                for name, (topic_id, partitions) in sorted(self.topics.items())
-            ],
+            "topics": rows_of({name: list(shape) for name, shape in self.topics.items()}, **_SHAPE),
             "starts": positions_to_json(self.starts),
             "lasting": positions_to_json(self.lasting),
         }
@@ -70,7 +70,7 @@ class Layout:
         """Read what :meth:`to_json` returned."""
         return cls(
             datetime.fromisoformat(fact["at"]),
-            {row["topic"]: (row["topic_id"], int(row["partitions"])) for row in fact["topics"]},
+            {name: (str(shape[0]), int(shape[1])) for name, shape in by_name(fact["topics"], **_SHAPE).items()},
             positions_from_json(fact["starts"]),
             positions_from_json(fact["lasting"]),
         )
@@ -121,7 +121,8 @@ def old_side_unchanged(run: Run) -> Check:
     """Return whether the side that was left holds the topics, partitions and first records that it was left with."""
     journaled = run.journal.get("drained", {}).get("layout")
     if journaled is None:
-        return Check(NAME, "excused", f"what {run.source} held was not journaled: the run began with a former version")
+        said = f"what {run.source} held was not journaled: it did not say, or the run began with a former version"
+        return Check(NAME, "excused", said)
     before = Layout.from_json(journaled)
     try:
         now = beside.ask(run.source, lambda: Layout.seen(run, run.source), seconds=_SECONDS)

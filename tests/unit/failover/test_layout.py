@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kafka_dr.clusters import TopicPartition
+from kafka_dr.evidence import KnownSecrets
+from kafka_dr.evidence.secrets import refuse_secrets
 from kafka_dr.failover.layout import Changed, Layout, compare, judged
 
 AT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
@@ -66,3 +68,10 @@ def test_what_replication_brought_is_no_change() -> None:
 
 def test_a_layout_is_journaled_and_read_back() -> None:
     assert Layout.from_json(BEFORE.to_json()) == BEFORE
+
+
+def test_a_topic_called_like_a_secret_is_data_and_one_that_was_journaled_by_name_is_read() -> None:
+    before = replace(BEFORE, topics={"orders_token": ("id-a", 2)})
+    kept = before.to_json()
+    refuse_secrets(kept, KnownSecrets())
+    assert Layout.from_json({**kept, "topics": {"orders_token": ["id-a", 2]}}) == before

@@ -83,21 +83,25 @@ class Frozen:
     elsewhere: tuple[Elsewhere, ...]
 
 
-def keep_as_it_is(run: Run) -> Layout:
-    """Deny the applications every change of what is there, and return what is there then.
+def keep_as_it_is(run: Run) -> Layout | None:
+    """Deny the applications every change of what is there, and return what is there then, as far as the source says.
 
-    It is done in parallel with what takes longer, and writes are refused already.
+    It is done in parallel with what takes longer, and writes are refused already. What is there is only compared in the
+    report: no run is undone for it while applications wait.
     """
     run.acl_changes(run.source, run.permission(Phase.SWITCHING)).add(plan.change_fence(run.group))
-    return Layout.seen(run, run.source)
+    try:
+        return Layout.seen(run, run.source)
+    except KafkaDrError:
+        return None
 
 
 def journal_frozen(
-    run: Run, ends: Mapping[TopicPartition, int], kept: Layout, seen: Sequence[Elsewhere] = ()
+    run: Run, ends: Mapping[TopicPartition, int], kept: Layout | None, seen: Sequence[Elsewhere] = ()
 ) -> Frozen:
     """Freeze the groups and journal their offsets, with the ends up to where all was matched.
 
-    :param kept: what the source holds, behind its fence
+    :param kept: what the source holds, behind its fence; ``None`` where it did not say
     :param seen: what the groups' members read elsewhere right before
     :raises Refused: a group has begun to read elsewhere, and the policy does not leave that out
     """
@@ -112,7 +116,7 @@ def journal_frozen(
             "source_ends": positions_to_json(ends),
             "group_offsets": groups_to_json(frozen.offsets),
             "elsewhere": [row.to_json() for row in left],
-            "layout": kept.to_json(),
+            "layout": kept.to_json() if kept else None,
         },
     )
     return frozen

@@ -118,8 +118,7 @@ def never_replicated(run: Run, partitions: Sequence[TopicPartition]) -> list[Top
 
     Connect takes its time to tell positions, so it is asked only if nothing was ever written to a copy: every other
     one is matched record by record before anything is handed over. The first record of a partition may be on its way,
-    so
-    the flow is given a moment, unless nothing may wait for the source.
+    so the flow is given a moment, unless nothing may wait for the source.
     """
     ends = run.operator(run.target).topics.high_watermarks(partitions)
     blank = [partition for partition in partitions if ends[partition] == 0]

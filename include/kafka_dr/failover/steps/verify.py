@@ -17,6 +17,7 @@ from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.failover import content, past_the_fence
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, positions_from_json
+from kafka_dr.failover.steps import open_target
 from kafka_dr.offsets import decreased, past_end
 
 
@@ -27,13 +28,18 @@ def check(run: Run) -> Sequence[Check]:
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    return ("publish canary records where the route points and read them back",)
+    return (
+        "publish canary records where the route points and read them back",
+        f"let {', '.join(run.group.principals)} create, delete and alter topics, and delete groups, on {run.target}",
+    )
 
 
 def act(run: Run) -> Mapping[str, Any]:
     """Look at what was left behind, and send the canary round."""
     passed = past_the_fence.look(run)
-    return {**send_canary_round(run, passed.to_json()), "past_the_fence": passed.detail}
+    seen = send_canary_round(run, passed.to_json())
+    open_target.let_change(run)
+    return {**seen, "past_the_fence": passed.detail}
 
 
 def send_canary_round(run: Run, journaled: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
+from kafka_dr.failover.steps import open_target
 from kafka_dr.failover.steps import verify as planned
 from kafka_dr.failover.steps.stop_flow import replicator_refused
 
@@ -16,7 +17,9 @@ intent = planned.intent
 
 def act(run: Run) -> Mapping[str, Any]:
     """Send the canary round. What was left behind is known when the old side is back."""
-    return planned.send_canary_round(run, {})
+    seen = planned.send_canary_round(run, {})
+    open_target.let_change(run)
+    return seen
 
 
 def prove(run: Run) -> Sequence[Check]:

@@ -1,0 +1,88 @@
+"""What can wait does not keep applications waiting: between the fence and the flipped route it ends no run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_dr.clusters import Acl
+from kafka_dr.errors import TryAgain
+from kafka_dr.failover import elsewhere
+from kafka_dr.failover.layout import Layout, old_side_unchanged
+from kafka_dr.failover.steps import drain, open_target
+from kafka_dr.fencing import plan
+from kafka_dr.topology import load
+from lab.layout import PROJECT
+
+AT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
+
+
+class Changes:
+    """What was added and lifted, in order."""
+
+    def __init__(self) -> None:
+        self.lifted: list[frozenset[Acl]] = []
+        self.added: list[frozenset[Acl]] = []
+
+    def foreign(self, _: Collection[Acl]) -> frozenset[Acl]:
+        return frozenset()
+
+    def lift(self, *stages: Collection[Acl]) -> None:
+        self.lifted += map(frozenset, stages)
+
+    def add(self, *stages: Collection[Acl]) -> None:
+        self.added += map(frozenset, stages)
+
+
+@pytest.fixture
+def changes() -> Changes:
+    return Changes()
+
+
+@pytest.fixture
+def run(changes: Changes) -> Any:
+    environ = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "localhost:1", "KAFKA_DR_LAB_WEST": "localhost:2"}
+    group = load(PROJECT / "include" / "topology.yaml", environ).group("orders")
+    return SimpleNamespace(
+        source="east",
+        target="west",
+        group=group,
+        journal={"opened": {"at": AT.isoformat()}},
+        permission=lambda _: lambda: None,
+        acl_changes=lambda *_: changes,
+    )
+
+
+def test_the_route_does_not_wait_for_the_right_to_change_topics(run: Any, changes: Changes) -> None:
+    assert open_target.lift_fence(run) == AT
+    assert changes.lifted == [plan.shut_out(run.group)]
+    open_target.let_change(run)
+    assert changes.lifted[1:] == [plan.change_fence(run.group)]
+
+
+def test_a_source_that_does_not_say_what_it_holds_is_drained(
+    monkeypatch: pytest.MonkeyPatch, run: Any, changes: Changes
+) -> None:
+    def silent(*_: object) -> Layout:
+        raise TryAgain("east does not say since when its records are there")
+
+    monkeypatch.setattr(Layout, "seen", silent)
+    assert drain.keep_as_it_is(run) is None
+    assert changes.added == [plan.change_fence(run.group)]
+
+    run.journal = {"drained": {"layout": None}}
+    said = old_side_unchanged(run)
+    assert (said.outcome, "was not journaled" in said.detail) == ("excused", True)
+
+
+def test_nobody_waits_for_what_live_members_read(monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
+    def silent(*_: object) -> list[str]:
+        raise TryAgain("east does not name its groups")
+
+    run.operator = lambda _: SimpleNamespace(_session=None)
+    monkeypatch.setattr(elsewhere, "groups_to_move", silent)
+    assert elsewhere.read_live(run, "east") == ()
