@@ -13,8 +13,12 @@ from kafka_dr.clusters import Acl
 from kafka_dr.errors import TryAgain
 from kafka_dr.failover import elsewhere
 from kafka_dr.failover.layout import Layout, old_side_unchanged
+from kafka_dr.failover.record import Check
 from kafka_dr.failover.steps import drain, open_target
+from kafka_dr.failover.unplanned import source
 from kafka_dr.fencing import plan
+from kafka_dr.fencing.proof import Finding
+from kafka_dr.register import Phase
 from kafka_dr.topology import load
 from lab.layout import PROJECT
 
@@ -77,6 +81,33 @@ def test_a_source_that_does_not_say_what_it_holds_is_drained(
     run.journal = {"drained": {"layout": None}}
     said = old_side_unchanged(run)
     assert (said.outcome, "was not journaled" in said.detail) == ("excused", True)
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_source_that_woke_up_counts_as_fenced_before_the_right_to_change_topics_is_denied(
+    monkeypatch: pytest.MonkeyPatch, run: Any, changes: Changes, silent: bool
+) -> None:
+    """Tens of thousands of DENYs that no proof rests on took the seconds that the fence has."""
+    done: list[object] = []
+
+    def add(*stages: Collection[Acl]) -> None:
+        done.extend(map(frozenset, stages))
+        if silent and plan.change_fence(run.group) in done:
+            raise TryAgain("east has not taken them in time")
+
+    def refused(_: str) -> Finding:
+        done.append("asked")
+        return Finding("ok", "every write refused")
+
+    changes.add = add  # type: ignore[method-assign]
+    run.at_once = lambda *asked: tuple(each() for each in asked)
+    run.writes_refused = refused
+    monkeypatch.setattr(source, "end_transactions", lambda *_, **__: done.append("ended"))
+    monkeypatch.setattr(source, "writers_declared", lambda *_: Check("writers_declared", "ok", ""))
+
+    assert source.fence_late(run, Phase.HANDED_OVER).outcome == "ok"
+    work, probe, last = plan.standby_in_order(run.group)
+    assert done == [work, probe, "ended", "asked", last]
 
 
 def test_nobody_waits_for_what_live_members_read(monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
