@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from threading import Lock
 from urllib.parse import quote
 
@@ -51,8 +51,8 @@ class SecretInEvidence(Refused):
 class KnownSecrets:
     """The secret values of the connections in use, as they may turn up in a text. It never shows them.
 
-    One that is shorter than 8 characters, or is the login itself, cannot be told from a name: it is found where the
-    text calls it a password, a secret or a token.
+    One that is shorter than 8 characters, is the login itself, or part of a declared name, cannot be told from a name:
+    it is found where the text calls it a password, a secret or a token.
     """
 
     def __init__(self) -> None:
@@ -60,15 +60,16 @@ class KnownSecrets:
         self._logins: frozenset[re.Pattern[str]] = frozenset()
         self._lock = Lock()
 
-    def add(self, secret: str | None, *, login: str | None = None) -> None:
+    def add(self, secret: str | None, *, login: str | None = None, names: Collection[str] = ()) -> None:
         """Remember a secret; nothing where there is none.
 
         :param login: whose password it is
+        :param names: what is declared: it is in all evidence, and a run whose evidence is refused moves nothing
         """
         if not secret:
             return
         with self._lock:
-            if len(secret) < _SHORTEST or secret == login:
+            if len(secret) < _SHORTEST or secret == login or any(secret in name for name in names):
                 self._logins |= {re.compile(_IN_A_LOGIN.format(secret=re.escape(secret)))}
             else:
                 self._forms |= {_bare(form) for form in _forms(secret, login)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -104,15 +105,23 @@ class World:
     def _settings(self, connection: str) -> ClientSettings:
         """Resolve a connection; what is secret about it must never be in any evidence from then on."""
         settings = self._settings_of(connection)
-        self.evidence.secrets.add(settings.password, login=settings.username)
-        self.evidence.secrets.add(settings.key_password)
+        self._keep_out(settings.password, login=settings.username)
+        self._keep_out(settings.key_password)
         return settings
 
     def _endpoint(self, connection: str) -> ConnectEndpoint:
         endpoint = self._connect_of(connection)
-        self.evidence.secrets.add(endpoint.password, login=endpoint.username)
-        self.evidence.secrets.add(urlsplit(endpoint.base_url).password)
+        self._keep_out(endpoint.password, login=endpoint.username)
+        self._keep_out(urlsplit(endpoint.base_url).password)
         return endpoint
+
+    @cached_property
+    def _declared(self) -> frozenset[str]:
+        """Every name that the topology declares."""
+        return frozenset(_texts(self.topology.model_dump(mode="json")))
+
+    def _keep_out(self, secret: str | None, *, login: str | None = None) -> None:
+        self.evidence.secrets.add(secret, login=login, names=self._declared)
 
     def close(self) -> None:
         """Let go of every connection."""
@@ -131,3 +140,16 @@ class World:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _texts(declared: Any) -> Iterator[str]:
+    """Yield every name and other text of a declaration."""
+    if isinstance(declared, str):
+        yield declared
+    elif isinstance(declared, dict):
+        for name, inner in declared.items():
+            yield str(name)
+            yield from _texts(inner)
+    elif isinstance(declared, list):
+        for inner in declared:
+            yield from _texts(inner)

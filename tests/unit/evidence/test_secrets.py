@@ -147,3 +147,12 @@ def test_references_names_and_absent_values_are_no_secrets(harmless: dict[str, o
 def test_a_reference_with_more_behind_it_is_refused() -> None:
     with pytest.raises(SecretInEvidence):
         refuse_secrets({"password": "${file:/x:y}hunter2"}, NOTHING)
+
+
+def test_a_secret_that_is_part_of_a_declared_name_stops_no_run_and_is_found_as_a_login() -> None:
+    """It is in every evidence of the group, under its own name: nothing could be moved any more."""
+    known = KnownSecrets()
+    known.add("orders-app", login="probe", names=["east", "User:orders-app"])
+    refuse_secrets({"detail": "User:orders-app may write"}, known)
+    with pytest.raises(SecretInEvidence):
+        refuse_secrets({"detail": 'sasl failed: username="probe" password="orders-app"'}, known)
