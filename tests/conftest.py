@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import psutil
 import pytest
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from lab.api import Lab
     from support.protection import Protection
     from support.two_brokers import TwoBrokers
+
+# No test asserts a time: on a busy machine one example may take longer than Hypothesis allows.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 #: Away from the default ports, so that the tests run beside a lab that somebody uses, and beside other tests.
 _PORT_BASES: tuple[int, ...] = (29000, *range(18000, 10000, -1000))
