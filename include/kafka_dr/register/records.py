@@ -22,6 +22,7 @@ from kafka_dr.errors import NeedsPerson
 
 REGISTER_TOPIC = "_kafka_dr.register"
 LARGEST_PART = 512 * 1024
+_UNREADABLE = "the register's record of added ACLs cannot be read"
 
 
 def group_key(group: str) -> bytes:
@@ -59,13 +60,14 @@ def added_acls_of(records: Mapping[bytes, bytes], group: str, cluster: str) -> f
     key = fence_key(group, cluster)
     if key not in records:
         return frozenset()
-    try:
-        whole = json.loads(records[key])
-        if isinstance(whole, int):
-            whole = json.loads(b"".join(records[_part(key, number)] for number in range(whole)))
-    except (KeyError, ValueError) as error:
-        raise NeedsPerson(f"{_UNREADABLE}: {error}") from error
-    return _acls_of(whole)
+    value = records[key]
+    # ACLs are always an object, so a bare number can only be that of their parts.
+    if value.isdigit():
+        try:
+            value = b"".join(records[_part(key, number)] for number in range(int(value)))
+        except KeyError as error:
+            raise NeedsPerson(f"{_UNREADABLE}: part {error} is missing") from error
+    return acls_from_json(value)
 
 
 def _in_parts(key: bytes, value: bytes) -> list[tuple[bytes, bytes]]:
@@ -142,16 +144,7 @@ def acls_from_json(value: bytes) -> frozenset[Acl]:
     :raises NeedsPerson: it cannot be read
     """
     try:
-        return _acls_of(json.loads(value))
-    except ValueError as error:
-        raise NeedsPerson(f"{_UNREADABLE}: {error}") from error
-
-
-_UNREADABLE = "the register's record of added ACLs cannot be read"
-
-
-def _acls_of(whole: Any) -> frozenset[Acl]:
-    try:
+        whole = json.loads(value)
         if "acls" in whole:
             return frozenset(
                 _acl(entry, entry["name"], entry["principal"], entry["operation"]) for entry in whole["acls"]
