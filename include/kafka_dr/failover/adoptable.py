@@ -14,7 +14,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import elsewhere
 from kafka_dr.failover.authorizers import authorizers_as_declared
-from kafka_dr.failover.near_head import ARRIVAL_SECONDS
+from kafka_dr.failover.near_head import ARRIVAL_SECONDS, still_missing
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 from kafka_dr.register import RegisterState
@@ -22,7 +22,6 @@ from kafka_dr.replication import Flow
 
 #: Where a first flow begins: at the start of every partition, or where the connector stands that there is already.
 SeedMode = Literal["start", "continue"]
-_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +76,13 @@ def _not_brought(run: Run, flow: Flow) -> list[TopicPartition]:
 
     The flow is asked after the standby, and again for a moment: it may copy the first record of a partition just now.
     """
-    replicator, deadline = run.world.replicator(flow), run.clock.monotonic() + ARRIVAL_SECONDS
-    while True:
+    replicator = run.world.replicator(flow)
+
+    def unexplained() -> list[TopicPartition]:
         holding, copied = _holding_records(run, flow.target), replicator.positions()
-        unexplained = [partition for partition in holding if partition not in copied]
-        if not unexplained or run.clock.monotonic() >= deadline:
-            return unexplained
-        run.clock.sleep(_PAUSE_SECONDS)
+        return [partition for partition in holding if partition not in copied]
+
+    return still_missing(unexplained, clock=run.clock, seconds=ARRIVAL_SECONDS)
 
 
 def _standby_is_free(run: Run, state: RegisterState) -> tuple[Check, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from kafka_dr.audit import FindingKind, Frontier, Verified, may_still_come, stamped_topics, times_lost
 from kafka_dr.clock import Clock
@@ -16,6 +17,9 @@ from kafka_dr.replication import ConnectorNotFound
 #: How long records that were just written may be on their way before they count as not copied yet.
 ARRIVAL_SECONDS = 2.0
 _PAUSE_SECONDS = 0.05
+#: Between two questions to Connect, which takes its time to answer.
+_ASK_AGAIN_SECONDS = 0.1
+T = TypeVar("T")
 Ends = Mapping[TopicPartition, int]
 
 
@@ -101,6 +105,17 @@ def _reached(run: Run, partitions: Collection[TopicPartition]) -> Reached:
         positions = {}
     there = set(run.partitions(run.target))
     return Reached(positions, run.operator(run.target).topics.high_watermarks(there & set(partitions)))
+
+
+def still_missing(ask: Callable[[], list[T]], *, clock: Clock, seconds: float) -> list[T]:
+    """Ask what is missing until nothing is, or the time is over; return what is missing then.
+
+    :param seconds: :data:`ARRIVAL_SECONDS` where records may be on their way; 0 asks once
+    """
+    deadline = clock.monotonic() + seconds
+    while (missing := ask()) and clock.monotonic() < deadline:
+        clock.sleep(_ASK_AGAIN_SECONDS)
+    return missing
 
 
 def tail(run: Run) -> Check:

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from kafka_dr.audit import Verified
 from kafka_dr.clusters import OffsetRange, Record, TopicPartition
-from kafka_dr.failover.near_head import ARRIVAL_SECONDS
+from kafka_dr.failover.near_head import ARRIVAL_SECONDS, still_missing
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 
 NAME = "copied_in_time"
-_PAUSE_SECONDS = 0.1
 
 
 def copied_in_time(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
@@ -45,15 +44,15 @@ def copied_in_time(run: Run, ends: Mapping[TopicPartition, int], verified: Mappi
 
 def _not_passed_soon(run: Run, late: Sequence[Record]) -> list[Record]:
     """Return those that the flow does not pass within the time that a record may be on its way."""
-    replicator, deadline = run.world.replicator(run.flow), run.clock.monotonic() + ARRIVAL_SECONDS
+    replicator = run.world.replicator(run.flow)
     if replicator.status().at_rest:
         return list(late)
-    while True:
+
+    def not_passed() -> list[Record]:
         positions = replicator.positions()
-        left = [record for record in late if positions.get(record.topic_partition, 0) <= record.offset]
-        if not left or run.clock.monotonic() >= deadline:
-            return left
-        run.clock.sleep(_PAUSE_SECONDS)
+        return [record for record in late if positions.get(record.topic_partition, 0) <= record.offset]
+
+    return still_missing(not_passed, clock=run.clock, seconds=ARRIVAL_SECONDS)
 
 
 def _first_of_each(run: Run, ranges: Mapping[TopicPartition, OffsetRange]) -> list[Record]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.audit import Entry, FindingKind, Span, Verified, Walk
+from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.failover.near_head import NearHead, Reached, look
+from kafka_dr.failover.near_head import NearHead, Reached, look, still_missing
 
 PARTITION = TopicPartition("orders", 0)
 
@@ -119,3 +121,14 @@ def test_the_last_record_that_was_passed_over_is_lost() -> None:
     found = Flow(3, frozenset({2}), steps=[3], hidden=[]).near_head().verified[PARTITION].finding
     assert found is not None
     assert (found.kind, found.source_offset) == (FindingKind.MISSING, 2)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "answers", "missing"),
+    [(2.0, [["a", "b"], ["b"], []], []), (0, [["a"], []], ["a"]), (0.1, [["a", "b"], ["b"], []], ["b"])],
+)
+def test_what_is_missing_is_asked_again_until_the_time_is_over(
+    seconds: float, answers: list[list[str]], missing: list[str]
+) -> None:
+    asked = iter(answers)
+    assert still_missing(lambda: next(asked), clock=ManualClock(), seconds=seconds) == missing

@@ -7,13 +7,11 @@ from typing import Any
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
-from kafka_dr.failover.near_head import ARRIVAL_SECONDS
+from kafka_dr.failover.near_head import ARRIVAL_SECONDS, still_missing
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run, groups_to_json, positions_to_json
 from kafka_dr.fencing import open_transactions, plan, proof
 from kafka_dr.register import Phase
-
-_PAUSE_SECONDS = 0.1
 
 
 def check(run: Run) -> Sequence[Check]:
@@ -128,10 +126,10 @@ def never_replicated(run: Run, partitions: Sequence[TopicPartition]) -> list[Top
     with_data = {record.topic_partition for record in run.world.cluster(run.source, "audit").log.read(ranges)}
     if not with_data:
         return []
-    deadline = run.clock.monotonic() + (0 if run.without_source else ARRIVAL_SECONDS)
-    while True:
+
+    def without_position() -> list[TopicPartition]:
         positions = run.world.replicator(run.flow).positions()
-        without = sorted(partition for partition in with_data if partition not in positions)
-        if not without or run.clock.monotonic() >= deadline:
-            return without
-        run.clock.sleep(_PAUSE_SECONDS)
+        return sorted(partition for partition in with_data if partition not in positions)
+
+    seconds = 0 if run.without_source else ARRIVAL_SECONDS
+    return still_missing(without_position, clock=run.clock, seconds=seconds)
