@@ -13,7 +13,7 @@ from kafka_dr.failover import authorizers, changers, content, elsewhere, near_he
 from kafka_dr.failover.audited import audit_check
 from kafka_dr.failover.authorizers import authorizer_of
 from kafka_dr.failover.config_compare import standby_configured
-from kafka_dr.failover.decision import CLASSES
+from kafka_dr.failover.group_costs import CLASSES
 from kafka_dr.failover.offset_preview import offsets_check
 from kafka_dr.failover.other_groups import only_offsets_to_move
 from kafka_dr.failover.record import Check, worst

@@ -28,6 +28,7 @@ from kafka_dr.offsets import (
     PlainFrontier,
     Seed,
     TranslatedOffset,
+    badness,
     starts_of_empty,
     translate_groups,
 )
@@ -35,7 +36,6 @@ from kafka_dr.offsets.layered import LayeredOffsetMap
 from kafka_dr.offsets.placing import FactsMap
 from kafka_dr.register.quarantine import QUARANTINE, QuarantinedRange, by_partition, quarantined
 
-_BADNESS: tuple[Kind, ...] = ("exact", "bounded", "declared", "unknown")
 #: Positions that are compared by content at once, without asking first what audits know of them.
 _FEW_PLACES = 1_000
 
@@ -220,7 +220,7 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
     before = {g: {p: o for p, o in offsets.items() if not is_matched(p, o)} for g, offsets in committed.items()}
     if any(before.values()):
         for found in translated(run, before):
-            classes[found.group] = max(classes[found.group], found.kind, key=_BADNESS.index)
+            classes[found.group] = max(classes[found.group], found.kind, key=badness)
     for group in classes:
         if (chosen := policy.start_for(group)) != "exact":
             # What it costs depends on the moment; that its owners chose it is what is approved.

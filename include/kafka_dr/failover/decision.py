@@ -11,20 +11,19 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.evidence import digest
-from kafka_dr.failover import elsewhere
+from kafka_dr.failover import elsewhere, group_costs
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.request import first_step
 from kafka_dr.failover.run import Run
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 
-#: How many partitions a topic has, and how sure a group's position is, for :func:`~kafka_dr.named_rows.rows_of`.
+#: How many partitions a topic has, for :func:`~kafka_dr.named_rows.rows_of`.
 PARTITIONS = {"named": "topic", "holding": "partitions"}
-CLASSES = {"named": "group", "holding": "class"}
 _ID_OF_A_CLUSTER = {"named": "cluster", "holding": "cluster_id"}
 _ROWS: Mapping[str, Mapping[str, str]] = {
     "cluster_ids": _ID_OF_A_CLUSTER,
     "partitions": PARTITIONS,
-    "offset_classes": CLASSES,
+    "offset_classes": group_costs.CLASSES,
     "deletes": ID_OF_A_TOPIC,
 }
 
@@ -63,8 +62,8 @@ def facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
 
     :param checks: the preflight checks of the same moment
     """
-    classes: Any = next((c.facts["classes"] for c in checks if "classes" in c.facts), [])
-    return {**of_switch(run, checks, seen_on=run.source), "offset_classes": classes, **elsewhere.decided(checks)}
+    switch = of_switch(run, checks, seen_on=run.source)
+    return {**switch, "offset_classes": group_costs.decided(checks), **elsewhere.decided(checks)}
 
 
 def digest_of(facts: Mapping[str, Any]) -> str:

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.failover.record import Check
+from kafka_dr.named_rows import by_name
+from kafka_dr.offsets import badness
 
 Rows = Sequence[Mapping[str, Any]]
-#: By group, or as rows with ``group`` and ``class``.
+#: How sure a group's place is, for :func:`~kafka_dr.named_rows.rows_of`.
+CLASSES = {"named": "group", "holding": "class"}
+#: Such rows, or what former versions kept: a mapping by group.
 Classes = Mapping[str, str] | Rows
-#: How sure a place is, best first.
-_BADNESS = ("exact", "bounded", "declared", "unknown")
 
 
 def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -24,14 +26,14 @@ def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[
     :param classes: how sure each group's place is by the decision
     :param measured: rows with ``group``, ``class``, ``redelivered_at_most`` and ``skipped_at_most``
     """
-    decided = _by_group(classes)
+    decided = by_name(classes, **CLASSES)
     found: dict[str, dict[str, Any]] = {
         group: {"class": kind, "redelivered_at_most": None, "skipped_at_most": None} for group, kind in decided.items()
     }
     for row in measured:
         group, kind = str(row["group"]), str(row["class"])
         found[group] = {
-            "class": worst((kind, decided.get(group, kind))),
+            "class": max(kind, decided.get(group, kind), key=badness),
             "redelivered_at_most": row.get("redelivered_at_most"),
             "skipped_at_most": row.get("skipped_at_most"),
         }
@@ -40,28 +42,21 @@ def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[
 
 def decided(checks: Iterable[Check]) -> Classes:
     """Return how sure each group's place is by the decision that is asked for, as the checks of a step found it."""
-    found: Classes = next((check.facts["classes"] for check in checks if "classes" in check.facts), {})
+    found: Classes = next((check.facts["classes"] for check in checks if "classes" in check.facts), [])
     return found
 
 
-def worst(kinds: Iterable[str]) -> str:
-    """Return the least sure of some classes; a word that is not known is the worst."""
-    return max(kinds, key=lambda kind: _BADNESS.index(kind) if kind in _BADNESS else len(_BADNESS))
+def as_rows(found: Rows | Mapping[str, Mapping[str, Any]]) -> Rows:
+    """Return what :func:`costs` returned as it was; the former version kept a mapping by group."""
+    return [{"group": group, **row} for group, row in found.items()] if isinstance(found, Mapping) else found
 
 
 def in_words(found: Rows | Mapping[str, Mapping[str, Any]]) -> str:
     """Say of each group how sure its place is, and what it would read again or go past.
 
-    :param found: what :func:`costs` returned; the former version kept a mapping by group
+    :param found: see :func:`as_rows`
     """
-    rows = [{"group": group, **row} for group, row in found.items()] if isinstance(found, Mapping) else found
-    return "; ".join(f"{row['group']}: {_cost(row)}" for row in rows) or "no positions are known"
-
-
-def _by_group(classes: Classes) -> Mapping[str, str]:
-    if isinstance(classes, Mapping):
-        return classes
-    return {str(row["group"]): str(row["class"]) for row in classes}
+    return "; ".join(f"{row['group']}: {_cost(row)}" for row in as_rows(found)) or "no positions are known"
 
 
 def _cost(row: Mapping[str, Any]) -> str:

@@ -90,17 +90,17 @@ def listed(title: str, rows: Iterable[Mapping[str, Any]]) -> str:
     return f"**{title}**\n\n{shown}"
 
 
-def read_again(rows: group_costs.Rows | Mapping[str, Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:
+def read_again(found: group_costs.Rows | Mapping[str, Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:
     """Say in one sentence what consumer groups would read again, and what is left to be said of each.
 
-    :param rows: what :func:`group_costs.costs` returned; the former version kept a mapping by group
+    :param found: see :func:`group_costs.as_rows`
     """
-    told = rows.values() if isinstance(rows, Mapping) else rows
+    rows = group_costs.as_rows(found)
     each = markdown(group_costs.in_words(rows))
     if len(rows) <= _FEW_GROUPS:
         return each, ()
-    kinds = Counter(str(row["class"]) for row in told)
-    again = [row.get("redelivered_at_most") for row in told]
+    kinds = Counter(str(row["class"]) for row in rows)
+    again = [row.get("redelivered_at_most") for row in rows]
     known, open_ones = sum(number for number in again if number is not None), again.count(None)
     unknown = f"; of {open_ones} groups it is not known" if open_ones else ""
     classes = ", ".join(f"{number} {markdown(kind)}" for kind, number in sorted(kinds.items()))

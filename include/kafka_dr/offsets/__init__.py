@@ -16,6 +16,7 @@ from kafka_dr.offsets.translation import (
     OffsetMap,
     TranslatedOffset,
     Translation,
+    badness,
     starts_of_empty,
     translate_groups,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "Translation",
     "TranslatedOffset",
     "Kind",
+    "badness",
     "KnownSyncs",
     "translate_groups",
     "starts_of_empty",

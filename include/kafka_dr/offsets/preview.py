@@ -10,9 +10,8 @@ from typing import Any
 from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets.placing import PartitionFacts, Placed
 from kafka_dr.offsets.strategies import STRATEGIES, Start, Strategy, start
-from kafka_dr.offsets.translation import Kind
+from kafka_dr.offsets.translation import badness
 
-_BADNESS: tuple[Kind, ...] = ("exact", "bounded", "declared", "unknown")
 Place = tuple[TopicPartition, int]
 
 
@@ -98,7 +97,7 @@ def group_rows(rows: Sequence[PositionRow], *, strategy_of: Mapping[str, Strateg
 
 
 def _group_row(group: str, rows: Sequence[PositionRow], strategy: Strategy) -> dict[str, Any]:
-    worst = max((row.chosen for row in rows), key=lambda chosen: _BADNESS.index(chosen.kind))
+    worst = max((row.chosen for row in rows), key=lambda chosen: badness(chosen.kind))
     return {
         "group": group,
         "start": strategy,

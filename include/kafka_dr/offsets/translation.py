@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets.neighbours import Verdict
@@ -13,6 +13,12 @@ from kafka_dr.offsets.neighbours import Verdict
 #: again is counted. ``declared``: its owners chose a start that may skip records, and how many is counted. ``unknown``:
 #: no position can be given.
 Kind = Literal["exact", "bounded", "declared", "unknown"]
+_SUREST_FIRST: tuple[str, ...] = get_args(Kind)
+
+
+def badness(kind: str) -> int:
+    """Return a number that is greater the less sure a place is; a word that is not known is the least sure of all."""
+    return _SUREST_FIRST.index(kind) if kind in _SUREST_FIRST else len(_SUREST_FIRST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import authorizers, beside, decision, elsewhere
+from kafka_dr.failover import authorizers, beside, decision, elsewhere, group_costs
 from kafka_dr.failover.disaster import Verdict
 from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
@@ -48,7 +48,7 @@ def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
         **switch,
         "checks": {**switch["checks"], **_under_an_override(run, switch["checks"])},
         "taken_from": known.taken_from(run),
-        "offset_classes": rows_of(known.classes(run), **decision.CLASSES),
+        "offset_classes": rows_of(known.classes(run), **group_costs.CLASSES),
         "override": run.request.override,
         **elsewhere.decided(checks),
     }
@@ -137,7 +137,7 @@ def _positions_known(run: Run) -> Check:
     if classes:
         # How sure each place is, is shown once, with what it costs: see kafka_dr.failover.group_costs.
         said = f"it is known where {len(classes)} groups stood"
-        return Check("positions_known", "ok", said, {"classes": rows_of(classes, **decision.CLASSES)})
+        return Check("positions_known", "ok", said, {"classes": rows_of(classes, **group_costs.CLASSES)})
     if known.look(run) is not None:
         return Check("positions_known", "ok", "no group had committed anything when the source was seen last")
     detail = "nobody knows where groups stood: each will begin where its own auto.offset.reset says"

@@ -14,7 +14,7 @@ from kafka_dr.failover.record import Check
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.unplanned import known, places
 from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
-from kafka_dr.offsets import TranslatedOffset
+from kafka_dr.offsets import TranslatedOffset, badness
 from kafka_dr.offsets.preview import total
 
 #: What finding out about groups and loss may take; without it they are shown as not known.
@@ -76,7 +76,7 @@ def _by_group(placed: Sequence[TranslatedOffset]) -> Iterator[dict[str, Any]]:
         rows = [position for position in placed if position.group == group]
         yield {
             "group": group,
-            "class": group_costs.worst(row.kind for row in rows),
+            "class": max((row.kind for row in rows), key=badness),
             "redelivered_at_most": total(row.redelivered_at_most for row in rows),
             "skipped_at_most": total(row.skipped_at_most for row in rows),
         }
