@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from kafka_dr.clusters import Acl, AclOperation, ResourceType
 from kafka_dr.failover.authorizers import authorizer_of
-from kafka_dr.failover.record import Check
+from kafka_dr.failover.record import Check, first_few
 from kafka_dr.failover.run import Run
 from kafka_dr.failover.sight import Sight
 from kafka_dr.fencing import plan, proof
@@ -22,6 +22,8 @@ from kafka_dr.topology import ProtectionGroup
 
 NAME = "changers_declared"
 _CLUSTER = "kafka-cluster"
+#: What a sentence names one by one; the facts hold all of it.
+_MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,5 +103,4 @@ def changes_refused(run: Run, cluster: str) -> Check:
 
 
 def _shown(said: list[str]) -> str:
-    more = f"; and {len(said) - 4} more" if len(said) > 4 else ""
-    return "; ".join(said[:4]) + more
+    return "; ".join(first_few(said, _MOST_NAMED))

@@ -11,7 +11,7 @@ from kafka_dr.clusters.group_reading import GroupReading
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.authorizers import authorizer_of
 from kafka_dr.failover.offset_facts import groups_to_move
-from kafka_dr.failover.record import Check, CheckOutcome
+from kafka_dr.failover.record import Check, CheckOutcome, first_few
 from kafka_dr.failover.run import Run
 from kafka_dr.offsets.elsewhere import Elsewhere, read_elsewhere
 
@@ -85,31 +85,33 @@ def judged(run: Run, found: ReadElsewhere, *, cluster: str) -> Check:
     if found.rows and refuses:
         outcome = "failed"
     parts = [sentence(run, found.rows, cluster=cluster)] if found.rows else []
-    parts += _named(found.unknown)
+    parts += first_few(found.unknown, _MOST_NAMED)
     said = "; ".join(parts) or f"all that the consumer groups read on {cluster} belongs to {run.group.name}"
-    return Check(NAME, outcome, said, {"read_elsewhere": rows_of(run, found.rows), "unknown": list(found.unknown)})
+    facts = {"read_elsewhere": evidence_rows(run, found.rows), "unknown": list(found.unknown)}
+    return Check(NAME, outcome, said, facts)
 
 
 def sentence(run: Run, rows: Sequence[Elsewhere], *, cluster: str) -> str:
     """Say which groups read what outside the protection group, whose that is, and what comes of it."""
     name, owners = run.group.name, {row.topic: owner_of(run, row.topic) for row in rows}
-    named = _named([f"{row.group} reads {row.topic} ({_how(row)}), {_whose(owners[row.topic])}" for row in rows])
+    each = [f"{row.group} reads {row.topic} ({_how(row)}), {_whose(owners[row.topic])}" for row in rows]
+    named = "; ".join(first_few(each, _MOST_NAMED))
     counted = f"{_positions(rows)} of {len({row.group for row in rows})} consumer groups lie outside {name}"
     if run.group.groups_policy.other_topics == "leave_out":
         return (
             f"{counted} and are left out by policy, so they stay on {cluster}, where {name}'s groups may not commit "
-            f"once it has moved, and elsewhere auto.offset.reset decides: {'; '.join(named)}"
+            f"once it has moved, and elsewhere auto.offset.reset decides: {named}"
         )
     others = sorted(filter(None, set(owners.values())))
     todo = [f"make {', '.join([name, *others])} one protection group"] if others else []
     todo += [f"add to {name} the topics that belong to none"] if "" in owners.values() else []
     return (
-        f"{counted} and would not be moved: {'; '.join(named)}. {' and '.join(todo).capitalize()}, or read them with "
+        f"{counted} and would not be moved: {named}. {' and '.join(todo).capitalize()}, or read them with "
         "consumer groups of their own, or set groups_policy.other_topics to leave_out"
     )
 
 
-def rows_of(run: Run, rows: Collection[Elsewhere]) -> list[dict[str, Any]]:
+def evidence_rows(run: Run, rows: Collection[Elsewhere]) -> list[dict[str, Any]]:
     """Return rows for the evidence: also to whom each topic belongs, empty where that is nobody."""
     return [{**row.to_json(), "belongs_to": owner_of(run, row.topic)} for row in rows]
 
@@ -134,7 +136,7 @@ def left_out(run: Run, rows: Collection[Elsewhere]) -> dict[str, Any]:
     """Return what a run leaves out, counted, for its evidence and its report; nothing where that is nothing."""
     if not rows:
         return {}
-    return {"positions_left_out": sum(len(row.positions) for row in rows), "left_out": rows_of(run, rows)}
+    return {"positions_left_out": sum(len(row.positions) for row in rows), "left_out": evidence_rows(run, rows)}
 
 
 def decided(checks: Collection[Check]) -> dict[str, Any]:
@@ -176,11 +178,6 @@ def _hidden(run: Run, cluster: str) -> tuple[str, ...]:
         return ()
     said = f"{operator} may not describe every topic on {cluster}, and positions in the others are kept from it"
     return (f"{said}: give it DESCRIBE on topic *",)
-
-
-def _named(sentences: Sequence[str]) -> list[str]:
-    more = len(sentences) - _MOST_NAMED
-    return [*sentences[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _positions(rows: Collection[Elsewhere]) -> str:

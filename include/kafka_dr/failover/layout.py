@@ -15,7 +15,7 @@ from kafka_dr.clusters import Topic, TopicPartition
 from kafka_dr.clusters.times import Times
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover import beside
-from kafka_dr.failover.record import Check, CheckOutcome
+from kafka_dr.failover.record import Check, CheckOutcome, first_few
 from kafka_dr.failover.run import Run, positions_from_json, positions_to_json
 from kafka_dr.named_rows import by_name, rows_of
 
@@ -26,6 +26,8 @@ _SHAPE = {"named": "topic", "holding": "shape"}
 _SECONDS = 10.0
 #: For longer than this nobody can say what retention took meanwhile.
 _SOON = timedelta(minutes=10)
+#: What a sentence names one by one; the facts hold all of it.
+_MOST_NAMED = 5
 
 Offsets = Mapping[TopicPartition, int]
 
@@ -172,5 +174,4 @@ def _lasting(
 
 
 def _shown(said: tuple[str, ...]) -> str:
-    more = f"; and {len(said) - 5} more" if len(said) > 5 else ""
-    return "; ".join(said[:5]) + more
+    return "; ".join(first_few(said, _MOST_NAMED))

@@ -6,7 +6,7 @@ names *do*, by what they have committed or by what their live members read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from kafka_dr.clusters.group_kinds import GroupKinds
 from kafka_dr.clusters.group_reading import GroupReading, LiveReading
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.authorizers import authorizer_of
-from kafka_dr.failover.record import Check, CheckOutcome
+from kafka_dr.failover.record import Check, CheckOutcome, first_few
 from kafka_dr.failover.run import Run
 from kafka_dr.fencing.authorizer import EVERYONE
 from kafka_dr.topology.names import OWN_GROUP_PREFIXES
@@ -106,8 +106,8 @@ def judged(run: Run, found: Undeclared) -> Check:
     outcome: CheckOutcome = "failed" if seen else "unknown"
     if run.group.readers.undeclared == "warn":
         outcome = "excused"
-    parts = [f"not declared, and not moved: {'; '.join(_named(seen))}"] if seen else []
-    parts += [f"not known: {'; '.join(_named(found.unknown))}"] if found.unknown else []
+    parts = [f"not declared, and not moved: {'; '.join(first_few(seen, _MOST_NAMED))}"] if seen else []
+    parts += [f"not known: {'; '.join(first_few(found.unknown, _MOST_NAMED))}"] if found.unknown else []
     todo = "declare them (principals and consumer_groups move, readers stay), or take their right to read"
     return Check(NAME, outcome, ". ".join([*parts, *([todo.capitalize()] if seen else [])]), facts)
 
@@ -189,8 +189,3 @@ def _hidden(run: Run, cluster: str) -> tuple[str, ...]:
     if authorizer.allows_everywhere(operator, AclOperation.DESCRIBE, ResourceType.GROUP):
         return ()
     return (f"{operator} may not describe every consumer group on {cluster}: give it DESCRIBE on group *",)
-
-
-def _named(sentences: Sequence[str]) -> list[str]:
-    more = len(sentences) - _MOST_NAMED
-    return [*sentences[:_MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]

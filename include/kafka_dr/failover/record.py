@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -50,6 +50,12 @@ class Check:
     def that(cls, name: str, holds: bool, detail: str, **facts: Any) -> Check:
         """Return a check that is ok or failed."""
         return cls(name, "ok" if holds else "failed", detail, facts)
+
+
+def first_few(sentences: Sequence[str], most: int) -> list[str]:
+    """Return the first of some sentences, and how many more there are: a detail is read, the facts hold all."""
+    more = len(sentences) - most
+    return [*sentences[:most], *([f"and {more} more"] if more > 0 else [])]
 
 
 def standing_facts(state: RegisterState) -> dict[str, Any]:
