@@ -124,9 +124,7 @@ def refuse_secrets(value: object, known: KnownSecrets, *, where: str = "", secre
     elif isinstance(value, list):
         for number, inner in enumerate(value):
             refuse_secrets(inner, known, where=f"{where}[{number}]", secret=secret)
-    elif (
-        isinstance(value, str) and value and not _REFERENCE.fullmatch(value) and (reason := _why(value, known, secret))
-    ):
+    elif isinstance(value, str) and (reason := _why(value, known, secret)):
         raise _refusal(f"the value at {where or 'the top'}", reason)
 
 

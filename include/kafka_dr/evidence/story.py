@@ -133,8 +133,16 @@ class Story:
     offsets: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
-    dry: bool = False
-    expired: bool = False
+
+    @property
+    def dry(self) -> bool:
+        """Whether nothing was meant to happen."""
+        return _is_dry(self.steps)
+
+    @property
+    def expired(self) -> bool:
+        """Whether nobody answered in time."""
+        return _has_expired(self.steps)
 
 
 def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
@@ -164,8 +172,6 @@ def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
         offsets=_offsets(facts),
         notes=(*_notes(facts), *_gaps(steps)),
         facts=facts,
-        dry=_is_dry(steps),
-        expired=_has_expired(steps),
     )
 
 

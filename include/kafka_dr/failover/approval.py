@@ -46,19 +46,31 @@ class ApprovalQuestion:
     written: str = ""
 
     @classmethod
-    def of(cls, sheet: Sheet, *, page: str, **tied: Any) -> ApprovalQuestion:
-        """Return what a sheet asks.
+    def of(
+        cls,
+        sheet: Sheet,
+        *,
+        page: str,
+        digest: str,
+        approvers: tuple[str, ...],
+        expires_at: datetime,
+        expires_after_seconds: float,
+    ) -> ApprovalQuestion:
+        """Return what a sheet asks. It is in no evidence yet: see :meth:`kept`.
 
         :param page: where the evidence is shown
-        :param tied: what ties the answer to the facts, and to who may give it
         """
-        body = sheet.body(expires_at=tied["expires_at"], digest=tied["digest"], page=page)
-        return cls(sheet.subject, body, **tied, written=sheet.written())
+        body = sheet.body(expires_at=expires_at, digest=digest, page=page)
+        return cls(
+            sheet.subject, body, digest, approvers, expires_at, expires_after_seconds, "", written=sheet.written()
+        )
 
-    def asked(self) -> dict[str, Any]:
-        """Return what the evidence keeps: everything that is shown."""
+    def kept(self, attempt: Attempt, world: World) -> ApprovalQuestion:
+        """Write what is shown to the evidence, before anybody sees it, and return the same with its place there."""
         whole = f"{self.body}\n\n{self.written}" if self.written else self.body
-        return {"subject": self.subject, "body": whole, "digest": self.digest, "expires_at": self.expires_at}
+        asked = {"subject": self.subject, "body": whole, "digest": self.digest, "expires_at": self.expires_at}
+        attempt.facts = {"asked": asked, "approvers": list(self.approvers)}
+        return replace(self, evidence=attempt.end(world, "done", "asked").evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +114,8 @@ def ask_approval(
         approvers=approvers,
         expires_at=expires_at,
         expires_after_seconds=seconds,
-        evidence="",
     )
-    attempt.facts = {"asked": question.asked(), "approvers": list(approvers)}
-    return replace(question, evidence=attempt.end(world, "done", "asked").evidence)
+    return question.kept(attempt, world)
 
 
 def _after_the_first(run: Run, step: StepName, sheet: Sheet) -> Sheet:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -51,18 +50,15 @@ def ask_config(group: str, world: World, run_id: str, *, page: str = "") -> Appr
     expires_at = now + timedelta(seconds=seconds)
     question = {"digest": kept["digest"], "run": run_id, "until": expires_at.isoformat()}
     run.world.register(state.active).write_fact(group, FACTS, _QUESTION, question)
-    asked_now = ApprovalQuestion.of(
+    shown = ApprovalQuestion.of(
         _sheet(run, state, kept),
         page=page,
         digest=str(kept["digest"]),
         approvers=run.group.approvers,
         expires_at=expires_at,
         expires_after_seconds=seconds,
-        evidence="",
     )
-    attempt = Attempt.start(run.request, world, APPROVAL, NUMBERS[APPROVAL])
-    attempt.facts = {"asked": asked_now.asked(), "approvers": list(run.group.approvers)}
-    return replace(asked_now, evidence=attempt.end(world, "done", "asked").evidence)
+    return shown.kept(Attempt.start(run.request, world, APPROVAL, NUMBERS[APPROVAL]), world)
 
 
 def _plan_of_now(run: Run, state: RegisterState) -> Mapping[str, Any]:

@@ -70,7 +70,7 @@ class Sheet:
         tied = f"Digest of the facts: {code(digest[:_DIGEST_SHOWN])}"
         return "\n\n".join(
             (
-                "\n".join(f"* **{name}**: {ended(said)}" for name, said in answers.items()),
+                "\n".join(f"* **{name}**: {_with_full_stop(said)}" for name, said in answers.items()),
                 *(f"⚠ {warning}" for warning in self.warnings),
                 *_checks(self.checks, self.seen_at),
                 *self.details,
@@ -115,11 +115,6 @@ def clock(stamp: object) -> str:
         return "an unknown time"
 
 
-def ended(sentence: str) -> str:
-    """Return a sentence with its full stop."""
-    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
-
-
 def subject(verb: str, question: str, *, dry_run: bool = False) -> str:
     """Return the question in one line of plain text, with the verb in front."""
     said = f"{verb.replace('_', ' ').capitalize()}: {question}"
@@ -140,8 +135,12 @@ def _checks(rows: Sequence[Mapping[str, Any]], seen_at: str) -> Iterable[str]:
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    return f"* **{markdown(row['outcome'])}** {code(row['name'])}: {ended(markdown(row['detail']))}"
+    return f"* **{markdown(row['outcome'])}** {code(row['name'])}: {_with_full_stop(markdown(row['detail']))}"
 
 
 def _rank(outcome: object) -> int:
     return _WORST_FIRST.index(str(outcome)) if outcome in _WORST_FIRST else -1
+
+
+def _with_full_stop(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."

@@ -71,9 +71,8 @@ class Authorizer:
         """Return whether a principal may do something with every resource of a kind, also with what nobody named."""
         unnamed = self._by_name.get((resource, PatternType.LITERAL, "*"), [])
         unnamed = unnamed + self._by_name.get((resource, PatternType.PREFIXED, ""), [])
-        named = {name for kind, _, name in self._by_name if kind is resource}
         return self._decide(principal, operation, unnamed, "*") and all(
-            self.allows(principal, operation, resource, name) for name in named
+            self.allows(principal, operation, resource, name) for name in self.names(resource)
         )
 
     def names(self, resource: ResourceType) -> frozenset[str]:
