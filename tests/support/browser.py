@@ -5,7 +5,6 @@ The client of web sockets is the one that Airflow's own server brings.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
@@ -149,8 +148,3 @@ class Page:
         """Press a key that writes nothing."""
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
-
-    def shoot(self, place: Path, *, whole: bool = False) -> None:
-        """Take a picture of the page."""
-        taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        place.write_bytes(base64.b64decode(taken["data"]))

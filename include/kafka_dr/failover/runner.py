@@ -138,11 +138,8 @@ def _seal_after(step: StepName, request: RunRequest, world: World) -> None:
 
 #: Proofs that a run does not wait for when they are unknown, of steps that are past the point of no return by then.
 _MAY_BE_UNKNOWN: Mapping[StepName, frozenset[str]] = {StepName.OPEN_TARGET: open_target.MAY_BE_UNKNOWN}
-
 #: Steps that compare both logs: they begin to connect before they know whether it is their turn.
 _READING = frozenset({StepName.DRAIN, StepName.CUT_OVER_GROUPS})
-
-
 #: Steps that change nothing anywhere, so that a dry run does them, too: they say what the verb would cost.
 _ONLY_LOOKING = frozenset({StepName.PREFLIGHT, StepName.GATHER_EVIDENCE})
 

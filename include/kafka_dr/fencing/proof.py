@@ -19,6 +19,7 @@ T = TypeVar("T")
 Outcome = Literal["ok", "failed", "unknown"]
 
 _PAUSE_SECONDS = 0.03
+READ_BACK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,8 @@ class _Expected:
 
 _REFUSES = _Expected("refused", frozenset({"refused"}), frozenset({"allowed", "unable"}))
 _TAKES = _Expected("allowed", frozenset({"allowed"}), frozenset({"refused"}))
+#: No authorizer is in the way, whether or not enough replicas are in sync.
 _PASSES = _Expected("allowed", frozenset({"allowed", "unable"}), frozenset({"refused"}))
-READ_BACK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)

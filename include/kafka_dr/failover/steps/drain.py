@@ -51,12 +51,10 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Drain, match, freeze, and journal the groups' offsets."""
     ends = source_ends(run)
-    verified, (waiting, (seen, kept)) = run.at_once(
-        lambda: wait_for_copy(run, ends, seconds=run.group.timing.step_deadline_seconds),
-        lambda: run.at_once(
-            lambda: _wait_for_groups(run, ends),
-            lambda: run.at_once(lambda: elsewhere.read_live(run, run.source), lambda: keep_as_it_is(run)),
-        ),
+    seconds = run.group.timing.step_deadline_seconds
+    (verified, waiting), (seen, kept) = run.at_once(
+        lambda: run.at_once(lambda: wait_for_copy(run, ends, seconds=seconds), lambda: _wait_for_groups(run, ends)),
+        lambda: run.at_once(lambda: elsewhere.read_live(run, run.source), lambda: keep_as_it_is(run)),
     )
     tail = content.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
