@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,6 +20,11 @@ from support.protection import Protection
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def minutes_ago(minutes: float) -> int:
+    """Return milliseconds since the epoch: half an hour ago is longer than a record may wait."""
+    return int((time.time() - 60 * minutes) * 1000)
 
 
 @dataclass(frozen=True, slots=True)

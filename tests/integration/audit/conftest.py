@@ -1,11 +1,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from support.checksum import Auditor
 from support.flowing import Flowing
 from support.protection import Protection
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture
@@ -13,3 +19,9 @@ def flowing(protection: Protection) -> Iterator[Flowing]:
     """A group of the test's own, written on east; its flow is not started yet."""
     with protection.world() as world:
         yield Flowing(protection, world)
+
+
+@pytest.fixture
+def audit(flowing: Flowing, spark: SparkSession, tmp_path: Path) -> Auditor:
+    """What audits that group's flow, by the job itself."""
+    return Auditor(flowing.protection, spark, tmp_path)

@@ -50,11 +50,6 @@ _SHOWN_IN = {
 }
 
 
-@pytest.fixture
-def audit(flowing: Flowing, spark: SparkSession, tmp_path: Path) -> Auditor:
-    return Auditor(flowing.protection, spark, tmp_path)
-
-
 def now_ms() -> int:
     return int(time.time() * 1000)
 

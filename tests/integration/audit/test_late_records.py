@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,13 +11,10 @@ from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
 from kafka_dr.audit.difference import Fault
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from support.checksum import Auditor
+from support.checksum import Auditor, minutes_ago
 from support.faulty_copy import Known
 from support.flowing import Flowing
 from support.protection import Protection
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 _COUNT = 20
@@ -28,17 +22,12 @@ _COUNT = 20
 _LOST = 7
 
 
-@pytest.fixture
-def audit(flowing: Flowing, spark: SparkSession, tmp_path: Path) -> Auditor:
-    return Auditor(flowing.protection, spark, tmp_path)
-
-
 def records(topic: str, *, keys: int) -> list[NewRecord]:
     """Return records that nobody waits for any more.
 
     :param keys: how many different ones there are
     """
-    start = int((time.time() - 1_800) * 1000)
+    start = minutes_ago(30)
     partition = TopicPartition(topic, 0)
     return [
         NewRecord(partition, f"k{n % keys}".encode(), f"v{n}".encode(), (("h", b"1"),), start + n)
