@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kafka_dr.audit import Entry
@@ -55,8 +56,7 @@ class Once:
         self._wanted: Sequence[Entry] | None = None
         self._at = 0
         self._stamped = False
-        #: Offsets by content and by content without time, on the source and on the target; two at most of each.
-        self._seen: tuple[dict[bytes, list[int]], ...] = ({}, {}, {}, {})
+        self._here, self._there = _Seen(), _Seen()
 
     @property
     def worth_it(self) -> bool:
@@ -79,18 +79,16 @@ class Once:
         self._stamped = self._stamped or any(entry.stamped for entry in (*source, *target))
         if self._wanted is None:
             self._wanted = source
-            for table, key in ((0, "content"), (1, "timeless"), (2, "content"), (3, "timeless")):
-                self._seen[table].update({getattr(entry, key): [] for entry in source})
+            self._here.want(source)
+            self._there.want(source)
             return
         if self._above is not None:
             self._top = (
                 self._top[0] or next((each for each in source if each.offset == self._above.source), None),
                 self._top[1] or next((each for each in target if each.offset == self._above.target), None),
             )
-        for first, entries in ((0, source), (2, target)):
-            for entry in entries:
-                _note(self._seen[first], entry.content, entry.offset)
-                _note(self._seen[first + 1], entry.timeless, entry.offset)
+        self._here.note(source)
+        self._there.note(target)
         self._at += self._stride
 
     def anchor(self) -> Anchor | None:
@@ -112,8 +110,7 @@ class Once:
 
     def _pairs(self) -> list[tuple[int, int]]:
         """Return the records that lie once in either log, rising on the source."""
-        first = 1 if self._stamped else 0
-        here, there = self._seen[first], self._seen[first + 2]
+        here, there = (side.timeless if self._stamped else side.whole for side in (self._here, self._there))
         return sorted((at[0], there[key][0]) for key, at in here.items() if len(at) == 1 == len(there[key]))
 
     def _is_one_record(self) -> bool:
@@ -127,7 +124,21 @@ class Once:
         return OffsetRange(start, min(held.end, start + self._stride))
 
 
-def _note(seen: dict[bytes, list[int]], key: bytes, offset: int) -> None:
-    found = seen.get(key)
-    if found is not None and len(found) < 2:
-        found.append(offset)
+@dataclass(slots=True)
+class _Seen:
+    """At which offsets of a log wanted records lie, by their content with and without time; two at most of each."""
+
+    whole: dict[bytes, list[int]] = field(default_factory=dict)
+    timeless: dict[bytes, list[int]] = field(default_factory=dict)
+
+    def want(self, entries: Sequence[Entry]) -> None:
+        """Look out for these from now on."""
+        self.whole.update({entry.content: [] for entry in entries})
+        self.timeless.update({entry.timeless: [] for entry in entries})
+
+    def note(self, entries: Sequence[Entry]) -> None:
+        """Take in a stretch of the log."""
+        for entry in entries:
+            for found in (self.whole.get(entry.content), self.timeless.get(entry.timeless)):
+                if found is not None and len(found) < 2:
+                    found.append(entry.offset)
