@@ -48,7 +48,7 @@ def write_files(home: Home) -> None:
 
 
 def prepare_spark(home: Home, *, cache: Path) -> dict[str, str]:
-    """Let Spark run beside Airflow, on a Java from PyPI; return the environment that Airflow's tasks need for it."""
+    """Let Spark run next to Airflow, on a Java from PyPI; return the environment that Airflow's tasks need for it."""
     return spark.prepare(home, java_home=java.java_home(os.environ), cache=cache, environ=os.environ)
 
 

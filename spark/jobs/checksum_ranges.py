@@ -79,7 +79,7 @@ class Resolved:
         return "; ".join(filter(None, (times_lost(name, found & self.restamped) for name, found in sides)))
 
     def with_stamped(self, here: Collection[str], there: Collection[str]) -> Resolved:
-        """Return this with what the records themselves said: settings tell only of what is written now."""
+        """Return this with what the records themselves said: settings speak only of what is written now."""
         return replace(self, stamped=(self.stamped[0].union(here), self.stamped[1].union(there)))
 
     def kind(self, topic: str) -> Kind:

@@ -47,7 +47,7 @@ class Comparison:
 
     @property
     def matched_until(self) -> int | None:
-        """The source's offset behind the last record that was matched; ``None`` where none was."""
+        """The source's offset after the last record that was matched; ``None`` where none was."""
         after, _ = self.tail_places
         return int(self.source.offsets[after - 1]) + 1 if after else None
 

@@ -19,14 +19,14 @@ from kafka_dr_spark.unread import Stretch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionLogs:
-    """One partition, as it lies in the fingerprint log, and what was found out when its ranges were resolved.
+    """One partition, as the fingerprint log holds it, and what was found out when its ranges were resolved.
 
     :param first: whether nothing of it was compared before
     :param position: next to be read by the flow; ``None`` where nobody could tell
     :param held_back: whether an open transaction hides the end of the target's log
     :param left_over: below this offset the target has copies of what the source had before its log was cut off
     :param aside: offsets of the source that were left out, because they are meant to have no copy
-    :param seen_below: what lies below was there, longer ago than a record may wait
+    :param seen_below: what is below was there, longer ago than a record may wait
     :param missing: records of the source that earlier audits reported lost, and that have not come
     """
 
@@ -49,7 +49,7 @@ class PartitionOutcome:
     """What is known about a partition now.
 
     :param settled: differences that will not be looked at again
-    :param waiting: what may still be copied, and what lies behind it
+    :param waiting: what may still be copied, and what comes after it
     :param settled_coverage: of the source's offsets from the start to ``resume``, and what changes in the account of
         those before: what had been lost and came late is verified
     :param waiting_coverage: from there to the end

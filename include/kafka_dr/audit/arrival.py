@@ -12,6 +12,6 @@ def may_still_come(offset: int, *, passed: int, hidden: bool) -> bool:
 
     :param offset: *of* the record on the source
     :param passed: next to be copied, asked before the target's end
-    :param hidden: whether the target's log goes on behind what its readers see, asked in between
+    :param hidden: whether the target's log goes on after what its readers see, asked in between
     """
     return hidden or offset >= passed

@@ -53,12 +53,12 @@ def compare(source: Sequence[Entry], target: Sequence[Entry]) -> Comparison:
 
 
 def to_original(copy: Entry, source: Sequence[Entry], start: int) -> int | None:
-    """Return how many records lie between a place on the source and the next one that this is a copy of."""
+    """Return how many records are between a place on the source and the next one that this is a copy of."""
     return _distance(source, start, lambda entry: is_copy(entry, copy))
 
 
 def to_copy(original: Entry, target: Sequence[Entry], start: int) -> int | None:
-    """Return how many records lie between a place on the target and the next copy of this one, or ``None``."""
+    """Return how many records are between a place on the target and the next copy of this one, or ``None``."""
     return _distance(target, start, lambda entry: is_copy(original, entry))
 
 

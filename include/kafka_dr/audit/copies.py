@@ -79,7 +79,7 @@ def times_count(*, source_stamps: bool, target_stamps: bool, turned: bool) -> bo
 def stamped_topics(configs: Mapping[str, Mapping[str, str]]) -> frozenset[str]:
     """Return the topics whose records the broker stamps, now; what was written before such a change keeps its time.
 
-    :param configs: settings by topic, as the cluster that holds them tells
+    :param configs: settings by topic, as the cluster that holds them says
     """
     return frozenset(topic for topic, config in configs.items() if config.get(_STAMPING) == _BY_BROKER)
 

@@ -56,7 +56,7 @@ class Asking:
         """Begin to connect what is going to ask; it is not waited for."""
 
         def connect() -> None:
-            # Whoever asks is told.
+            # Whoever asks gets the error.
             with suppress(KafkaDrError):
                 self._session.python_admin.connect_to_brokers()
 
@@ -78,8 +78,8 @@ class Asking:
             answers |= self._large.ask({p: leaders[p] for p in strange}, configs)
         now = look.leaders(topics) if answers else {}
         # What is not their leader refuses, too, where the principal is denied: that proves nothing.
-        told = {p: answer for p, answer in answers.items() if answer is not None and leaders[p] == now.get(p)}
-        return tuple(told.get(p) or WriteAnswer(p, "unknown", _SILENT) for p in wanted)
+        proven = {p: answer for p, answer in answers.items() if answer is not None and leaders[p] == now.get(p)}
+        return tuple(proven.get(p) or WriteAnswer(p, "unknown", _SILENT) for p in wanted)
 
     def _ask_each(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, WriteAnswer | None]:
         """Ask all leaders at once; ``None`` where one said neither yes nor no."""

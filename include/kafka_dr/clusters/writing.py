@@ -177,7 +177,7 @@ class TransactionalWriter:
 
 
 def produce(producer: Producer, record: NewRecord, on_delivery: object) -> None:
-    """Hand a record to a producer; what becomes of it is told to ``on_delivery``."""
+    """Hand a record to a producer; ``on_delivery`` is called with what becomes of it."""
     timestamp = {} if record.timestamp_ms is None else {"timestamp": record.timestamp_ms}
     while True:
         try:

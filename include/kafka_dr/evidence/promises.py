@@ -55,7 +55,7 @@ class Promise:
 def promises(facts: Mapping[str, Any]) -> tuple[Promise, ...]:
     """Read the objectives of a run from the facts of its report; rows of another shape are passed over.
 
-    :param facts: of the whole run; what was measured may be in the row, or beside it under the objective's name
+    :param facts: of the whole run; what was measured may be in the row, or next to it under the objective's name
     """
     rows = facts.get("objectives")
     return tuple(_read(rows if isinstance(rows, list) else (), facts))

@@ -18,7 +18,7 @@ def seed_fact(
 ) -> dict[str, Any]:
     """Return where a direction begins, as it is journaled before it does.
 
-    The ids of the topics tell, later, a log that was made again from the one that these places are of.
+    By the ids of the topics it is known later whether these places are of the log that is there then.
     """
     return {
         "epoch": epoch,

@@ -1,11 +1,11 @@
-"""Finding a record near a position that lies exactly once in either log, where no anchor says where its copy is.
+"""Finding a record near a position that occurs exactly once in either log, where no anchor says where its copy is.
 
 Why such a pair is never late: copies keep the order of their originals. If the one record on the target were no copy of
-the one on the source, its own original would have expired there, so it is older, and its copy lies before the copy of
+the one on the source, its own original would have expired there, so it is older, and its copy is before the copy of
 the other one. Such a pair makes records come again at worst. Where pairs near each other contradict that order, nothing
 is said.
 
-Both logs have to be read for it, up to the next pair of offsets that is known behind the position (where offset syncs
+Both logs have to be read for it, up to the next pair of offsets that is known after the position (where offset syncs
 are written that is never far), else to their ends; it is left alone where that takes too long.
 """
 
@@ -20,7 +20,7 @@ from kafka_dr.audit import Entry
 from kafka_dr.clusters.model import OffsetRange
 from kafka_dr.offsets.alignment import Anchor
 
-#: Offsets of a log that are read; of a longer one nothing is known to lie in it once.
+#: Offsets of a log that are read; of a longer one nothing is known to occur in it once.
 MOST_READ = 200_000
 
 
@@ -30,7 +30,7 @@ class Once:
     :param source: what the source holds
     :param target: what the target holds
     :param position: next to read on the source
-    :param above: a pair at or behind the position that is believed to be one record and its copy; it has to look so
+    :param above: a pair at or after the position that is believed to be one record and its copy; it has to look so
     :param around: offsets to either side of it whose records are looked for
     :param stride: offsets of each log that are looked at in one go
     """
@@ -75,7 +75,7 @@ class Once:
         return self._stretch(self._source), self._stretch(self._target)
 
     def look(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
-        """Take in what lies in both windows."""
+        """Take in what is in both windows."""
         self._stamped = self._stamped or any(entry.stamped for entry in (*source, *target))
         if self._wanted is None:
             self._wanted = source
@@ -92,7 +92,7 @@ class Once:
         self._at += self._stride
 
     def anchor(self) -> Anchor | None:
-        """Return the nearest pair below the position, or what lies right behind it; nothing where there is none."""
+        """Return the nearest pair below the position, or what comes right after it; nothing where there is none."""
         found = self._pairs()
         if self._above is not None:
             if not self._is_one_record():
@@ -109,7 +109,7 @@ class Once:
         return None
 
     def _pairs(self) -> list[tuple[int, int]]:
-        """Return the records that lie once in either log, rising on the source."""
+        """Return the records that occur once in either log, rising on the source."""
         here, there = (side.timeless if self._stamped else side.whole for side in (self._here, self._there))
         return sorted((at[0], there[key][0]) for key, at in here.items() if len(at) == 1 == len(there[key]))
 

@@ -2,8 +2,8 @@
 
 Pure: a :class:`Search` says what it wants to see, is shown it, and in the end has a result. It starts at the nearest
 anchor below the position; one that content contradicts is left for the next lower, and for the beginning of both logs.
-Where none of them is right, as where both logs begin with different records, a record near the position that lies once
-in either log is looked for; the last resort is the beginning of the target. No result is ever late
+Where none of them is right, as where both logs begin with different records, a record near the position that occurs
+once in either log is looked for; the last resort is the beginning of the target. No result is ever late
 (:mod:`kafka_dr.offsets.alignment` says why).
 """
 
@@ -199,7 +199,7 @@ class Search:
         self._give_up(found)
 
     def _seek(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
-        """Look for a record near the position that lies once in either log; matching goes on from there."""
+        """Look for a record near the position that occurs once in either log; matching goes on from there."""
         self._once.look(source, target)
         if not self._once.done:
             return

@@ -30,7 +30,7 @@ def compare_with(old: KafkaCluster, found: StrandedList, folder: Any, *, topics:
     """Compare every record of some topics that is kept with the one at its offset: key, value, headers and time.
 
     :param old: the side that was left, reached as audit
-    :param folder: where the list lies
+    :param folder: where the list is
     :param topics: those that are about to be deleted, and that the list was made of
     :raises NeedsPerson: what is kept cannot be read
     :raises KafkaDrError: the old side cannot be read

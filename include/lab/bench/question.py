@@ -1,4 +1,4 @@
-"""Asking leaders for the right to write: the small question beside the large record, in bytes and milliseconds."""
+"""Asking leaders for the right to write: the small question against the large record, in bytes and milliseconds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Ask = Callable[[], Collection[WriteAnswer]]
 def configure(benches: Any, *, place: Sequence[argparse.ArgumentParser]) -> None:
     """Add this benchmark to the others.
 
-    :param place: the options that say where a lab lies
+    :param place: the options that say where a lab is
     """
     parser = benches.add_parser("question", parents=list(place), help="asking leaders for the right to write")
     parser.add_argument("--partitions", type=int, nargs="+", default=[8, 600, 2_000], metavar="N")
