@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_dr.audit.arrival import may_still_come
+from kafka_dr.audit.circumstances import may_still_come
 from kafka_dr.audit.comparison import Comparison, compare
 from kafka_dr.audit.copies import Entry, comparable, is_copy, stamped_topics, times_count, times_lost
 from kafka_dr.audit.finding import Finding, FindingKind, Frontier, Partition, Start, Verified
