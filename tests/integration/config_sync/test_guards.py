@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.clusters import AclOperation, AclPermission, PatternType, ResourceType
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.config_sync import Verdict
 from kafka_dr.config_sync.applying import Applying
 from kafka_dr.config_sync.lock import FACTS, held
@@ -175,14 +175,22 @@ def test_a_run_killed_half_way_leaves_the_rest_to_the_next_plan(
 
 
 @pytest.fixture
-def deny(configured: Configured) -> Callable[[str, str, AclOperation], None]:
-    """Return what takes a right from the operator on one topic of a cluster."""
+def deny(configured: Configured) -> Iterator[Callable[[str, str, AclOperation], None]]:
+    """Return what takes a right from the operator on one topic of a cluster.
+
+    It is given back at the end, whatever became of the test: without it nobody else's preflight passes in that lab.
+    """
+    taken: list[tuple[str, Acl]] = []
 
     def denied(cluster: str, topic: str, operation: AclOperation) -> None:
+        taken.append((cluster, configured.acl(operation, topic, **_OPERATOR)))
         with closing(configured.reached(cluster)) as admin:
-            admin.acls.add([configured.acl(operation, topic, **_OPERATOR)])
+            admin.acls.add([taken[-1][1]])
 
-    return denied
+    yield denied
+    for cluster, acl in taken:
+        with closing(configured.reached(cluster)) as admin:
+            admin.acls.remove([acl])
 
 
 @pytest.fixture
@@ -250,9 +258,11 @@ def test_a_section_without_rights_is_unknown_and_the_others_go_on(configured: Co
     configured.admin("east").configure(configured.topic, max_message_bytes="10500")
     with closing(configured.reached("west")) as admin:
         admin.acls.add([blind])
-        plan = configured.plan(world, "blind")
-        record = apply_config(configured.name, world, "blind", approved=False)
-        admin.acls.remove([blind])
+        try:
+            plan = configured.plan(world, "blind")
+            record = apply_config(configured.name, world, "blind", approved=False)
+        finally:
+            admin.acls.remove([blind])
     assert [item.subject for item in plan.of(Verdict.UNKNOWN)] == ["client quotas"]
     assert [(item.subject, item.key) for item in plan.changes] == [(configured.topic, "max.message.bytes")]
     assert record.outcome == "done"
