@@ -54,7 +54,15 @@ def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_and_ne
     assert {check.outcome for check in again.proofs} == {"ok"}
 
 
-@pytest.mark.parametrize("last", _FORWARD[:-1])
+@pytest.mark.parametrize(
+    "last",
+    [
+        StepName.OPEN_TARGET,
+        pytest.param(StepName.FLIP_ROUTE, marks=pytest.mark.long),
+        pytest.param(StepName.VERIFY, marks=pytest.mark.long),
+        StepName.PROTECT,
+    ],
+)
 def test_a_run_that_did_not_know_and_died_is_finished_and_asks_again(group: Switching, last: StepName) -> None:
     target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
     with silence(), group.protection.world() as world:
