@@ -1,4 +1,4 @@
-"""Adoption. What it does, and what to do when it stops, stands in the runbook of the same name."""
+"""Adoption. What it does, and what to do when it stops, is in the runbook of the same name."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kafka_dr_airflow.operators.adopt import AdoptOperator
 with DAG(
     dag_id="dr_adopt",
     dag_display_name="DR: adopt",
-    description="Takes a protection group under the DR register and fences its standby.",
+    description="Writes the first DR register record of a protection group and fences its standby.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule=None,
     catchup=False,
-    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     tags=["kafka-dr", "set-up"],
     params={"protection_group": declared().group_param()},
 ) as dag:

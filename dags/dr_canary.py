@@ -1,4 +1,4 @@
-"""Canary. What it writes and judges, and what to do when a group is red, stands in the runbook of the same name."""
+"""Canary. What it writes and judges, and what to do when a group is red, is in the runbook of the same name."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kafka_dr_airflow.operators.watch import PER_GROUP, CanaryOperator
 with DAG(
     dag_id="dr_canary",
     dag_display_name="DR: canary",
-    description="Sends numbered records across each flow and judges how they arrive.",
+    description="Sends numbered records through each flow and judges how they arrive.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule="* * * * *",
     catchup=False,
-    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
     tags=["kafka-dr", "watches"],
 ) as dag:

@@ -1,4 +1,4 @@
-"""The config sync. What is compared and changed, and what to do when it is red, stands in the runbook of that name."""
+"""The config sync. What is compared and changed, and what to do when it is red, is in the runbook of that name."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kafka_dr_airflow.operators.outcome import ConfigOutcomeOperator
 with DAG(
     dag_id="dr_config_sync",
     dag_display_name="DR: config sync",
-    description="Keeps the standby's topics, ACLs, quotas and users like the active cluster's, with a plan.",
+    description="Keeps the standby's topics, ACLs, quotas and users equal to the active cluster's, by a plan.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule="*/10 * * * *",
     catchup=False,
-    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=16,
     tags=["kafka-dr", "watches"],
     params={
@@ -27,7 +27,7 @@ with DAG(
             False,
             type="boolean",
             title="Accept new cluster ids",
-            description="A cluster was replaced on purpose: from now on the ids that the topology names are right.",
+            description="A cluster was replaced on purpose: the cluster ids in the topology are right from now on.",
         ),
     },
 ) as dag:

@@ -1,4 +1,4 @@
-"""The failback. What it does, and what to do when it stops, stands in the runbook of the same name."""
+"""The failback. What it does, and what to do when it stops, is in the runbook of the same name."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.sensors.failback_approval import FailbackApprovalSensor
 
-# Behind the claim a failback can only go on, or be abandoned by a person: applications are not touched by it.
+# After the claim a failback can only continue, or be abandoned by a person: it does not affect applications.
 FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=10)}
 
 # No dagrun_timeout: copying everything again takes as long as it takes.
 with DAG(
     dag_id="dr_failback",
     dag_display_name="DR: failback",
-    description="Makes the side that was left in a disaster a copy again; loses nothing that it alone holds.",
+    description="Makes the old cluster a copy again after a disaster; keeps the records that only it holds.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule=None,
     catchup=False,
-    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     tags=["kafka-dr", "moves traffic"],
     params={
         "protection_group": declared().group_param(),
@@ -34,22 +34,22 @@ with DAG(
             type="string",
             enum=["quarantine", "rebuild"],
             values_display={
-                "quarantine": "Quarantine: delete nothing, leave stranded records aside where they are",
+                "quarantine": "Quarantine: delete nothing, leave stranded records where they are",
                 "rebuild": "Rebuild: delete the old topics and copy everything again (two people have to approve)",
             },
-            title="How",
-            description="How the side that was left becomes a copy. Preflight says when quarantine does not do.",
+            title="Mode",
+            description="How the old cluster becomes a copy again. Preflight says when quarantine is not possible.",
         ),
         "rescue": Param(
             "keep",
             type="string",
             enum=["keep", "republish"],
             values_display={
-                "keep": "Keep them aside, outside of both clusters",
-                "republish": "Keep them, and publish them again to the active cluster",
+                "keep": "Keep them with the evidence, outside both clusters",
+                "republish": "Keep them, and publish them again on the active cluster",
             },
             title="Stranded records",
-            description="What becomes of the records that never crossed.",
+            description="What to do with the records that were never replicated.",
         ),
         "dry_run": dry_run_param("Lists the stranded records, runs every check and shows what each step would do."),
         "reason": reason_param("Why now. Shown to the approvers and kept with the evidence."),
@@ -65,7 +65,7 @@ with DAG(
     )
     set_aside = FailoverStepOperator(step="set_aside", number=6, verb="failback", **FORWARD)
     reverse_flow = FailoverStepOperator(step="reverse_flow", number=7, verb="failback", **FORWARD)
-    # It gives up when nothing moves; how long a copy takes while it moves is nobody's mistake.
+    # It fails when nothing is copied any more; while records are copied, it may take as long as it takes.
     catch_up = FailoverStepOperator(
         step="catch_up", number=8, verb="failback", execution_timeout=timedelta(hours=24), **FORWARD
     )
@@ -74,10 +74,10 @@ with DAG(
     report = FailoverStepOperator(step="report", number=10, verb="failback", **FORWARD)
     outcome = OutcomeOperator()
 
-    # Nobody decides before it is known, and kept, what only the old side holds.
+    # Nobody decides before the records that only the old cluster holds are known, and kept.
     chain(stranded_records, preflight, approval, second_approval, claim)
-    # Nothing is deleted before the stranded records are kept, nothing is copied before there is room for it, and the
-    # old side counts as a copy only when all of it was compared.
+    # Nothing is deleted before the stranded records are kept, nothing is copied before the topics are ready, and the
+    # old cluster counts as a copy only when all of it was compared.
     chain(claim, rescue, set_aside, reverse_flow, catch_up, checksum_audit, settle, report)
     # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.
     report >> outcome

@@ -1,4 +1,4 @@
-"""Flows. What is compared and mended, and what to do when a group is red, stands in the runbook of the same name."""
+"""Flows. What is compared and fixed, and what to do when a group is red, is in the runbook of the same name."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kafka_dr_airflow.operators.watch import PER_GROUP, FlowsOperator
 with DAG(
     dag_id="dr_flows",
     dag_display_name="DR: flows",
-    description="Keeps replication as the DR register wants it, and sees that it moves.",
+    description="Keeps the connectors as the DR register asks, and checks that replication makes progress.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule="*/5 * * * *",
     catchup=False,
-    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
     tags=["kafka-dr", "watches"],
 ) as dag:

@@ -1,4 +1,4 @@
-"""Health. What is looked at and closed, and what to do when a group is red, stands in the runbook of the same name."""
+"""Health. What is checked and fenced, and what to do when a group is red, is in the runbook of the same name."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kafka_dr_airflow.operators.watch import SOON, WITHIN_THE_MINUTE, HealthOper
 with DAG(
     dag_id="dr_health",
     dag_display_name="DR: health",
-    description="Sees each minute that every cluster is what the register says, and fences one that returns.",
+    description="Checks every minute that each cluster is what the DR register says; fences a cluster that returns.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule="* * * * *",
     catchup=False,
-    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
     tags=["kafka-dr", "watches"],
 ) as dag:

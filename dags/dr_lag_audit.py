@@ -1,4 +1,4 @@
-"""Lag audit. What it measures, and what to do when a group is red, stands in the runbook of the same name."""
+"""Lag audit. What it measures, and what to do when a group is red, is in the runbook of the same name."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kafka_dr_airflow.operators.spark_audit import PER_FLOW, SparkAuditOperator
 with DAG(
     dag_id="dr_lag_audit",
     dag_display_name="DR: lag audit",
-    description="Measures how far each flow and its consumer groups are behind, and whether they get on.",
+    description="Measures the lag of each flow and its consumer groups, and whether they make progress.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule="*/5 * * * *",
     catchup=False,
-    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
     tags=["kafka-dr", "audits"],
     params={"flow": declared().flow_param()},

@@ -1,4 +1,4 @@
-"""Offset syncs. What is archived, and what to do when a group is red, stands in the runbook of the same name."""
+"""Offset syncs. What is archived, and what to do when a group is red, is in the runbook of the same name."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kafka_dr_airflow.operators.watch import PER_GROUP
 with DAG(
     dag_id="dr_offset_syncs",
     dag_display_name="DR: offset syncs",
-    description="Archives every offset sync that replication writes, before it is compacted away or lost.",
+    description="Archives every offset sync that replication writes, before compaction deletes it.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule="*/5 * * * *",
     catchup=False,
-    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
     tags=["kafka-dr", "watches"],
 ) as dag:

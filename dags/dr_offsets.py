@@ -1,4 +1,4 @@
-"""Offsets. What the preview shows, and what to do when a group is red, stands in the runbook of the same name."""
+"""Offsets. What the preview shows, and what to do when a group is red, is in the runbook of the same name."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kafka_dr_airflow.operators.offsets import OffsetPreviewOperator
 with DAG(
     dag_id="dr_offsets",
     dag_display_name="DR: offsets",
-    description="Shows where each consumer group would go on after a switch, and what it would get again.",
+    description="Shows where each consumer group would resume after a switch, and what it would read again.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule="*/30 * * * *",
     catchup=False,
-    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     max_active_runs=1,
     tags=["kafka-dr", "audits"],
 ) as dag:

@@ -1,4 +1,4 @@
-"""The planned failover. What it does, and what to do when it stops, stands in the runbook of the same name."""
+"""The planned failover. What it does, and what to do when it stops, is in the runbook of the same name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
-# Behind the point of no return a run can only go forward, so its steps are tried again before a person is called.
+# After the point of no return a run can only go forward, so its steps are tried again before a person is called.
 FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=5)}
 
 # No dagrun_timeout: Airflow would mark the pending tasks skipped, roll_back among them. No max_active_runs: what keeps
@@ -22,17 +22,17 @@ FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=5)}
 with DAG(
     dag_id="dr_planned_failover",
     dag_display_name="DR: planned failover",
-    description="Moves a protection group to its standby, with proof at every step.",
+    description="Moves a protection group to its standby, with proof at every step; both clusters must be healthy.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule=None,
     catchup=False,
-    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     tags=["kafka-dr", "moves traffic"],
     params={
         "protection_group": declared().group_param(),
         "source": declared().cluster_param(
             title="From",
-            description="The cluster that applications write to now; the run stops if the register names another.",
+            description="The cluster that applications write to now. The run stops if the register names another.",
             default="the active cluster",
         ),
         "target": declared().target_param(),
@@ -49,7 +49,7 @@ with DAG(
     drain = FailoverStepOperator(step="drain", number=5)
     stop_flow = FailoverStepOperator(step="stop_flow", number=6)
     cut_over_groups = FailoverStepOperator(step="cut_over_groups", number=7)
-    # The point of no return lies inside this step: tried once more, since it may have been passed when it failed.
+    # The point of no return is inside this step: tried once more, since it may have been passed when it failed.
     open_target = FailoverStepOperator(step="open_target", number=8, retries=1, retry_delay=timedelta(seconds=1))
     flip_route = FailoverStepOperator(step="flip_route", number=9, **FORWARD)
     verify = FailoverStepOperator(step="verify", number=10, **FORWARD)
@@ -60,10 +60,10 @@ with DAG(
 
     # Nothing is claimed, let alone changed, before somebody has approved it.
     chain(preflight, approval, claim)
-    # Each step rests on what the one before it has proven: never open before the groups are cut over, never cut them
+    # Each step relies on what the step before it has proven: never open before the groups are cut over, never cut them
     # over while the flow can still write, never flip the route to a cluster that refuses writes.
     chain(claim, fence_source, drain, stop_flow, cut_over_groups, open_target, flip_route, verify, protect, report)
-    # Runs when one of these has failed, and only these: before them nothing is changed, behind them nothing is undone.
+    # Runs when one of these has failed, and only these: before them nothing is changed, after them nothing is undone.
     [claim, fence_source, drain, stop_flow, cut_over_groups, open_target] >> roll_back
     # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.
     [report, roll_back] >> outcome

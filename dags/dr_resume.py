@@ -1,4 +1,4 @@
-"""Ending a run that died. What it does, and when, stands in the runbook of the same name."""
+"""Ending a run that died. What it does, and when, is in the runbook of the same name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ with DAG(
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule=None,
     catchup=False,
-    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     tags=["kafka-dr", "moves traffic"],
     params={
         "protection_group": declared().group_param(),
@@ -24,19 +24,19 @@ with DAG(
             type="string",
             enum=["finish", "abandon"],
             values_display={
-                "finish": "Finish: go on to the target",
+                "finish": "Finish: continue to the target",
                 "abandon": "Abandon: go back to the source (only before the point of no return)",
             },
             title="Decision",
-            description="What is to become of the run that holds the group.",
+            description="What to do with the run that holds the group.",
         ),
         "run": Param(
             None,
             type=["null", "string"],
             title="Run",
-            description="The run that died, to be sure that no other one is meant. Left open: the one that holds it.",
+            description="The run that died, so that no other run is ended. Left empty: the run that holds the group.",
         ),
-        "reason": reason_param("How it is known that the run is dead. Kept with the evidence."),
+        "reason": reason_param("How you know that the run is dead. Kept with the evidence."),
     },
 ) as dag:
     ResumeOperator()

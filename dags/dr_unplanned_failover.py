@@ -1,4 +1,4 @@
-"""The unplanned failover. What it does, and what to do when it stops, stands in the runbook of the same name."""
+"""The unplanned failover. What it does, and what to do when it stops, is in the runbook of the same name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.sensors.unplanned_approval import UnplannedApprovalSensor
 
 VERB: Any = "unplanned_failover"
-# Behind the point of no return a run can only go forward, so its steps are tried again before a person is called.
+# After the point of no return a run can only go forward, so its steps are tried again before a person is called.
 FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=2)}
 
 # No dagrun_timeout: Airflow would mark the pending tasks skipped, roll_back among them. No max_active_runs: what keeps
@@ -23,17 +23,17 @@ FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=2)}
 with DAG(
     dag_id="dr_unplanned_failover",
     dag_display_name="DR: unplanned failover",
-    description="Gives a dead cluster up and moves a protection group to its standby, without waiting for the dead.",
+    description="Moves a protection group to its standby when the active cluster is down, without waiting for it.",
     doc_md=str(Path(__file__).with_suffix(".md")),
     schedule=None,
     catchup=False,
-    max_consecutive_failed_dag_runs=0,  # red is news, never a reason to pause it
+    max_consecutive_failed_dag_runs=0,  # a red run never pauses this DAG
     tags=["kafka-dr", "moves traffic"],
     params={
         "protection_group": declared().group_param(),
         "source": declared().cluster_param(
             title="From",
-            description="The cluster that is down; the run stops if the register names another as active.",
+            description="The cluster that is down. The run stops if the DR register names another one as active.",
             default="the active cluster",
         ),
         "target": declared().target_param(),
@@ -43,17 +43,17 @@ with DAG(
             type=["null", "string"],
             maxLength=500,
             title="Override",
-            description="Why the cluster is given up although the rule does not hold (too few vantages see it down, or "
-            "it answers). Shown to the approvers and kept with the evidence. Left open: the rule decides.",
+            description="Why to fail over although the topology's rule is not met (too few vantages see the cluster "
+            "down, or it answers). Shown to the approvers and kept with the evidence. Left empty: the rule decides.",
         ),
         "acknowledged": Param(
             False,
             type="boolean",
-            title="I know that it was moved a short while ago",
-            description="Needed within the hold-down after another move, so that a group does not go to and fro.",
+            title="I know that the group was moved a short while ago",
+            description="Needed during the hold-down after another move, so that a group is not moved back and forth.",
         ),
         "dry_run": dry_run_param(
-            "Takes all probes, twice, and shows what each step would do. Changes nothing and asks nobody."
+            "Runs all probes twice and shows what each step would do. Changes nothing and asks nobody."
         ),
         "reason": reason_param("What has happened. Shown to the approvers and kept with the evidence."),
     },
@@ -64,7 +64,7 @@ with DAG(
     claim = FailoverStepOperator(step="claim", number=4, verb=VERB)
     fence = FailoverStepOperator(step="fence", number=5, verb=VERB)
     cut_over_groups = FailoverStepOperator(step="cut_over_groups", number=6, verb=VERB)
-    # The point of no return lies inside this step: tried once more, since it may have been passed when it failed.
+    # The point of no return is inside this step: tried once more, since it may have been passed when it failed.
     open_target = FailoverStepOperator(
         step="open_target", number=7, verb=VERB, retries=1, retry_delay=timedelta(seconds=1)
     )
@@ -77,9 +77,9 @@ with DAG(
 
     # Nothing is claimed, let alone changed, before everybody who is needed has approved it.
     chain(gather_evidence, approval, second_approval, claim)
-    # The flow is shut out before anything is placed or opened: what it still wrote would lie among new records.
+    # The flow is denied before offsets are set or the target is opened: what it wrote later would be among new records.
     chain(claim, fence, cut_over_groups, open_target, flip_route, verify, protect, report)
-    # Runs when one of these has failed, and only these: before them nothing is changed, behind them nothing is undone.
+    # Runs when one of these has failed, and only these: before them nothing is changed, after them nothing is undone.
     [claim, fence, cut_over_groups, open_target] >> roll_back
     # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.
     [report, roll_back] >> outcome

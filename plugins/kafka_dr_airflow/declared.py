@@ -16,7 +16,7 @@ from kafka_dr.topology import Topology, load
 
 #: The setting that names the topology file.
 TOPOLOGY = "KAFKA_DR_TOPOLOGY"
-_UNREADABLE = "The topology cannot be read, so no choices are offered here; the first task says what is wrong with it."
+_UNREADABLE = "The topology cannot be read, so this field offers no choices; the first task says what is wrong with it."
 
 
 def read_topology(environ: Mapping[str, str]) -> Topology:
@@ -54,7 +54,7 @@ class Declared:
     def cluster_param(self, *, title: str, description: str, default: str) -> Param:
         """Return a parameter that chooses a cluster, or leaves the choice to the DR register.
 
-        :param default: what leaving it open means, as the form shows it
+        :param default: what it means to leave the field empty, as the form shows it
         """
         return self._choice(self.clusters, title=title, description=description, default=default)
 
@@ -69,13 +69,13 @@ class Declared:
         return self._choice(
             self.flows,
             title="Flow",
-            description="One flow alone, as group.source-to-target.",
-            default="of each group the flow that the DR register asks for",
+            description="Only this flow, as group.source-to-target.",
+            default="for each group, the flow that the DR register asks for",
         )
 
     def _choice(self, names: Sequence[str], *, title: str, description: str, default: str) -> Param:
         if not self.readable:
-            free = f"{description} Empty: {default}. {_UNREADABLE}"
+            free = f"{description} Left empty: {default}. {_UNREADABLE}"
             return Param(None, type=["null", "string"], title=title, description=free)
         return Param(
             None,
@@ -83,7 +83,7 @@ class Declared:
             enum=[None, *names],
             values_display={"null": default} | {name: name for name in names},
             title=title,
-            description=f"{description} Left open: {default}.",
+            description=f"{description} Left empty: {default}.",
         )
 
 

@@ -1,0 +1,201 @@
+"""Plain English, held by a list of words: what each one is called instead, and why.
+
+A word is on the list if it points a tired reader the wrong way, or if the field has a term for it. ``SOURCES`` says
+which texts are checked; to check another kind of text, or another folder, add a line there.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of the list.
+
+    :param pattern: a regular expression; a space in it also stands for the end of a line
+    :param instead: what to write
+    :param why: what is wrong with it
+    :param but: a regular expression; where it matches around the word, the word is used as it should be
+    """
+
+    pattern: str
+    instead: str
+    why: str
+    but: str = ""
+
+    def found_in(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield each use of the word that is not a permitted one."""
+        permitted = [match.span() for match in _compiled(self.but).finditer(text)] if self.but else []
+        for match in _compiled(rf"\b(?:{self.pattern})\b").finditer(text):
+            if not any(start <= match.start() and match.end() <= end for start, end in permitted):
+                yield match
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern.replace(" ", r"\s+"), re.IGNORECASE)
+
+
+WORDS = (
+    Word("behind", "after, past, next to", "of time and offsets it points the other way", r"far behind|left behind"),
+    Word("anew", "again", "rare"),
+    Word("mend|mends|mended|mending", "fix", "rare"),
+    Word("stand|stands|stood", "is, means, stops", "used for nearly everything, so it says nothing"),
+    Word("lie|lies|lay", "is", "files and offsets *are* somewhere"),
+    Word("tell|tells|told", "show, say", "settings and brokers do not talk", r"tell the owners"),
+    Word("besides?", "next to, in the background, at the same time, also", "four meanings"),
+    Word("home", "failback, the first cluster", "which cluster that is depends on who reads"),
+    Word("sides?", "cluster: source, target, old, new, active, standby", "says which cluster only to its author"),
+    Word("left open", "left empty", "of a form field it reads as unfenced, of a transaction it is *open*"),
+    Word("places?", "position, offset, location", "five meanings", r"in place"),
+    Word("go on|goes on|going on|went on", "continue, resume", "of a consumer the word is *resumes*"),
+    Word("gets? on", "make progress, keep up", "idiom"),
+    Word("aside", "quarantined, kept", "says neither where nor how"),
+    Word("cross|crosses|crossed|crossing", "replicate, copy", "records do not travel, they are copied"),
+    Word("whom", "that, who", "stilted"),
+    Word("at rest", "stable, held by no run", "not a phase of the register"),
+    Word("in earnest", "in a real run", "idiom"),
+    Word("shut|shuts", "fence, deny", "not the word of ACLs"),
+    Word("cut apart|to and fro", "separate; back and forth", "idiom"),
+    Word("fence is about|fences are about|is through|is no such case", "covers; is complete; is different", "idiom"),
+    Word("some seconds", "a few seconds", "not idiomatic"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Text that somebody reads; what is code in it is replaced by as many signs that are no letters."""
+
+    file: Path
+    line: int
+    text: str
+
+
+def prose(path: Path) -> Iterator[Passage]:
+    """Return a Markdown file without its inline code: names of tasks, keys and parameters are what they are."""
+    yield Passage(path, 1, re.sub(r"(?<!`)`[^`\n]+`(?!`)", _blank, path.read_text("utf-8")))
+
+
+def yaml_comments(path: Path) -> Iterator[Passage]:
+    """Return the comments of a YAML file, as one text: sentences go over several lines."""
+    lines = (re.sub(r"^(?:[^#]|(?<=\S)#)*#?", _blank, line) for line in path.read_text("utf-8").splitlines())
+    yield Passage(path, 1, "\n".join(re.sub(r"(?<=[a-z])_[a-z_]+", _blank, line) for line in lines))
+
+
+def python_texts(path: Path) -> Iterator[Passage]:
+    """Yield the strings of a module that are sentences or labels, and its docstrings."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield Passage(path, node.lineno, re.sub(r"``[^`]+``", _blank, node.value))
+
+
+def python_comments(path: Path) -> Iterator[Passage]:
+    """Yield the comments of a module."""
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+        if token.type == tokenize.COMMENT:
+            yield Passage(path, token.start[0], re.sub(r"``[^`]+``", _blank, token.string))
+
+
+def _blank(match: re.Match[str]) -> str:
+    return "".join("\n" if sign == "\n" else "~" if sign != " " else " " for sign in match.group())
+
+
+#: Which files are checked, and what of them. To check the messages and docstrings of a folder, add a line.
+SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
+    ("README.md", prose),
+    ("dags/*.md", prose),
+    ("include/topology.example.yaml", yaml_comments),
+    ("dags/*.py", python_texts),
+    ("dags/*.py", python_comments),
+    ("plugins/kafka_dr_airflow/declared.py", python_texts),
+    ("plugins/kafka_dr_airflow/declared.py", python_comments),
+)
+#: What a document quotes although it holds a word of the list, because a log or a report says exactly this. By file.
+QUOTED: dict[str, tuple[str, ...]] = {
+    "dags/dr_health.md": (
+        "*is diverged … bring … home*",
+        "*is diverged … that run brings … home*",
+        "*was … s behind …*",
+        "*DENYs of a standby stand on …, which is active*",
+    ),
+    "dags/dr_offsets.md": (
+        "| have no place |",
+        "| lie outside the protection group |",
+        "| findings of the checksum audit stand |",
+    ),
+}
+
+
+def without_quotes(passage: Passage) -> str:
+    """Return the text of a passage without what it quotes from a log."""
+    text = passage.text
+    for quote in QUOTED.get(str(passage.file.relative_to(ROOT)), ()):
+        text = _compiled(re.escape(quote).replace(r"\ ", " ")).sub(_blank, text)
+    return text
+
+
+def complaints(passage: Passage) -> Iterator[str]:
+    """Yield one line for each use of a listed word."""
+    text = without_quotes(passage)
+    for word in WORDS:
+        for match in word.found_in(text):
+            line = passage.line + text.count("\n", 0, match.start())
+            said = " ".join(match.group().split())
+            yield f"{passage.file.relative_to(ROOT)}:{line}: {said!r}; write: {word.instead} ({word.why})"
+
+
+@pytest.mark.parametrize(("pattern", "read"), SOURCES, ids=[f"{p} {r.__name__}" for p, r in SOURCES])
+def test_what_people_read_is_plain_english(pattern: str, read: Callable[[Path], Iterator[Passage]]) -> None:
+    files = sorted(ROOT.glob(pattern))
+    assert files, f"{pattern} names no file"
+    found = [line for path in files for passage in read(path) for line in complaints(passage)]
+    assert not found, "\n".join(["", *found])
+
+
+@pytest.mark.parametrize("name", QUOTED)
+def test_every_quote_is_still_in_its_document(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    assert [quote for quote in QUOTED[name] if quote not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("everything behind it is skipped", ["behind"]),
+        ("the copy is far behind; some of the records may be left behind", []),
+        ("leave source and target\nleft  open", ["left open"]),
+        ("leave them empty", []),
+        ("Mend what is named, on the other side of it.", ["Mend", "side"]),
+        ("the standby and its inside stay", []),
+        ("run `set_aside` again; the file is in place", []),
+        ("it takes no place", ["place"]),
+        ("Tell the owners; brokers tell nobody", ["tell"]),
+    ],
+)
+def test_the_list_finds_a_word_and_leaves_its_proper_use(tmp_path: Path, said: str, words: list[str]) -> None:
+    (page := tmp_path / "page.md").write_text(said, "utf-8")
+    text = "".join(passage.text for passage in prose(page))
+    found = {match.start(): match.group() for word in WORDS for match in word.found_in(text)}
+    assert [" ".join(found[start].split()) for start in sorted(found)] == words
+
+
+def test_a_complaint_names_file_line_word_and_replacement() -> None:
+    (line,) = complaints(Passage(ROOT / "README.md", 7, "one\ntwo is done anew"))
+    assert line == "README.md:8: 'anew'; write: again (rare)"
+
+
+def test_only_comments_are_read_of_yaml_and_keys_in_them_are_no_words(tmp_path: Path) -> None:
+    page = tmp_path / "page.yaml"
+    page.write_text("place: home  # mend\n# as left_behind says\nbeside: '#anew'\n", "utf-8")
+    (passage,) = yaml_comments(page)
+    assert [match.group() for word in WORDS for match in word.found_in(passage.text)] == ["mend"]
