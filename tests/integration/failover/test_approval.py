@@ -61,7 +61,7 @@ def test_the_question_names_what_is_approved(group: Switching, good: tuple[RunRe
 
     assert question.subject == (f"Planned failover: move {group.name} from {group.active} to {group.standby}?")
     assert question.digest == answer.digest
-    assert question.digest in question.body
+    assert f"`{question.digest[:16]}" in question.body
     assert question.approvers == group.protection.group.approvers
     excused = "unknown but allowed by policy (audits.before_failover is not_red): no"
     assert f"* **excused** `checksum_audit`: {markdown(excused)}" in question.body
