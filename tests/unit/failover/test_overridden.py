@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 from kafka_dr.evidence.tone import tone_of
+from kafka_dr.failover import elsewhere
 from kafka_dr.failover.disaster import Verdict
+from kafka_dr.failover.elsewhere import ReadElsewhere
 from kafka_dr.failover.record import shortfall, worst
-from kafka_dr.failover.unplanned.checks import source_is_down
+from kafka_dr.failover.unplanned import known
+from kafka_dr.failover.unplanned.checks import groups_read_only_owned_topics, source_is_down
+from kafka_dr.offsets.elsewhere import Elsewhere
 
 UP = Verdict("up", "east answers and shows none of unreachable", up_for=("office",))
 UNCLEAR = Verdict("unclear", "east shows unreachable, and 1 of 2 vantages see that (here)", ("unreachable",), ("here",))
@@ -50,3 +54,22 @@ def test_the_run_goes_on_and_the_check_says_what_was_seen_and_not_what_somebody_
 
 def test_it_does_not_look_good() -> None:
     assert tone_of("overridden") == "warn"
+
+
+@pytest.mark.parametrize(("override", "outcome"), [("", "failed"), ("all checks: ok", "overridden")])
+def test_positions_that_stay_where_they_are_are_overridden_as_well_and_nothing_that_somebody_wrote_is_in_the_detail(
+    monkeypatch: pytest.MonkeyPatch, override: str, outcome: str
+) -> None:
+    found = ReadElsewhere((Elsewhere("orders-a", "stock.items", {0: 3}, live=False),))
+    monkeypatch.setattr(known, "elsewhere", lambda _run: found)
+    monkeypatch.setattr(elsewhere, "owner_of", lambda _run, _topic: "stock")
+    policy = SimpleNamespace(other_topics="refuse")
+    run: Any = SimpleNamespace(
+        request=SimpleNamespace(override=override),
+        group=SimpleNamespace(name="orders", groups_policy=policy),
+        source="east",
+    )
+    check = groups_read_only_owned_topics(run)
+    assert check.outcome == outcome
+    assert check.detail.startswith("1 position of 1 consumer groups lie outside orders")
+    assert override not in check.detail or not override
