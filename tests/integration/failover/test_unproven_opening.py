@@ -76,28 +76,17 @@ def test_a_run_that_did_not_know_and_died_is_finished_and_asks_again(group: Swit
     group.assert_at_rest(target)
 
 
-@pytest.mark.parametrize(
-    ("place", "method"),
-    [(open_target, "_register_read_back"), (open_target, "replicator_refused")],
-    ids=["register_read_back", "replicator_refused"],
-)
-def test_what_keeps_two_sides_from_writing_has_to_be_known(group: Switching, place: object, method: str) -> None:
+def test_what_keeps_two_sides_from_writing_has_to_be_known_and_a_refusal_is_no_silence(group: Switching) -> None:
+    """Something that shuts applications out can be found and removed: that is better done before they move."""
     target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
-    name = method.removeprefix("_")
-    unknown = Check(name, "unknown", "it does not say")
-    with silence(), mock.patch.object(place, method, return_value=unknown), group.protection.world() as world:
-        stopped = failed(StepName.OPEN_TARGET, request, world)
-    assert stopped.outcome == "unknown"
-    assert f"{name}: it does not say" in stopped.detail
+    for method in ("_register_read_back", "replicator_refused"):
+        name = method.removeprefix("_")
+        unknown = Check(name, "unknown", "it does not say")
+        with silence(), mock.patch.object(open_target, method, return_value=unknown), group.protection.world() as world:
+            stopped = failed(StepName.OPEN_TARGET, request, world)
+        assert stopped.outcome == "unknown"
+        assert f"{name}: it does not say" in stopped.detail
 
-    with group.protection.world() as world:
-        resume(ResumeRequest(group.name, "finish", run=request.run), world)
-    group.assert_at_rest(target)
-
-
-def test_a_refusal_is_no_silence_and_stops_the_run_until_it_is_gone(group: Switching) -> None:
-    """Something shuts applications out, which can be found and removed: that is better done before they move."""
-    target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
     refused = Finding("failed", "READ is not allowed")
     with mock.patch.object(proof, "reads_allowed", return_value=refused), group.protection.world() as world:
         stopped = failed(StepName.OPEN_TARGET, request, world)
