@@ -41,7 +41,10 @@ def _a_side_was_left(way: Way) -> Check:
         return Check.that("a_side_was_left", False, f"{run.group.name} is {stands}, expected diverged.{hint}")
     right = (run.source, run.target) == (state.active, state.standby)
     said = f"{run.target} was left by run {way.left.run}, {run.source} is active since"
-    wrong = f"the group is active on {state.active} and {state.standby} was left: leave source and target open"
+    wrong = (
+        f"this run keeps {run.source} active and brings {run.target} back, but {state.active} is active and "
+        f"{state.standby} was left: start a new failback, which takes both from the register"
+    )
     return Check.that("a_side_was_left", right, said if right else wrong)
 
 
