@@ -42,7 +42,7 @@ def _written(writer: Any, _: object) -> str | None:
     return None if writer._id.startswith("kafka-dr-register") else f"as {writer._id} on {_cluster(writer)}"
 
 
-def _acls(of: Any, acls: Any) -> str:
+def _acls(of: Any, acls: Any, **_: object) -> str:
     return f"{len(set(acls))} with {hash(frozenset(acls)):x} on {_cluster(of)}"
 
 
