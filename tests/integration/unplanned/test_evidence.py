@@ -16,6 +16,7 @@ from kafka_dr.failover.health.proposal import Move, consider
 from support import onlooker
 from support.disaster import Disaster
 from support.reading_elsewhere import Beyond
+from support.settling import settled
 from support.switching import failed
 from support.vantage import Vantage, vantage
 
@@ -97,14 +98,17 @@ def test_what_groups_read_elsewhere_is_judged_by_the_last_look_at_a_source_that_
     assert shown.detail.startswith("2 positions of 1 consumer group")
     assert overridden.facts["decision"]["leaves_out"] == [[slow, beyond.of_neighbour]]
 
-    # One that answers after all is drained as it is then; the run goes on, and says what it leaves behind.
-    beyond.commit(passing.active, slow, beyond.of_nobody, 5)
+    # One that answers after all is drained as it is then; the run goes on, and says what it leaves out.
     request = passing.request()
-    moved = passing.go(StepName.CUT_OVER_GROUPS, request)[StepName.CUT_OVER_GROUPS]
-    with protection.world() as world:
-        roll_back(request, world)
     with protection.cluster(passing.active, "admin") as admin:
-        admin.topics.delete([beyond.of_neighbour, beyond.of_nobody])
+        settled(admin, (1,))
+        try:
+            beyond.commit(passing.active, slow, beyond.of_nobody, 5)
+            moved = passing.go(StepName.CUT_OVER_GROUPS, request)[StepName.CUT_OVER_GROUPS]
+            with protection.world() as world:
+                roll_back(request, world)
+        finally:
+            admin.topics.delete([beyond.of_neighbour, beyond.of_nobody])
     assert moved.facts["positions_left_out"] == 3
     assert [row["topic"] for row in moved.facts["left_out"]] == [beyond.of_neighbour, beyond.of_nobody]
 
