@@ -164,7 +164,8 @@ def test_the_users_of_airflow_sign_in_and_see_the_connections_without_their_secr
     assert kinds["kafka_east_operator"] == "kafka"
     assert kinds["connect_west"] == "http"
     assert kinds["kafka_dr_spark"] == "spark"
-    assert len(kinds) == 11
+    assert kinds["kafka_dr_airflow_api"] == "http"
+    assert len(kinds) == 12
     secrets = json.loads(whole.home.credentials.read_text()).values()
     assert [secret for secret in secrets if secret in reply.text] == []
 
