@@ -68,13 +68,6 @@ class Comparison:
         inside = gap > 0 and place < self.blocks[gap - 1, 0] + self.blocks[gap - 1, 2]
         return -1 if inside else gap
 
-    def target_gap_at(self, target_offset: int) -> int:
-        """The same for an offset of the target."""
-        place = int(np.searchsorted(self.target.offsets, target_offset))
-        gap = int(np.searchsorted(self.blocks[:, 1], place))
-        inside = gap > 0 and place < self.blocks[gap - 1, 1] + self.blocks[gap - 1, 2]
-        return -1 if inside else gap
-
     def runs(self) -> list[OffsetRun]:
         """Return the offset map of what is matched."""
         return joined([run for stretch in self._stretches() for run in self._runs_of(*stretch)])
