@@ -33,6 +33,7 @@ TOPICS: dict[str, dict[str, str]] = {
 }
 PARTITIONS = tuple(TopicPartition(PREFIX + name, number) for name in TOPICS for number in range(4))
 NEEDS_BOTH = {p for p in PARTITIONS if "copied" in p.topic}
+HAS_ENOUGH = {*PARTITIONS} - NEEDS_BOTH
 
 
 @pytest.fixture(params=["two_brokers", pytest.param("two_former_brokers", marks=pytest.mark.long)])
@@ -119,7 +120,8 @@ def test_no_log_moves_and_every_answer_is_right(brokers: TwoBrokers, admin: Kafk
                 client.topics.names()
             _short_of_a_replica(operator, probe)
             _refused_while_denied(operator, probe)
-            assert admin.topics.high_watermarks(PARTITIONS) == before.high_watermarks
+            # A leader that is new and short of a replica may not know its high watermark before that replica is back.
+            assert admin.topics.high_watermarks(HAS_ENOUGH) == {p: before.high_watermarks[p] for p in HAS_ENOUGH}
         assert Logs.look(brokers, admin) == before
         again = proof.writes_allowed(probe, PARTITIONS, clock=CLOCK, deadline_seconds=20, seen_by=operator)
         assert again.outcome == "ok", again
