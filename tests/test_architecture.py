@@ -48,6 +48,12 @@ SPARK_MAY = {
         "kafka_dr.register",
     },
 }
+#: What steps may not take from their own room: a planned failover knows no other verb, and no step its runner.
+_RUNNERS = {f"kafka_dr.failover.{name}" for name in ("runner", "roll_back", "resume", "ask_approval", "dry_run")}
+WALLS = {
+    "include/kafka_dr/failover/planned": {"kafka_dr.failover.unplanned", *_RUNNERS},
+    "include/kafka_dr/failover/unplanned": _RUNNERS,
+}
 PILES = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc", "tools"}
 LONGEST, LONGEST_TEST = 400, 500
 #: Joined here, so that this file does not contain what it looks for.
@@ -108,9 +114,15 @@ def test_each_library_is_imported_only_by_the_rooms_that_own_it() -> None:
     assert wrong == []
 
 
-def test_no_room_imports_failover() -> None:
-    rooms = [path for path in python_files("include/kafka_dr") if room_of(path) != "failover"]
+def test_the_verbs_are_imported_by_health_alone() -> None:
+    rooms = [path for path in python_files("include/kafka_dr") if room_of(path) not in {"failover", "health"}]
     assert [str(p) for p in rooms if any(within(name, {"kafka_dr.failover"}) for name in imported(p))] == []
+
+
+@pytest.mark.parametrize("folder", WALLS)
+def test_walls_inside_rooms_hold(folder: str) -> None:
+    wrong = [(str(p), name) for p in python_files(folder) for name in imported(p) if within(name, WALLS[folder])]
+    assert wrong == []
 
 
 def test_audit_which_runs_on_executors_imports_the_standard_library_alone() -> None:

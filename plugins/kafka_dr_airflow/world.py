@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings
-from kafka_dr.failover import World
 from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.runs.clients import World
 from kafka_dr_airflow.declared import read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.hooks.connect import ConnectHook

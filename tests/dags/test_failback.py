@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from airflow.sdk import TriggerRule
 
-from kafka_dr.failover.request import FAILBACK
+from kafka_dr.runs.request import FAILBACK
 from kafka_dr_airflow.operators.failback import FailbackAuditOperator, StrandedRecordsOperator
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.sensors.failback_approval import FailbackApprovalSensor

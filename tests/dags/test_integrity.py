@@ -36,7 +36,7 @@ DAG_IDS = sorted(CATALOGUE)
 OVERLAPPING = {"dr_config_sync"}
 
 #: What costs a task hundreds of milliseconds to import, or talks to Kafka; operators import it when they run.
-HEAVY = {"confluent_kafka", "kafka", "httpx", "requests", "aiohttp", "fastapi", "jinja2.ext", "kafka_dr.failover"}
+HEAVY = {"confluent_kafka", "kafka", "httpx", "requests", "aiohttp", "fastapi", "jinja2.ext", "kafka_dr.runs.run"}
 
 
 def test_the_folder_holds_these_dags_and_a_runbook_for_each(dags_folder: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_dag_runs_when_it_is_meant_to_and_never_for_the_past(bag: Any, dag_id:
 
 
 def test_a_look_at_health_is_over_before_the_next_one_is_due(bag: Any) -> None:
-    from kafka_dr.failover.health.watch import LOOK_SECONDS
+    from kafka_dr.health.watch import LOOK_SECONDS
 
     looks = [task for task in bag.dags["dr_health"].tasks if task.task_id in ("health", "propose")]
     assert {task.execution_timeout.total_seconds() for task in looks} == {55.0}

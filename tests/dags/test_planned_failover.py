@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from airflow.sdk import TriggerRule, WeightRule
 
-from kafka_dr.failover import PLANNED_FAILOVER
+from kafka_dr.runs.request import PLANNED_FAILOVER
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from airflow.sdk import TriggerRule
 
-from kafka_dr.failover import UNPLANNED_FAILOVER
+from kafka_dr.runs.request import UNPLANNED_FAILOVER
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.sensors.unplanned_approval import UnplannedApprovalSensor
 

@@ -21,14 +21,18 @@ from confluent_kafka.admin import (
 )
 from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
+from kafka_dr.adoption.adopt import adopt
+from kafka_dr.approvals.approval import Answer, record_answer
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType
 from kafka_dr.clusters import ResourceType as Resource
 from kafka_dr.clusters.requesting import RequestingAdminClient
 from kafka_dr.config_sync import Plan
-from kafka_dr.failover import Answer, RunRequest, StepRecord, World, adopt, record_answer
-from kafka_dr.failover.config_approval import ask_config
-from kafka_dr.failover.configuration import Planned, apply_config, plan_config
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.record import StepRecord
+from kafka_dr.runs.request import RunRequest
 from kafka_dr.topology import ConfigSyncSpec
+from kafka_dr.watch.config_approval import ask_config
+from kafka_dr.watch.configuration import Planned, apply_config, plan_config
 from lab.api import Lab
 from lab.rights import APPLICATIONS
 from support.protection import Protection

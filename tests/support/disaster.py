@@ -14,14 +14,17 @@ from typing import Any
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
+from kafka_dr.approvals.approval import Answer, record_answer
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.failover import Answer, RunRequest, StepName, StepRecord, ask_approval, record_answer, run_step
-from kafka_dr.failover.last_look import look
-from kafka_dr.failover.request import UNPLANNED_FAILOVER
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.sync_archive import archive_syncs
+from kafka_dr.failover.ask_approval import ask_approval
+from kafka_dr.failover.runner import run_step
+from kafka_dr.group_offsets.last_look import look
+from kafka_dr.group_offsets.sync_archive import archive_syncs
 from kafka_dr.offsets import sync_topic
 from kafka_dr.register import RegisterState
+from kafka_dr.runs.record import StepRecord
+from kafka_dr.runs.request import UNPLANNED_FAILOVER, RunRequest, StepName
+from kafka_dr.runs.run import Run
 from support import onlooker
 from support.protection import Protection
 from support.switching import Killed, Switching, other

@@ -9,18 +9,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
-from kafka_dr.failover import (
-    Answer,
-    RunRequest,
-    StepFailed,
-    StepName,
-    StepRecord,
-    ask_approval,
-    record_answer,
-    run_step,
-)
-from kafka_dr.failover.approval import needs_second
-from kafka_dr.failover.request import FAILBACK
+from kafka_dr.approvals.approval import Answer, needs_second, record_answer
+from kafka_dr.failover.ask_approval import ask_approval
+from kafka_dr.failover.runner import run_step
+from kafka_dr.runs.record import StepFailed, StepRecord
+from kafka_dr.runs.request import FAILBACK, RunRequest, StepName
 from support.mortal import Mortal
 from support.protection import Protection
 from support.switching import Killed

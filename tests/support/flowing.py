@@ -13,9 +13,9 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.failover import World
 from kafka_dr.offsets import Seed
 from kafka_dr.replication import Flow, Mm2Replicator, data_ends
+from kafka_dr.runs.clients import World
 from lab import rights
 from support.protection import Protection
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kafka_dr.clusters import KafkaCluster
-from kafka_dr.failover import Role, World
 from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import ConnectClient
+from kafka_dr.runs.clients import Role, World
 
 _SECONDS = 3.0
 

@@ -15,12 +15,14 @@ from confluent_kafka import Producer
 
 from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.failover import RunRequest, StepName, World, content
-from kafka_dr.failover.run import Run, positions_to_json
 from kafka_dr.fencing import plan
+from kafka_dr.group_offsets import content
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import claimed_unplanned, fenced_on_return, handed_over, left_behind
 from kafka_dr.routing import Route
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.runs.run import Run, positions_to_json
 from lab import rights
 from support import onlooker
 from support.disaster import Disaster

@@ -20,11 +20,11 @@ from kafka_dr.clusters.metadata import Topics
 from kafka_dr.clusters.transactions import Transactions
 from kafka_dr.clusters.writing import TransactionalWriter, Writing
 from kafka_dr.errors import TryAgain
-from kafka_dr.failover import StepFailed
-from kafka_dr.failover.beside import Beside
 from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.routing import FileRouter
+from kafka_dr.runs.background import Beside
+from kafka_dr.runs.record import StepFailed
 from support.switching import Killed
 
 T = TypeVar("T")

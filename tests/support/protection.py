@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from kafka_dr.adoption.adopt import adopt
+from kafka_dr.approvals.approval import Answer, record_answer
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import (
     Acl,
@@ -23,19 +25,13 @@ from kafka_dr.clusters import (
     TopicPartition,
 )
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.failover import (
-    Answer,
-    RunRequest,
-    StepName,
-    StepRecord,
-    World,
-    adopt,
-    ask_approval,
-    record_answer,
-    run_step,
-)
+from kafka_dr.failover.ask_approval import ask_approval
+from kafka_dr.failover.runner import run_step
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.record import StepRecord
+from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.topology import ProtectionGroup, Topology, load
 from lab import rights
 from lab.api import Lab

@@ -13,24 +13,19 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from kafka_dr.approvals.approval import Answer, record_answer
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import (
-    Answer,
-    RunRequest,
-    StepFailed,
-    StepName,
-    World,
-    ask_approval,
-    record_answer,
-    roll_back,
-    run_step,
-)
-from kafka_dr.failover.health import watch_health
-from kafka_dr.failover.last_look import look
-from kafka_dr.failover.request import UNPLANNED_FAILOVER
-from kafka_dr.failover.run import Run
+from kafka_dr.failover.ask_approval import ask_approval
+from kafka_dr.failover.roll_back import roll_back
+from kafka_dr.failover.runner import run_step
+from kafka_dr.group_offsets.last_look import look
+from kafka_dr.health.watch import watch_health
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.record import StepFailed
+from kafka_dr.runs.request import UNPLANNED_FAILOVER, RunRequest, StepName
+from kafka_dr.runs.run import Run
 from lab import rights
 from support.acknowledged import Ledger, TransactionalWriter, Writer
 from support.disaster_judge import KEPT, LOST

@@ -8,8 +8,8 @@ from unittest import mock
 
 from kafka_dr.clusters import ClusterUnreachable, TopicPartition, WriteAnswer, asking
 from kafka_dr.clusters.large_record import LargeRecord
-from kafka_dr.failover import run
 from kafka_dr.fencing import proof
+from kafka_dr.runs import run
 
 
 def _no_second_question(

@@ -12,12 +12,14 @@ from unittest import mock
 
 from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import RunRequest, StepFailed, StepName, StepRecord, World, roll_back, run_step
-from kafka_dr.failover.record import worst
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.runner import STEPS
+from kafka_dr.failover.roll_back import roll_back
+from kafka_dr.failover.runner import STEPS, run_step
 from kafka_dr.register import Phase
 from kafka_dr.replication import Flow
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.record import StepFailed, StepRecord, worst
+from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.runs.run import Run
 from support import onlooker
 from support.protection import STEPS_AFTER_APPROVAL, Protection
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kafka_dr.failover import group_costs
-from kafka_dr.failover.failback.decision import OLD_SIDE
-from kafka_dr.failover.run import Run
+from kafka_dr.failback.decision import OLD_SIDE
 from kafka_dr.failover.unplanned.question import loss_sentence
+from kafka_dr.group_offsets import group_costs
 from kafka_dr.named_rows import by_name
 from kafka_dr.register import Verb
+from kafka_dr.runs.run import Run
 
 Facts = Mapping[str, Any]
 

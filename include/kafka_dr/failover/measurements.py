@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_dr.failover import group_costs
 from kafka_dr.failover.past_outages import predicted
-from kafka_dr.failover.run import Run
+from kafka_dr.group_offsets import group_costs
 from kafka_dr.replication import data_ends
+from kafka_dr.runs.run import Run
 
 
 def taken(run: Run) -> dict[str, Any]:

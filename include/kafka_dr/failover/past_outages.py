@@ -14,8 +14,8 @@ from typing import Any
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.evidence import EvidenceStore
-from kafka_dr.failover.request import StepName
-from kafka_dr.failover.run import Run
+from kafka_dr.runs.request import StepName
+from kafka_dr.runs.run import Run
 
 #: How many of the newest switches count. Older ones say little about today, and each costs two reads.
 NEWEST = 10

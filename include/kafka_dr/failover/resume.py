@@ -7,15 +7,15 @@ from contextlib import suppress
 from functools import partial
 
 from kafka_dr.errors import Refused
-from kafka_dr.failover.attempt import Attempt
-from kafka_dr.failover.failback.abandon import abandon
-from kafka_dr.failover.record import StepFailed, StepRecord
-from kafka_dr.failover.request import RESUME_NUMBER, VERBS, ResumeRequest, RunRequest, StepName
+from kafka_dr.failback.abandon import abandon
 from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.run import Run
 from kafka_dr.failover.runner import run_step
-from kafka_dr.failover.world import World
 from kafka_dr.register import Phase, RegisterState, Verb
+from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.record import StepFailed, StepRecord
+from kafka_dr.runs.request import RESUME_NUMBER, VERBS, ResumeRequest, RunRequest, StepName
+from kafka_dr.runs.run import Run
 
 _ASKED_BEFORE = (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL)
 

@@ -16,17 +16,17 @@ from typing import Any
 
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError, Refused
-from kafka_dr.failover import beside
-from kafka_dr.failover.attempt import Attempt
-from kafka_dr.failover.record import Check, StepOutcome, StepRecord, shortfall
-from kafka_dr.failover.request import ROLL_BACK_NUMBER, RunRequest
-from kafka_dr.failover.run import PROOF_SECONDS, Run
-from kafka_dr.failover.world import World
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.change import Permission
 from kafka_dr.register import Phase, RegisterConflict, RegisterState, arbiter
 from kafka_dr.register.transitions import rolled_back
 from kafka_dr.replication import Flow
+from kafka_dr.runs import background
+from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.record import Check, StepOutcome, StepRecord, shortfall
+from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
+from kafka_dr.runs.run import PROOF_SECONDS, Run
 
 #: What a source that may be dead is given.
 SOURCE_SECONDS = 5.0
@@ -100,7 +100,7 @@ def _resume_flow(run: Run, state: RegisterState) -> None:
         resume()
         return
     with suppress(KafkaDrError):
-        beside.ask("Connect", resume, seconds=SOURCE_SECONDS)
+        background.ask("Connect", resume, seconds=SOURCE_SECONDS)
 
 
 def _open_source(run: Run, state: RegisterState, permission: Permission) -> frozenset[Acl]:
@@ -113,7 +113,7 @@ def _open_source_if_it_lives(run: Run, state: RegisterState, permission: Permiss
         return _open_source(run, state, permission)
 
     try:
-        lifted = beside.ask(state.active, tell_and_open, seconds=SOURCE_SECONDS)
+        lifted = background.ask(state.active, tell_and_open, seconds=SOURCE_SECONDS)
     except KafkaDrError as error:
         if isinstance(error, Refused):
             raise
@@ -139,7 +139,7 @@ def _proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
     if not run.without_source:
         return (*_source_proofs(run, state), *_target_proofs(run, state))
     try:
-        source = beside.ask(state.active, lambda: _source_proofs(run, state), seconds=SOURCE_SECONDS)
+        source = background.ask(state.active, lambda: _source_proofs(run, state), seconds=SOURCE_SECONDS)
     except KafkaDrError as error:
         source = (_source_is_silent(run, state, error),)
     return (*source, Check.of("target_refuses", run.writes_refused(state.standby)))

@@ -6,17 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from kafka_dr.evidence import promises
+from kafka_dr.failback import catch_up, rescue, reverse_flow, set_aside, settle
+from kafka_dr.failback import claim as failback_claim
+from kafka_dr.failback import preflight as failback_preflight
+from kafka_dr.failback import report as failback_report
 from kafka_dr.failover import dry_run
-from kafka_dr.failover.attempt import Attempt
-from kafka_dr.failover.failback import catch_up, rescue, reverse_flow, set_aside, settle
-from kafka_dr.failover.failback import claim as failback_claim
-from kafka_dr.failover.failback import preflight as failback_preflight
-from kafka_dr.failover.failback import report as failback_report
-from kafka_dr.failover.position import Position, position
-from kafka_dr.failover.record import Check, StepFailed, StepOutcome, StepRecord, ended, shortfall
-from kafka_dr.failover.request import RunRequest, StepName, definition
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.steps import (
+from kafka_dr.failover.planned import (
     claim,
     cut_over_groups,
     drain,
@@ -36,8 +31,13 @@ from kafka_dr.failover.unplanned import open_target as unplanned_open
 from kafka_dr.failover.unplanned import protect as unplanned_protect
 from kafka_dr.failover.unplanned import report as unplanned_report
 from kafka_dr.failover.unplanned import verify as unplanned_verify
-from kafka_dr.failover.world import World
 from kafka_dr.register import Verb
+from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.record import Check, StepFailed, StepOutcome, StepRecord, ended, shortfall
+from kafka_dr.runs.request import RunRequest, StepName, definition
+from kafka_dr.runs.run import Run
+from kafka_dr.runs.step_order import Position, position
 
 
 class Step(Protocol):
@@ -63,7 +63,7 @@ class Step(Protocol):
         ...
 
 
-#: The approval is asked by a person's answer, not by a program: see :mod:`kafka_dr.failover.approval`.
+#: The approval is asked by a person's answer, not by a program: see :mod:`kafka_dr.failover.ask_approval`.
 STEPS: dict[StepName, Step] = {
     StepName.PREFLIGHT: preflight,
     StepName.CLAIM: claim,

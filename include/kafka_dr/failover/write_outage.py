@@ -14,7 +14,7 @@ from datetime import datetime
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover.run import Run, positions_from_json
+from kafka_dr.runs.run import Run, positions_from_json
 
 #: Control records between data take offsets, so the last data record may lie some offsets before the end.
 _LOOK_BACK = 200

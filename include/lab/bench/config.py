@@ -20,6 +20,7 @@ from typing import Any
 
 from rich.console import Console
 
+from kafka_dr.adoption.adopt import adopt
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import (
     Acl,
@@ -32,12 +33,12 @@ from kafka_dr.clusters import (
 )
 from kafka_dr.clusters.configuration import NewTopic
 from kafka_dr.config_sync import Plan
-from kafka_dr.failover import RunRequest, World, adopt
-from kafka_dr.failover.configuration import Planned, apply_config, plan_config, watch_config
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.world import Role
 from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.runs.clients import Role, World
+from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.run import Run
 from kafka_dr.topology import ConfigSyncSpec, Topology, load
+from kafka_dr.watch.configuration import Planned, apply_config, plan_config, watch_config
 from lab import credentials, rights
 from lab.api import Lab
 from lab.clusters import CLUSTERS, cluster_named

@@ -17,14 +17,14 @@ from rich.console import Console
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
-from kafka_dr.failover import World
-from kafka_dr.failover.sync_archive import archive_syncs
+from kafka_dr.group_offsets.sync_archive import archive_syncs
 from kafka_dr.offsets import BracketingOffsetMap, KnownSyncs, OffsetMap, not_read_back
 from kafka_dr.offsets.facts import Gathered, gather
 from kafka_dr.offsets.layered import LayeredOffsetMap
 from kafka_dr.offsets.map_files import MapFiles
 from kafka_dr.offsets.placing import FactsMap, Placed, beside
 from kafka_dr.replication import ConnectEndpoint, Flow
+from kafka_dr.runs.clients import World
 from kafka_dr.topology import load
 from lab import credentials, rights
 from lab.api import Lab

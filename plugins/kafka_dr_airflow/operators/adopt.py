@@ -13,7 +13,8 @@ from kafka_dr_airflow.operators.record import Receipt, perform
 from kafka_dr_airflow.run_note import noted
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import StepRecord, World
+    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.record import StepRecord
 
 
 class AdoptOperator(FirstTask):
@@ -28,7 +29,7 @@ class AdoptOperator(FirstTask):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Adopt the group that the run's parameters name."""
-        from kafka_dr.failover import adopt
+        from kafka_dr.adoption.adopt import adopt
 
         group, run = context["params"]["protection_group"], context["run_id"]
         with noted(self.log, context) as note:

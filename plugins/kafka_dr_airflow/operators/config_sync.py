@@ -14,8 +14,8 @@ from kafka_dr_airflow.operators.record import Receipt, perform, plain_errors
 from kafka_dr_airflow.operators.watch import WatchOperator
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import World
-    from kafka_dr.failover.watched import Watched
+    from kafka_dr.runs.at_rest import Watched
+    from kafka_dr.runs.clients import World
 
 #: A look or a change is not tried again: the next run comes soon, and begins with what is left.
 ONCE: dict[str, Any] = {
@@ -50,8 +50,8 @@ class ConfigPlanOperator(_OfGroup):
     @fails_plainly
     def execute(self, context: Any) -> Receipt | None:
         """Plan, show the plan, and say where it is kept."""
-        from kafka_dr.failover.configuration import plan_config
-        from kafka_dr.failover.watched import Watched
+        from kafka_dr.runs.at_rest import Watched
+        from kafka_dr.watch.configuration import plan_config
         from kafka_dr_airflow.world import open_world
 
         accept = bool(context["params"].get("accept_cluster_ids"))
@@ -82,7 +82,7 @@ class ConfigApplyOperator(_OfGroup):
     @fails_plainly
     def execute(self, context: Any) -> Receipt | None:
         """Apply, prove by reading back, and plan what is left."""
-        from kafka_dr.failover.configuration import apply_config, has_safe_changes
+        from kafka_dr.watch.configuration import apply_config, has_safe_changes
         from kafka_dr_airflow.world import open_world
 
         group, run = self.protection_group, context["run_id"]
@@ -107,6 +107,6 @@ class ConfigGateOperator(WatchOperator):
 
     def look(self, world: World) -> Watched:
         """Compare once more, with what was just applied."""
-        from kafka_dr.failover.configuration import watch_config
+        from kafka_dr.watch.configuration import watch_config
 
         return watch_config(self.protection_group, world)

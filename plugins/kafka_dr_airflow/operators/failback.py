@@ -34,9 +34,9 @@ def standing(group: str) -> tuple[RegisterState, str]:
     :raises KafkaDrError: no side of it was left, or the registers cannot be read
     """
     from kafka_dr.errors import Refused
-    from kafka_dr.failover import RunRequest
-    from kafka_dr.failover.run import Run
     from kafka_dr.register.abandonment import abandonment
+    from kafka_dr.runs.request import RunRequest
+    from kafka_dr.runs.run import Run
     from kafka_dr_airflow.world import open_world
 
     with open_world() as world:

@@ -51,7 +51,8 @@ class FailoverStepOperator(FirstTask):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Run the step and say where its evidence is."""
-        from kafka_dr.failover import StepName, run_step
+        from kafka_dr.failover.runner import run_step
+        from kafka_dr.runs.request import StepName
 
         request = run_request(context, self.verb)
         return perform(self.log, lambda world: run_step(StepName(self.step), request, world))

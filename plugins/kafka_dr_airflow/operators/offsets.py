@@ -16,8 +16,8 @@ from kafka_dr_airflow.operators.watch import WatchOperator
 from kafka_dr_airflow.report_folders import prune, report_folder
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import World
-    from kafka_dr.failover.watched import Watched
+    from kafka_dr.runs.at_rest import Watched
+    from kafka_dr.runs.clients import World
 
 
 class OffsetSyncsOperator(WatchOperator):
@@ -25,7 +25,7 @@ class OffsetSyncsOperator(WatchOperator):
 
     def look(self, world: World) -> Watched:
         """Read what was written since the last time, and keep it."""
-        from kafka_dr.failover.sync_archive import archive_syncs
+        from kafka_dr.group_offsets.sync_archive import archive_syncs
 
         return archive_syncs(self.protection_group, world)
 
@@ -48,7 +48,7 @@ class OffsetPreviewOperator(BaseOperator):
     @fails_plainly
     def execute(self, context: Any) -> dict[str, Any]:
         """Look at every group, write the report, and judge it."""
-        from kafka_dr.failover.offset_preview import Preview, preview_offsets
+        from kafka_dr.group_offsets.offset_preview import Preview, preview_offsets
         from kafka_dr_airflow.world import open_world
 
         now = datetime.now(UTC)
@@ -73,7 +73,7 @@ class OffsetPreviewOperator(BaseOperator):
         }
 
     def _direction(self, world: World) -> str:
-        from kafka_dr.failover.audited import flow_to_audit
+        from kafka_dr.checks.audits import flow_to_audit
         from kafka_dr.replication import Flow
 
         flow = flow_to_audit(self.protection_group, world)

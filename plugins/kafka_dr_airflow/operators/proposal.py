@@ -13,7 +13,7 @@ from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import plain_errors
 
 if TYPE_CHECKING:
-    from kafka_dr.failover.health.proposal import Proposal, ProposedRun
+    from kafka_dr.health.proposal import Proposal, ProposedRun
 
 #: A run that is going to do something yet.
 _ALIVE = ["queued", "running"]
@@ -46,7 +46,7 @@ class ProposalOperator(TriggerDagRunOperator):
     @fails_plainly
     def execute(self, context: Any) -> None:
         """Look, and start the run or have it look again."""
-        from kafka_dr.failover.health.proposal import Act, Move, act_on, close, consider
+        from kafka_dr.health.proposal import Act, Move, act_on, close, consider
         from kafka_dr_airflow.world import open_world
 
         with plain_errors(), open_world() as world:
@@ -65,7 +65,7 @@ class ProposalOperator(TriggerDagRunOperator):
 
     def _run(self, task: Any, run: str) -> ProposedRun | None:
         """Ask Airflow how far a run is."""
-        from kafka_dr.failover.health.proposal import ProposedRun
+        from kafka_dr.health.proposal import ProposedRun
 
         if not run or not task.get_dr_count(self.trigger_dag_id, run_ids=[run]):
             return None

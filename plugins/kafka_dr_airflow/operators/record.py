@@ -12,8 +12,10 @@ from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
 from kafka_dr.quoting import block, line
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import RunRequest, StepRecord, World
     from kafka_dr.register import Verb
+    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.record import StepRecord
+    from kafka_dr.runs.request import RunRequest
 
 
 class Receipt(TypedDict):
@@ -30,7 +32,7 @@ def run_request(context: Any, verb: Verb) -> RunRequest:
     :param context: Airflow's task context
     :param verb: which procedure the run follows
     """
-    from kafka_dr.failover import RunRequest
+    from kafka_dr.runs.request import RunRequest
 
     params = context["params"]
     return RunRequest(
@@ -55,7 +57,7 @@ def perform(log: Any, action: Callable[[World], StepRecord]) -> Receipt:
     :raises AirflowFailException: it was refused; trying again changes nothing
     :raises AirflowException: it failed or its outcome is unknown; trying again may help, where retries are allowed
     """
-    from kafka_dr.failover import StepFailed
+    from kafka_dr.runs.record import StepFailed
     from kafka_dr_airflow.world import open_world
 
     with plain_errors(), open_world() as world:

@@ -13,7 +13,8 @@ from kafka_dr_airflow.operators.record import Receipt, perform
 from kafka_dr_airflow.run_note import noted
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import StepRecord, World
+    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.record import StepRecord
 
 
 class ResumeOperator(FirstTask):
@@ -31,7 +32,8 @@ class ResumeOperator(FirstTask):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Carry out the decision that the run's parameters state."""
-        from kafka_dr.failover import ResumeRequest, resume
+        from kafka_dr.failover.resume import resume
+        from kafka_dr.runs.request import ResumeRequest
 
         params = context["params"]
         request = ResumeRequest(

@@ -36,7 +36,7 @@ class RollBackOperator(BaseOperator):
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
         """Roll back what the register says was begun."""
-        from kafka_dr.failover import roll_back
+        from kafka_dr.failover.roll_back import roll_back
 
         request = run_request(context, self.verb)
         return perform(self.log, lambda world: roll_back(request, world))

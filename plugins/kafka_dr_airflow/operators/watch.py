@@ -14,8 +14,8 @@ from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import plain_errors
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import World
-    from kafka_dr.failover.watched import Watched
+    from kafka_dr.runs.at_rest import Watched
+    from kafka_dr.runs.clients import World
 
 
 #: How a task is mapped over the groups. A look is not tried again: the next one comes soon enough.
@@ -66,7 +66,7 @@ class CanaryOperator(WatchOperator):
 
     def look(self, world: World) -> Watched:
         """Send, wait, judge."""
-        from kafka_dr.failover.canaries import watch_canary
+        from kafka_dr.watch.canaries import watch_canary
 
         return watch_canary(self.protection_group, world)
 
@@ -76,7 +76,7 @@ class FlowsOperator(WatchOperator):
 
     def look(self, world: World) -> Watched:
         """Compare, mend, measure."""
-        from kafka_dr.failover.flows import tend_flows
+        from kafka_dr.watch.flows import tend_flows
 
         return tend_flows(self.protection_group, world)
 
@@ -86,6 +86,6 @@ class HealthOperator(WatchOperator):
 
     def look(self, world: World) -> Watched:
         """Close, prove, name."""
-        from kafka_dr.failover.health import watch_health
+        from kafka_dr.health.watch import watch_health
 
         return watch_health(self.protection_group, world)

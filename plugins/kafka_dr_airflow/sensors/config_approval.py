@@ -11,7 +11,8 @@ from kafka_dr_airflow.operators.record import plain_errors
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import ApprovalQuestion, RunRequest
+    from kafka_dr.approvals.approval import ApprovalQuestion
+    from kafka_dr.runs.request import RunRequest
 
 
 class ConfigApprovalSensor(ManualApprovalSensor):
@@ -34,13 +35,13 @@ class ConfigApprovalSensor(ManualApprovalSensor):
 
     def request(self, context: Any) -> RunRequest:
         """Return what the approval is about."""
-        from kafka_dr.failover import RunRequest
+        from kafka_dr.runs.request import RunRequest
 
         return RunRequest(self.protection_group, context["run_id"])
 
     def question(self, context: Any) -> ApprovalQuestion:
         """Make the question; skip where nobody has to be asked, or has been asked already."""
-        from kafka_dr.failover.config_approval import ask_config
+        from kafka_dr.watch.config_approval import ask_config
         from kafka_dr_airflow.world import open_world
 
         with plain_errors(), open_world() as world:

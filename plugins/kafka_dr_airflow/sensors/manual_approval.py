@@ -19,8 +19,11 @@ from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.record import Receipt, perform, plain_errors, run_request
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import Answer, ApprovalQuestion, RunRequest, StepRecord, World
+    from kafka_dr.approvals.approval import Answer, ApprovalQuestion
     from kafka_dr.register import Verb
+    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.record import StepRecord
+    from kafka_dr.runs.request import RunRequest
 
 DIGEST = "digest"
 REASON = "reason"
@@ -84,7 +87,7 @@ class ManualApprovalSensor(ApprovalOperator):
 
     def question(self, context: Any) -> ApprovalQuestion | None:
         """Make the question, and keep it in evidence; ``None`` where nobody is to be asked."""
-        from kafka_dr.failover import ask_approval
+        from kafka_dr.failover.ask_approval import ask_approval
         from kafka_dr_airflow.world import open_world
 
         request = self.request(context)
@@ -101,13 +104,13 @@ class ManualApprovalSensor(ApprovalOperator):
 
         :raises StepFailed: it does not count
         """
-        from kafka_dr.failover import record_answer
+        from kafka_dr.approvals.approval import record_answer
 
         return record_answer(request, world, answer)
 
     def keep_expiry(self, request: RunRequest, world: World) -> StepRecord:
         """Keep in evidence that nobody answered in time."""
-        from kafka_dr.failover import record_expiry
+        from kafka_dr.approvals.approval import record_expiry
 
         return record_expiry(request, world)
 
@@ -183,7 +186,7 @@ def given_answer(event: dict[str, Any], *, approve: str) -> Answer:
 
     :param approve: the option that means yes
     """
-    from kafka_dr.failover import Answer
+    from kafka_dr.approvals.approval import Answer
 
     typed = event.get("params_input") or {}
     return Answer(

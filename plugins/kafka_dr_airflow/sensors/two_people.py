@@ -8,8 +8,11 @@ from kafka_dr_airflow.operators.record import plain_errors
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import Answer, ApprovalQuestion, RunRequest, StepRecord, World
+    from kafka_dr.approvals.approval import Answer, ApprovalQuestion
     from kafka_dr.register import Verb
+    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.record import StepRecord
+    from kafka_dr.runs.request import RunRequest
 
 
 class TwoPeopleSensor(ManualApprovalSensor):
@@ -27,8 +30,9 @@ class TwoPeopleSensor(ManualApprovalSensor):
 
     def question(self, context: Any) -> ApprovalQuestion | None:
         """Make the question; ``None`` in a dry run, and where no second person is needed."""
-        from kafka_dr.failover import StepName, ask_approval
-        from kafka_dr.failover.approval import needs_second
+        from kafka_dr.approvals.approval import needs_second
+        from kafka_dr.failover.ask_approval import ask_approval
+        from kafka_dr.runs.request import StepName
         from kafka_dr_airflow.world import open_world
 
         request = self.request(context)
@@ -43,12 +47,14 @@ class TwoPeopleSensor(ManualApprovalSensor):
 
     def keep(self, request: RunRequest, world: World, answer: Answer) -> StepRecord:
         """Keep an answer in evidence, where the claim looks for it."""
-        from kafka_dr.failover import StepName, record_answer
+        from kafka_dr.approvals.approval import record_answer
+        from kafka_dr.runs.request import StepName
 
         return record_answer(request, world, answer, StepName(self.step))
 
     def keep_expiry(self, request: RunRequest, world: World) -> StepRecord:
         """Keep in evidence that nobody answered this question."""
-        from kafka_dr.failover import StepName, record_expiry
+        from kafka_dr.approvals.approval import record_expiry
+        from kafka_dr.runs.request import StepName
 
         return record_expiry(request, world, StepName(self.step))

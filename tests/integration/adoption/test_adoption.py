@@ -14,13 +14,16 @@ from unittest import mock
 import pytest
 from confluent_kafka import Consumer
 
-from kafka_dr.failover import StepFailed, StepRecord, World, adopt, authorizers
-from kafka_dr.failover.elsewhere import NAME as READ_ONLY_OWNED
-from kafka_dr.failover.flows import tend_flows
+from kafka_dr.adoption.adopt import adopt
+from kafka_dr.checks import authorizers
 from kafka_dr.fencing.change import AclChanges
+from kafka_dr.group_offsets.other_topics import NAME as READ_ONLY_OWNED
 from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.routing import Route
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.record import StepFailed, StepRecord
+from kafka_dr.watch.flows import tend_flows
 from lab import rights
 from support import onlooker
 from support.protection import Protection

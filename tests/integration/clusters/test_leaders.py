@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from kafka_dr.checks.cluster_checks import leaderless
 from kafka_dr.clusters import ClusterUnreachable, NotFound, TopicPartition
-from kafka_dr.failover.sides import leaderless
 from support.two_brokers import TwoBrokers
 
 pytestmark = pytest.mark.kafka

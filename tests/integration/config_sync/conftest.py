@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import World
+    from kafka_dr.runs.clients import World
     from lab.api import Lab
     from support.configured import Configured
 

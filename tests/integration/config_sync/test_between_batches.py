@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_dr.checks.config_compare import standby_configured
 from kafka_dr.clock import ManualClock, SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ResourceType
 from kafka_dr.config_sync import Kind
 from kafka_dr.config_sync.lock import FACTS
-from kafka_dr.failover import StepFailed
-from kafka_dr.failover.config_compare import standby_configured
-from kafka_dr.failover.configuration import apply_config, watch_config
-from kafka_dr.failover.run import Run
 from kafka_dr.replication import Flow
+from kafka_dr.runs.record import StepFailed
+from kafka_dr.runs.run import Run
+from kafka_dr.watch.configuration import apply_config, watch_config
 
 if TYPE_CHECKING:
     from kafka_dr.clusters import KafkaCluster
-    from kafka_dr.failover import World
+    from kafka_dr.runs.clients import World
     from support.configured import Configured
 
 pytestmark = pytest.mark.kafka

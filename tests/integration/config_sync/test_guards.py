@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafka_dr.checks.config_compare import standby_configured
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.config_sync import Verdict
 from kafka_dr.config_sync.applying import Applying
 from kafka_dr.config_sync.lock import FACTS, held
 from kafka_dr.errors import Refused
-from kafka_dr.failover import StepFailed
-from kafka_dr.failover.config_approval import ask_config
-from kafka_dr.failover.config_compare import standby_configured
-from kafka_dr.failover.configuration import apply_config, plan_config, watch_config
-from kafka_dr.failover.run import Run
 from kafka_dr.fencing import plan as fences
 from kafka_dr.register import Phase
+from kafka_dr.runs.record import StepFailed
+from kafka_dr.runs.run import Run
+from kafka_dr.watch.config_approval import ask_config
+from kafka_dr.watch.configuration import apply_config, plan_config, watch_config
 from support.switching import Killed
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import World
+    from kafka_dr.runs.clients import World
     from support.configured import Configured
 
 pytestmark = pytest.mark.kafka

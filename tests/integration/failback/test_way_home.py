@@ -16,10 +16,12 @@ from kafka_dr.clusters import AclOperation, TopicPartition
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.clusters.metadata import Topics
 from kafka_dr.clusters.writing import TransactionalWriter
-from kafka_dr.failover import ResumeRequest, StepFailed, StepName, resume
+from kafka_dr.failover.resume import resume
 from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.register.quarantine import QuarantinedRange, by_partition
 from kafka_dr.rescue import KeptRecord, compared, read_partition
+from kafka_dr.runs.record import StepFailed
+from kafka_dr.runs.request import ResumeRequest, StepName
 from support import kept_files, onlooker
 from support.checksum import Auditor
 from support.failing_back import STEPS, FailingBack

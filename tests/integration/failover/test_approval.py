@@ -9,20 +9,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from kafka_dr.approvals.approval import Answer, record_answer
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import Refused
-from kafka_dr.failover import (
-    Answer,
-    RunRequest,
-    StepFailed,
-    StepName,
-    StepRecord,
-    ask_approval,
-    record_answer,
-    roll_back,
-    run_step,
-)
+from kafka_dr.failover.ask_approval import ask_approval
+from kafka_dr.failover.roll_back import roll_back
+from kafka_dr.failover.runner import run_step
 from kafka_dr.quoting import markdown
+from kafka_dr.runs.record import StepFailed, StepRecord
+from kafka_dr.runs.request import RunRequest, StepName
 from support import onlooker
 from support.switching import Switching, failed
 

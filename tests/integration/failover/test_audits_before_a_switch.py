@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
-from kafka_dr.failover import StepName, run_step
+from kafka_dr.failover.runner import run_step
+from kafka_dr.runs.request import StepName
 from support.switching import Switching, failed
 
 pytestmark = pytest.mark.kafka

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
-from kafka_dr.failover import RunRequest, StepFailed, StepName, run_step
-from kafka_dr.failover.health import watch_health
+from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import plan
+from kafka_dr.health.watch import watch_health
+from kafka_dr.runs.record import StepFailed
+from kafka_dr.runs.request import RunRequest, StepName
 from lab.api import Lab
 from support import onlooker
 from support.changing import Changing, allowed

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.failover import StepName, run_step
+from kafka_dr.failover.runner import run_step
+from kafka_dr.runs.request import StepName
 from support import onlooker
 from support.protection import STEPS_AFTER_APPROVAL
 from support.switching import Switching, failed

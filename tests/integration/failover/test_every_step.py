@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.failover import RunRequest, StepName, StepRecord, World, adopt, run_step
+from kafka_dr.adoption.adopt import adopt
 from kafka_dr.failover.past_outages import PastOutage, predicted
-from kafka_dr.failover.run import Run
+from kafka_dr.failover.runner import run_step
 from kafka_dr.register import Phase
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.record import StepRecord
+from kafka_dr.runs.request import RunRequest, StepName
+from kafka_dr.runs.run import Run
 from support import onlooker
 from support.protection import STEPS_AFTER_APPROVAL
 from support.switching import Switching, act_only

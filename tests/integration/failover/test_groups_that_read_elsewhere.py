@@ -8,11 +8,13 @@ import pytest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.evidence.story import tell
-from kafka_dr.failover import StepName, ask_approval, run_step
-from kafka_dr.failover.elsewhere import NAME, groups_read_only_owned_topics
-from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run
+from kafka_dr.failover.ask_approval import ask_approval
+from kafka_dr.failover.runner import run_step
+from kafka_dr.group_offsets.other_topics import NAME, groups_read_only_owned_topics
 from kafka_dr.quoting import markdown
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.request import StepName
+from kafka_dr.runs.run import Run
 from support import onlooker
 from support.protection import Protection
 from support.reading_elsewhere import Beyond, member

@@ -10,9 +10,12 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, Res
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.clusters.groups import Groups
 from kafka_dr.clusters.transactions import Transactions
-from kafka_dr.failover import ResumeRequest, StepFailed, StepName, resume, run_step
+from kafka_dr.failover.resume import resume
+from kafka_dr.failover.runner import run_step
 from kafka_dr.register.kafka_register import KafkaRegister
 from kafka_dr.replication import Mm2Replicator
+from kafka_dr.runs.record import StepFailed
+from kafka_dr.runs.request import ResumeRequest, StepName
 from support import onlooker
 from support.protection import STEPS_AFTER_APPROVAL
 from support.switching import Switching, dying, failed

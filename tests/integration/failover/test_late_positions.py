@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.failover import StepName
-from kafka_dr.failover.content import placed_to_json
-from kafka_dr.failover.run import Run
+from kafka_dr.group_offsets.content import placed_to_json
 from kafka_dr.offsets import TranslatedOffset
+from kafka_dr.runs.request import StepName
+from kafka_dr.runs.run import Run
 from support.switching import Switching, failed
 
 pytestmark = pytest.mark.kafka

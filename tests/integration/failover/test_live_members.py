@@ -10,7 +10,8 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka import Consumer
 
-from kafka_dr.failover import StepName, run_step
+from kafka_dr.failover.runner import run_step
+from kafka_dr.runs.request import StepName
 from support.switching import Switching, failed
 
 pytestmark = pytest.mark.kafka

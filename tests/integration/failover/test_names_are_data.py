@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.errors import Refused
-from kafka_dr.failover import ResumeRequest, StepName, resume, run_step
-from kafka_dr.failover.record import EVIDENCE_IS_WHOLE
+from kafka_dr.failover.resume import resume
+from kafka_dr.failover.runner import run_step
+from kafka_dr.runs.record import EVIDENCE_IS_WHOLE
+from kafka_dr.runs.request import ResumeRequest, StepName
 from lab import rights
 from support import hostile_names, onlooker
 from support.disaster import STEPS, Disaster

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.failover import StepName, run_step
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.steps import report, verify
+from kafka_dr.failover.planned import report, verify
+from kafka_dr.failover.runner import run_step
 from kafka_dr.register import KafkaRegister
+from kafka_dr.runs.request import StepName
+from kafka_dr.runs.run import Run
 from support import onlooker
 from support.protection import Protection
 from support.switching import Killed, Switching, act_only, dying, failed

@@ -10,8 +10,11 @@ import pytest
 
 from kafka_dr.clusters.writing import TransactionalWriter
 from kafka_dr.errors import OutcomeUnknown
-from kafka_dr.failover import ResumeRequest, RunRequest, StepFailed, StepName, resume, roll_back
+from kafka_dr.failover.resume import resume
+from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.register import Phase
+from kafka_dr.runs.record import StepFailed
+from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from support import onlooker
 from support.impatience import ImpatientWorld
 from support.switching import Switching, failed

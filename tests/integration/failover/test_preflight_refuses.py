@@ -14,12 +14,13 @@ import pytest
 from confluent_kafka import Consumer
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
+from kafka_dr.checks import authorizers
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.failover import StepName, StepRecord, authorizers
-from kafka_dr.failover.record import Check
 from kafka_dr.fencing import plan
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
+from kafka_dr.runs.record import Check, StepRecord
+from kafka_dr.runs.request import StepName
 from lab.clusters import cluster_named
 from support.configured import RawAdmin
 from support.protection import Protection

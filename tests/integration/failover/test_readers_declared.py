@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
-from kafka_dr.failover import StepName, ask_approval, run_step
-from kafka_dr.failover.offset_preview import look
-from kafka_dr.failover.readers import NAME, readers_declared
-from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run
+from kafka_dr.failover.ask_approval import ask_approval
+from kafka_dr.failover.runner import run_step
+from kafka_dr.group_offsets.offset_preview import look
+from kafka_dr.group_offsets.undeclared_readers import NAME, readers_declared
 from kafka_dr.quoting import markdown
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.request import StepName
+from kafka_dr.runs.run import Run
 from kafka_dr.topology.model import ReadersSpec
 from support.protection import Protection
 from support.reading_elsewhere import member

@@ -15,11 +15,13 @@ from confluent_kafka import Producer
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.failover import StepFailed, StepName, near_head, run_step, uncopied
-from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.steps import fence_source
+from kafka_dr.failover.planned import fence_source
+from kafka_dr.failover.runner import run_step
+from kafka_dr.group_offsets import copy_age, live_verification
 from kafka_dr.offsets import PlainFrontier
+from kafka_dr.runs.record import Check, StepFailed
+from kafka_dr.runs.request import StepName
+from kafka_dr.runs.run import Run
 from lab import rights
 from support.protection import Protection
 from support.switching import Switching
@@ -86,19 +88,19 @@ def test_a_record_that_bears_an_old_time_is_late_only_if_the_flow_does_not_take_
         replicator.stop()
         replicator.wait_stopped(30)
         client.writing.append(NewRecord(p, b"old", b"", timestamp_ms=an_hour_ago) for p in group.at(0, 0))
-        near = near_head.advance(run)
-        stopped = uncopied.copied_in_time(run, near.ends, near.verified)
+        near = live_verification.advance(run)
+        stopped = copy_age.copied_in_time(run, near.ends, near.verified)
         resumed = Timer(0.3, replicator.resume)
         never = fence_source.never_replicated(run, run.partitions("east"))
         # A loaded machine takes longer to start a flow than a record takes to cross.
         monkeypatch.setattr(fence_source, "ARRIVAL_SECONDS", 60)
-        monkeypatch.setattr(uncopied, "ARRIVAL_SECONDS", 60)
+        monkeypatch.setattr(copy_age, "ARRIVAL_SECONDS", 60)
         resumed.start()
         # The first record of a partition is on its way: the fence does not call it never replicated.
         soon = fence_source.never_replicated(run, run.partitions("east"))
         resumed.join()
-        passed = uncopied.copied_in_time(run, near.ends, near.verified)
-    tail = near_head.judge_tail(run, near)
+        passed = copy_age.copied_in_time(run, near.ends, near.verified)
+    tail = live_verification.judge_tail(run, near)
     assert "2 records are left to verify, 2 of them not copied yet" in tail.detail
     assert (tail.outcome, tail.facts) == ("ok", {"tail_records": 2, "not_copied_yet": 2})
     assert (stopped.outcome, passed.outcome) == ("failed", "ok"), (stopped, passed)

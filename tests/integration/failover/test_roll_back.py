@@ -13,9 +13,13 @@ import pytest
 from kafka_dr.clusters import AclPermission
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import ResumeRequest, RunRequest, StepFailed, StepName, resume, roll_back, run_step
-from kafka_dr.failover.run import Run
+from kafka_dr.failover.resume import resume
+from kafka_dr.failover.roll_back import roll_back
+from kafka_dr.failover.runner import run_step
 from kafka_dr.register import KafkaRegister, Phase
+from kafka_dr.runs.record import StepFailed
+from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
+from kafka_dr.runs.run import Run
 from support import onlooker
 from support.impatience import ImpatientWorld
 from support.protection import STEPS_AFTER_APPROVAL

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.errors import Refused
-from kafka_dr.failover import ResumeRequest, StepName, resume, run_step
+from kafka_dr.failover.resume import resume
+from kafka_dr.failover.runner import run_step
 from kafka_dr.register import KafkaRegister
+from kafka_dr.runs.request import ResumeRequest, StepName
 from support import onlooker
 from support.switching import Switching, failed
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from kafka_dr.failover import StepName
-from kafka_dr.failover.flows import tend_flows
 from kafka_dr.failover.runner import run_step
+from kafka_dr.runs.request import StepName
+from kafka_dr.watch.flows import tend_flows
 from support import onlooker
 from support.impatience import ImpatientWorld
 from support.protection import Protection

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.failover import StepName
+from kafka_dr.runs.request import StepName
 from lab import rights
 from support import onlooker
 from support.configured import RawAdmin

@@ -17,10 +17,13 @@ import pytest
 from confluent_kafka import Producer
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.failover import ResumeRequest, RunRequest, StepName, StepRecord, resume, run_step
-from kafka_dr.failover.steps import drain
+from kafka_dr.failover.planned import drain
+from kafka_dr.failover.resume import resume
+from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import plan
 from kafka_dr.register import KafkaRegister, RegisterState
+from kafka_dr.runs.record import StepRecord
+from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from support.protection import Protection
 from support.switching import Switching, failed
 
@@ -40,7 +43,7 @@ class Hindered:
 
     def refused(self, reason: str, step: StepName) -> None:
         """Run a step that must not come through."""
-        with self.group.protection.world() as world, mock.patch("kafka_dr.failover.run.PROOF_SECONDS", 0.3):
+        with self.group.protection.world() as world, mock.patch("kafka_dr.runs.run.PROOF_SECONDS", 0.3):
             self.said[reason] = failed(step, self.request, world)
 
     def done(self, *steps: StepName) -> None:

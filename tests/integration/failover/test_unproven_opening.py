@@ -6,11 +6,13 @@ from unittest import mock
 
 import pytest
 
-from kafka_dr.failover import ResumeRequest, StepName, resume, run_step
-from kafka_dr.failover.record import Check
-from kafka_dr.failover.steps import open_target
+from kafka_dr.failover.planned import open_target
+from kafka_dr.failover.resume import resume
+from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import proof
 from kafka_dr.fencing.proof import Finding
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.request import ResumeRequest, StepName
 from support.protection import STEPS_AFTER_APPROVAL
 from support.silence import silence
 from support.switching import Switching, act_only, failed

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.failover.health import watch_health
-from kafka_dr.failover.run import positions_to_json
-from kafka_dr.failover.watched import Watched
 from kafka_dr.fencing import plan
+from kafka_dr.health.watch import watch_health
 from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import claimed_unplanned, handed_over, left_behind
 from kafka_dr.routing import FileRouter, Route
+from kafka_dr.runs.at_rest import Watched
+from kafka_dr.runs.run import positions_to_json
 from lab.api import Lab
 from support import onlooker
 from support.protection import Protection

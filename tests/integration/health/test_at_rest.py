@@ -10,14 +10,14 @@ import pytest
 from integration.health.conftest import look, said
 
 from kafka_dr.errors import Refused
-from kafka_dr.failover import RunRequest
-from kafka_dr.failover.health import watch_health
-from kafka_dr.failover.health.registers import as_long_as, newest_now, read_registers
-from kafka_dr.failover.run import Run
 from kafka_dr.fencing import plan
+from kafka_dr.health.registers import as_long_as, newest_now, read_registers
+from kafka_dr.health.watch import watch_health
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import adopted, claimed
 from kafka_dr.replication import Flow
+from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.run import Run
 from support import onlooker
 from support.protection import Protection
 from support.switching import Switching

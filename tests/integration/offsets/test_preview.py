@@ -16,13 +16,14 @@ from confluent_kafka.admin import AdminClient
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.clusters.group_reading import GroupReading
-from kafka_dr.failover import StepName, last_look
-from kafka_dr.failover.offset_facts import known_syncs, places_proven
-from kafka_dr.failover.offset_preview import Preview, look, preview_offsets
-from kafka_dr.failover.other_groups import only_offsets_to_move
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.sync_archive import archive_syncs
+from kafka_dr.group_offsets import last_look
+from kafka_dr.group_offsets.offset_facts import known_syncs, places_proven
+from kafka_dr.group_offsets.offset_preview import Preview, look, preview_offsets
+from kafka_dr.group_offsets.sync_archive import archive_syncs
+from kafka_dr.group_offsets.unmovable_groups import only_offsets_to_move
 from kafka_dr.offsets.proof import Claim
+from kafka_dr.runs.request import StepName
+from kafka_dr.runs.run import Run
 from kafka_dr.topology.model import GroupsPolicy
 from lab import rights
 from support import onlooker

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 import pytest
 from confluent_kafka import Producer
 
-from kafka_dr.failover import StepName
-from kafka_dr.failover.disaster import take
+from kafka_dr.disaster.probes import take
 from kafka_dr.register import Phase
+from kafka_dr.runs.request import StepName
 from lab import rights
 from lab.clusters import cluster_named
 from support import onlooker

@@ -8,11 +8,15 @@ from datetime import UTC, datetime
 
 import pytest
 
+from kafka_dr.approvals.approval import Answer, record_answer
+from kafka_dr.disaster.probes import take
 from kafka_dr.errors import Refused
-from kafka_dr.failover import Answer, StepName, ask_approval, record_answer, roll_back
-from kafka_dr.failover.disaster import Probe, take
-from kafka_dr.failover.elsewhere import NAME as READ_ONLY_OWNED
-from kafka_dr.failover.health.proposal import Move, consider
+from kafka_dr.failover.ask_approval import ask_approval
+from kafka_dr.failover.roll_back import roll_back
+from kafka_dr.group_offsets.other_topics import NAME as READ_ONLY_OWNED
+from kafka_dr.health.proposal import Move, consider
+from kafka_dr.runs.probe import Probe
+from kafka_dr.runs.request import StepName
 from support import onlooker
 from support.disaster import Disaster
 from support.reading_elsewhere import Beyond

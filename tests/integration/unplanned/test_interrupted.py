@@ -6,10 +6,13 @@ from functools import partial
 
 import pytest
 
-from kafka_dr.failover import ResumeRequest, RunRequest, StepFailed, StepName, StepRecord, resume, roll_back
-from kafka_dr.failover.run import Run
+from kafka_dr.failover.resume import resume
+from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.unplanned.source import SourceSide
 from kafka_dr.register import Phase
+from kafka_dr.runs.record import StepFailed, StepRecord
+from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
+from kafka_dr.runs.run import Run
 from support import onlooker
 from support.disaster import STEPS, Disaster
 from support.mortal import Mortal

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_dr.failover import StepName
 from kafka_dr.register import Phase
+from kafka_dr.runs.request import StepName
 from support import hostile_names, onlooker
 from support.disaster import Disaster, adopted, disaster_is_over
 from support.protection import Protection

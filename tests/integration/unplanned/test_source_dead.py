@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.failover import StepName
 from kafka_dr.register import Phase
+from kafka_dr.runs.request import StepName
 from kafka_dr.topology import GroupsPolicy
 from support.disaster import Disaster
 

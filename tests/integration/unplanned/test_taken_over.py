@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.failover import ResumeRequest, StepName, resume
+from kafka_dr.failover.resume import resume
 from kafka_dr.register import Phase
+from kafka_dr.runs.request import ResumeRequest, StepName
 from support.disaster import Disaster
 from support.switching import failed
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.failover import StepName, adopt
-from kafka_dr.failover.canaries import watch_canary
-from kafka_dr.failover.flows import tend_flows
-from kafka_dr.failover.watched import Watched
+from kafka_dr.adoption.adopt import adopt
+from kafka_dr.runs.at_rest import Watched
+from kafka_dr.runs.request import StepName
+from kafka_dr.watch.canaries import watch_canary
+from kafka_dr.watch.flows import tend_flows
 
 if TYPE_CHECKING:
-    from kafka_dr.failover import World
+    from kafka_dr.runs.clients import World
     from support.protection import Protection
 
 pytestmark = pytest.mark.kafka

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.failover import ApprovalQuestion, RunRequest
+from kafka_dr.approvals.approval import ApprovalQuestion
+from kafka_dr.runs.request import RunRequest
 from kafka_dr_airflow.sensors.config_approval import ConfigApprovalSensor
 from kafka_dr_airflow.sensors.manual_approval import DIGEST
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from kafka_dr.failover import ApprovalQuestion
+from kafka_dr.approvals.approval import ApprovalQuestion
 from kafka_dr_airflow.sensors.manual_approval import DIGEST, REASON, ManualApprovalSensor, given_answer
 
 AT = datetime(2026, 11, 20, 3, 5, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
-from kafka_dr.failover.record import Check, StepRecord
+from kafka_dr.runs.record import Check, StepRecord
 from kafka_dr_airflow.links import audit_url, evidence_url
 from kafka_dr_airflow.operators.record import perform, plain_errors, run_request, show
 

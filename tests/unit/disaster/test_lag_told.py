@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict
-from kafka_dr.failover.disaster.probes import told_by
+from kafka_dr.disaster.probes import told_by
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

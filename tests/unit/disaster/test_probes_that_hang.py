@@ -12,9 +12,10 @@ import pytest
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings
-from kafka_dr.failover import World
-from kafka_dr.failover.disaster import judge, take
+from kafka_dr.disaster.probes import take
+from kafka_dr.disaster.verdict import judge
 from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.runs.clients import World
 from kafka_dr.topology import Topology, load
 
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}

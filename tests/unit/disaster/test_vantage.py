@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from kafka_dr.disaster.vantage import sees_up
 from kafka_dr.errors import TryAgain
-from kafka_dr.failover.disaster.vantage import sees_up
 from support.vantage import vantage
 
 

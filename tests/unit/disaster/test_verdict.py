@@ -6,7 +6,8 @@ from itertools import product
 
 import pytest
 
-from kafka_dr.failover.disaster.verdict import Answer, Probe, ProbeOutcome, judge
+from kafka_dr.disaster.verdict import Answer, judge
+from kafka_dr.runs.probe import Probe, ProbeOutcome
 from kafka_dr.topology import DisasterSpec
 
 OUTCOMES: tuple[ProbeOutcome, ...] = ("ok", "failed", "unknown")

@@ -10,11 +10,11 @@ import pytest
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
-from kafka_dr.failover import RunRequest, StepFailed, World
-from kafka_dr.failover.attempt import Attempt
-from kafka_dr.failover.record import EVIDENCE_IS_WHOLE, Check, StepOutcome
-from kafka_dr.failover.request import VERBS
 from kafka_dr.replication import ConnectEndpoint
+from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.record import EVIDENCE_IS_WHOLE, Check, StepFailed, StepOutcome
+from kafka_dr.runs.request import VERBS, RunRequest
 from kafka_dr.topology import load
 
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"

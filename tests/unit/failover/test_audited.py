@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict
-from kafka_dr.failover.audited import by_policy, flow_began
-from kafka_dr.failover.record import Check, worst
+from kafka_dr.checks.audits import by_policy, flow_began
 from kafka_dr.replication import Flow
+from kafka_dr.runs.record import Check, worst
 from kafka_dr.topology import AuditsSpec
 from support.register_states import a_state
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.failover.authorizers import (
+from kafka_dr.checks.authorizers import (
     ALLOW_EVERYONE,
     AUTHORIZER,
     KAFKAS_OWN,

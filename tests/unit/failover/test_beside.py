@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 
 from kafka_dr.errors import Refused
-from kafka_dr.failover.beside import Beside, Silent, ask, ask_all
+from kafka_dr.runs.background import Beside, Silent, ask, ask_all
 
 
 def test_an_answer_is_returned_and_an_error_raised_where_it_is_waited_for() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka_dr.checks.changers import Changers, changers
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.failover.changers import Changers, changers
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.topology import ProtectionGroup, load

@@ -10,15 +10,15 @@ import pytest
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import Refused
-from kafka_dr.failover.content import _past
-from kafka_dr.failover.failback.quarantine import hindrances, ranges_of
-from kafka_dr.failover.position import position
-from kafka_dr.failover.request import FAILBACK, VERBS, StepName
+from kafka_dr.failback.quarantine import hindrances, ranges_of
 from kafka_dr.failover.runner import MODULES
+from kafka_dr.group_offsets.content import _past
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.quarantine import QuarantinedRange
 from kafka_dr.register.transitions import failback_abandoned, failback_begun, failed_back
+from kafka_dr.runs.request import FAILBACK, VERBS, StepName
+from kafka_dr.runs.step_order import position
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 LEFT = RegisterState("orders", 1000, 2, Phase.DIVERGED, "west", "east", "unplanned_failover", "disaster", AT)

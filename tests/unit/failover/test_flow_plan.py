@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.failover.flow_plan import Action, FlowSeed, ObservedFlow, newest_seed, plan_flows
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow, FlowStatus
+from kafka_dr.runs.flow_seed import FlowSeed, newest_seed
+from kafka_dr.watch.flow_plan import Action, ObservedFlow, plan_flows
 
 THERE = Flow("orders", "east", "west")
 BACK = THERE.reverse

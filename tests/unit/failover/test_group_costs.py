@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_dr.failover.group_costs import costs, in_words
+from kafka_dr.group_offsets.group_costs import costs, in_words
 
 
 def measured(group: str, kind: str, again: int | None = 0, skipped: int | None = 0) -> dict[str, object]:

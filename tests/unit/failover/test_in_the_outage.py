@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from kafka_dr.checks.topic_layout import Layout, old_side_unchanged
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import TryAgain
-from kafka_dr.failover import elsewhere
-from kafka_dr.failover.layout import Layout, old_side_unchanged
-from kafka_dr.failover.record import Check
-from kafka_dr.failover.steps import drain, open_target
+from kafka_dr.failover.planned import drain, open_target
 from kafka_dr.failover.unplanned import source
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.proof import Finding
+from kafka_dr.group_offsets import other_topics
 from kafka_dr.register import Phase
+from kafka_dr.runs.record import Check
 from kafka_dr.topology import load
 from lab.layout import PROJECT
 
@@ -115,5 +115,5 @@ def test_nobody_waits_for_what_live_members_read(monkeypatch: pytest.MonkeyPatch
         raise TryAgain("east does not name its groups")
 
     run.operator = lambda _: SimpleNamespace(_session=None)
-    monkeypatch.setattr(elsewhere, "groups_to_move", silent)
-    assert elsewhere.read_live(run, "east") == ()
+    monkeypatch.setattr(other_topics, "groups_to_move", silent)
+    assert other_topics.read_live(run, "east") == ()

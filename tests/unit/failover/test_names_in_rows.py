@@ -11,16 +11,18 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from kafka_dr.approvals import decision
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.evidence import KnownSecrets
 from kafka_dr.evidence.secrets import refuse_secrets
-from kafka_dr.failover import RunRequest, decision, dry_run
-from kafka_dr.failover.failback.decision import OLD_SIDE
-from kafka_dr.failover.failback.set_aside import approved_deletes
-from kafka_dr.failover.run import Run, groups_from_json, groups_to_json
+from kafka_dr.failback.decision import OLD_SIDE
+from kafka_dr.failback.set_aside import approved_deletes
+from kafka_dr.failover import dry_run
 from kafka_dr.named_rows import by_name, rows_of
 from kafka_dr.offsets import FileLookStore
 from kafka_dr.register.quarantine import QuarantinedRange, quarantine_fact, quarantined
+from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.run import Run, groups_from_json, groups_to_json
 
 HOSTILE = ("password", "client_secret", "sasl.jaas.config", 'password="hunter2"', "x-token", "#0", "", " ", "a/b", "\0")
 NAMES = st.one_of(st.sampled_from(HOSTILE), st.text())

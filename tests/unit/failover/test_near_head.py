@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafka_dr.audit import Entry, FindingKind, Span, Verified, Walk
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.failover.near_head import NearHead, Reached, look, still_missing
+from kafka_dr.group_offsets.live_verification import NearHead, Reached, look, still_missing
 
 PARTITION = TopicPartition("orders", 0)
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from kafka_dr.disaster.verdict import Verdict
 from kafka_dr.evidence.tone import tone_of
-from kafka_dr.failover import elsewhere
-from kafka_dr.failover.disaster import Verdict
-from kafka_dr.failover.elsewhere import ReadElsewhere
-from kafka_dr.failover.record import shortfall, worst
-from kafka_dr.failover.unplanned import known
+from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.checks import groups_read_only_owned_topics, source_is_down
+from kafka_dr.group_offsets import other_topics
+from kafka_dr.group_offsets.other_topics import ReadElsewhere
 from kafka_dr.offsets.elsewhere import Elsewhere
+from kafka_dr.runs.record import shortfall, worst
 
 UP = Verdict("up", "east answers and shows none of unreachable", up_for=("office",))
 UNCLEAR = Verdict("unclear", "east shows unreachable, and 1 of 2 vantages see that (here)", ("unreachable",), ("here",))
@@ -61,8 +61,8 @@ def test_positions_that_stay_where_they_are_are_overridden_as_well_and_nothing_t
     monkeypatch: pytest.MonkeyPatch, override: str, outcome: str
 ) -> None:
     found = ReadElsewhere((Elsewhere("orders-a", "stock.items", {0: 3}, live=False),))
-    monkeypatch.setattr(known, "elsewhere", lambda _run: found)
-    monkeypatch.setattr(elsewhere, "owner_of", lambda _run, _topic: "stock")
+    monkeypatch.setattr(last_known, "elsewhere", lambda _run: found)
+    monkeypatch.setattr(other_topics, "owner_of", lambda _run, _topic: "stock")
     policy = SimpleNamespace(other_topics="refuse")
     run: Any = SimpleNamespace(
         request=SimpleNamespace(override=override),

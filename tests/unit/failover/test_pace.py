@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.failover.steps.drain import will_reach_end
+from kafka_dr.failover.planned.drain import will_reach_end
 
 
 @pytest.mark.parametrize(

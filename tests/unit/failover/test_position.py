@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
-from kafka_dr.failover.position import Verdict, position
-from kafka_dr.failover.request import PLANNED_FAILOVER, StepName
 from kafka_dr.register import Phase
+from kafka_dr.runs.request import PLANNED_FAILOVER, StepName
+from kafka_dr.runs.step_order import Verdict, position
 from support.register_states import a_state
 
 BEFORE_CLAIM = [StepName.PREFLIGHT, StepName.APPROVAL, StepName.CLAIM]

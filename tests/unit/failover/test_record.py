@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kafka_dr.failover.record import Check, Outcome, StepFailed, StepOutcome, StepRecord, ended, worst
-from kafka_dr.failover.request import PLANNED_FAILOVER, VERBS, StepName, definition
 from kafka_dr.fencing.proof import Finding
+from kafka_dr.runs.record import Check, Outcome, StepFailed, StepOutcome, StepRecord, ended, worst
+from kafka_dr.runs.request import PLANNED_FAILOVER, VERBS, StepName, definition
 
 AT = datetime(2026, 3, 14, tzinfo=UTC)
 RECORD = StepRecord(

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kafka_dr.failover import planned_question
-from kafka_dr.failover.failback import question as failback_question
-from kafka_dr.failover.sheet import Sheet
+from kafka_dr.approvals.approval_sheet import Sheet
+from kafka_dr.failback import question as failback_question
+from kafka_dr.failover.planned import question
 from kafka_dr.quoting import block
 
 EXPIRES = datetime(2026, 11, 20, 3, 15, tzinfo=UTC)
@@ -52,7 +52,7 @@ def planned(
             **measured,
         },
     }
-    return planned_question.sheet(run, {"facts": facts, "checks": checks, "finished_at": "2026-11-20T03:00:01+00:00"})
+    return question.sheet(run, {"facts": facts, "checks": checks, "finished_at": "2026-11-20T03:00:01+00:00"})
 
 
 def body(sheet: Sheet) -> str:

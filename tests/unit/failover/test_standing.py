@@ -8,8 +8,8 @@ from threading import Event
 import pytest
 
 from kafka_dr.errors import NeedsPerson, TryAgain
-from kafka_dr.failover.standing import OTHERS_SECONDS, decided, decided_without_source, read_patiently_from_one
 from kafka_dr.register import Phase, RegisterState, arbiter
+from kafka_dr.runs.register_read import OTHERS_SECONDS, decided, decided_without_source, read_patiently_from_one
 from support.register_states import a_state
 
 SILENT = TryAgain("no answer")

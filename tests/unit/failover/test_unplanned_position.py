@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from kafka_dr.failover.position import Verdict, position
-from kafka_dr.failover.request import UNPLANNED_FAILOVER, StepName
 from kafka_dr.register import Phase
+from kafka_dr.runs.request import UNPLANNED_FAILOVER, StepName
+from kafka_dr.runs.step_order import Verdict, position
 from support.register_states import a_state
 
 STEPS = [step.name for step in UNPLANNED_FAILOVER]

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_dr.failover.disaster import Answer
-from kafka_dr.failover.health.proposal import Act, Move, Proposed, ProposedRun, act_on, decide
+from kafka_dr.disaster.verdict import Answer
+from kafka_dr.health.proposal import Act, Move, Proposed, ProposedRun, act_on, decide
 from kafka_dr.register import RegisterState
 from support.register_states import AT, a_state
 

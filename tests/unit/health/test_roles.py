@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.failover.health.roles import denies_of, may_run, must_run, stragglers
 from kafka_dr.fencing import plan
+from kafka_dr.health.roles import denies_of, may_run, must_run, stragglers
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
 from kafka_dr.topology import ProtectionGroup, load

@@ -7,14 +7,14 @@ from datetime import datetime, timedelta
 import pytest
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict
+from kafka_dr.checks.returned_cluster import _frontier, count_accepted
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.failover.accepted import _frontier, count_accepted
-from kafka_dr.failover.health.dead_runs import check_progress
-from kafka_dr.failover.health.following import judge_lag, judge_route
-from kafka_dr.failover.record import Check
+from kafka_dr.health.dead_runs import check_progress
+from kafka_dr.health.following import judge_lag, judge_route
 from kafka_dr.register import Phase, Verb
 from kafka_dr.routing import Route
+from kafka_dr.runs.record import Check
 from support.register_states import AT, a_state
 
 ALLOWED = timedelta(minutes=3)

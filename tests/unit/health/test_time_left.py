@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from kafka_dr.failover.health.time_left import TimeLeft
+from kafka_dr.health.time_left import TimeLeft
 
 
 def test_what_is_waited_for_gets_its_own_time_or_what_is_left_of_the_looks() -> None:

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.errors import Refused
-from kafka_dr.failover.position import position
-from kafka_dr.failover.request import StepName
 from kafka_dr.register import MemoryRegister, Phase, RegisterState, highest, transitions
+from kafka_dr.runs.request import StepName
+from kafka_dr.runs.step_order import position
 from support.register_states import AT, a_state
 
 Actor = Generator[None, None, None]

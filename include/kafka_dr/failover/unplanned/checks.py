@@ -7,17 +7,20 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.approvals import decision
+from kafka_dr.checks import authorizers
+from kafka_dr.checks.cluster_checks import active_side, leaderless, right_clusters, target_refuses, would_stay_shut
+from kafka_dr.disaster.verdict import Verdict
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import authorizers, beside, decision, elsewhere, group_costs
-from kafka_dr.failover.disaster import Verdict
-from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.sides import active_side, leaderless, right_clusters, target_refuses, would_stay_shut
-from kafka_dr.failover.steps.cut_over_groups import no_live_members
-from kafka_dr.failover.unplanned import known
+from kafka_dr.failover.planned.cut_over_groups import no_live_members
+from kafka_dr.failover.unplanned import last_known
 from kafka_dr.fencing import plan
+from kafka_dr.group_offsets import group_costs, other_topics
 from kafka_dr.named_rows import rows_of
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.runs import background
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run
 
 #: What each question about the target may take; they run beside each other.
 _SECONDS = 8.0
@@ -33,7 +36,7 @@ def unplanned_checks(run: Run, verdict: Verdict) -> tuple[Check, ...]:
     if first.outcome != "ok":
         return (first,)
     questions: dict[str, Callable[[], Check]] = {name: _bound(ask, run) for name, ask in _QUESTIONS.items()}
-    answers = beside.ask_all(questions, seconds=dict.fromkeys(questions, _SECONDS))
+    answers = background.ask_all(questions, seconds=dict.fromkeys(questions, _SECONDS))
     asked = (a if isinstance(a, Check) else Check(name, "unknown", str(a)) for name, a in answers.items())
     return (first, source_is_down(run, verdict), *asked)
 
@@ -47,10 +50,10 @@ def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
     return {
         **switch,
         "checks": {**switch["checks"], **_under_an_override(run, switch["checks"])},
-        "taken_from": known.taken_from(run),
-        "offset_classes": rows_of(known.classes(run), **group_costs.CLASSES),
+        "taken_from": last_known.taken_from(run),
+        "offset_classes": rows_of(last_known.classes(run), **group_costs.CLASSES),
         "override": run.request.override,
-        **elsewhere.decided(checks),
+        **other_topics.decided(checks),
     }
 
 
@@ -131,14 +134,14 @@ def _target_can_be_opened(run: Run) -> Check:
 def _positions_known(run: Run) -> Check:
     """Return whether it is known where groups stood; without that nobody can say what each has read."""
     try:
-        classes = known.classes(run)
+        classes = last_known.classes(run)
     except KafkaDrError as error:
         return Check("positions_known", "unknown", str(error))
     if classes:
         # How sure each place is, is shown once, with what it costs: see kafka_dr.failover.group_costs.
         said = f"it is known where {len(classes)} groups stood"
         return Check("positions_known", "ok", said, {"classes": rows_of(classes, **group_costs.CLASSES)})
-    if known.look(run) is not None:
+    if last_known.look(run) is not None:
         return Check("positions_known", "ok", "no group had committed anything when the source was seen last")
     detail = "nobody knows where groups stood: each will begin where its own auto.offset.reset says"
     if run.group.groups_policy.unknown_offsets == "earliest":
@@ -150,11 +153,11 @@ def _positions_known(run: Run) -> Check:
 
 def groups_read_only_owned_topics(run: Run) -> Check:
     """Judge what was seen when the source was looked at last; what nobody can ask any more keeps nobody waiting."""
-    found = known.elsewhere(run)
+    found = last_known.elsewhere(run)
     if found is None:
         said = f"nobody looked at what consumer groups read outside {run.group.name}: positions there stay behind"
-        return Check(elsewhere.NAME, "excused", said)
-    check = elsewhere.judged(run, found, cluster=run.source)
+        return Check(other_topics.NAME, "excused", said)
+    check = other_topics.judged(run, found, cluster=run.source)
     if check.outcome == "unknown":
         return replace(check, outcome="excused")
     if check.outcome == "failed" and run.request.override:
@@ -173,5 +176,5 @@ _QUESTIONS: Mapping[str, Callable[[Run], Check]] = {
     "target_can_be_opened": _target_can_be_opened,
     "no_live_members_on_target": no_live_members,
     "positions_known": _positions_known,
-    elsewhere.NAME: groups_read_only_owned_topics,
+    other_topics.NAME: groups_read_only_owned_topics,
 }

@@ -9,17 +9,20 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from kafka_dr.approvals import approval, decision
+from kafka_dr.disaster.probes import take, take_of_silent
+from kafka_dr.disaster.verdict import judge
 from kafka_dr.errors import KafkaDrError, NeedsPerson
-from kafka_dr.failover import approval, beside, decision
-from kafka_dr.failover.disaster import Probe, judge, take, take_of_silent
-from kafka_dr.failover.record import Check, claimed_facts
-from kafka_dr.failover.request import StepName
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.steps.claim import is_claimed
-from kafka_dr.failover.unplanned import known
+from kafka_dr.failover.planned.claim import is_claimed
+from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
 from kafka_dr.register import RegisterConflict, RegisterState
 from kafka_dr.register.transitions import claimed_unplanned
+from kafka_dr.runs import background
+from kafka_dr.runs.probe import Probe
+from kafka_dr.runs.record import Check, claimed_facts
+from kafka_dr.runs.request import StepName
+from kafka_dr.runs.run import Run
 
 #: One last look at the source: every second here is a second of outage, and it was looked at twice before.
 _PROBE_SECONDS = 1.5
@@ -62,8 +65,8 @@ def act(run: Run) -> Mapping[str, Any]:
         raise NeedsPerson("the register's record or the approval is gone since it was checked")
     new = _next(run, state, answer)
     run.write_fact("claim", _fact(run, new))
-    if "source_ends" in known.taken_over(run) or "drained" in known.taken_over(run):
-        run.write_fact("source_touched", {"by": known.taken_from(run)})
+    if "source_ends" in last_known.taken_over(run) or "drained" in last_known.taken_over(run):
+        run.write_fact("source_touched", {"by": last_known.taken_from(run)})
     source = _win_source(run, state, new)
     _win(run, run.target, state, new)
     return {**claimed_facts(new), "source_register": source}
@@ -90,7 +93,7 @@ def _fact(run: Run, state: RegisterState) -> dict[str, Any]:
         "approved_at": max(answer.responded_at for answer in answers).isoformat(),
         "digest": state.evidence_sha256,
         "claimed_at": state.at.isoformat(),
-        "taken_from": known.taken_from(run),
+        "taken_from": last_known.taken_from(run),
     }
 
 
@@ -131,7 +134,7 @@ def _win_source(run: Run, state: RegisterState, new: RegisterState) -> str:
     if not any(probe.name == "metadata" and probe.outcome == "ok" for probe in run.probes):
         return f"{run.source} did not answer"
     try:
-        beside.ask(run.source, lambda: _win(run, run.source, state, new), seconds=SOURCE_SECONDS)
+        background.ask(run.source, lambda: _win(run, run.source, state, new), seconds=SOURCE_SECONDS)
     except RegisterConflict:
         raise
     except KafkaDrError as error:

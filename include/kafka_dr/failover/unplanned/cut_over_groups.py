@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import beside, content, elsewhere
-from kafka_dr.failover.run import Run, positions_from_json
-from kafka_dr.failover.steps import cut_over_groups as planned
-from kafka_dr.failover.unplanned import known, places
+from kafka_dr.failover.planned import cut_over_groups as planned
+from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.source import SourceSide
+from kafka_dr.group_offsets import content, other_topics
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.register import Phase
+from kafka_dr.runs import background
+from kafka_dr.runs.run import Run, positions_from_json
 
 #: What a source that was drained may take to be compared with; else the places are found without it.
 _SOURCE_SECONDS = 8.0
@@ -33,7 +34,7 @@ def act(run: Run) -> Mapping[str, Any]:
     run.write_fact("translations", {"positions": rows})
     run.permission(Phase.SWITCHING)()
     run.operator(run.target).groups.set_offsets(planned.by_group(placed))
-    found = known.positions(run)
+    found = last_known.positions(run)
     return {
         "groups": rows,
         "positions_final": found.final,
@@ -44,24 +45,24 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def left_out(run: Run) -> dict[str, Any]:
     """Return what the groups leave behind outside the protection group, as far as anybody knows."""
-    seen = known.elsewhere(run)
-    return elsewhere.left_out(run, seen.rows if seen else ())
+    seen = last_known.elsewhere(run)
+    return other_topics.left_out(run, seen.rows if seen else ())
 
 
 def _placed(run: Run) -> list[TranslatedOffset]:
-    found = known.positions(run)
+    found = last_known.positions(run)
     placed = _compared(run) if SourceSide.of(run.journal).drained else None
     if placed is None:
         crossed = positions_from_json(run.fact("unverified")["crossed"])
-        placed = places.place(run, crossed, found)
+        placed = translate_without_source.place(run, crossed, found)
     return [*placed, *content.stale_positions(run, found.groups)]
 
 
 def _compared(run: Run) -> list[TranslatedOffset] | None:
     """Translate by content while the source can be read; ``None`` where it went silent again, or a place is unknown."""
-    frozen = known.positions(run).groups
+    frozen = last_known.positions(run).groups
     try:
-        placed = beside.ask(run.source, lambda: content.translate(run, frozen), seconds=_SOURCE_SECONDS)
+        placed = background.ask(run.source, lambda: content.translate(run, frozen), seconds=_SOURCE_SECONDS)
     except KafkaDrError:
         return None
     return None if any(position.target_offset is None for position in placed) else placed

@@ -12,15 +12,15 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
-from kafka_dr.failover import last_look
-from kafka_dr.failover.beside import Beside
-from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run, positions_to_json
-from kafka_dr.failover.steps.stop_flow import replicator_refused, target_is_still
-from kafka_dr.failover.unplanned import known, source
+from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
+from kafka_dr.failover.unplanned import last_known, source
 from kafka_dr.failover.unplanned.old_flow import ask_to_stop
 from kafka_dr.fencing import open_transactions, plan
+from kafka_dr.group_offsets import last_look
 from kafka_dr.register import Phase
+from kafka_dr.runs.background import Beside
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run, positions_to_json
 
 #: What the target may take to end the flow's transactions, and to say what has crossed.
 _STABLE_SECONDS = 8.0
@@ -49,7 +49,7 @@ def act(run: Run) -> Mapping[str, Any]:
     ended = _fence_flow(run)
     ends = run.operator(run.target).topics.high_watermarks(run.partitions(run.target))
     crossed, said = _crossed(run)
-    frontier = known.frontier(run)
+    frontier = last_known.frontier(run)
     places = frontier.places if frontier else {}
     verified = {TopicPartition(*key): place.source_offset for key, place in places.items()}
     side = how_it_is_left()
@@ -63,7 +63,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "crossed_known_from": said,
         "verified_frontier": positions_to_json(verified),
         "ended_transactions": ended,
-        "predicted_loss": known.loss(run, crossed),
+        "predicted_loss": last_known.loss(run, crossed),
     }
 
 

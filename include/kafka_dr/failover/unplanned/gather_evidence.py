@@ -6,16 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from kafka_dr.approvals import decision
+from kafka_dr.checks.audits import newest_checksum_audit
+from kafka_dr.disaster.probes import take
+from kafka_dr.disaster.verdict import Verdict, judge
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import beside, decision, group_costs, last_look
-from kafka_dr.failover.audited import newest_checksum_audit
-from kafka_dr.failover.disaster import Probe, Verdict, judge, take
-from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.unplanned import known, places
+from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
+from kafka_dr.group_offsets import group_costs, last_look
 from kafka_dr.offsets import TranslatedOffset, badness
 from kafka_dr.offsets.preview import total
+from kafka_dr.runs import background
+from kafka_dr.runs.probe import Probe
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run
 
 #: What finding out about groups and loss may take; without it they are shown as not known.
 _SECONDS = 20.0
@@ -54,13 +58,15 @@ def _look(run: Run) -> tuple[list[Probe], Verdict]:
 
 def _measured(run: Run) -> dict[str, Any]:
     try:
-        crossed = beside.ask("what has crossed", lambda: last_look.crossed(run, run.flow), seconds=_SECONDS)
-        placed = beside.ask("the groups' places", lambda: places.place(run, crossed), seconds=_SECONDS)
+        crossed = background.ask("what has crossed", lambda: last_look.crossed(run, run.flow), seconds=_SECONDS)
+        placed = background.ask(
+            "the groups' places", lambda: translate_without_source.place(run, crossed), seconds=_SECONDS
+        )
     except KafkaDrError:
         crossed, placed = {}, []
-    seen = known.look(run)
+    seen = last_known.look(run)
     return {
-        "predicted_loss": known.loss(run, crossed),
+        "predicted_loss": last_known.loss(run, crossed),
         "groups": group_costs.costs(group_costs.decided(run.checks), _by_group(placed)),
         "groups_as_of": seen.at.isoformat() if seen else None,
         "more_than_offsets": list(seen.more_than_offsets) if seen else [],

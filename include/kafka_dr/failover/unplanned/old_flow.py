@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failover import beside
-from kafka_dr.failover.run import Run
+from kafka_dr.runs import background
+from kafka_dr.runs.run import Run
 
 #: How long Connect is given, to be told and to be asked.
 _SECONDS = 3.0
@@ -32,9 +32,9 @@ class OldFlow:
         return {"stopped": self.stopped, "detail": self.detail}
 
 
-def ask_to_stop(run: Run) -> beside.Beside[None]:
+def ask_to_stop(run: Run) -> background.Beside[None]:
     """Ask Connect to stop the flow, beside everything else."""
-    return beside.Beside("Connect", run.world.replicator(run.flow).stop)
+    return background.Beside("Connect", run.world.replicator(run.flow).stop)
 
 
 def stop_old_flow(run: Run) -> OldFlow:
@@ -50,7 +50,7 @@ def look_at_old_flow(run: Run) -> OldFlow:
     """Say what became of the flow by now; nothing is asked of it."""
     name = run.flow.connector
     try:
-        status = beside.ask("Connect", run.world.replicator(run.flow).status, seconds=_SECONDS)
+        status = background.ask("Connect", run.world.replicator(run.flow).status, seconds=_SECONDS)
     except KafkaDrError as error:
         return OldFlow(False, f"{name} was asked to stop, and whether it has is not known: {error}")
     if status.at_rest:

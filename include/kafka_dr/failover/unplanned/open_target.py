@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.failover.beside import Beside
-from kafka_dr.failover.record import Check, standing_facts
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.steps import open_target as planned
-from kafka_dr.failover.steps.stop_flow import replicator_refused, target_is_still
+from kafka_dr.failover.planned import open_target as planned
+from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import handed_over
+from kafka_dr.runs.background import Beside
+from kafka_dr.runs.record import Check, standing_facts
+from kafka_dr.runs.run import Run
 
 intent = planned.intent
 prove = planned.prove

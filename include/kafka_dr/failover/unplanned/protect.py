@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_dr.checks.returned_cluster import look_at_returned
 from kafka_dr.errors import KafkaDrError, NeedsPerson
-from kafka_dr.failover import beside
-from kafka_dr.failover.accepted import look_at_returned
-from kafka_dr.failover.new_direction import seed_fact
-from kafka_dr.failover.record import Check, standing_facts
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.steps import protect as planned
-from kafka_dr.failover.steps.stop_flow import replicator_refused
+from kafka_dr.failover.planned import protect as planned
+from kafka_dr.failover.planned.stop_flow import replicator_refused
 from kafka_dr.failover.unplanned import source
 from kafka_dr.failover.unplanned.old_flow import stop_old_flow
 from kafka_dr.failover.unplanned.open_target import tell_source
 from kafka_dr.failover.unplanned.source import SourceSide
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import left_behind, settled
+from kafka_dr.runs import background
+from kafka_dr.runs.record import Check, standing_facts
+from kafka_dr.runs.run import Run
+from kafka_dr.runs.start_flow import seed_fact
 
 #: How long the source's register is given before the report says that it did not answer.
 _SECONDS = 3.0
@@ -105,7 +105,7 @@ def _welcomed(run: Run, before: SourceSide, late: Check) -> SourceSide:
     """
     fenced_at = run.clock.now()
     try:
-        found = beside.ask(
+        found = background.ask(
             f"what {run.source} accepted",
             lambda: look_at_returned(run, run.source, run.journal),
             seconds=source.FENCE_SECONDS,

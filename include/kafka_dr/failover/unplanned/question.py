@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_dr.failover.decision import partitions_said
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.sheet import Sheet, listed, read_again, subject
+from kafka_dr.approvals.approval_sheet import Sheet, listed, read_again, subject
+from kafka_dr.approvals.decision import partitions_said
 from kafka_dr.quoting import code, markdown
+from kafka_dr.runs.run import Run
 
 
 def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.failover import content
-from kafka_dr.failover.layout import old_side_unchanged
-from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run, positions_from_json
-from kafka_dr.failover.steps import report as planned
-from kafka_dr.failover.steps.open_target import applications_let_in
-from kafka_dr.failover.unplanned import known
+from kafka_dr.checks.topic_layout import old_side_unchanged
+from kafka_dr.failover.planned import report as planned
+from kafka_dr.failover.planned.open_target import applications_let_in
+from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.cut_over_groups import left_out
 from kafka_dr.failover.unplanned.old_flow import OldFlow, look_at_old_flow
 from kafka_dr.failover.unplanned.source import SourceSide
+from kafka_dr.group_offsets import content
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run, positions_from_json
 
 check = planned.check
 
@@ -35,7 +35,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "rto_seconds": planned.between(claim["approved_at"], verified_at),
         "rpo_seconds": 0.0 if side.drained else None,
     }
-    loss = known.loss(run, positions_from_json(run.fact("unverified")["crossed"]))
+    loss = last_known.loss(run, positions_from_json(run.fact("unverified")["crossed"]))
     if side.drained:
         loss = {"at_least_records": 0, "as_of": None, "reason": side.detail}
     run.write_fact("measured", {**measured, "predicted_loss": loss})

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
+from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
-from kafka_dr.failover import content
-from kafka_dr.failover.beside import Beside
-from kafka_dr.failover.health.fence import end_transactions
-from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run, positions_from_json
-from kafka_dr.failover.sides import writers_declared
-from kafka_dr.failover.steps import drain, fence_source
+from kafka_dr.failover.planned import drain, fence_source
 from kafka_dr.fencing import plan
+from kafka_dr.group_offsets import content
 from kafka_dr.register import Phase
+from kafka_dr.runs.background import Beside
+from kafka_dr.runs.end_transactions import end_transactions
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run, positions_from_json
 
 #: How long the source has to say that it is there, and to be fenced, apart from the grace of its open transactions.
 PULSE_SECONDS = 1.5

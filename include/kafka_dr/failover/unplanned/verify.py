@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.failover.record import Check
-from kafka_dr.failover.run import Run
-from kafka_dr.failover.steps import open_target
-from kafka_dr.failover.steps import verify as planned
-from kafka_dr.failover.steps.stop_flow import replicator_refused
+from kafka_dr.failover.planned import open_target
+from kafka_dr.failover.planned import verify as planned
+from kafka_dr.failover.planned.stop_flow import replicator_refused
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run
 
 check = planned.check
 intent = planned.intent

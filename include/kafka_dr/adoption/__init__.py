@@ -1,0 +1,1 @@
+"""A group's first record in the register."""

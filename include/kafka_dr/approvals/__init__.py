@@ -1,0 +1,1 @@
+"""What an approval is about, asking for it, and judging the answer."""

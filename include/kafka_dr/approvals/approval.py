@@ -1,0 +1,179 @@
+"""Asking a person, and judging the answer. The answer is bound to the facts by their digest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from kafka_dr.approvals.approval_sheet import Sheet
+from kafka_dr.errors import Refused
+from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.record import Check, StepRecord
+from kafka_dr.runs.request import RunRequest, StepName, definition
+from kafka_dr.runs.run import Run
+
+#: How far the clocks of who stamps an answer and who judges it may lie apart.
+_SKEW_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalQuestion:
+    """What a person is asked.
+
+    :param subject: plain text
+    :param body: Markdown: the answer and its grounds
+    :param written: Markdown: what people wrote, fenced; shown after everything else
+    :param digest: of the decision facts that the body shows
+    :param approvers: the only users whose answer counts
+    :param expires_at: from when on an answer is too late
+    """
+
+    subject: str
+    body: str
+    digest: str
+    approvers: tuple[str, ...]
+    expires_at: datetime
+    expires_after_seconds: float
+    evidence: str
+    written: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        sheet: Sheet,
+        *,
+        page: str,
+        digest: str,
+        approvers: tuple[str, ...],
+        expires_at: datetime,
+        expires_after_seconds: float,
+    ) -> ApprovalQuestion:
+        """Return what a sheet asks. It is in no evidence yet: see :meth:`kept`.
+
+        :param page: where the evidence is shown
+        """
+        body = sheet.body(expires_at=expires_at, digest=digest, page=page)
+        return cls(
+            sheet.subject, body, digest, approvers, expires_at, expires_after_seconds, "", written=sheet.written()
+        )
+
+    def kept(self, attempt: Attempt, world: World) -> ApprovalQuestion:
+        """Write what is shown to the evidence, before anybody sees it, and return the same with its place there."""
+        whole = f"{self.body}\n\n{self.written}" if self.written else self.body
+        asked = {"subject": self.subject, "body": whole, "digest": self.digest, "expires_at": self.expires_at}
+        attempt.facts = {"asked": asked, "approvers": list(self.approvers)}
+        return replace(self, evidence=attempt.end(world, "done", "asked").evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person answered.
+
+    :param digest: of the decision facts that were shown
+    :param responded_at: aware, UTC
+    """
+
+    approved: bool
+    responder: str
+    responded_at: datetime
+    digest: str
+    reason: str = ""
+
+
+def needs_second(request: RunRequest, world: World) -> bool:
+    """Return whether a verb takes two different people for this group; what deletes data always does."""
+    if request.verb == "failback":
+        return request.mode == "rebuild"
+    group = world.topology.group(request.protection_group)
+    return request.verb == "unplanned_failover" and group.disaster.approvers_needed > 1
+
+
+def may_answer(run: Run, step: StepName) -> tuple[str, ...]:
+    """Return the users whose answer counts.
+
+    :raises Refused: the first approval, after which this one is asked, is not in the evidence
+    """
+    if step is not StepName.SECOND_APPROVAL:
+        return run.group.approvers
+    first = newest_answer(run)
+    if first is None or not first.approved:
+        raise Refused(f"run {run.request.run} has no first approval in the evidence: nobody is asked for a second")
+    return tuple(name for name in run.group.approvers if name != first.responder)
+
+
+def record_answer(request: RunRequest, world: World, answer: Answer, step: StepName = StepName.APPROVAL) -> StepRecord:
+    """Keep an answer in the evidence, where the claim looks for it.
+
+    :raises StepFailed: it is not an approver's; it is kept all the same
+    """
+    run = Run(request, world)
+    attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
+    attempt.facts = {
+        "answer": {
+            "approved": answer.approved,
+            "responder": answer.responder,
+            "responded_at": answer.responded_at,
+            "digest": answer.digest,
+            "reason": answer.reason,
+        }
+    }
+    allowed = answer.responder in may_answer(run, step)
+    word = "approved" if answer.approved else "rejected"
+    detail = f"{word} by {answer.responder}" + ("" if allowed else ", who may not give this answer for this group")
+    named = bool(answer.digest) or not answer.approved
+    said = "the answer carries the digest of the facts" if named else f"{detail} without the digest of the facts"
+    attempt.checks = (
+        Check.that("responder_is_approver", allowed, detail),
+        Check.that("answer_names_the_facts", named, said),
+    )
+    record = attempt.end(world, "done" if allowed and named else "refused", detail if named else said)
+    if not answer.approved:
+        world.evidence.seal(run.group.name, request.run)
+    return record
+
+
+def record_expiry(request: RunRequest, world: World, step: StepName = StepName.APPROVAL) -> StepRecord:
+    """Keep in the evidence that nobody answered in time, and seal it: the run has ended unchanged."""
+    attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
+    attempt.facts = {"expired": True}
+    record = attempt.end(world, "passed", "nobody answered before the approval expired; nothing was changed")
+    world.evidence.seal(request.protection_group, request.run)
+    return record
+
+
+def newest_answer(run: Run) -> Answer | None:
+    """Return the newest answer of this run that is in the evidence, ``None`` where nobody answered."""
+    return answer_of(run, StepName.APPROVAL)
+
+
+def answer_of(run: Run, step: StepName) -> Answer | None:
+    """Return the newest answer to one of this run's approvals, ``None`` where nobody answered."""
+    kept = run.world.evidence.newest(run.group.name, run.request.run, step.value)
+    found: dict[str, Any] | None = (kept or {}).get("facts", {}).get("answer")
+    if found is None:
+        return None
+    return Answer(
+        approved=bool(found["approved"]),
+        responder=found["responder"],
+        responded_at=datetime.fromisoformat(found["responded_at"]),
+        digest=found["digest"],
+        reason=found["reason"],
+    )
+
+
+def judge(run: Run, answer: Answer) -> Sequence[Check]:
+    """Return whether an answer may be acted upon now."""
+    age = (run.clock.now() - answer.responded_at).total_seconds()
+    allowed = run.group.timing.approval_expiry_seconds
+    approver = answer.responder in run.group.approvers
+    who = f"{answer.responder} is {'' if approver else 'not '}an approver of {run.group.name}"
+    fresh = -_SKEW_SECONDS <= age <= allowed
+    aged = f"the approval is {age:.0f} s old, {allowed:g} s are allowed" + ("" if fresh else ": trigger a new run")
+    return (
+        Check.that("approved", answer.approved, "approved" if answer.approved else "it was rejected"),
+        Check.that("responder_is_approver", approver, who),
+        Check.that("approval_is_fresh", fresh, aged),
+    )

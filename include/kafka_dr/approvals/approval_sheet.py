@@ -1,0 +1,146 @@
+"""What an approver is shown, in the order in which a person decides: the answer, the checks, what people wrote.
+
+Names, details and sentences come from clusters and people: each is escaped where it is put in, and what people wrote
+comes last, in a block of its own that it cannot leave.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kafka_dr.group_offsets import group_costs
+from kafka_dr.quoting import code, fenced, line, markdown
+
+#: Outcomes by how much a person has to know of them; a word that is not known comes first.
+_WORST_FIRST = ("failed", "unknown", "overridden", "excused", "ok")
+#: More consumer groups than this make no sentence.
+_FEW_GROUPS = 3
+_MOST_DETAILS = 100
+#: As much of a digest as a telephone shows in a line. The form holds all of it.
+_DIGEST_SHOWN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A question and its grounds.
+
+    :param subject: plain text, which says the verb
+    :param moves: Markdown, as all sentences here: what goes from where to where
+    :param lost: which records would be missing
+    :param writes_stop: for how long applications could not write
+    :param read_again: what consumers would get a second time
+    :param on_failure: what becomes of a run that fails on the way
+    :param warnings: what must not be overlooked
+    :param checks: rows with ``name``, ``outcome`` and ``detail``
+    :param seen_at: when the checks were made, ISO 8601
+    :param details: further paragraphs
+    :param words: what people wrote, as it is, each under a title of ours
+    """
+
+    subject: str
+    moves: str
+    lost: str
+    writes_stop: str
+    read_again: str
+    on_failure: str
+    warnings: tuple[str, ...] = ()
+    checks: Sequence[Mapping[str, Any]] = ()
+    seen_at: str = ""
+    details: tuple[str, ...] = ()
+    words: tuple[tuple[str, str], ...] = ()
+
+    def body(self, *, expires_at: datetime, digest: str, page: str = "") -> str:
+        """Return everything but what people wrote, as Markdown that a telephone can show: no tables.
+
+        :param digest: of the facts that are decided on
+        :param page: where the evidence is shown
+        """
+        answers = {
+            "What moves": self.moves,
+            "What is lost": self.lost,
+            "How long writes stop": self.writes_stop,
+            "What is read again": self.read_again,
+            "Until when": f"the approval counts until {expires_at:%Y-%m-%d %H:%M:%S} UTC",
+            "If it fails": self.on_failure,
+        }
+        tied = f"Digest of the facts: {code(digest[:_DIGEST_SHOWN])}"
+        return "\n\n".join(
+            (
+                "\n".join(f"* **{name}**: {_with_full_stop(said)}" for name, said in answers.items()),
+                *(f"⚠ {warning}" for warning in self.warnings),
+                *_checks(self.checks, self.seen_at),
+                *self.details,
+                f"[All of the evidence]({page}). {tied}" if page else tied,
+            )
+        )
+
+    def written(self) -> str:
+        """Return what people wrote, as Markdown, fenced; to be shown after everything else."""
+        return "\n\n".join(f"**{title}**\n\n{fenced(text)}" for title, text in self.words if text)
+
+
+def listed(title: str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows with ``name``, ``outcome`` and ``detail`` as a list, worst first."""
+    found = sorted(rows, key=lambda row: _rank(row["outcome"]))
+    shown = "\n".join(_row(row) for row in found[:_MOST_DETAILS])
+    return f"**{title}**\n\n{shown}"
+
+
+def read_again(found: group_costs.Rows | Mapping[str, Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:
+    """Say in one sentence what consumer groups would read again, and what is left to be said of each.
+
+    :param found: see :func:`group_costs.as_rows`
+    """
+    rows = group_costs.as_rows(found)
+    each = markdown(group_costs.in_words(rows))
+    if len(rows) <= _FEW_GROUPS:
+        return each, ()
+    kinds = Counter(str(row["class"]) for row in rows)
+    again = [row.get("redelivered_at_most") for row in rows]
+    known, open_ones = sum(number for number in again if number is not None), again.count(None)
+    unknown = f"; of {open_ones} groups it is not known" if open_ones else ""
+    classes = ", ".join(f"{number} {markdown(kind)}" for kind, number in sorted(kinds.items()))
+    return f"at most {known:,} records, by {len(again)} groups ({classes}){unknown}", (f"**Groups**: {each}",)
+
+
+def clock(stamp: object) -> str:
+    """Return the time of a stamp in UTC, to the second."""
+    try:
+        return f"{datetime.fromisoformat(str(stamp)):%H:%M:%S} UTC"
+    except ValueError:
+        return "an unknown time"
+
+
+def subject(verb: str, question: str, *, dry_run: bool = False) -> str:
+    """Return the question in one line of plain text, with the verb in front."""
+    said = f"{verb.replace('_', ' ').capitalize()}: {question}"
+    return line(f"Dry run of a {said[0].lower()}{said[1:]}" if dry_run else said)
+
+
+def _checks(rows: Sequence[Mapping[str, Any]], seen_at: str) -> Iterable[str]:
+    if not rows:
+        return
+    good = [row for row in rows if row["outcome"] == "ok"]
+    bad = [row for row in rows if row["outcome"] != "ok"]
+    at = f" (as of {clock(seen_at)})" if seen_at else ""
+    if bad:
+        yield listed(f"Checks that are not ok{at}", bad)
+    names = ", ".join(code(row["name"]) for row in good)
+    every = "All " if not bad else ""
+    yield f"**{every}{len(good)} checks ok**{'' if bad else at}: {names}" if good else "**No check is ok.**"
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    return f"* **{markdown(row['outcome'])}** {code(row['name'])}: {_with_full_stop(markdown(row['detail']))}"
+
+
+def _rank(outcome: object) -> int:
+    return _WORST_FIRST.index(str(outcome)) if outcome in _WORST_FIRST else -1
+
+
+def _with_full_stop(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."

@@ -1,0 +1,1 @@
+"""Named questions about clusters that several verbs and the watches ask."""

@@ -1,0 +1,97 @@
+"""Audits, as far as a failover is concerned: which flow is to be audited, and what the newest audits of it say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict, gate
+from kafka_dr.register import RegisterState
+from kafka_dr.replication import Flow
+from kafka_dr.runs.at_rest import Watched, at_rest
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.flow_seed import newest_seed
+from kafka_dr.runs.record import Check, Outcome
+from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.run import Run
+from kafka_dr.topology import AuditsSpec
+
+_OUTCOMES: dict[GateAnswer, Outcome] = {
+    GateAnswer.GREEN: "ok",
+    GateAnswer.RED: "failed",
+    GateAnswer.TOO_OLD: "failed",
+    GateAnswer.NEVER: "unknown",
+    GateAnswer.UNKNOWN: "unknown",
+}
+#: What ``before_failover: not_red`` lets pass: that nobody looked lately. Not that somebody looked and could not tell.
+_EXCUSED = (GateAnswer.TOO_OLD, GateAnswer.NEVER)
+
+
+def flow_to_audit(group: str, world: World) -> Flow | Watched:
+    """Return the flow from the active cluster to the standby, or why this group is left alone.
+
+    :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
+    """
+    state = at_rest(group, Run(RunRequest(group, "audit"), world).read_standing())
+    return state if isinstance(state, Watched) else Flow(group, state.active, state.standby)
+
+
+def flow_began(history: Mapping[str, Mapping[str, Any]], state: RegisterState | None, flow: Flow) -> tuple[int, bool]:
+    """Return the epoch whose seed a flow began at, and whether it was taken over as it was, without a seed of ours.
+
+    Audits carry that epoch, and not the register's: a roll back raises the register's and leaves the flow as it is.
+    """
+    if state is None:
+        return 0, False
+    seed = newest_seed(history, state)
+    if seed is None or seed.flow != flow:
+        return state.epoch, False
+    return seed.epoch, seed.keeps_place
+
+
+def newest_audit(run: Run, kind: AuditKind) -> GateVerdict:
+    """Return what the newest audit of the run's flow says, judged by the group's own limits."""
+    epoch, unseeded = flow_began(run.history, run.standing, run.flow)
+    audits = run.group.audits
+    return gate.ask(
+        run.world.evidence_root,
+        kind,
+        group=run.group.name,
+        source=run.source,
+        target=run.target,
+        epoch=epoch,
+        unseeded=unseeded,
+        now=run.clock.now(),
+        max_age=timedelta(
+            seconds=audits.lag_max_age_seconds if kind is AuditKind.LAG else audits.checksum_max_age_seconds
+        ),
+    )
+
+
+def newest_checksum_audit(run: Run) -> GateVerdict:
+    """Return what the newest checksum audit of the run's flow says."""
+    return newest_audit(run, AuditKind.CHECKSUM)
+
+
+def green(verdict: GateVerdict, kind: AuditKind = AuditKind.CHECKSUM) -> Check:
+    """Return whether an audit is green and fresh."""
+    return Check(f"{kind}_audit", _OUTCOMES[verdict.answer], verdict.sentence)
+
+
+def by_policy(verdict: GateVerdict, kind: AuditKind, audits: AuditsSpec, *, taken_over: bool = False) -> Check:
+    """Return whether an audit lets a failover begin; what only the group's policy lets pass is said to be unknown.
+
+    :param taken_over: whether the flow copied records before the group was adopted: nobody but an audit has seen those
+    """
+    unseen = taken_over and (kind, verdict.answer) == (AuditKind.CHECKSUM, GateAnswer.NEVER)
+    if verdict.answer in _EXCUSED and audits.before_failover == "not_red" and not unseen:
+        allowed = "unknown but allowed by policy (audits.before_failover is not_red)"
+        return Check(f"{kind}_audit", "excused", f"{allowed}: {verdict.sentence}")
+    return green(verdict, kind)
+
+
+def audit_check(kind: AuditKind, run: Run) -> Check:
+    """Return whether the newest audit of a kind lets a failover begin."""
+    _, taken_over = flow_began(run.history, run.standing, run.flow)
+    return by_policy(newest_audit(run, kind), kind, run.group.audits, taken_over=taken_over)

@@ -1,0 +1,99 @@
+"""What the side that was left holds beyond what is known to have crossed, once it is back and fenced.
+
+Counted in offsets, which is at most too many: transaction markers and aborted records take offsets as well. Which
+records they are, and which of them crossed after all, is found out by content later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters.times import Times
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.runs.run import Run, positions_from_json, positions_to_json
+
+Offsets = Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What a returned cluster holds.
+
+    :param ends: next to read, behind its fence
+    :param beyond_frontier: offsets beyond what is known to have crossed; ``None`` where that was never known
+    :param since_opening: offsets of records made since the other side opened; ``None`` where that moment is not known
+    """
+
+    ends: Offsets
+    beyond_frontier: int | None
+    since_opening: int | None
+
+    @property
+    def sentence(self) -> str:
+        """What a person reads."""
+        beyond = "an unknown number of" if self.beyond_frontier is None else f"at most {self.beyond_frontier}"
+        since = "an unknown number" if self.since_opening is None else f"at most {self.since_opening}"
+        return f"it holds {beyond} records that are not known to have crossed, {since} of them made since the hand-over"
+
+    def fact(self, cluster: str, *, fenced_at: datetime) -> dict[str, Any]:
+        """Return what is journaled as ``returned`` and kept as evidence.
+
+        :param fenced_at: when it was proven to refuse writes; what it accepted from the hand-over until then is the
+            window that a source has which could not be fenced
+        """
+        return {
+            "cluster": cluster,
+            "fenced_at": fenced_at.isoformat(),
+            "ends": positions_to_json(self.ends),
+            "beyond_frontier": self.beyond_frontier,
+            "since_opening": self.since_opening,
+        }
+
+
+def count_accepted(ends: Offsets, *, starts: Offsets, frontier: Offsets | None, opening: Offsets | None) -> Accepted:
+    """Count, purely.
+
+    :param starts: where each log begins; a partition that the frontier does not name never crossed
+    :param frontier: next offset that is not known to have crossed; ``None`` where nothing is known
+    :param opening: first offset made since the other side opened, where there is one; ``None`` where unknown
+    """
+    beyond = since = None
+    if frontier is not None:
+        beyond = sum(max(0, end - frontier.get(p, starts.get(p, 0))) for p, end in ends.items())
+    if opening is not None:
+        since = sum(max(0, end - opening.get(p, end)) for p, end in ends.items())
+    return Accepted(dict(ends), beyond, since)
+
+
+def look_at_returned(run: Run, cluster: str, journal: Mapping[str, Any]) -> Accepted:
+    """Ask a returned and fenced cluster for its ends, and count them against what the run journaled."""
+    topics, partitions = run.operator(cluster).topics, run.partitions(cluster)
+    ends, starts = topics.last_stable_offsets(partitions), topics.log_starts(partitions)
+    opened = _moment(journal.get("opened"))
+    opening = None
+    if opened is not None:
+        found = Times.of(run.operator(cluster)).offsets_at(partitions, int(opened.timestamp() * 1000))
+        opening = {partition: offset for partition, offset in found.items() if offset is not None}
+    return count_accepted(ends, starts=starts, frontier=_frontier(journal.get("unverified")), opening=opening)
+
+
+def _frontier(fact: Any) -> Offsets | None:
+    """Return up to where crossing is known: by content, or by the positions that were committed with the copies."""
+    if fact is None:
+        return None
+    try:
+        known = [positions_from_json(fact[name]) for name in ("frontier", "crossed")]
+    except (KeyError, TypeError, ValueError) as error:
+        raise NeedsPerson(f"the journal does not say what had crossed in known words: {error!r}") from error
+    frontier: dict[TopicPartition, int] = {}
+    for partition, offset in (row for positions in known for row in positions.items()):
+        frontier[partition] = max(offset, frontier.get(partition, 0))
+    return frontier or None
+
+
+def _moment(fact: Any) -> datetime | None:
+    return None if fact is None else datetime.fromisoformat(fact["at"])

@@ -1,0 +1,177 @@
+"""What a cluster holds of a group besides its records: topics, their partitions, and where each log begins.
+
+Journaled while the old side is fenced, and compared with what is there when the run is over. Whoever no fence is about
+may have changed it meanwhile: a topic that was deleted there would be missed on the way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from kafka_dr.clusters import Topic, TopicPartition
+from kafka_dr.clusters.times import Times
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.named_rows import by_name, rows_of
+from kafka_dr.runs import background
+from kafka_dr.runs.record import Check, CheckOutcome, first_few
+from kafka_dr.runs.run import Run, positions_from_json, positions_to_json
+
+NAME = "old_side_unchanged"
+#: The id of a topic, and how many partitions it has, for :func:`~kafka_dr.named_rows.rows_of`.
+_SHAPE = {"named": "topic", "holding": "shape"}
+#: What an old side may take to say what it holds.
+_SECONDS = 10.0
+#: For longer than this nobody can say what retention took meanwhile.
+_SOON = timedelta(minutes=10)
+#: What a sentence names one by one; the facts hold all of it.
+_MOST_NAMED = 5
+
+Offsets = Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a cluster held at a moment.
+
+    :param topics: id and number of partitions of each topic
+    :param starts: where each log begins
+    :param lasting: the first offset that retention could not take for now; left out where that is not known, as
+        retention goes by size, or everything is old enough
+    """
+
+    at: datetime
+    topics: Mapping[str, tuple[str, int]]
+    starts: Offsets
+    lasting: Offsets
+
+    @classmethod
+    def seen(cls, run: Run, cluster: str) -> Layout:
+        """Look at a cluster."""
+        at, topics, seen = run.clock.now(), run.topics(cluster), run.operator(cluster).topics
+        starts, configs = run.at_once(
+            lambda: seen.log_starts([p for topic in topics.values() for p in topic.partitions]),
+            lambda: seen.configs(topics),
+        )
+        shapes = {name: (topic.topic_id, len(topic.partitions)) for name, topic in topics.items()}
+        return cls(at, shapes, starts, _lasting(run, cluster, topics, configs, starts, at))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is journaled."""
+        return {
+            "at": self.at.isoformat(),
+            "topics": rows_of({name: list(shape) for name, shape in self.topics.items()}, **_SHAPE),
+            "starts": positions_to_json(self.starts),
+            "lasting": positions_to_json(self.lasting),
+        }
+
+    @classmethod
+    def from_json(cls, fact: Mapping[str, Any]) -> Layout:
+        """Read what :meth:`to_json` returned."""
+        return cls(
+            datetime.fromisoformat(fact["at"]),
+            {name: (str(shape[0]), int(shape[1])) for name, shape in by_name(fact["topics"], **_SHAPE).items()},
+            positions_from_json(fact["starts"]),
+            positions_from_json(fact["lasting"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What is otherwise than it was.
+
+    :param certainly: what somebody has done
+    :param perhaps: where a log begins later than it did, and retention may have done that
+    """
+
+    certainly: tuple[str, ...] = ()
+    perhaps: tuple[str, ...] = ()
+
+
+def compare(before: Layout, now: Layout, elsewhere: Mapping[str, int]) -> Changed:
+    """Say how a cluster differs from what it was.
+
+    :param elsewhere: the number of partitions of each topic on the cluster that is replicated to this one by now:
+        what is alike there came by replication
+    """
+    gone = [f"{name} is gone" for name in sorted(before.topics.keys() - now.topics.keys())]
+    shapes = [said for name in sorted(now.topics) if (said := _otherwise(name, before, now, elsewhere.get(name)))]
+    certainly: list[str] = []
+    perhaps: list[str] = []
+    for partition, start in sorted(now.starts.items()):
+        former = before.starts.get(partition, start)
+        if start > former and before.topics[partition.topic][0] == now.topics[partition.topic][0]:
+            explained = now.at - before.at > _SOON or start <= before.lasting.get(partition, start)
+            (perhaps if explained else certainly).append(f"{partition} begins at {start}, began at {former}")
+    return Changed((*gone, *shapes, *certainly), tuple(perhaps))
+
+
+def _otherwise(name: str, before: Layout, now: Layout, elsewhere: int | None) -> str:
+    """Say what became of a topic that is there; nothing where it is as it was, or as replication made it."""
+    topic_id, partitions = now.topics[name]
+    if name not in before.topics:
+        return "" if elsewhere is not None else f"{name} was created there and is nowhere else"
+    former_id, former = before.topics[name]
+    if topic_id != former_id:
+        return f"{name} was deleted and created again"
+    return "" if partitions in (former, elsewhere) else f"{name} has {partitions} partitions, had {former}"
+
+
+def old_side_unchanged(run: Run) -> Check:
+    """Return whether the side that was left holds the topics, partitions and first records that it was left with."""
+    journaled = run.journal.get("drained", {}).get("layout")
+    if journaled is None:
+        said = f"what {run.source} held was not journaled: it did not say, or the run began with a former version"
+        return Check(NAME, "excused", said)
+    before = Layout.from_json(journaled)
+    try:
+        now = background.ask(run.source, lambda: Layout.seen(run, run.source), seconds=_SECONDS)
+        elsewhere = {name: len(topic.partitions) for name, topic in run.topics(run.target).items()}
+    except KafkaDrError as error:
+        return Check(NAME, "excused", f"{run.source} does not say what it holds: {error}")
+    return judged(run.source, compare(before, now, elsewhere), topics=len(before.topics))
+
+
+def judged(cluster: str, changed: Changed, *, topics: int) -> Check:
+    """Put what changed into a sentence."""
+    facts = {"changed": list(changed.certainly), "perhaps_by_retention": list(changed.perhaps)}
+    outcome: CheckOutcome = "failed" if changed.certainly else "excused" if changed.perhaps else "ok"
+    if changed.certainly:
+        said = (
+            f"{cluster} is not as it was fenced: {_shown(changed.certainly)}. Somebody changed it whom no fence is "
+            "about; find out who (changers_declared names who may) before the group goes back there"
+        )
+    elif changed.perhaps:
+        said = f"on {cluster} {_shown(changed.perhaps)}: retention may have taken these records"
+    else:
+        said = f"{topics} topics on {cluster} have the partitions and first records that they were fenced with"
+    return Check(NAME, outcome, said, facts)
+
+
+def _lasting(
+    run: Run,
+    cluster: str,
+    topics: Mapping[str, Topic],
+    configs: Mapping[str, Mapping[str, str]],
+    starts: Offsets,
+    at: datetime,
+) -> dict[TopicPartition, int]:
+    """Return what retention cannot have taken: everything, or by its time what is younger than that."""
+    lasting: dict[TopicPartition, int] = {}
+    asked: dict[TopicPartition, int] = {}
+    for name, topic in topics.items():
+        config = configs.get(name, {})
+        by_time, by_size = int(config.get("retention.ms", 0)), int(config.get("retention.bytes", 0))
+        if "delete" not in config.get("cleanup.policy", "delete") or (by_time < 0 and by_size < 0):
+            lasting |= {partition: starts[partition] for partition in topic.partitions}
+        elif by_size < 0:
+            oldest = int(at.timestamp() * 1000) - by_time
+            asked |= dict.fromkeys(topic.partitions, max(0, oldest))
+    found = Times.of(run.operator(cluster)).offsets_at_each(asked)
+    return lasting | {partition: offset for partition, offset in found.items() if offset is not None}
+
+
+def _shown(said: tuple[str, ...]) -> str:
+    return "; ".join(first_few(said, _MOST_NAMED))

@@ -1,0 +1,103 @@
+"""Wait until the copy has caught up. However long it takes: what has to go on is progress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import TryAgain
+from kafka_dr.replication import data_ends
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run, positions_from_json, positions_to_json
+
+_PAUSE_SECONDS = 0.25
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Nothing besides the register, which the runner has asked."""
+    return ()
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (f"wait until {run.flow} has passed what {run.source} holds at this moment",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Wait, as long as the flow advances; an attempt that was cut off goes on with the ends of its own beginning."""
+    if caught_up := _caught_up_before(run):
+        return {"caught_up_at": caught_up, "records_behind_at_first": 0, "seconds": 0.0}
+    source = run.world.cluster(run.source, "audit")
+    replicator = run.world.replicator(run.flow)
+    ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
+    behind = left = _behind(positions := replicator.positions(), data_ends(source, positions, ends))
+    began, advanced = run.clock.monotonic(), run.clock.monotonic()
+    while left:
+        run.clock.sleep(_PAUSE_SECONDS)
+        before, positions = positions, replicator.positions()
+        left = _behind(positions, ends)
+        if any(positions.get(partition) != before.get(partition) for partition in left):
+            advanced = run.clock.monotonic()
+            continue
+        # Control records behind the last data are never passed, however much is written elsewhere meanwhile.
+        left = _behind(positions, data_ends(source, positions, {partition: ends[partition] for partition in left}))
+        _refuse_standstill(run, left, advanced)
+    at = run.clock.now()
+    run.write_fact("caught_up", {"at": at.isoformat(), "ends": positions_to_json(ends)}, needed_on=[run.source])
+    seconds = round(run.clock.monotonic() - began, 3)
+    return {"records_behind_at_first": sum(behind.values()), "seconds": seconds, "caught_up_at": at}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """The flow is past the ends that were waited for."""
+    kept = run.world.register(run.source).facts(run.group.name, run.request.run).get("caught_up")
+    if kept is None:
+        return (Check("caught_up", "unknown", "the journal does not say up to where: run the step again"),)
+    ends = positions_from_json(kept["ends"])
+    left = _left_of(run, ends)
+    said = f"{run.flow} is past what {len(ends)} partitions of {run.source} held"
+    return (Check.that("caught_up", not left, f"{_named(left)} wait to be copied" if left else said),)
+
+
+def _caught_up_before(run: Run) -> datetime | None:
+    """Return when an earlier attempt caught up, where that still holds.
+
+    The audit that settling asks for has to be later than the catching up. A moment that moved with each attempt would
+    leave every audit behind, and a run that is resumed could never be settled.
+    """
+    kept = run.journal.get("caught_up")
+    if kept is None:
+        return None
+    ends = positions_from_json(kept["ends"])
+    if set(ends) != set(run.partitions(run.source)) or _left_of(run, ends):
+        return None
+    return datetime.fromisoformat(kept["at"])
+
+
+def _left_of(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """Return what the flow has not passed of these ends, now."""
+    positions = run.world.replicator(run.flow).positions()
+    return _behind(positions, data_ends(run.world.cluster(run.source, "audit"), positions, ends))
+
+
+def _behind(positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    return {p: end - positions.get(p, 0) for p, end in ends.items() if positions.get(p, 0) < end}
+
+
+def _refuse_standstill(run: Run, left: Mapping[TopicPartition, int], advanced: float) -> None:
+    seconds = run.group.timing.step_deadline_seconds
+    if left and run.clock.monotonic() - advanced > seconds:
+        status = run.world.replicator(run.flow).status()
+        raise TryAgain(
+            f"{run.flow} has not advanced for {seconds:g} s with {_named(left)} to go, {run.flow.connector} is "
+            f"{status.state} {status.detail}: mend it, and run the step again; it goes on where it is".replace(
+                " :", ":"
+            )
+        )
+
+
+def _named(left: Mapping[TopicPartition, int]) -> str:
+    shown = ", ".join(f"{p} ({count})" for p, count in sorted(left.items())[:3])
+    return f"{shown} and {len(left) - 3} more" if len(left) > 3 else shown

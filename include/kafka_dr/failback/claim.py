@@ -1,0 +1,92 @@
+"""Take the group for this failback: the approvals are checked against the world of now, then the register is set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.approvals.decision import digest_of, unchanged
+from kafka_dr.checks.cluster_checks import registers_name_this_run
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.failback import answers as people
+from kafka_dr.failback import decision
+from kafka_dr.failback.checks import failback_checks
+from kafka_dr.failback.context import Way
+from kafka_dr.register.transitions import failback_begun
+from kafka_dr.runs.record import Check, claimed_facts
+from kafka_dr.runs.request import StepName
+from kafka_dr.runs.run import Run
+
+
+def check(run: Run) -> Sequence[Check]:
+    """The answers are those of different approvers, fresh, and about the facts that hold now."""
+    if run.request.dry_run or _is_claimed(run):
+        return ()
+    way = Way(run)
+    judged, answers = people.judged(way)
+    facts = decision.facts(way, failback_checks(way))
+    return (*judged, unchanged(run, facts, approved={answer.digest for answer in answers}))
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (f"write to the registers that this run brings {run.target} back",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Journal what the claim rests on, compare and set the active cluster's register, copy it to the other."""
+    if run.standing is not None and _is_claimed(run):
+        run.world.register(run.target).copy(run.standing)
+        return claimed_facts(run.standing)
+    before, way = run.standing, Way(run)
+    answers = people.judged(way)[1]
+    if before is None or not answers:
+        raise NeedsPerson("the register's record or the approval is gone since it was checked")
+    state = failback_begun(
+        before,
+        run=run.request.run,
+        evidence_sha256=answers[0].digest,
+        approved_by=", ".join(answer.responder for answer in answers),
+        at=run.clock.now(),
+    )
+    approved = _approved(run, answers[0].digest)
+    run.write_fact(
+        "claim",
+        {
+            "verb": "failback",
+            "mode": way.mode,
+            "rescue": way.rescue,
+            "source": run.source,
+            "target": run.target,
+            "left_by": way.left.run,
+            # Exactly these may be deleted: those that were shown to whoever approved, by their ids.
+            "deletes": approved["deletes"],
+            "list_sha256": approved["stranded"]["list_sha256"],
+            "epoch": state.epoch,
+            "reason": run.request.reason,
+            "approved_by": state.approved_by,
+            "approved_at": max(answer.responded_at for answer in answers).isoformat(),
+            "digest": state.evidence_sha256,
+            "claimed_at": state.at.isoformat(),
+        },
+    )
+    run.world.register(run.source).compare_and_set(before, state)
+    run.world.register(run.target).copy(state)
+    return claimed_facts(state)
+
+
+prove = registers_name_this_run
+
+
+def _approved(run: Run, digest: str) -> Mapping[str, Any]:
+    """Return the decision facts that were approved."""
+    kept = run.world.evidence.newest(run.group.name, run.request.run, StepName.PREFLIGHT.value)
+    decided: Mapping[str, Any] = (kept or {}).get("facts", {}).get("decision", {})
+    if digest_of(decided) != digest:
+        raise NeedsPerson("the evidence of preflight is not what was approved: trigger a new run")
+    return decided
+
+
+def _is_claimed(run: Run) -> bool:
+    state = run.standing
+    return state is not None and (state.run, state.verb) == (run.request.run, "failback")

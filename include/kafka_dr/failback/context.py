@@ -1,0 +1,119 @@
+"""What a failback is about: how it was asked for, what was left behind, and whether it still may change anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.evidence import digest
+from kafka_dr.register import Phase
+from kafka_dr.register.abandonment import Abandonment, abandonment, set_aside_since
+from kafka_dr.runs.request import FailbackMode, RescueWish
+from kafka_dr.runs.run import Run
+
+
+class Way:
+    """The facts of a failback that several of its steps need.
+
+    :param run: ``source`` is the active cluster, ``target`` the one that was left
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @property
+    def mode(self) -> FailbackMode:
+        """How the old side becomes a copy: as was approved, once it was claimed."""
+        claimed: FailbackMode | None = self.run.journal.get("claim", {}).get("mode")
+        return claimed or self.run.request.mode
+
+    @property
+    def rescue(self) -> RescueWish:
+        """What becomes of the stranded records besides being kept."""
+        claimed: RescueWish | None = self.run.journal.get("claim", {}).get("rescue")
+        return claimed or self.run.request.rescue
+
+    @cached_property
+    def left(self) -> Abandonment:
+        """How the side that was left was left."""
+        state = self.run.standing
+        if state is None:
+            raise Refused(f"no register has a record of {self.run.group.name}: nothing was left behind")
+        return abandonment(self.run.history, state)
+
+    @cached_property
+    def store(self) -> StrandedStore:
+        """Where the list of stranded records lies."""
+        return StrandedStore(self.run.world.evidence_root, self.run.group.name, self.left.run)
+
+    @cached_property
+    def stranded(self) -> StrandedList:
+        """The list of stranded records.
+
+        :raises Refused: there is none
+        """
+        try:
+            found = self.store.read()
+        except StrandedUnreadable as error:
+            raise NeedsPerson(f"the list of stranded records cannot be read: {error}") from error
+        if found is None:
+            raise Refused(
+                f"there is no list of what {self.left.old} holds and never crossed: the task stranded_records makes it"
+            )
+        return found
+
+    @property
+    def list_sha256(self) -> str:
+        """What ties an approval to that very list."""
+        return digest(self.stranded.to_json())
+
+    @cached_property
+    def was_begun_before(self) -> bool:
+        """Whether an earlier failback, abandoned since, has changed the side that was left."""
+        return set_aside_since(self.run.history, self.left.run, by_others_than=self.run.request.run)
+
+    def permission(self) -> Callable[[], None]:
+        """Return what is asked right before each change: does the failback still hold the group?"""
+        run = self.run
+        epoch = run.standing.epoch if run.standing else -1
+
+        def ask() -> None:
+            state = run.world.register(run.source).read(run.group.name)
+            held = state is not None and (state.run, state.epoch, state.phase, state.verb) == (
+                run.request.run,
+                epoch,
+                Phase.DIVERGED,
+                "failback",
+            )
+            if not held:
+                said = (
+                    "nothing" if state is None else f"{state.phase} by {state.verb} {state.run} (epoch {state.epoch})"
+                )
+                raise Refused(f"{run.source}'s register says {said}, not diverged by this run: nothing was changed")
+
+        return ask
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The ends of the old side's logs when nobody could write to them any more."""
+
+    journaled: Mapping[TopicPartition, int]
+    now: Mapping[TopicPartition, int]
+
+    @property
+    def moved(self) -> list[TopicPartition]:
+        """The partitions that moved since."""
+        return sorted(p for p in self.journaled.keys() | self.now.keys() if self.journaled.get(p) != self.now.get(p))
+
+
+def ends_of_the_old_side(way: Way) -> Ends:
+    """Compare the ends that the list of stranded records was made from with those of now."""
+    partitions = [p for topic in way.run.topics(way.run.target).values() for p in topic.partitions]
+    now = way.run.operator(way.run.target).topics.high_watermarks(partitions)
+    listed = {TopicPartition(topic, number): end for (topic, number), end in way.stranded.ends().items()}
+    return Ends(listed, now)

@@ -1,0 +1,64 @@
+"""What the approval of a failback is about, and what it would cost the side that was left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kafka_dr.approvals.decision import PARTITIONS, common
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failback.context import Way
+from kafka_dr.named_rows import ID_OF_A_TOPIC, rows_of
+from kafka_dr.runs.record import Check
+
+#: What a topic of the old side holds, for :func:`~kafka_dr.named_rows.rows_of`.
+OLD_SIDE = {"named": "topic", "holding": "holds"}
+
+
+def facts(way: Way, checks: Sequence[Check]) -> dict[str, Any]:
+    """Return the decision facts as they are now.
+
+    :param checks: those of the same moment
+    """
+    ranges = next((list(check.facts["ranges"]) for check in checks if "ranges" in check.facts), [])
+    return {
+        **common(way.run, checks),
+        "mode": way.mode,
+        "rescue": way.rescue,
+        **_of_the_list(way),
+        "quarantine": ranges if way.mode == "quarantine" else [],
+    }
+
+
+def _of_the_list(way: Way) -> dict[str, Any]:
+    try:
+        found = way.stranded
+        here, there = way.run.topics(way.run.source), way.run.topics(way.run.target)
+    except KafkaDrError:
+        # A check says what is wrong; nothing is approved without a list.
+        return {"stranded": None, "partitions": [], "deletes": []}
+    ids = {name: topic.topic_id for name, topic in there.items()}
+    return {
+        "left_by": found.run,
+        "stranded": {"records": found.records, "list_sha256": way.list_sha256},
+        "partitions": rows_of({name: len(topic.leaders) for name, topic in here.items()}, **PARTITIONS),
+        "deletes": rows_of(ids, **ID_OF_A_TOPIC) if way.mode == "rebuild" else [],
+    }
+
+
+def measured(way: Way) -> dict[str, Any]:
+    """Measure what the old side holds; shown to the approvers, not part of what is approved."""
+    run = way.run
+    target = run.operator(run.target)
+    partitions = run.partitions(run.target)
+    starts, ends = target.topics.log_starts(partitions), target.topics.high_watermarks(partitions)
+    sizes = target.sizes.of({p.topic for p in partitions})
+    topics: dict[str, dict[str, int]] = {}
+    for p in partitions:
+        row = topics.setdefault(p.topic, {"records": 0, "bytes": 0, "stranded": 0})
+        row["records"] += ends[p] - starts[p]
+        row["bytes"] += sizes.get(p, 0)
+    for each in way.stranded.partitions:
+        if each.topic in topics:
+            topics[each.topic]["stranded"] += each.records
+    return {"old_side": rows_of(topics, **OLD_SIDE), "stranded_records": way.stranded.records}

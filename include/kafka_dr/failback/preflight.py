@@ -1,0 +1,43 @@
+"""Find out whether the way home is open, and write down what an approval of it would be about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.approvals.decision import digest_of
+from kafka_dr.evidence import render_audit, tell_stranded
+from kafka_dr.failback import decision
+from kafka_dr.failback.checks import failback_checks
+from kafka_dr.failback.context import Way
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Ask everything that has to hold before anybody is asked for an approval."""
+    return failback_checks(Way(run))
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return ("write the decision facts, their digest and the measurements to the evidence",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Put facts and measurements together; nothing on any cluster is changed."""
+    way = Way(run)
+    _write_page(way)
+    decided = decision.facts(way, run.checks)
+    return {"decision": decided, "digest": digest_of(decided), "measurements": decision.measured(way)}
+
+
+def _write_page(way: Way) -> None:
+    """Put a page beside the list, for whoever opens the folder years later."""
+    with way.store.folder.joinpath("stranded.html").open("wb") as file:
+        file.write(render_audit(tell_stranded(way.stranded.to_json())).encode())
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """Nothing was done, so there is nothing to prove."""
+    return ()

@@ -1,0 +1,87 @@
+"""Start replication towards the side that was left, from exactly where both sides correspond."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.failback.context import Way
+from kafka_dr.fencing import plan, proof
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run, positions_from_json, positions_to_json
+from kafka_dr.runs.start_flow import begin, seed_fact
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Nothing besides the register, which the runner has asked."""
+    return ()
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    way = Way(run)
+    where = "from the start" if way.mode == "rebuild" else f"at the ends of {run.source} that run {way.left.run} left"
+    return (
+        f"see that {run.flow.reverse.connector} is stopped, lift the DENY of {run.group.replicator_principal} on "
+        f"{run.target}, and start {run.flow.connector} {where}",
+    )
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Journal the seed, stop the old direction, let the replicator in, seed and start."""
+    way, state = Way(run), run.standing
+    if state is None:
+        raise Refused(f"no register has a record of {run.group.name} any more")
+    begins = _positions(way)
+    seed = seed_fact(run, run.flow, epoch=state.epoch, **begins)
+    run.write_fact("flow_seed", seed)
+    _stop_old_direction(run, way)
+    missing = plan.shut_out(run.group) - run.operator(run.target).acls.list()
+    if missing:
+        raise Refused(f"{run.target} lacks {len(missing)} DENYs of a standby: no flow may write there before")
+    begin(
+        run,
+        run.flow,
+        lambda: positions_from_json(begins["source_positions"]),
+        epoch=state.epoch,
+        permission=way.permission(),
+    )
+    return {"seed": seed}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """The new direction runs, the old one does not and could not write, and the standby refuses applications."""
+    status = run.world.replicator(run.flow).wait_running(run.group.timing.protect_wait_seconds)
+    other = run.world.replicator(run.flow.reverse).status()
+    denied = proof.acls_present(run.operator(run.source), plan.flow_fence(run.group), clock=run.clock)
+    refused = run.writes_refused(run.source, by="replicator") if denied.outcome == "ok" else denied
+    return (
+        Check.that("reverse_flow", status.state == "running", f"{run.flow.connector} is {status.state}"),
+        Check.that("no_loop", other.at_rest, f"{run.flow.reverse.connector} is {other.state}"),
+        Check.of("replicator_refused", refused),
+        Check.of("old_side_refuses", run.writes_refused(run.target)),
+    )
+
+
+def _positions(way: Way) -> dict[str, list[list[Any]]]:
+    """Return where the direction begins on both sides: behind what is aside, or nowhere, which is the start."""
+    run = way.run
+    if way.mode == "rebuild":
+        return {"source_positions": [], "target_positions": []}
+    ends = positions_from_json(run.fact("set_aside")["old_ends"])
+    shared = way.left.new_ends.keys() & ends.keys()
+    return {
+        "source_positions": positions_to_json({p: way.left.new_ends[p] for p in shared}),
+        "target_positions": positions_to_json({p: ends[p] for p in shared}),
+    }
+
+
+def _stop_old_direction(run: Run, way: Way) -> None:
+    old = run.world.replicator(run.flow.reverse)
+    if old.status().at_rest:
+        return
+    way.permission()()
+    old.stop()
+    if old.wait_stopped(run.group.timing.step_deadline_seconds).state != "stopped":
+        raise TryAgain(f"{run.flow.reverse.connector} does not stop: look at Connect beside {run.source}")

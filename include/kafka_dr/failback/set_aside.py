@@ -1,0 +1,207 @@
+"""Make room for the copy: leave stranded records aside, or delete the old topics and create them again, empty.
+
+Only topics whose ids were approved and journaled are deleted, so that a second attempt never deletes what the first
+one created. The right to delete them is given for these very topics, on this very cluster, and taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from kafka_dr.checks.config_compare import plan_between
+from kafka_dr.clusters import Acl, AclOperation, AclPermission, NotFound, PatternType, ResourceType
+from kafka_dr.config_sync.items import CreateTopic
+from kafka_dr.errors import Refused, TryAgain
+from kafka_dr.failback import decision
+from kafka_dr.failback.checks import list_is_approved
+from kafka_dr.failback.context import Way, ends_of_the_old_side
+from kafka_dr.failback.quarantine import ranges_of
+from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
+from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
+from kafka_dr.rescue import Compared, compare_with, missing_from
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run, positions_to_json
+
+_PAUSE_SECONDS = 0.1
+
+
+def check(run: Run) -> Sequence[Check]:
+    """No application data is deleted unless everything that only the old side holds is kept."""
+    if run.request.dry_run:
+        return ()
+    way = Way(run)
+    wrong = missing_from(way.stranded, way.store.folder)
+    kept = Check.that("stranded_are_kept", not wrong, wrong or f"{way.stranded.records} records are kept")
+    approved = list_is_approved(way)
+    if "set_aside" in run.journal or way.was_begun_before:
+        return (approved, kept)
+    moved = ends_of_the_old_side(way).moved
+    shown = ", ".join(map(str, moved[:3]))
+    still = f"{run.target} stands where the list of stranded records left it"
+    said = f"{shown} moved since the list was made: somebody passes the fence; find out who" if moved else still
+    return (approved, kept, Check.that("old_side_is_still", not moved, said))
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    way = Way(run)
+    if way.mode == "rebuild":
+        named = ", ".join(sorted(run.topics(run.target)))
+        return (f"delete {named} on {run.target} and create them again as they are on {run.source}, empty",)
+    shown = ", ".join(map(str, ranges_of(way.stranded))) or "nothing"
+    return (f"journal that these offsets of {run.target} stay aside: {shown}; nothing is deleted",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Journal first what cannot be looked up later, then act."""
+    way = Way(run)
+    # What is journaled says that the old topics are given up.
+    compared = _compare(way, approved_deletes(run.fact("claim"))) if way.mode == "rebuild" else Compared()
+    if "set_aside" not in run.journal:
+        _journal(way)
+    if way.mode == "rebuild":
+        read_back = {"equal": compared.equal, "expired_there": compared.expired}
+        return {**_rebuild(way, approved_deletes(_journaled(run))), "read_back": read_back}
+    return {"mode": way.mode, "quarantine": [str(each) for each in ranges_of(way.stranded)]}
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """Nothing of the old topics is left after a rebuild, nor the right to delete; after quarantine all is journaled."""
+    way, deletes = Way(run), approved_deletes(_journaled(run))
+    if way.mode == "quarantine":
+        kept = run.world.register(run.source).facts(run.group.name, run.request.run).get(QUARANTINE)
+        return (Check.that("ranges_are_journaled", kept is not None, f"the register of {run.source} names the ranges"),)
+    here, there = run.topics(run.source), run.topics(run.target)
+    old = sorted(name for name, topic in there.items() if topic.topic_id == deletes.get(name))
+    wrong = [f"{name} is the old one" for name in old] + [
+        f"{name} has {len(there[name].leaders) if name in there else 'no'} partitions, expected {len(topic.leaders)}"
+        for name, topic in here.items()
+        if name not in there or len(there[name].leaders) != len(topic.leaders)
+    ]
+    standing = right_to_delete(run, deletes) & run.operator(run.target).acls.list()
+    said = f"{len(here)} topics are new, with the partitions that they have on {run.source}"
+    return (
+        Check.that("topics_are_new", not wrong, "; ".join(wrong[:3]) or said),
+        Check.that("right_to_delete_is_gone", not standing, f"{len(standing)} rights to delete stand on {run.target}"),
+    )
+
+
+def _journal(way: Way) -> None:
+    run = way.run
+    topics = run.topics(run.target)
+    fact = {
+        "mode": way.mode,
+        "old_ends": positions_to_json(ends_of_the_old_side(way).now),
+        "deletes": rows_of(approved_deletes(run.fact("claim")), **ID_OF_A_TOPIC),
+        "measured": decision.measured(way),
+    }
+    way.permission()()
+    if way.mode == "quarantine":
+        ids = {name: topic.topic_id for name, topic in topics.items()}
+        run.write_fact(QUARANTINE, quarantine_fact(run.target, ranges_of(way.stranded), ids))
+    else:
+        run.write_fact("rebuild", {"cluster": run.target, "epoch": run.epoch})
+    run.write_fact("set_aside", fact)
+
+
+def _journaled(run: Run) -> Mapping[str, Any]:
+    """Return what was journaled, by this very attempt, too."""
+    found = run.journal.get("set_aside") or run.world.register(run.source).facts(run.group.name, run.request.run).get(
+        "set_aside"
+    )
+    if found is None:
+        raise TryAgain("what is to be set aside is not in the journal yet: run the step again")
+    return dict(found)
+
+
+def _rebuild(way: Way, deletes: Mapping[str, str]) -> Mapping[str, Any]:
+    run, permission = way.run, way.permission()
+    target = run.operator(run.target)
+    old = sorted(name for name, topic in run.topics(run.target).items() if topic.topic_id == deletes.get(name))
+    rights = right_to_delete(run, deletes)
+    if old:
+        permission()
+        target.acls.add(rights)
+        try:
+            permission()
+            target.topics.delete(old)
+            _wait_until_gone(way, deletes)
+        finally:
+            target.acls.remove(rights)
+    target.acls.remove(rights)
+    created = _create(way)
+    return {"mode": way.mode, "deleted": old, "created": created}
+
+
+def _compare(way: Way, deletes: Mapping[str, str]) -> Compared:
+    """Read back all that is kept, and compare it with what is about to be deleted.
+
+    A list of a former version has no digests of its files: then this alone says that nothing which is deleted is lost.
+
+    :param deletes: what may be deleted; a topic that was made again since the list was made holds nothing of it
+    :raises Refused: something is not kept, or not as the old side holds it
+    """
+    found, run = way.stranded, way.run
+    there = run.topics(run.target)
+    old = [name for name, topic in there.items() if topic.topic_id == deletes.get(name)]
+    if not old:
+        return Compared()
+    if wrong := missing_from(found, way.store.folder):
+        raise Refused(f"nothing is deleted while stranded records are not kept: {wrong}")
+    same = [name for name in old if found.topic_ids.get(name) == there[name].topic_id]
+    compared = compare_with(run.world.cluster(run.target, "audit"), found, way.store.folder, topics=same)
+    if compared.wrong:
+        raise Refused(
+            f"nothing is deleted: {compared.wrong}. Restore the files below {way.store.folder} from a copy and run "
+            "the step again, or abandon this run with dr_resume and begin a new one"
+        )
+    return compared
+
+
+def _create(way: Way) -> list[str]:
+    """Create what is missing as the config sync would: with the active side's partitions and configuration."""
+    run = way.run
+    items = plan_between(run, run.source, run.target, epoch=run.epoch).items
+    wanted = [item.change.topic for item in items if isinstance(item.change, CreateTopic)]
+    if wanted:
+        way.permission()()
+        errors = run.operator(run.target).configs.create(wanted)
+        if errors:
+            name, error = sorted(errors.items())[0]
+            raise TryAgain(f"{name} could not be created on {run.target} again ({error}): run the step again")
+    return sorted(topic.name for topic in wanted)
+
+
+def _wait_until_gone(way: Way, deletes: Mapping[str, str]) -> None:
+    run = way.run
+    deadline = run.clock.monotonic() + run.group.timing.step_deadline_seconds
+    while True:
+        left = _left(way, deletes)
+        if not left:
+            return
+        if run.clock.monotonic() > deadline:
+            raise TryAgain(f"{', '.join(left[:3])} are on {run.target} still: look at its controller, run this again")
+        run.clock.sleep(_PAUSE_SECONDS)
+
+
+def _left(way: Way, deletes: Mapping[str, str]) -> list[str]:
+    """Return the old topics that are still there; one that goes while it is looked at is looked at again."""
+    try:
+        there = way.run.topics(way.run.target)
+    except NotFound:
+        return sorted(deletes)
+    return [name for name, topic in there.items() if topic.topic_id == deletes.get(name)]
+
+
+def approved_deletes(fact: Mapping[str, Any]) -> dict[str, str]:
+    """Return the topics that may be deleted, and their ids, as the claim or this step journaled them."""
+    return by_name(fact.get("deletes", ()), **ID_OF_A_TOPIC)
+
+
+def right_to_delete(run: Run, topics: Collection[str]) -> frozenset[Acl]:
+    """Return the right to delete exactly these topics."""
+    who, name = run.group.operator_principal, PatternType.LITERAL
+    return frozenset(
+        Acl(ResourceType.TOPIC, topic, name, who, AclOperation.DELETE, AclPermission.ALLOW) for topic in topics
+    )

@@ -1,0 +1,72 @@
+"""Asking for an approval: each verb has its own question, made from the evidence of its first step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from kafka_dr.approvals.approval import ApprovalQuestion, may_answer, newest_answer
+from kafka_dr.approvals.approval_sheet import Sheet
+from kafka_dr.errors import Refused
+from kafka_dr.failback import question as failback_question
+from kafka_dr.failover.planned import question as planned_question
+from kafka_dr.failover.unplanned import question as unplanned_question
+from kafka_dr.quoting import code
+from kafka_dr.register import Verb
+from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.request import RunRequest, StepName, definition, first_step
+from kafka_dr.runs.run import Run
+
+#: What a person is shown, by verb.
+_SHEETS: Mapping[Verb, Callable[[Run, Mapping[str, Any]], Sheet]] = {
+    "planned_failover": planned_question.sheet,
+    "unplanned_failover": unplanned_question.sheet,
+    "failback": failback_question.sheet,
+}
+
+
+def ask_approval(
+    request: RunRequest, world: World, step: StepName = StepName.APPROVAL, *, page: str = ""
+) -> ApprovalQuestion:
+    """Make the question from the evidence of the verb's first step, and keep what is shown before anybody sees it.
+
+    :param step: which of the verb's approvals; a second one is asked of those who did not give the first
+    :param page: where the evidence of the run is shown
+    :raises Refused: that evidence of this run is not there, or was not good; or the first approval is not
+    """
+    run = Run(request, world)
+    first = first_step(request.verb)
+    seen = world.evidence.newest(run.group.name, request.run, first.value)
+    if seen is None or seen["outcome"] != "done":
+        raise Refused(f"run {request.run} has no good {first} in the evidence: there is nothing to approve")
+    facts = seen["facts"]
+    approvers = may_answer(run, step)
+    attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
+    seconds = run.group.timing.approval_expiry_seconds
+    expires_at = attempt.started_at + timedelta(seconds=seconds)
+    question = ApprovalQuestion.of(
+        _after_the_first(run, step, _SHEETS[request.verb](run, seen)),
+        page=page,
+        digest=facts["digest"],
+        approvers=approvers,
+        expires_at=expires_at,
+        expires_after_seconds=seconds,
+    )
+    return question.kept(attempt, world)
+
+
+def _after_the_first(run: Run, step: StepName, sheet: Sheet) -> Sheet:
+    """Say to the second person what the first one said."""
+    first = newest_answer(run) if step is StepName.SECOND_APPROVAL else None
+    if first is None:
+        return sheet
+    said = f"This is the second approval: {code(first.responder)} has approved at {first.responded_at:%H:%M:%S} UTC."
+    return replace(
+        sheet,
+        subject=f"{sheet.subject} (second approval)",
+        warnings=(*sheet.warnings, said),
+        words=(*sheet.words, ("Remark of the first approver", first.reason)),
+    )

@@ -1,0 +1,192 @@
+"""Everything that has to hold before a switch. Each check is named, and the name is part of the decision facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from kafka_dr.audit import AuditKind, Verified
+from kafka_dr.checks import authorizers, changers
+from kafka_dr.checks.audits import audit_check
+from kafka_dr.checks.authorizers import authorizer_of
+from kafka_dr.checks.cluster_checks import (
+    active_side,
+    leaderless,
+    right_clusters,
+    target_refuses,
+    would_stay_shut,
+    writers_declared,
+)
+from kafka_dr.checks.config_compare import standby_configured
+from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover.planned.cut_over_groups import no_live_members
+from kafka_dr.fencing import plan
+from kafka_dr.group_offsets import content, copy_age, live_verification, other_topics, undeclared_readers
+from kafka_dr.group_offsets.group_costs import CLASSES
+from kafka_dr.group_offsets.offset_preview import offsets_check
+from kafka_dr.group_offsets.unmovable_groups import only_offsets_to_move
+from kafka_dr.named_rows import rows_of
+from kafka_dr.replication import data_ends, flow_moves
+from kafka_dr.runs.record import Check, worst
+from kafka_dr.runs.run import Run
+
+#: Answers one check, or several that rest on the same look; their names stand beside it.
+Question = Callable[[Run], Check | tuple[Check, ...]]
+
+#: How long a flow may take to copy something that waits before it counts as stuck, and how often it is looked at.
+_STUCK_SECONDS = 5.0
+_LOOK_SECONDS = 0.2
+
+
+def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
+    """Ask every question; one that cannot be answered is unknown and does not keep the others from being asked.
+
+    What is asked of the wrong cluster, or about the wrong direction, would only mislead: then nothing else is asked.
+
+    :param closely: say of each group what a switch would cost it, which takes reads of its own; the claim leaves that
+        out, as somebody waits for it
+    """
+    first = tuple(check for names, ask in _FIRST for check in _asked(run, names, ask))
+    if worst(first) != "ok":
+        return first
+    questions = (*_QUESTIONS, ("offsets_preview", lambda run: offsets_check(run, closely=closely)))
+    with ThreadPoolExecutor(max_workers=len(questions)) as pool:
+        answers = pool.map(lambda question: _asked(run, *question), questions)
+        return first + tuple(check for checks in answers for check in checks)
+
+
+def _asked(run: Run, names: str, ask: Question) -> tuple[Check, ...]:
+    try:
+        answer = ask(run)
+    except KafkaDrError as error:
+        return tuple(Check(name, "unknown", str(error)) for name in names.split())
+    return answer if isinstance(answer, tuple) else (answer,)
+
+
+def _topics_have_leaders(run: Run) -> Check:
+    """Whether the topics are alike is the question of their configuration; whether they can be used now is this one."""
+    wrong, both = [], (run.source, run.target)
+    for name, topics in zip(both, run.at_once(*(partial(run.sight.topics, name) for name in both)), strict=True):
+        if missing := leaderless(topics):
+            wrong.append(f"partitions of {', '.join(missing[:5])} have no leader on {name}")
+        if name == run.source and run.group.canary_topic not in topics:
+            wrong.append(f"the canary topic {run.group.canary_topic} is missing on {name}")
+    return Check.that(
+        "topics_have_leaders", not wrong, "; ".join(wrong) or "every partition has a leader on both sides"
+    )
+
+
+def _writers_declared(run: Run) -> Check:
+    return writers_declared(run, (run.source, run.target), seen=run.sight)
+
+
+def _source_can_be_fenced(run: Run) -> Check:
+    """The question of the fence's proof gets an answer now: the probe may write, and asking appends nothing.
+
+    A source that is short of replicas, and takes no write of anybody, is one to leave.
+    """
+    return Check.of("source_can_be_fenced", run.writes_authorized(run.source))
+
+
+def _flow_can_be_fenced(run: Run) -> Check:
+    """The replicator is who may write on the target now: as it is asked whether leaders there say yes, too.
+
+    They have to, when the target is opened; and that the replicator is refused proves nothing if it always was.
+    """
+    return Check.of("flow_can_be_fenced", run.writes_allowed(run.target, by="replicator"))
+
+
+def _target_can_be_opened(run: Run) -> Check:
+    """DENYs that others added stay, so the target would stay shut; applications need their ALLOWs there."""
+    here, there = run.at_once(partial(run.sight.acls, run.source), partial(run.sight.acls, run.target))
+    fence = plan.standby(run.group)
+    foreign = (plan.shut_out(run.group) & there) - run.world.register(run.target).added_acls(run.group.name, run.target)
+    if foreign:
+        return would_stay_shut(run, foreign)
+    topics = run.sight.topics(run.target)
+    opened, source = authorizer_of(run, run.target, there - fence), authorizer_of(run, run.source, here)
+    lost = [
+        f"{principal} ({topic})"
+        for topic in sorted(topics)
+        for principal in run.group.principals
+        if source.allows(principal, AclOperation.WRITE, ResourceType.TOPIC, topic)
+        and not opened.allows(principal, AclOperation.WRITE, ResourceType.TOPIC, topic)
+    ]
+    shown = ", ".join(lost[:5])
+    detail = f"{shown} may write on {run.source} and could not on {run.target}: make its ACLs there the same"
+    return Check.that("target_can_be_opened", not lost, detail if lost else "every writer could write there")
+
+
+def _copy(run: Run) -> tuple[Check, ...]:
+    """Verify near to the head; what was verified says whether the flow moves, and where the groups' positions lie."""
+    near = live_verification.advance(run)
+    ends, verified = near.ends, near.verified
+    (flow,) = _asked(run, "flow_moves", lambda run: _flow_moves(run, ends, verified))
+    (in_time,) = _asked(run, copy_age.NAME, lambda run: copy_age.copied_in_time(run, ends, verified))
+    return flow, in_time, live_verification.judge_tail(run, near), _positions_translate(run, verified)
+
+
+def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
+    """Progress, never a state alone: all there was has arrived, or positions advance wherever something waits."""
+    replicator = run.world.replicator(run.flow)
+    status = replicator.status()
+    if status.state != "running":
+        detail = f"{run.flow.connector} is {status.state} {status.detail}".rstrip()
+        return Check.that("flow_moves", False, f"{detail}: run dr_flows, or look at the connector")
+    if all(found.finding is None and found.source_offset >= ends[p] for p, found in verified.items()):
+        return Check("flow_moves", "ok", f"what {len(ends)} partitions held a moment ago has arrived")
+    before = replicator.positions()
+    waiting = data_ends(run.world.cluster(run.source, "audit"), before, ends)
+    deadline = run.clock.monotonic() + _STUCK_SECONDS
+    while (verdict := flow_moves(before, replicator.positions(), waiting)).verdict == "stuck":
+        if run.clock.monotonic() > deadline:
+            break
+        run.clock.sleep(_LOOK_SECONDS)
+    outcome = {"moves": "ok", "idle": "ok", "stuck": "failed"}.get(verdict.verdict, "unknown")
+    return Check("flow_moves", outcome, verdict.detail)  # type: ignore[arg-type]
+
+
+def _positions_translate(run: Run, verified: Mapping[TopicPartition, Verified]) -> Check:
+    classes = content.predicted_classes(run, verified)
+    unknown = sorted(group for group, kind in classes.items() if kind == "unknown")
+    if unknown and run.group.groups_policy.unknown_offsets == "refuse":
+        detail = f"positions of {', '.join(unknown)} cannot be translated: see groups_policy.unknown_offsets"
+        return Check("positions_translate", "failed", detail, {"classes": rows_of(classes, **CLASSES)})
+    # How sure each place is, is shown once, with what it costs: see kafka_dr.failover.group_costs.
+    said = f"the positions of {len(classes)} groups can be translated" if classes else "no group has committed anything"
+    return Check("positions_translate", "ok", said, {"classes": rows_of(classes, **CLASSES)})
+
+
+def _route_follows(run: Run) -> Check:
+    route = run.world.router(run.group).read()
+    follows = route is not None and route.active == run.source
+    said = f"the route names {route.active}" if route else "there is no route"
+    detail = said if follows else f"{said}, the register {run.source}: run dr_adopt, or mend the route"
+    return Check.that("route_follows", follows, detail)
+
+
+_FIRST: tuple[tuple[str, Question], ...] = (
+    ("active_side", active_side),
+    ("right_clusters", lambda run: right_clusters(run, (run.source, run.target))),
+)
+_QUESTIONS: tuple[tuple[str, Question], ...] = (
+    ("standby_configured", standby_configured),
+    ("topics_have_leaders", _topics_have_leaders),
+    ("writers_declared", _writers_declared),
+    (undeclared_readers.NAME, lambda run: undeclared_readers.readers_declared(run, (run.source, run.target))),
+    (changers.NAME, lambda run: changers.changers_declared(run, (run.source, run.target), seen=run.sight)),
+    (authorizers.NAME, lambda run: authorizers.authorizers_as_declared(run, (run.source, run.target))),
+    ("source_can_be_fenced", _source_can_be_fenced),
+    ("target_refuses", target_refuses),
+    ("flow_can_be_fenced", _flow_can_be_fenced),
+    ("target_can_be_opened", _target_can_be_opened),
+    (f"flow_moves {copy_age.NAME} content_verified positions_translate", _copy),
+    ("checksum_audit", partial(audit_check, AuditKind.CHECKSUM)),
+    ("lag_audit", partial(audit_check, AuditKind.LAG)),
+    ("no_live_members_on_target", no_live_members),
+    ("only_offsets_to_move", only_offsets_to_move),
+    (other_topics.NAME, other_topics.groups_read_only_owned_topics),
+    ("route_follows", _route_follows),
+)

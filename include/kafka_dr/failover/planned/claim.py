@@ -1,0 +1,85 @@
+"""Take the group for this run: the approval is checked against the world as it is now, then the register is set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.approvals import approval, decision
+from kafka_dr.checks.cluster_checks import registers_name_this_run
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.failover.planned.checks import preflight_checks
+from kafka_dr.group_offsets import live_verification
+from kafka_dr.register import Phase
+from kafka_dr.register.transitions import claimed
+from kafka_dr.runs.record import Check, claimed_facts
+from kafka_dr.runs.run import Run
+
+
+def check(run: Run) -> Sequence[Check]:
+    """The answer is an approver's, fresh, and about the facts that hold now; the measurements are no worse."""
+    if run.request.dry_run:
+        return (live_verification.tail(run),)
+    if is_claimed(run):
+        return ()
+    answer = approval.newest_answer(run)
+    if answer is None:
+        return (Check("approved", "failed", "no answer to this run's approval is in the evidence: nobody approved it"),)
+    facts = decision.facts(run, preflight_checks(run, closely=False))
+    return (*approval.judge(run, answer), decision.unchanged(run, facts, approved=(answer.digest,)))
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    epoch = run.standing.epoch + 1 if run.standing else 1
+    return (f"write to the registers that this run is switching {run.group.name} (epoch {epoch})",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Compare and set the source's register, then copy it to the target.
+
+    What the claim rests on is journaled before it: a run that dies right after the compare-and-set can be finished.
+    """
+    if run.standing is not None and is_claimed(run):
+        run.world.register(run.target).copy(run.standing)
+        return claimed_facts(run.standing)
+    before = run.standing
+    answer = approval.newest_answer(run)
+    if before is None or answer is None:
+        raise NeedsPerson("the register's record or the approval is gone since it was checked")
+    state = claimed(
+        before,
+        run=run.request.run,
+        verb=run.request.verb,
+        source=run.source,
+        target=run.target,
+        highest_epoch=before.epoch,
+        evidence_sha256=answer.digest,
+        approved_by=answer.responder,
+        at=run.clock.now(),
+    )
+    run.write_fact(
+        "claim",
+        {
+            "source": run.source,
+            "target": run.target,
+            "epoch": state.epoch,
+            "reason": run.request.reason,
+            "approved_by": answer.responder,
+            "approved_at": answer.responded_at.isoformat(),
+            "digest": answer.digest,
+            "claimed_at": state.at.isoformat(),
+        },
+    )
+    run.world.register(run.source).compare_and_set(before, state)
+    run.world.register(run.target).copy(state)
+    return claimed_facts(state)
+
+
+prove = registers_name_this_run
+
+
+def is_claimed(run: Run) -> bool:
+    """Return whether this run has the group already, and is switching it."""
+    state = run.standing
+    return state is not None and state.run == run.request.run and state.phase is Phase.SWITCHING

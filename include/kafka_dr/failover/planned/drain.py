@@ -1,0 +1,243 @@
+"""Bring everything across: the tail is matched by content up to the fenced ends, and groups are frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kafka_dr.audit import FindingKind, Verified
+from kafka_dr.checks.changers import changes_refused
+from kafka_dr.checks.topic_layout import Layout
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+from kafka_dr.fencing import plan, proof
+from kafka_dr.group_offsets import content, other_topics
+from kafka_dr.named_rows import rows_of
+from kafka_dr.offsets.elsewhere import Elsewhere
+from kafka_dr.register import Phase
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import (
+    PROOF_SECONDS,
+    Run,
+    groups_from_json,
+    groups_to_json,
+    positions_from_json,
+    positions_to_json,
+)
+
+_PAUSE_SECONDS = 0.05
+#: A group whose position has not moved for so long is not waited for: applications commit a few times a second.
+_STANDING_SECONDS = 0.3
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Nothing besides the register, which the runner has asked."""
+    return ()
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (
+        f"wait until {run.flow} has passed the last data record of every partition, and match the tail by content",
+        f"deny {', '.join(run.group.principals)} on {run.source} CREATE, DELETE, ALTER and ALTER_CONFIGS on the topics "
+        "and DELETE on the groups, and journal which topics and partitions are there and where each log begins",
+        f"give consumer groups up to {run.group.timing.drain_seconds:g} s to reach the end, then deny them READ on "
+        f"{run.source} and journal their offsets",
+    )
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Drain, match, freeze, and journal the groups' offsets."""
+    ends = source_ends(run)
+    seconds = run.group.timing.step_deadline_seconds
+    (verified, waiting), (seen, kept) = run.at_once(
+        lambda: run.at_once(lambda: wait_for_copy(run, ends, seconds=seconds), lambda: _wait_for_groups(run, ends)),
+        lambda: run.at_once(lambda: other_topics.read_live(run, run.source), lambda: keep_as_it_is(run)),
+    )
+    tail = content.matched(verified, ends, where=run.target)
+    if tail.outcome != "ok":
+        raise Refused(f"the copy is not equal, so nothing is handed over. {tail.detail}")
+    _refuse_what_would_vanish(run, seen)
+    frozen, _ = run.at_once(lambda: journal_frozen(run, ends, kept, seen), lambda: _ask_flow_to_stop(run))
+    return {
+        "verified": content.facts(verified),
+        "groups_short_of_the_end": rows_of(waiting, named="group", holding="records"),
+        "group_offsets": groups_to_json(frozen.offsets),
+        **other_topics.left_out(run, frozen.elsewhere),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """Consumer groups that can neither read nor commit any more.
+
+    :param offsets: by group, next to read, in the topics of the protection group
+    :param elsewhere: what else these groups read
+    """
+
+    offsets: Mapping[str, Mapping[TopicPartition, int]]
+    elsewhere: tuple[Elsewhere, ...]
+
+
+def keep_as_it_is(run: Run) -> Layout | None:
+    """Deny the applications every change of what is there, and return what is there then, as far as the source says.
+
+    It is done in parallel with what takes longer, and writes are refused already. What is there is only compared in the
+    report: no run is undone for it while applications wait.
+    """
+    run.acl_changes(run.source, run.permission(Phase.SWITCHING)).add(plan.change_fence(run.group))
+    try:
+        return Layout.seen(run, run.source)
+    except KafkaDrError:
+        return None
+
+
+def journal_frozen(
+    run: Run, ends: Mapping[TopicPartition, int], kept: Layout | None, seen: Sequence[Elsewhere] = ()
+) -> Frozen:
+    """Freeze the groups and journal their offsets, with the ends up to where all was matched.
+
+    :param kept: what the source holds, behind its fence; ``None`` where it did not say
+    :param seen: what the groups' members read elsewhere right before
+    :raises Refused: a group has begun to read elsewhere, and the policy does not leave that out
+    """
+    committed = _freeze(run)
+    left = other_topics.of_frozen(run, committed, seen)
+    _refuse_what_would_vanish(run, left)
+    owns = run.group.owns_topic
+    frozen = Frozen({g: {p: o for p, o in found.items() if owns(p.topic)} for g, found in committed.items()}, left)
+    run.write_fact(
+        "drained",
+        {
+            "source_ends": positions_to_json(ends),
+            "group_offsets": groups_to_json(frozen.offsets),
+            "elsewhere": [row.to_json() for row in left],
+            "layout": kept.to_json() if kept else None,
+        },
+    )
+    return frozen
+
+
+def _refuse_what_would_vanish(run: Run, rows: Sequence[Elsewhere]) -> None:
+    """A group may have begun to read elsewhere since the approval; without its source a run goes on, and says so."""
+    if rows and run.group.groups_policy.other_topics == "refuse" and not run.without_source:
+        raise Refused(other_topics.sentence(run, rows, cluster=run.source))
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """The tail is matched, nothing was written meanwhile, no group can read or commit, and nobody changes topics."""
+    ends = source_ends(run)
+    return run.at_once(
+        lambda: content.matched(content.frontier(run).advance(ends), ends, where=run.target),
+        lambda: _source_is_still(run, ends),
+        lambda: Check.of("groups_frozen", _reads_refused(run, run.consumer_groups(run.source))),
+        lambda: changes_refused(run, run.source),
+    )
+
+
+def _source_is_still(run: Run, ends: Mapping[TopicPartition, int]) -> Check:
+    now = run.operator(run.source).topics.high_watermarks(ends)
+    moved = sorted(partition for partition in ends if now[partition] != ends[partition])
+    still = f"the ends of {len(ends)} partitions on {run.source} have not moved since the fence"
+    if moved:
+        still = (
+            f"{', '.join(map(str, moved[:5]))} on {run.source} moved after the fence was proven: somebody passes it, "
+            "a super user perhaps; find out who writes before trying again"
+        )
+    return Check.that("source_is_still", not moved, still)
+
+
+def _reads_refused(run: Run, groups: Sequence[str]) -> proof.Finding:
+    return proof.reads_refused(run.probe(run.source), groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
+
+
+def source_ends(run: Run) -> dict[TopicPartition, int]:
+    """Return the ends of the source's log as the fence left them."""
+    return positions_from_json(run.fact("source_ends")["ends"])
+
+
+def wait_for_copy(run: Run, ends: Mapping[TopicPartition, int], *, seconds: float) -> Mapping[TopicPartition, Verified]:
+    """Wait until each record up to the ends is found on the target; anything else that is found ends the wait.
+
+    :raises TryAgain: records were still missing after so many seconds
+    """
+    frontier = content.frontier(run)
+    deadline = run.clock.monotonic() + seconds
+    while True:
+        verified = frontier.advance(ends)
+        findings = [found.finding for found in verified.values() if found.finding is not None]
+        if not findings or any(finding.kind is not FindingKind.MISSING for finding in findings):
+            return verified
+        if run.clock.monotonic() > deadline:
+            shown = "; ".join(map(str, findings[:5]))
+            raise TryAgain(f"{run.flow} did not reach the end within its deadline: {shown}; look at the connector")
+        run.clock.sleep(_PAUSE_SECONDS)
+
+
+def _ask_flow_to_stop(run: Run) -> None:
+    """Let Connect begin what the next step waits for: nothing is left to copy."""
+    try:
+        run.permission(Phase.SWITCHING)()
+        run.world.replicator(run.flow).stop()
+    except KafkaDrError:
+        # The next step asks again, and says what is wrong.
+        return
+
+
+def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, int]:
+    """Give groups time to reach the end, and return the records left for each that has not.
+
+    Every moment of this is a moment without writes, so only those are waited for that will get there in time at the
+    pace that they have shown behind the fence, and show still; a group far behind keeps its place.
+    """
+    groups = run.operator(run.source).groups
+    names = run.moved_groups(run.source)
+    fact = run.fact("source_ends")
+    first = _left(groups_from_json(fact["group_offsets"]), ends)
+    observed = max(0.0, (run.clock.now() - datetime.fromisoformat(fact["groups_seen_at"])).total_seconds())
+    began = run.clock.monotonic()
+    seen: dict[str, tuple[int, float]] = {name: (behind, -observed) for name, behind in first.items()}
+    while True:
+        left = _left(groups.offsets(names, require_stable=False), ends)
+        waited = run.clock.monotonic() - began
+        seen |= {name: (behind, waited) for name, behind in left.items() if seen.get(name, (-1, 0))[0] != behind}
+        remaining = run.group.timing.drain_seconds - waited
+        hopeful = any(
+            waited - seen[name][1] < _STANDING_SECONDS
+            and will_reach_end(first.get(name, behind), behind, passed=observed + waited, remaining=remaining)
+            for name, behind in left.items()
+        )
+        if not left or not hopeful or remaining <= 0:
+            return left
+        run.clock.sleep(_PAUSE_SECONDS)
+
+
+def _left(offsets: Mapping[str, Mapping[TopicPartition, int]], ends: Mapping[TopicPartition, int]) -> dict[str, int]:
+    """Return the records between each group's positions and the ends; groups at the end are left out."""
+    behind = {
+        name: sum(max(0, ends[p] - offset) for p, offset in found.items() if p in ends)
+        for name, found in offsets.items()
+    }
+    return {name: records for name, records in behind.items() if records}
+
+
+def will_reach_end(before: int, left: int, *, passed: float, remaining: float) -> bool:
+    """Return whether a group reaches the end in time at the pace that it has shown.
+
+    :param before: records that were left at the first look
+    :param left: records that are left now
+    :param passed: seconds between the two looks
+    :param remaining: seconds that it is given
+    """
+    return left * passed <= (before - left) * remaining
+
+
+def _freeze(run: Run) -> dict[str, dict[TopicPartition, int]]:
+    changes = run.acl_changes(run.source, run.permission(Phase.SWITCHING))
+    changes.add(plan.group_freeze(run.group), plan.probe_freeze(run.group))
+    refused = _reads_refused(run, run.consumer_groups(run.source))
+    if refused.outcome != "ok":
+        raise TryAgain(f"the groups could not be frozen: {refused.detail}")
+    return run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=True)

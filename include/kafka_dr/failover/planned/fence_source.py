@@ -1,0 +1,135 @@
+"""Stop writes on the source and prove it: DENYs, then transactions, then a refused write on every leader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.clusters import OffsetRange, TopicPartition
+from kafka_dr.errors import TryAgain
+from kafka_dr.fencing import open_transactions, plan, proof
+from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
+from kafka_dr.register import Phase
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run, groups_to_json, positions_to_json
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Nothing besides the register, which the runner has asked: the fence is checked by its proofs."""
+    return ()
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    group = run.group
+    return (
+        f"deny WRITE on {run.source} to {', '.join(group.principals)}, then to {group.probe_principal}",
+        f"wait up to {group.timing.transaction_grace_seconds:g} s for open transactions, deny their ids, "
+        "take over what is left",
+    )
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Fence, end what is open, and journal the ends of the source's log."""
+    source = run.operator(run.source)
+    run.probe(run.source).asking.connect_ahead()
+    permission = run.permission(Phase.SWITCHING)
+    _journal_beginning(run)
+    changes = run.acl_changes(run.source, permission)
+    changes.add(plan.write_fence(run.group), plan.probe_fence(run.group))
+    fenced_at = run.clock.now()
+
+    partitions = run.partitions(run.source)
+    topics = {partition.topic for partition in partitions}
+    grace = run.group.timing.transaction_grace_seconds
+    owns = run.group.owns_transactional_id
+    open_transactions.wait_until_ended(source, topics, owns=owns, clock=run.clock, grace_seconds=grace)
+    changes.add(plan.transaction_fence(run.group))
+    left = open_transactions.touching(source, topics, owns=owns)
+    if left:
+        permission()
+        source.transactions.take_over(transaction.transactional_id for transaction in left)
+    held = open_transactions.wait_until_stable(
+        source, partitions, clock=run.clock, deadline_seconds=run.group.timing.step_deadline_seconds
+    )
+    if held:
+        shown = ", ".join(f"{p} (LSO {low}, high watermark {high})" for p, (low, high) in sorted(held.items())[:5])
+        raise TryAgain(f"open transactions still hold back {shown} on {run.source}: end them and run the step again")
+
+    ends = source.topics.last_stable_offsets(partitions)
+    # The next step judges the pace of the groups by where they stand now.
+    committed = source.groups.offsets(run.moved_groups(run.source), require_stable=False)
+    run.write_fact(
+        "source_ends",
+        {
+            "ends": positions_to_json(ends),
+            "fenced_at": fenced_at.isoformat(),
+            "groups_seen_at": run.clock.now().isoformat(),
+            "group_offsets": groups_to_json(committed),
+        },
+    )
+    return {
+        "ended_transactions": [transaction.transactional_id for transaction in left],
+        "source_ends": positions_to_json(ends),
+        "fenced_at": fenced_at,
+    }
+
+
+def _journal_beginning(run: Run) -> None:
+    """Keep when writes began to be refused: an attempt that goes on with another one's fence does not begin it."""
+    if "fence_begun" not in run.journal:
+        run.write_fact("fence_begun", {"at": run.clock.now().isoformat()})
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """Every leader refuses, the DENYs stand, every partition with data is replicated."""
+    partitions = run.partitions(run.source)
+    wanted = plan.write_fence(run.group) | plan.transaction_fence(run.group) | plan.probe_fence(run.group)
+    return run.at_once(
+        lambda: Check.of("writes_refused", run.writes_refused(run.source)),
+        lambda: Check.of("denies_read_back", proof.acls_present(run.operator(run.source), wanted, clock=run.clock)),
+        lambda: _all_replicated(run, partitions),
+    )
+
+
+def _all_replicated(run: Run, partitions: Sequence[TopicPartition]) -> Check:
+    """A partition that holds data and was never replicated, or is not there at all, would be missing on the target."""
+    absent = sorted(set(partitions) - set(run.partitions(run.target)))
+    if absent:
+        shown = ", ".join(map(str, absent[:5]))
+        detail = f"{shown}: is on {run.source} and not on {run.target}. Let the flow create it and trigger a new run"
+        return Check("all_partitions_replicated", "failed", detail)
+    without = never_replicated(run, partitions)
+    if not without:
+        return Check("all_partitions_replicated", "ok", f"{len(partitions)} partitions: each is replicated or empty")
+    shown = ", ".join(map(str, without[:5]))
+    return Check(
+        "all_partitions_replicated",
+        "failed",
+        f"{shown}: holds records on {run.source} and the flow has no position there, so nothing of it was copied. "
+        "Was it created a moment ago? Let the flow find it and trigger a new run",
+    )
+
+
+def never_replicated(run: Run, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+    """Return the partitions with data that the flow has no position in.
+
+    Connect takes its time to tell positions, so it is asked only if nothing was ever written to a copy: every other
+    one is matched record by record before anything is handed over. The first record of a partition may be on its way,
+    so the flow is given a moment, unless nothing may wait for the source.
+    """
+    ends = run.operator(run.target).topics.high_watermarks(partitions)
+    blank = [partition for partition in partitions if ends[partition] == 0]
+    topics = run.operator(run.source).topics
+    starts, stable = topics.log_starts(blank), topics.last_stable_offsets(blank)
+    ranges = {p: OffsetRange(starts[p], stable[p]) for p in blank if starts[p] < stable[p]}
+    with_data = {record.topic_partition for record in run.world.cluster(run.source, "audit").log.read(ranges)}
+    if not with_data:
+        return []
+
+    def without_position() -> list[TopicPartition]:
+        positions = run.world.replicator(run.flow).positions()
+        return sorted(partition for partition in with_data if partition not in positions)
+
+    seconds = 0 if run.without_source else ARRIVAL_SECONDS
+    return still_missing(without_position, clock=run.clock, seconds=seconds)

@@ -1,0 +1,106 @@
+"""Replicate the other way round, from exactly where the target stood when it opened, and settle the register.
+
+The old side stays fenced and frozen. If it cannot be reached, or the flow that was stopped cannot be seen to have
+stopped, the group is settled all the same and the flow back is pending: ``dr_flows`` starts it later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_dr.checks import writes_after_fence
+from kafka_dr.checks.writes_after_fence import PastTheFence
+from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.failover.planned.stop_flow import replicator_refused
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.transitions import settled
+from kafka_dr.runs.record import Check, standing_facts
+from kafka_dr.runs.run import Run, positions_from_json
+from kafka_dr.runs.start_flow import begin, seed_fact
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Nothing besides the register, which the runner has asked."""
+    return ()
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return (
+        f"see that {run.flow.connector} has stopped",
+        f"lift the DENY of {run.group.replicator_principal} on {run.source} and seed {run.flow.reverse.connector} at "
+        f"the journaled ends of {run.target}",
+        f"settle the register: stable, active on {run.target}",
+    )
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Turn the flow round if the old side answers, and settle the register."""
+    state = run.standing
+    if state is None:
+        raise NeedsPerson(f"no register has a record of {run.group.name} any more")
+    ends = {"source_positions": run.fact("target_ends")["ends"], "target_positions": run.fact("source_ends")["ends"]}
+    seed = seed_fact(run, run.flow.reverse, epoch=state.epoch, **ends)
+    _look_once_more(run)
+    run.write_fact("flow_seed", seed, needed_on=[run.target])
+    pending = _not_stopped(run) or turn_round(run, state)
+    if state.phase is Phase.HANDED_OVER:
+        before, state = state, settled(state, run=run.request.run, at=run.clock.now())
+        run.world.register(run.target).compare_and_set(before, state)
+    try:
+        run.world.register(run.source).copy(state)
+    except KafkaDrError as error:
+        pending = pending or str(error)
+    return {**standing_facts(state), "seed": seed, "settled_at": state.at, "flow_pending": pending}
+
+
+def _look_once_more(run: Run) -> None:
+    """Ask an old side that did not tell what came there behind the fence: soon the flow back writes there, too."""
+    verified = run.fact("verified")
+    if PastTheFence.from_json(verified).ends is None:
+        run.write_fact("verified", {**verified, **writes_after_fence.look(run).to_json()}, needed_on=[run.target])
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """The register is settled, old flow and old side are shut out, the reverse flow started where it was seeded."""
+    state = run.world.register(run.target).read(run.group.name)
+    stable = state is not None and state.phase is Phase.STABLE and state.active == run.target
+    register = Check.that("register_settled", stable, f"{run.target}'s register says {state.phase if state else None}")
+    settled_with = (register, replicator_refused(run))
+    try:
+        refused = run.writes_refused(run.source)
+        status = run.world.replicator(run.flow.reverse).wait_running(run.group.timing.protect_wait_seconds)
+    except KafkaDrError as error:
+        # Settled all the same: the side that was left may be gone for good, and the facts say that its flow waits.
+        return (*settled_with, Check("reverse_flow", "excused", f"the flow back is pending: {error}"))
+    said = f"{run.flow.reverse.connector} is {status.state} with {status.tasks} tasks"
+    return (
+        *settled_with,
+        Check.of("old_side_refuses", refused),
+        Check.that("reverse_flow", status.state == "running", said),
+    )
+
+
+def _not_stopped(run: Run) -> str:
+    """Wait for the flow that was stopped; return why it cannot be said to have, or nothing."""
+    try:
+        run.world.replicator(run.flow).wait_stopped(run.group.timing.protect_wait_seconds)
+    except KafkaDrError as error:
+        return str(error)
+    return ""
+
+
+def turn_round(run: Run, state: RegisterState) -> str:
+    """Start the reverse flow; return why that has to wait, or nothing."""
+    try:
+        begin(
+            run,
+            run.flow.reverse,
+            lambda: positions_from_json(run.fact("target_ends")["ends"]),
+            epoch=state.epoch,
+            permission=run.permission(state.phase),
+        )
+    except KafkaDrError as error:
+        return str(error)
+    return ""

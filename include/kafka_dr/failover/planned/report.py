@@ -1,0 +1,90 @@
+"""Measure what the run took, and seal its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from kafka_dr.checks.topic_layout import old_side_unchanged
+from kafka_dr.checks.writes_after_fence import PastTheFence
+from kafka_dr.evidence import Promise
+from kafka_dr.failover import write_outage
+from kafka_dr.failover.planned import open_target
+from kafka_dr.group_offsets import content, other_topics
+from kafka_dr.group_offsets.offset_facts import beside_mirrormaker
+from kafka_dr.runs.record import Check, CheckOutcome
+from kafka_dr.runs.run import Run
+
+
+def check(run: Run) -> Sequence[Check]:
+    """Nothing besides the register, which the runner has asked."""
+    return ()
+
+
+def intent(run: Run) -> Sequence[str]:
+    """Say what acting means."""
+    return ("measure RTO, RPO, write outage and re-delivery, and seal the evidence",)
+
+
+def act(run: Run) -> Mapping[str, Any]:
+    """Measure from the journal and from the logs themselves."""
+    claim = run.fact("claim")
+    verified_at = datetime.fromisoformat(run.fact("verified")["at"])
+    passed = PastTheFence.from_json(run.fact("verified"))
+    placed = content.placed_from_json(run.fact("translations")["positions"])
+    again = [position.redelivered_at_most for position in placed]
+    outage = write_outage.measured(run)
+    measured = {
+        "rto_seconds": between(claim["approved_at"], verified_at),
+        # Every record up to the drained ends was matched by content on the target before it opened.
+        "rpo_seconds": 0.0 if passed.nothing else None,
+        "write_outage_seconds": outage.seconds,
+    }
+    run.write_fact("measured", measured, needed_on=[run.target])
+    return {
+        **measured,
+        "writes_refused_seconds": outage.refused_seconds,
+        "write_pause_seen_seconds": outage.seen_seconds,
+        "write_outage_detail": outage.detail,
+        "past_the_fence": passed.detail,
+        "redelivered_at_most": None if None in again else sum(filter(None, again)),
+        **beside_mirrormaker(run, placed),
+        **other_topics.left_out(run, other_topics.journaled(run.fact("drained")) or ()),
+        "objectives": [judged(run, name, value) for name, value in measured.items()],
+        "approved_at": claim["approved_at"],
+        "verified_at": verified_at,
+    }
+
+
+def prove(run: Run) -> Sequence[Check]:
+    """What was measured is kept, nothing was left behind, applications are let in, and the old side is as it was.
+
+    A missed objective is said in the report, and is no reason to undo anything. A lost record is no objective.
+    """
+    passed = PastTheFence.from_json(run.fact("verified"))
+    outcome: CheckOutcome = "ok" if passed.nothing else "excused" if passed.ends is None else "failed"
+    return (
+        measurements_kept(run),
+        Check("nothing_passed_the_fence", outcome, passed.detail),
+        *open_target.applications_let_in(run),
+        old_side_unchanged(run),
+    )
+
+
+def measurements_kept(run: Run) -> Check:
+    """Return whether the figures are in the journal."""
+    kept = run.world.register(run.target).facts(run.group.name, run.request.run).get("measured")
+    said = "the figures are in the journal" if kept else "the figures are not in the journal: run the step again"
+    return Check.that("measurements_kept", bool(kept), said)
+
+
+def judged(run: Run, name: str, value: float | None) -> dict[str, Any]:
+    """Return a figure beside what was promised; one that is not known is neither met nor missed."""
+    limit: float = getattr(run.group.objectives, name)
+    return Promise(name, value, limit).to_json()
+
+
+def between(start: str, end: datetime) -> float:
+    """Return the seconds from a stamp to a moment."""
+    return round((end - datetime.fromisoformat(start)).total_seconds(), 3)

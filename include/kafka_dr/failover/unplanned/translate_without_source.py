@@ -1,0 +1,166 @@
+"""Where each group goes on at the target, from what is known there alone; never past an unread record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.failover.unplanned import last_known
+from kafka_dr.failover.unplanned.last_known import GroupPositions, Offsets
+from kafka_dr.group_offsets import content
+from kafka_dr.group_offsets.sync_archive import sync_flow
+from kafka_dr.offsets import FilePairStore, TranslatedOffset
+from kafka_dr.offsets.archive import since as since_hole
+from kafka_dr.offsets.archiving import archived_and_newer
+from kafka_dr.offsets.placing import PartitionFacts, Placed
+from kafka_dr.offsets.reading import held_by
+from kafka_dr.offsets.strategies import moved, start
+from kafka_dr.offsets.target_only import Known, Pair
+from kafka_dr.offsets.target_only import place as place_one
+from kafka_dr.runs.run import Run
+
+Pairs = dict[TopicPartition, list[Pair]]
+
+
+def place(run: Run, crossed: Offsets, positions: GroupPositions | None = None) -> list[TranslatedOffset]:
+    """Place every position that is known.
+
+    :param crossed: next to copy on the source, by partition; with the target's ends of the same moment that is a pair
+    :param positions: where groups stood; what is known of that where ``None``
+    """
+    positions = positions or last_known.positions(run)
+    if (before := _of_run_before(run, positions)) is not None:
+        return before
+    there = set(run.partitions(run.target))
+    wanted = {p for offsets in positions.groups.values() for p in offsets if p in there}
+    held = held_by(run.operator(run.target), wanted)
+    pairs = _pairs(run, wanted)
+    for p in wanted & crossed.keys():
+        pairs.setdefault(p, []).append(Pair(crossed[p], held[p].end))
+    found = {p: Known.of(pairs.get(p, ()), held[p]) for p in wanted}
+    counter = _Counter(run.world.cluster(run.target, "audit"))
+    return [
+        _as_chosen(run, _placed(group, p, offset, found[p], counter, positions), held[p])
+        for group, offsets in sorted(positions.groups.items())
+        for p, offset in sorted(offsets.items())
+        if p in there
+    ]
+
+
+def _of_run_before(run: Run, positions: GroupPositions) -> list[TranslatedOffset] | None:
+    """Return the places that the run translated by content from which this one took the group, if it came so far."""
+    rows = last_known.taken_over(run).get("translations", {}).get("positions")
+    if rows is None or positions.final:
+        return None
+    placed = [p for p in content.placed_from_json(rows) if p.group in positions.groups]
+    ends = run.operator(run.target).topics.last_stable_offsets({p.partition for p in placed})
+    return [_as_seen_last(position, ends[position.partition], positions) for position in placed]
+
+
+class _Counter:
+    """Reads a stretch of the target once, and remembers where its records lie."""
+
+    def __init__(self, target: KafkaCluster) -> None:
+        self._target = target
+        self._read: dict[tuple[TopicPartition, OffsetRange], list[int]] = {}
+
+    def records(self, partition: TopicPartition, stretch: OffsetRange) -> Sequence[int]:
+        key = (partition, stretch)
+        if key not in self._read:
+            self._read[key] = [record.offset for record in self._target.log.read({partition: stretch}, stall_seconds=3)]
+        return self._read[key]
+
+
+def _placed(
+    group: str, partition: TopicPartition, offset: int, found: Known, counter: _Counter, positions: GroupPositions
+) -> TranslatedOffset:
+    stretch = found.to_count(offset)
+    there = place_one(offset, found, None if stretch is None else counter.records(partition, stretch))
+    placed = TranslatedOffset(
+        group, partition, offset, there.target_offset, there.kind, there.redelivered_at_most, there.reason
+    )
+    return placed if positions.final else _as_seen_last(placed, found.held.end, positions)
+
+
+def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange) -> TranslatedOffset:
+    """Let a group begin where its owners chose; a choice that needs the source to be looked up is not followed."""
+    choice = run.group.groups_policy.start_for(placed.group)
+    if choice == "exact":
+        return placed
+    if choice not in last_known.CHOSEN:
+        said = f"{placed.reason}; its owners chose {choice}, which nobody can look up without {run.source}"
+        return replace(placed, reason=said)
+    return moved(placed, start(choice, Placed(placed.place, None, None), PartitionFacts(None, held)))
+
+
+def _as_seen_last(placed: TranslatedOffset, end: int, positions: GroupPositions) -> TranslatedOffset:
+    """A group may have gone on since it was seen: everything behind its place may be read again, and nothing more."""
+    again = end - (placed.target_offset or 0)
+    if again == 0:
+        return replace(placed, kind="exact", redelivered_at_most=0, reason="it had read all that crossed")
+    at = f"{positions.at:%Y-%m-%d %H:%M:%S} UTC" if positions.at else "an unknown time"
+    return replace(placed, kind="bounded", redelivered_at_most=again, reason=f"as seen at {at}; {placed.reason}")
+
+
+def _pairs(run: Run, wanted: set[TopicPartition]) -> Pairs:
+    """Put together every place that is known on both sides; what may be about another life of a topic is left out."""
+    pairs: Pairs = {}
+    described = run.operator(run.target).topics.describe({p.topic for p in wanted})
+    ids = {name: topic.topic_id for name, topic in described.items()}
+    for p, pair in (*_seeds(run), *_compared(run, ids), *_synced(run, ids)):
+        if p in wanted:
+            pairs.setdefault(p, []).append(pair)
+    return pairs
+
+
+def _seeds(run: Run) -> Iterator[tuple[TopicPartition, Pair]]:
+    """Yield where directions began. Below such a place may lie what stayed aside, which must not be counted."""
+    for p, found in content.seeds(run).items():
+        yield from ((p, Pair(seed.source_offset, seed.target_offset, closes=False)) for seed in found)
+
+
+def _compared(run: Run, now: Mapping[str, str]) -> Iterator[tuple[TopicPartition, Pair]]:
+    """Yield what content has confirmed, of the very topics that the target has now.
+
+    :param now: their ids
+    """
+    kept = last_known.frontier(run)
+    if kept is None:
+        return
+    same = {topic: ids for topic, ids in kept.topic_ids.items() if now.get(topic) == ids[1]}
+    for (topic, number), place in kept.places.items():
+        if topic in same:
+            yield TopicPartition(topic, number), Pair(place.source_offset, place.target_offset)
+    remembered = FilePairStore(run.world.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
+    for (topic, number), found in remembered.offsets.items():
+        if topic in same and remembered.topic_ids.get(topic) == same[topic]:
+            for offsets in found:
+                yield from ((TopicPartition(topic, number), pair) for pair in _of_record(*offsets))
+
+
+def _synced(run: Run, same: Mapping[str, str]) -> Iterator[tuple[TopicPartition, Pair]]:
+    """Yield what the flow wrote down since the present direction began, archived or still in its topic.
+
+    The topic is compacted: of a group that is far behind, the archive alone knows a place near it.
+
+    :param same: the ids that the topics have on the target now; what was written about others is left out
+    """
+    since = last_known.direction(run).since
+    since_ms = int(since.timestamp() * 1000) if since else 0
+    found = archived_and_newer(
+        sync_flow(run.source, run.target, run.world),
+        same,
+        root=run.world.evidence_root,
+        target=run.world.cluster(run.target, "audit"),
+        topic_ids={topic: ("", topic_id) for topic, topic_id in same.items()},
+    )
+    for p, syncs in found.syncs.items():
+        written = [sync for sync in syncs if sync.synced_ms >= since_ms]
+        for sync in since_hole(written, found.behind_hole).pairs:
+            yield from ((p, pair) for pair in _of_record(sync.source, sync.target))
+
+
+def _of_record(here: int, there: int) -> tuple[Pair, Pair]:
+    """A record that lies on both sides is a place before it and one behind it."""
+    return Pair(here, there), Pair(here + 1, there + 1)

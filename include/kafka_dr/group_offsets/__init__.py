@@ -1,0 +1,1 @@
+"""Where each consumer group of a run resumes, and how far the copy is verified."""

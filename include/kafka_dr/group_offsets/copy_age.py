@@ -1,0 +1,69 @@
+"""How old the oldest record is that is not known to be on the target: beyond a limit no planned failover begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kafka_dr.audit import Verified
+from kafka_dr.clusters import OffsetRange, Record, TopicPartition
+from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run
+
+NAME = "copied_in_time"
+
+
+def copied_in_time(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
+    """Return whether the first record behind what is verified is young enough, in every partition.
+
+    Judged by the records' own timestamps: how many wait says little of how long they have been waiting. One that looks
+    old may have come a moment ago and bear an old time, so the flow is asked again: what it passes at once did not
+    wait.
+
+    :param ends: the source's ends of a moment ago
+    :param verified: how far the copy is verified towards them
+    """
+    behind = {p: OffsetRange(found.source_offset, ends[p]) for p, found in verified.items() if p in ends}
+    waiting = _first_of_each(run, {p: wanted for p, wanted in behind.items() if len(wanted)})
+    if not waiting:
+        return Check(NAME, "ok", f"every record that {run.source} held a moment ago is on {run.target}")
+    limit, now = run.group.thresholds.max_lag_seconds, run.clock.now().timestamp()
+    late = [record for record in waiting if now - record.timestamp_ms / 1000 > limit]
+    if late and not (late := _not_passed_soon(run, late)):
+        return Check(NAME, "ok", f"what looked older than {limit:g} s by its timestamp had only just been written")
+    oldest = min(late or waiting, key=lambda record: record.timestamp_ms)
+    if oldest.timestamp_ms <= 0:
+        return Check(NAME, "unknown", f"{_named(oldest)} is not known to be on {run.target}, and has no timestamp")
+    age = max(0.0, now - oldest.timestamp_ms / 1000)
+    said = f"{_named(oldest)} is not known to be on {run.target} and is {age:.3g} s old by its timestamp"
+    if age <= limit:
+        return Check(NAME, "ok", f"{said}, {limit:g} s are allowed", {"seconds": round(age, 3)})
+    asked = f"{limit:g} s are allowed (thresholds.max_lag_seconds): let the flow catch up, or look at dr_lag_audit"
+    return Check(NAME, "failed", f"{said}, {asked}", {"seconds": round(age, 3)})
+
+
+def _not_passed_soon(run: Run, late: Sequence[Record]) -> list[Record]:
+    """Return those that the flow does not pass within the time that a record may be on its way."""
+    replicator = run.world.replicator(run.flow)
+    if replicator.status().at_rest:
+        return list(late)
+
+    def not_passed() -> list[Record]:
+        positions = replicator.positions()
+        return [record for record in late if positions.get(record.topic_partition, 0) <= record.offset]
+
+    return still_missing(not_passed, clock=run.clock, seconds=ARRIVAL_SECONDS)
+
+
+def _first_of_each(run: Run, ranges: Mapping[TopicPartition, OffsetRange]) -> list[Record]:
+    """Return the first record of each range; control and aborted records take offsets and are none."""
+    first: dict[TopicPartition, Record] = {}
+    for record in run.world.cluster(run.source, "audit").log.read(ranges):
+        first.setdefault(record.topic_partition, record)
+        if len(first) == len(ranges):
+            break
+    return list(first.values())
+
+
+def _named(record: Record) -> str:
+    return f"{record.topic_partition} offset {record.offset}"

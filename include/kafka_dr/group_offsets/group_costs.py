@@ -1,0 +1,69 @@
+"""What a switch would cost each consumer group, as one answer for each: a form that gives two says neither.
+
+How sure a place is, is said twice: by the decision, which must not change from look to look, and by the measurement
+of this moment. A person is shown the worse of the two, with the measured figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafka_dr.named_rows import by_name
+from kafka_dr.offsets import badness
+from kafka_dr.runs.record import Check
+
+Rows = Sequence[Mapping[str, Any]]
+#: How sure a group's place is, for :func:`~kafka_dr.named_rows.rows_of`.
+CLASSES = {"named": "group", "holding": "class"}
+#: Such rows, or what former versions kept: a mapping by group.
+Classes = Mapping[str, str] | Rows
+
+
+def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row for each group, in order; rows and not keys, as a group may have any name.
+
+    :param classes: how sure each group's place is by the decision
+    :param measured: rows with ``group``, ``class``, ``redelivered_at_most`` and ``skipped_at_most``
+    """
+    decided = by_name(classes, **CLASSES)
+    found: dict[str, dict[str, Any]] = {
+        group: {"class": kind, "redelivered_at_most": None, "skipped_at_most": None} for group, kind in decided.items()
+    }
+    for row in measured:
+        group, kind = str(row["group"]), str(row["class"])
+        found[group] = {
+            "class": max(kind, decided.get(group, kind), key=badness),
+            "redelivered_at_most": row.get("redelivered_at_most"),
+            "skipped_at_most": row.get("skipped_at_most"),
+        }
+    return [{"group": group, **row} for group, row in sorted(found.items())]
+
+
+def decided(checks: Iterable[Check]) -> Classes:
+    """Return how sure each group's place is by the decision that is asked for, as the checks of a step found it."""
+    found: Classes = next((check.facts["classes"] for check in checks if "classes" in check.facts), [])
+    return found
+
+
+def as_rows(found: Rows | Mapping[str, Mapping[str, Any]]) -> Rows:
+    """Return what :func:`costs` returned as it was; the former version kept a mapping by group."""
+    return [{"group": group, **row} for group, row in found.items()] if isinstance(found, Mapping) else found
+
+
+def in_words(found: Rows | Mapping[str, Mapping[str, Any]]) -> str:
+    """Say of each group how sure its place is, and what it would read again or go past.
+
+    :param found: see :func:`as_rows`
+    """
+    return "; ".join(f"{row['group']}: {_cost(row)}" for row in as_rows(found)) or "no positions are known"
+
+
+def _cost(row: Mapping[str, Any]) -> str:
+    again, skipped = row.get("redelivered_at_most"), row.get("skipped_at_most")
+    read = "how much is read again is not known" if again is None else f"at most {again:,} records read again"
+    # Where this was written by an earlier version, nothing is said about records that are gone past.
+    passed = f", at most {skipped:,} unread records skipped" if skipped else ""
+    if row["class"] == "declared" and skipped is None:
+        passed = ", how many unread records are skipped is not known"
+    return f"{row['class']}, {read}{passed}"

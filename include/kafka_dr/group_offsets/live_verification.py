@@ -1,0 +1,146 @@
+"""How far the copy is verified while writes still flow: what is equal, what differs, and what is not copied yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from kafka_dr.audit import FindingKind, Frontier, Verified, may_still_come, stamped_topics, times_lost
+from kafka_dr.clock import Clock
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.group_offsets import content
+from kafka_dr.replication import ConnectorNotFound
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run
+
+#: How long records that were just written may be on their way before they count as not copied yet.
+ARRIVAL_SECONDS = 2.0
+_PAUSE_SECONDS = 0.05
+#: Between two questions to Connect, which takes its time to answer.
+_ASK_AGAIN_SECONDS = 0.1
+T = TypeVar("T")
+Ends = Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far the copying was before somebody looked.
+
+    :param positions: next to be copied, by source partition; a partition that is not in it has copied nothing
+    :param target_ends: the target's high watermarks, asked after the positions
+    """
+
+    positions: Ends
+    target_ends: Ends
+
+
+@dataclass(frozen=True, slots=True)
+class NearHead:
+    """How far the copy is verified towards the source's ends of a moment ago.
+
+    :param ends: those ends, next to read
+    :param verified: by partition; what is not copied yet is no finding
+    :param not_copied_yet: source offsets that were still to be copied, or still hidden on the target, by partition
+    """
+
+    ends: Ends
+    verified: Mapping[TopicPartition, Verified]
+    not_copied_yet: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+def advance(run: Run) -> NearHead:
+    """Verify up to the source's ends of this moment, as far as the flow gets there within a short time."""
+    ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
+    return look(ends, content.frontier(run), lambda short: _reached(run, short), clock=run.clock)
+
+
+def look(
+    ends: Ends, frontier: Frontier, reached: Callable[[Collection[TopicPartition]], Reached], *, clock: Clock
+) -> NearHead:
+    """Compare until everything up to the ends is found, or the time for that is over.
+
+    Where records are missing, the flow is asked first and both logs are looked at again afterwards, so that nothing
+    that crosses meanwhile is taken for lost. While nothing is missing nobody asks the flow: what has arrived can be
+    seen without it.
+
+    :param reached: asks how far the copying of these partitions is
+    """
+    verified = frontier.advance(ends)
+    deadline = clock.monotonic() + ARRIVAL_SECONDS
+    while missing := _missing(verified):
+        then = reached(missing)
+        verified = frontier.advance(ends)
+        if clock.monotonic() >= deadline:
+            return _judged(ends, verified, then)
+        clock.sleep(_PAUSE_SECONDS)
+    return NearHead(ends, verified)
+
+
+def _judged(ends: Ends, verified: Mapping[TopicPartition, Verified], then: Reached) -> NearHead:
+    """Return what was seen, without the findings about records that may still come."""
+    judged, still_to_come = dict(verified), {}
+    for partition in _missing(verified):
+        found = verified[partition]
+        if found.finding is None:
+            continue
+        passed = then.positions.get(partition, 0)
+        hidden = then.target_ends.get(partition, 0) > found.finding.target_offset
+        if may_still_come(found.finding.source_offset, passed=passed, hidden=hidden):
+            judged[partition] = replace(found, finding=None)
+            still_to_come[partition] = ends[partition] - found.finding.source_offset
+    return NearHead(ends, judged, still_to_come)
+
+
+def _missing(verified: Mapping[TopicPartition, Verified]) -> set[TopicPartition]:
+    """Return the partitions whose copy ends before the source's."""
+    return {p for p, found in verified.items() if found.finding and found.finding.kind is FindingKind.MISSING}
+
+
+def _reached(run: Run, partitions: Collection[TopicPartition]) -> Reached:
+    """Ask the flow, then the target; a connector that is not there has copied nothing, and all is still to come."""
+    try:
+        positions = run.world.replicator(run.flow).positions()
+    except ConnectorNotFound:
+        positions = {}
+    there = set(run.partitions(run.target))
+    return Reached(positions, run.operator(run.target).topics.high_watermarks(there & set(partitions)))
+
+
+def still_missing(ask: Callable[[], list[T]], *, clock: Clock, seconds: float) -> list[T]:
+    """Ask what is missing until nothing is, or the time is over; return what is missing then.
+
+    :param seconds: :data:`ARRIVAL_SECONDS` where records may be on their way; 0 asks once
+    """
+    deadline = clock.monotonic() + seconds
+    while (missing := ask()) and clock.monotonic() < deadline:
+        clock.sleep(_ASK_AGAIN_SECONDS)
+    return missing
+
+
+def tail(run: Run) -> Check:
+    """Verify near to the head, and judge what is left; see :func:`judge_tail`."""
+    return judge_tail(run, advance(run))
+
+
+def judge_tail(run: Run, near: NearHead) -> Check:
+    """Return whether little enough is left to be verified inside the outage, and all before it is equal."""
+    findings = [found.finding for found in near.verified.values() if found.finding is not None]
+    if findings:
+        return Check("content_verified", "failed", "; ".join(str(finding) for finding in findings[:3]))
+    left = sum(max(0, end - near.verified[p].source_offset) for p, end in near.ends.items() if p in near.verified)
+    limit, waiting = run.group.thresholds.max_tail_records, sum(near.not_copied_yet.values())
+    yet = f", {waiting:,} of them not copied yet" if waiting else ""
+    said = f"at most {left:,} records are left to verify{yet}; {limit:,} are allowed"
+    if left > limit:
+        said += " (thresholds.max_tail_records): let the flow catch up, and try again"
+    if lost := _times_lost(run, near):
+        said += f". {lost}"
+    facts = {"tail_records": left, "not_copied_yet": waiting}
+    return Check("content_verified", "ok" if left <= limit else "failed", said, facts)
+
+
+def _times_lost(run: Run, near: NearHead) -> str:
+    """Say of which topics the target does not keep the times: a property of their configuration."""
+    topics = {p.topic for p in near.ends} & set(run.sight.topics(run.target))
+    return times_lost(run.target, stamped_topics(run.operator(run.target).topics.configs(topics)))

@@ -1,0 +1,233 @@
+"""What is known about the positions of a run's groups before a record is read for them, and the starts they chose."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from kafka_dr.audit import stamped_topics
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters.times import Times
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.offsets import KnownSyncs, TranslatedOffset
+from kafka_dr.offsets.facts import Gathered, gather
+from kafka_dr.offsets.map_files import MapFiles
+from kafka_dr.offsets.moments import moments
+from kafka_dr.offsets.placing import beside
+from kafka_dr.offsets.preview import Place
+from kafka_dr.offsets.proof import Claim, prove
+from kafka_dr.offsets.strategies import moved, start
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run
+
+_AT_ONCE = 16
+Committed = dict[str, dict[TopicPartition, int]]
+
+
+def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
+    """Read what the group's consumer groups have committed on the source.
+
+    :returns: by group, and a sentence for each group that could not be read: it is named, never left out in silence
+    """
+    source = run.operator(run.source)
+    found: Committed = {}
+    problems: list[str] = []
+
+    def read(group: str) -> dict[TopicPartition, int] | KafkaDrError:
+        try:
+            return source.groups.offsets([group], require_stable=False)[group]
+        except KafkaDrError as error:
+            return error
+
+    names = groups_to_move(run, run.source)
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        for group, answer in zip(names, pool.map(read, names), strict=True):
+            if isinstance(answer, KafkaDrError):
+                problems.append(f"{group}: its positions cannot be read, nothing is known of it: {answer}")
+            else:
+                found[group] = {p: offset for p, offset in answer.items() if run.group.owns_topic(p.topic)}
+    return found, tuple(problems)
+
+
+def groups_to_move(run: Run, cluster: str) -> list[str]:
+    """Return the groups whose positions a failover moves, also those that the operator may not see.
+
+    The audit may: they would be left behind without a word.
+    """
+    seen = run.world.cluster(cluster, "audit").groups.names()
+    hidden = {name for name in seen if run.group.owns_group(name)} - set(run.group.groups_policy.left_behind)
+    return sorted({*run.moved_groups(cluster), *hidden})
+
+
+def known_syncs(run: Run) -> KnownSyncs:
+    """Return what offset syncs say between this run's clusters, from the archive and the newest of both topics."""
+    topology = run.world.topology
+    return KnownSyncs(
+        run.world.cluster(run.source, "audit"),
+        run.world.cluster(run.target, "audit"),
+        root=run.world.evidence_root,
+        cluster_ids=(topology.cluster(run.source).cluster_id, topology.cluster(run.target).cluster_id),
+    )
+
+
+def facts_of(run: Run, partitions: Collection[TopicPartition]) -> Gathered:
+    """Gather what is known about partitions of the group, without reading a record of them."""
+    return gather(
+        run.world.cluster(run.source, "audit"),
+        run.world.cluster(run.target, "audit"),
+        partitions,
+        syncs=known_syncs(run),
+        maps=MapFiles(run.world.evidence_root, run.group.name),
+    )
+
+
+def by_time(
+    run: Run,
+    gathered: Gathered,
+    positions: Mapping[TopicPartition, Collection[int]],
+    *,
+    exact: Mapping[Place, int],
+) -> tuple[dict[Place, int], dict[Place, int]]:
+    """Return when the first unread record of each position was made, and where the target is as young, less the margin.
+
+    Who has read everything begins at the target's end; a position past the source's end has no time. Where the target
+    stamps records itself, its times are of another clock and of another moment: there the target's own time of the
+    unread record's copy counts, and a position whose exact place nobody knows has none.
+
+    :param exact: places on the target that are known exactly
+    """
+    sides = gathered.partitions
+    held = {p: span for p in positions if (span := sides[p].source) is not None}
+    unread = _times_of_unread(run, gathered, positions, exact)
+    margin = int(run.group.groups_policy.timestamp_margin_seconds * 1000)
+    young: dict[Place, int] = {}
+    times = Times.of(run.world.cluster(run.target, "audit"))
+    pending = {p: sorted(offsets) for p, offsets in positions.items() if sides[p].target is not None}
+    while pending:
+        layer = {p: offsets[0] for p, offsets in pending.items()}
+        asked = {p: unread[p, offset] - margin for p, offset in layer.items() if (p, offset) in unread}
+        answers = times.offsets_at_each(asked)
+        for p, offset in layer.items():
+            end = sides[p].target.end  # type: ignore[union-attr]
+            if p in answers:
+                answer = answers[p]
+                young[p, offset] = end if answer is None else answer
+            elif (p in held and offset == held[p].end) or exact.get((p, offset)) == end:
+                young[p, offset] = end
+        pending = {p: offsets[1:] for p, offsets in pending.items() if len(offsets) > 1}
+    return unread, young
+
+
+def _times_of_unread(
+    run: Run, gathered: Gathered, positions: Mapping[TopicPartition, Collection[int]], exact: Mapping[Place, int]
+) -> dict[Place, int]:
+    """Return the time of the first unread record of each position, by the clock that stamped the target's records."""
+    sides, target = gathered.partitions, run.world.cluster(run.target, "audit")
+    there = {p: span for p in positions if (span := sides[p].target) is not None}
+    stamped = stamped_topics(target.topics.configs({p.topic for p in there}))
+    here = {p: span for p in positions if p.topic not in stamped and (span := sides[p].source) is not None}
+    unread = moments(run.world.cluster(run.source, "audit"), positions, here)
+    places = {(p, o): exact[p, o] for p in there if p.topic in stamped for o in positions[p] if (p, o) in exact}
+    wanted: dict[TopicPartition, set[int]] = {}
+    for (p, _), place in places.items():
+        wanted.setdefault(p, set()).add(place)
+    copies = moments(target, wanted, there)
+    return unread | {each: copies[each[0], at] for each, at in places.items() if (each[0], at) in copies}
+
+
+def chosen_starts(run: Run, translated: Collection[TranslatedOffset]) -> tuple[TranslatedOffset, ...]:
+    """Move the groups whose owners chose another start than the exact one; the others stay as they are."""
+    policy = run.group.groups_policy
+    choosing = [each for each in translated if policy.start_for(each.group) != "exact"]
+    if not choosing:
+        return tuple(translated)
+    gathered = facts_of(run, {each.partition for each in choosing})
+    timed: dict[TopicPartition, set[int]] = {}
+    for each in choosing:
+        if policy.start_for(each.group) == "timestamp":
+            timed.setdefault(each.partition, set()).add(each.source_offset)
+    exact = {
+        (each.partition, each.source_offset): each.target_offset
+        for each in choosing
+        if each.kind == "exact" and each.target_offset is not None
+    }
+    young = by_time(run, gathered, timed, exact=exact)[1] if timed else {}
+    chosen = {id(each): _moved(run, each, gathered, young) for each in choosing}
+    return tuple(chosen.get(id(each), each) for each in translated)
+
+
+def from_the_time_of_the_unread(run: Run, translated: Collection[TranslatedOffset]) -> tuple[TranslatedOffset, ...]:
+    """Let positions that have no place begin where the target is as young as their first unread record, less a margin.
+
+    A position whose first unread record tells no time stays unknown.
+    """
+    unknown = [each for each in translated if each.target_offset is None]
+    if not unknown:
+        return tuple(translated)
+    positions: dict[TopicPartition, set[int]] = {}
+    for each in unknown:
+        positions.setdefault(each.partition, set()).add(each.source_offset)
+    young = by_time(run, facts_of(run, positions), positions, exact={})[1]
+    return tuple(
+        replace(
+            each,
+            target_offset=young[each.partition, each.source_offset],
+            kind="declared",
+            skipped_at_most=None,
+            reason=f"{each.reason}; by policy from the time of the first unread record on",
+        )
+        if each.target_offset is None and (each.partition, each.source_offset) in young
+        else each
+        for each in translated
+    )
+
+
+def _moved(run: Run, each: TranslatedOffset, gathered: Gathered, young: Mapping[Place, int]) -> TranslatedOffset:
+    facts = gathered.partitions[each.partition]
+    found = start(
+        run.group.groups_policy.start_for(each.group),
+        beside(each.source_offset, facts, each.place),
+        facts,
+        by_time=young.get((each.partition, each.source_offset)),
+    )
+    return moved(each, found)
+
+
+def beside_mirrormaker(run: Run, placed: Collection[TranslatedOffset]) -> dict[str, Any]:
+    """Return what MirrorMaker's own checkpoints would have done to positions that were moved, as JSON.
+
+    Nothing rests on it, so what cannot be looked up is said and keeps nobody from anything.
+    """
+    exact = [each for each in placed if each.target_offset is not None and each.kind == "exact"]
+    try:
+        known = facts_of(run, {each.partition for each in exact}).partitions
+    except KafkaDrError as error:
+        return {"mm2_redelivered_at_most": None, "mm2_not_known": str(error)}
+    theirs = [beside(each.source_offset, known[each.partition], each.place) for each in exact]
+    again = [found.mirrormaker_again for found in theirs if found.mirrormaker is not None]
+    return {
+        "mm2_redelivered_at_most": None if None in again else sum(count for count in again if count is not None),
+        "mm2_without_checkpoint": sum(found.mirrormaker is None for found in theirs),
+    }
+
+
+def places_proven(run: Run, claims: Collection[Claim]) -> Check:
+    """Compare the records before and after each place on both sides.
+
+    A place that is late fails; one that nothing near it speaks for is unknown; those that are early are shown.
+    """
+    found = prove(run.world.cluster(run.source, "audit"), run.world.cluster(run.target, "audit"), claims)
+    by_verdict: dict[str, list[str]] = {}
+    for claim, proven in found.items():
+        said = f"{claim.partition} {claim.source_offset}→{claim.target_offset}: {proven.detail}"
+        by_verdict.setdefault(proven.verdict, []).append(said)
+    counted = {verdict: len(sentences) for verdict, sentences in sorted(by_verdict.items())}
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counted.items()) or "no place to prove"
+    for verdict, outcome in (("late", "failed"), ("unknown", "unknown")):
+        if sentences := by_verdict.get(verdict):
+            detail = f"{summary}: {'; '.join(sentences[:5])}"
+            return Check("places_proven", outcome, detail, counted)  # type: ignore[arg-type]
+    early = "; ".join(by_verdict.get("early", [])[:5])
+    return Check("places_proven", "ok", f"{summary}: {early}" if early else summary, counted)

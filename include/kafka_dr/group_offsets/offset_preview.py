@@ -1,0 +1,266 @@
+"""Where each consumer group would go on if the switch were now, and what that would cost, beside MirrorMaker's answer.
+
+Nothing is changed on any cluster. What is not moved, or cannot be read, is named.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kafka_dr.audit.whole_file import write_whole
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.group_offsets import content, other_topics, undeclared_readers
+from kafka_dr.group_offsets.offset_facts import Committed, by_time, facts_of, places_proven, read_positions
+from kafka_dr.group_offsets.unmovable_groups import not_moved
+from kafka_dr.offsets.facts import Gathered
+from kafka_dr.offsets.layered import LayeredOffsetMap
+from kafka_dr.offsets.map_files import export
+from kafka_dr.offsets.moments import moments
+from kafka_dr.offsets.placing import FactsMap, Placed, beside, never_committed
+from kafka_dr.offsets.preview import (
+    Place,
+    PositionRow,
+    Times,
+    choice_rows,
+    group_rows,
+    position_row,
+    position_rows,
+    total,
+)
+from kafka_dr.offsets.proof import Claim
+from kafka_dr.offsets.strategies import Strategy
+from kafka_dr.runs.at_rest import Watched, at_rest
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.run import Run
+
+#: Places of which the time is looked up; beyond that only counts are given, as each costs a read.
+_MOST_MOMENTS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What was found.
+
+    :param report: as JSON
+    :param watched: the same in a sentence, for the task
+    """
+
+    report: dict[str, Any]
+    watched: Watched
+
+
+def preview_offsets(group: str, world: World, *, folder: str) -> Preview | Watched:
+    """Look at every consumer group of a protection group, and write the report.
+
+    :param folder: below the evidence root, where ``report.json`` goes
+    :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
+    """
+    run = Run(RunRequest(group, "offsets"), world)
+    state = at_rest(group, run.read_standing())
+    if isinstance(state, Watched):
+        return state
+    found = look(run)
+    place = world.evidence_root.joinpath(*folder.split("/"))
+    place.mkdir(parents=True, exist_ok=True)
+    report = found.report
+    if run.group.groups_policy.external_offsets:
+        report = {**report, **_exported(place, found.gathered)}
+    write_report(place, report)
+    return Preview(report, found.watched)
+
+
+def _exported(place: Any, gathered: Gathered) -> dict[str, Any]:
+    """Write the map for consumers that keep their positions elsewhere; what it lacks is named."""
+    sides = gathered.partitions
+    runs = {p: facts.runs for p, facts in sides.items() if facts.runs.stretches and not facts.caution}
+    missing = [
+        {"topic": p.topic, "partition": p.partition, "reason": sides[p].caution or "no audit has matched it yet"}
+        for p in sorted(sides.keys() - runs.keys())
+    ]
+    return {"exported": ", ".join(export(place, runs)), "not_exported": missing}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What :func:`look` found: the report, and what it rests on.
+
+    :param blocking: why groups that are no more than their offsets cannot be moved, a sentence each
+    """
+
+    report: dict[str, Any]
+    blocking: tuple[str, ...]
+    watched: Watched
+    gathered: Gathered
+    rows: tuple[PositionRow, ...]
+
+
+def look(run: Run) -> Look:
+    """Look at every consumer group of a run's protection group, as they stand now on its source."""
+    committed, unread = read_positions(run)
+    partitions = _partitions(run, committed)
+    gathered = facts_of(run, partitions)
+    placed = _placed(run, committed, gathered)
+    strategies = {group: run.group.groups_policy.start_for(group) for group in committed}
+    times = _times(run, gathered, placed)
+    unknown = run.group.groups_policy.unknown_offsets
+    rows = tuple(
+        position_row(
+            group,
+            (p, offset),
+            placed[p, offset],
+            gathered.partitions[p],
+            strategy=strategies[group],
+            times=times,
+            otherwise=None if unknown == "refuse" else unknown,
+        )
+        for group in sorted(committed)
+        for p, offset in sorted(committed[group].items())
+    )
+    left, others = _never_committed(committed, gathered), not_moved(run, run.source)
+    report = _report(run, rows, strategies, problems=(*gathered.problems, *unread))
+    report |= {"never_committed": left, "not_moved": [each.to_json() for each in others]}
+    beyond = other_topics.look(run, run.source)
+    report |= {"read_elsewhere": other_topics.report_rows(run, beyond.rows)}
+    undeclared = undeclared_readers.look(run, (run.source, run.target))
+    report |= {"undeclared_readers": [reader.to_json() for reader in undeclared.groups]}
+    shown = (other_topics.judged(run, beyond, cluster=run.source), undeclared_readers.judged(run, undeclared))
+    refused = [each.sentence for each in others if each.refused]
+    refused += [check.detail for check in shown if not check.passes]
+    proof = _proof(run, placed)
+    report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
+    late = (proof.detail,) if proof.outcome == "failed" else ()
+    blocking = (*_without_place(report), *unread, *late)
+    watched = _watched(run, report, (*blocking, *refused))
+    warned = tuple(check.detail for check in shown if check.outcome == "excused")
+    watched = replace(watched, sentences=(*watched.sentences, *warned))
+    return Look(report, blocking, watched, gathered, rows)
+
+
+def offsets_check(run: Run, *, closely: bool) -> Check:
+    """Answer for a preflight: is every group's place known, and is none passed over in silence?
+
+    :param closely: look at all of it; else only whether every group can be read, which costs no read of a log
+    """
+    if not closely:
+        unread = read_positions(run)[1]
+        return Check.that("offsets_preview", not unread, "; ".join(unread) or "every group's positions can be read")
+    found = look(run)
+    figures = {name: found.report[name] for name in ("redelivered", "mm2_redelivered", "groups", "never_committed")}
+    said = "; ".join(found.blocking) or str(found.report["sentence"])
+    return Check.that("offsets_preview", not found.blocking, said, **figures)
+
+
+def _times(run: Run, gathered: Gathered, placed: Mapping[Place, Placed]) -> Times:
+    if len(placed) > _MOST_MOMENTS:
+        placed = _by_time_alone(run, placed)
+    positions: dict[TopicPartition, set[int]] = {}
+    begins: dict[TopicPartition, set[int]] = {}
+    for (p, offset), found in placed.items():
+        positions.setdefault(p, set()).add(offset)
+        ours = found.translation.target_offset if found.translation.kind != "exact" else None
+        begins.setdefault(p, set()).update(at for at in (ours, found.mirrormaker) if at is not None)
+    sure = {place: found.translation for place, found in placed.items() if found.translation.kind == "exact"}
+    exact = {place: found.target_offset for place, found in sure.items() if found.target_offset is not None}
+    unread, young = by_time(run, gathered, positions, exact=exact)
+    held = {p: span for p in begins if (span := gathered.partitions[p].target) is not None}
+    return Times(unread, young, moments(run.world.cluster(run.target, "audit"), begins, held))
+
+
+def _by_time_alone(run: Run, placed: Mapping[Place, Placed]) -> dict[Place, Placed]:
+    """Return the positions whose place may hang on a time: of the others it would only be good to know."""
+    policy = run.group.groups_policy
+    choosing = "timestamp" in (policy.start, *policy.start_of.values())
+    unknown = policy.unknown_offsets == "timestamp"
+    return {
+        place: found
+        for place, found in placed.items()
+        if choosing or (unknown and found.translation.target_offset is None)
+    }
+
+
+def _proof(run: Run, placed: Mapping[Place, Placed]) -> Check:
+    """Prove every exact place by the records around it, as far as that costs no more than it is worth."""
+    exact = {place: found.translation for place, found in placed.items() if found.translation.kind == "exact"}
+    claims = {
+        Claim(place[0], place[1], found.target_offset)
+        for place, found in sorted(exact.items())[:_MOST_MOMENTS]
+        if found.target_offset is not None
+    }
+    return places_proven(run, claims)
+
+
+def _placed(run: Run, committed: Committed, gathered: Gathered) -> dict[Place, Placed]:
+    positions: dict[TopicPartition, set[int]] = {}
+    for offsets in committed.values():
+        for p, offset in offsets.items():
+            positions.setdefault(p, set()).add(offset)
+    found = LayeredOffsetMap(FactsMap(gathered.partitions), content.offset_map(run)).translate(positions)
+    return {place: beside(place[1], gathered.partitions[place[0]], answer) for place, answer in found.items()}
+
+
+def _partitions(run: Run, committed: Committed) -> set[TopicPartition]:
+    return {*run.partitions(run.source), *(p for offsets in committed.values() for p in offsets)}
+
+
+def _never_committed(committed: Committed, gathered: Gathered) -> list[dict[str, Any]]:
+    """Return the partitions of a group's topics that it never committed to: added later, or not read yet."""
+    found = []
+    for group, offsets in sorted(committed.items()):
+        topics = {p.topic for p in offsets}
+        for p in sorted(p for p in gathered.partitions if p.topic in topics and p not in offsets):
+            if gathered.partitions[p].source is not None:
+                answer = never_committed(gathered.partitions[p])
+                found.append({"group": group, "topic": p.topic, "partition": p.partition, "reason": answer.reason})
+    return found
+
+
+def _report(
+    run: Run, rows: Collection[PositionRow], strategies: Mapping[str, Strategy], *, problems: tuple[str, ...]
+) -> dict[str, Any]:
+    kinds = [row.chosen.kind for row in rows]
+    groups = group_rows(tuple(rows), strategy_of=strategies)
+    verdict = next((kind for kind in ("unknown", "declared", "bounded") if kind in kinds), "exact")
+    again = total(row.chosen.redelivered_at_most for row in rows)
+    theirs = total(row.mirrormaker_again for row in rows if row.mirrormaker is not None)
+    without = sum(row.mirrormaker is None for row in rows)
+    return {
+        "schema_version": 1,
+        "audit": "offsets",
+        "flow": f"{run.group.name}.{run.source}-to-{run.target}",
+        "at": run.clock.now().isoformat(),
+        "verdict": verdict,
+        "sentence": f"{_records(again)} would be delivered again on {run.target}; by MirrorMaker's own checkpoints "
+        f"{_records(theirs)}, and {without} of {len(rows)} positions would have none",
+        "findings": [{"sentence": problem} for problem in problems],
+        "redelivered": again,
+        "mm2_redelivered": theirs,
+        "mm2_without_checkpoint": without,
+        "classes": {kind: kinds.count(kind) for kind in sorted(set(kinds))},
+        "external_offsets": [{"consumer": name} for name in run.group.groups_policy.external_offsets],
+        "groups": groups,
+        "choices": choice_rows(tuple(rows)),
+        "positions": position_rows(rows),
+    }
+
+
+def _without_place(report: Mapping[str, Any]) -> tuple[str, ...]:
+    unknown = [row["group"] for row in report["groups"] if row["verdict"] == "unknown"]
+    return (f"positions of {', '.join(unknown)} have no place: see groups_policy.unknown_offsets",) if unknown else ()
+
+
+def _watched(run: Run, report: Mapping[str, Any], problems: tuple[str, ...]) -> Watched:
+    return Watched(run.group.name, "failed" if problems else "ok", (str(report["sentence"]), *problems))
+
+
+def _records(count: int | None) -> str:
+    return "an unknown number of records" if count is None else f"{count:,} records at most"
+
+
+def write_report(place: Any, report: Mapping[str, Any]) -> None:
+    """Write ``report.json``: it stands for the rest of its folder, so it appears whole or not at all."""
+    write_whole(place.joinpath("report.json"), (json.dumps(report, indent=1) + "\n").encode())

@@ -1,0 +1,47 @@
+"""Keeping the archive of offset syncs up to date, for each pair of clusters between which groups may move."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.offsets.archiving import SyncFlow, extend
+from kafka_dr.runs.at_rest import Watched, WatchOutcome
+from kafka_dr.runs.clients import World
+
+
+def archive_syncs(group: str, world: World) -> Watched:
+    """Archive the offset syncs of both directions of a protection group's clusters.
+
+    All flows between two clusters share their topic of syncs, so groups with the same clusters share the archive; who
+    comes second finds nothing left to do. Nothing is changed on any cluster, so it does not matter whether the group
+    moves.
+    """
+    outcome: WatchOutcome = "ok"
+    sentences = []
+    for source, target in permutations(world.topology.group(group).clusters, 2):
+        try:
+            sentences.append(_archived(source, target, world))
+        except KafkaDrError as error:
+            outcome = "unknown"
+            sentences.append(f"{source} → {target}: its newest syncs are not archived: {error}")
+    return Watched(group, outcome, tuple(sentences))
+
+
+def sync_flow(source: str, target: str, world: World) -> SyncFlow:
+    """Return what is archived together: everything that flows from one cluster to another."""
+    ids = (world.topology.cluster(name).cluster_id for name in (source, target))
+    return SyncFlow(source, target, *ids)
+
+
+def _archived(source: str, target: str, world: World) -> str:
+    found = extend(
+        sync_flow(source, target, world),
+        root=world.evidence_root,
+        source=world.cluster(source, "audit"),
+        target=world.cluster(target, "audit"),
+    )
+    if not found.topic_id:
+        return f"{source} → {target}: no flow ever wrote that way"
+    missed = f"; {found.missed} offsets hold none any more, so positions there cost more" if found.missed else ""
+    return f"{source} → {target}: {found.archived} syncs archived, up to {found.reached}{missed}"

@@ -1,0 +1,46 @@
+"""Fence on return: a cluster that was left unfenced is back. It is shut before anything else, and then looked at.
+
+In this order: DENYs and their proof; what it accepted meanwhile, journaled; then the compare-and-set that says so at
+the active cluster's register. A step of it that did not come through is done again a minute later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_dr.checks.returned_cluster import look_at_returned
+from kafka_dr.health.fence import Fenced
+from kafka_dr.register import RegisterState
+from kafka_dr.register.transitions import fenced_on_return
+from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.run import Run
+
+#: Evidence of it lies beside that of the run that left the cluster.
+NUMBER, STEP = 92, "fence_on_return"
+
+
+def welcome_back(run: Run, state: RegisterState, fenced: Fenced, still: Callable[[], None]) -> Check:
+    """Count what a returned cluster accepted, now that it is proven to refuse, and move the register on.
+
+    :param state: the record, ``unfenced``
+    :param fenced: what closing it found; proven
+    :param still: asked right before the register is written
+    """
+    world, cluster = run.world, fenced.cluster
+    request = RunRequest(state.group, state.run, verb=state.verb)
+    attempt = Attempt.start(request, world, STEP, NUMBER, goes_forward=True)
+    journal = world.register(state.active).facts(state.group, state.run)
+    accepted = look_at_returned(run, cluster, journal)
+    fact = accepted.fact(cluster, fenced_at=run.clock.now())
+    world.register(state.active).write_fact(state.group, state.run, "returned", fact)
+    still()
+    world.register(state.active).compare_and_set(state, fenced_on_return(state, at=run.clock.now()))
+    attempt.facts = {**fact, "denies_added": fenced.added, "ended_transactions": list(fenced.ended)}
+    attempt.proofs = fenced.proofs
+    said = (
+        f"{cluster} is back and fenced; {accepted.sentence}. {state.group} is diverged: bring it home with dr_failback"
+    )
+    attempt.end(world, "done", said)
+    return Check("returned", "failed", said, attempt.facts)

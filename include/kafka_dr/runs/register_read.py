@@ -1,0 +1,102 @@
+"""What the registers say about a group, and which of them decides; asked without waiting for the dead."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+
+from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.register import RegisterState, arbiter, highest
+from kafka_dr.runs.background import Beside
+
+#: How long a cluster that may be dead is given to answer, and one of which an answer is needed.
+OTHERS_SECONDS = 2.0
+NEEDED_SECONDS = 15.0
+_LOOK_SECONDS = 0.01
+
+Answers = Mapping[str, RegisterState | KafkaDrError | None]
+
+
+def decided(group: str, answers: Answers) -> RegisterState | None:
+    """Return the highest record, if the register that decides is among those that answered.
+
+    One that does not answer is tolerated only while another one's record says that it is not the one to ask.
+
+    :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
+    """
+    found, silent = _highest(answers)
+    if silent and (found is None or arbiter(found) in silent):
+        raise _unreadable(group, silent)
+    return found
+
+
+def decided_without_source(group: str, answers: Answers, *, target: str | None) -> RegisterState | None:
+    """Return the highest record for an unplanned failover, whose target decides, whatever the others say.
+
+    :param target: as asked for; the standby of the highest record where ``None``
+    :raises NeedsPerson: the records contradict each other, or the target's cannot be read
+    """
+    found, silent = _highest(answers)
+    if silent and (found is None or (target or _goes_to(found)) in silent):
+        raise _unreadable(group, silent)
+    return found
+
+
+def read_patiently_from_one(
+    clusters: Collection[str], read: Callable[[str], RegisterState | None], *, run: str, target: str | None
+) -> dict[str, RegisterState | KafkaDrError | None]:
+    """Read every register at once; as soon as the one that decides says that this run has the group, that is enough.
+
+    :param run: the run that asks; until it holds the group, each register is given its time
+    :param target: as asked for; the standby of the highest record where ``None``. Its register gets the longer time
+    """
+    asked = {name: Beside(f"the register of {name}", partial(read, name)) for name in clusters}
+    deadline = time.monotonic() + NEEDED_SECONDS
+    patience = time.monotonic() + OTHERS_SECONDS
+    while True:
+        answers = {name: _answer(question) for name, question in asked.items() if question.answered}
+        enough = any(_holds(name, answer, run) for name, answer in answers.items())
+        now = time.monotonic()
+        late = now > (patience if _without_the_others(answers, target) else deadline)
+        if enough or len(answers) == len(asked) or late:
+            return {name: _answer(question) for name, question in asked.items()}
+        time.sleep(_LOOK_SECONDS)
+
+
+def _without_the_others(answers: Answers, target: str | None) -> bool:
+    """Whether what has answered is enough to go on with, if need be: the register that decides is among it."""
+    states = {name: answer for name, answer in answers.items() if not isinstance(answer, KafkaDrError)}
+    if target is not None:
+        return target in states
+    # Records that contradict each other are nothing to wait for: they are told as they are.
+    return any(found is not None and _goes_to(found) in states for found in states.values())
+
+
+def _answer(question: Beside[RegisterState | None]) -> RegisterState | KafkaDrError | None:
+    try:
+        return question.within(0)
+    except KafkaDrError as error:
+        return error
+
+
+def _holds(cluster: str, answer: RegisterState | KafkaDrError | None, run: str) -> bool:
+    if answer is None or isinstance(answer, KafkaDrError) or answer.run != run:
+        return False
+    return answer.verb == "unplanned_failover" and arbiter(answer) == cluster
+
+
+def _goes_to(state: RegisterState) -> str:
+    """Return where an unplanned run takes the group, or has taken it."""
+    return arbiter(state) if state.verb == "unplanned_failover" else state.standby
+
+
+def _highest(answers: Answers) -> tuple[RegisterState | None, dict[str, KafkaDrError]]:
+    silent = {name: answer for name, answer in answers.items() if isinstance(answer, KafkaDrError)}
+    states = {name: answer for name, answer in answers.items() if not isinstance(answer, KafkaDrError)}
+    return highest(states), silent
+
+
+def _unreadable(group: str, silent: Mapping[str, KafkaDrError]) -> NeedsPerson:
+    said = "; ".join(str(error) for error in silent.values())
+    return NeedsPerson(f"the register that decides for {group} cannot be read ({said}): nothing is changed")

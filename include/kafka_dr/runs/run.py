@@ -1,0 +1,330 @@
+"""One run of a verb: what it is about, who holds the group, and what it has journaled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from typing import Any, Literal, TypeVar, overload
+
+from kafka_dr.clusters import KafkaCluster, Topic, TopicPartition
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
+from kafka_dr.fencing import proof
+from kafka_dr.fencing.change import AclChanges
+from kafka_dr.fencing.proof import Finding
+from kafka_dr.named_rows import by_name, rows_of
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.replication import Flow
+from kafka_dr.runs import background, register_read
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.probe import Probe
+from kafka_dr.runs.read_cache import Sight
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.register_read import OTHERS_SECONDS
+from kafka_dr.runs.request import RunRequest, StepName
+
+#: How long brokers get to act on an ACL that they have acknowledged.
+PROOF_SECONDS = 5.0
+
+T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Run:
+    """The facts of one run that every step needs.
+
+    :param request: what was asked for
+    :param world: where it is done
+    """
+
+    def __init__(self, request: RunRequest, world: World) -> None:
+        self.request = request
+        self.world = world
+        self.group = world.topology.group(request.protection_group)
+        self.clock = world.clock
+        #: What the checks of this step look at together.
+        self.sight = Sight(topics=self.topics, acls=lambda cluster: self.operator(cluster).acls.list())
+        #: What the checks of this step answered; set before it acts.
+        self.checks: tuple[Check, ...] = ()
+        #: The clusters whose registers did not answer when an unplanned failover asked for its standing.
+        self.silent: frozenset[str] = frozenset()
+        #: What the probes of this step saw of a source that may be down.
+        self.probes: tuple[Probe, ...] = ()
+        if self.without_source:
+            self._hurry_all_but_the_target()
+
+    @cached_property
+    def standing(self) -> RegisterState | None:
+        """The highest record that the registers held when this step began."""
+        return self.read_standing()
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of that record; 0 where there is none, which no group has."""
+        return self.standing.epoch if self.standing else 0
+
+    @cached_property
+    def source(self) -> str:
+        """Where the group was active before this run."""
+        return self._ends()[0]
+
+    @cached_property
+    def target(self) -> str:
+        """Where this run takes the group."""
+        return self._ends()[1]
+
+    @property
+    def arbiter(self) -> str:
+        """The cluster whose journal holds everything, also what the other one could not be told."""
+        return self.target if self.without_source else self.source
+
+    @property
+    def flow(self) -> Flow:
+        """Replication from source to target."""
+        return Flow(self.group.name, self.source, self.target)
+
+    def operator(self, cluster: str) -> KafkaCluster:
+        """Return a cluster as the operator sees it."""
+        return self.world.cluster(cluster, "operator")
+
+    def probe(self, cluster: str) -> KafkaCluster:
+        """Return a cluster as the probe sees it, which is fenced as the applications are."""
+        return self.world.cluster(cluster, "probe")
+
+    def topics(self, cluster: str) -> dict[str, Topic]:
+        """Describe the group's topics on a cluster, now."""
+        topics = self.operator(cluster).topics
+        return topics.describe(filter(self.group.owns_topic, topics.names()))
+
+    def topic_ids(self, cluster: str) -> dict[str, str]:
+        """Return the ids of the group's topics on a cluster, now: one that is made again has another one."""
+        return {name: topic.topic_id for name, topic in self.topics(cluster).items()}
+
+    def partitions(self, cluster: str) -> tuple[TopicPartition, ...]:
+        """Resolve the group's topics on a cluster, now."""
+        return tuple(p for _, topic in sorted(self.topics(cluster).items()) for p in topic.partitions)
+
+    def connect_readers(self) -> None:
+        """Begin to connect to both logs, for a step that is going to compare them."""
+        for cluster in self.group.clusters:
+            self.world.cluster(cluster, "audit").connect_reader()
+
+    def writes_refused(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
+        """Ask every leader of the group's partitions, now, and say whether each refuses a write."""
+        return self._asked(proof.writes_refused, cluster, by)
+
+    def writes_allowed(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
+        """Ask every leader of the group's partitions, now, and say whether each would take a write."""
+        return self._asked(proof.writes_allowed, cluster, by)
+
+    def writes_authorized(self, cluster: str) -> Finding:
+        """Ask every leader of the group's partitions, now, and say whether no authorizer keeps the probe from it."""
+        return self._asked(proof.writes_authorized, cluster, "probe")
+
+    def _asked(self, prove: Callable[..., Finding], cluster: str, by: Literal["probe", "replicator"]) -> Finding:
+        return prove(
+            self.world.cluster(cluster, by),
+            self.partitions(cluster),
+            clock=self.clock,
+            deadline_seconds=PROOF_SECONDS,
+            seen_by=self.operator(cluster),
+        )
+
+    def consumer_groups(self, cluster: str) -> list[str]:
+        """Return the group's consumer groups on a cluster, now."""
+        return sorted(name for name in self.operator(cluster).groups.names() if self.group.owns_group(name))
+
+    def moved_groups(self, cluster: str) -> list[str]:
+        """Return those of the group's consumer groups on a cluster whose offsets a failover moves.
+
+        For one that the topology leaves behind a moved offset would be wrong, and somebody takes care of it.
+        """
+        left_behind = self.group.groups_policy.left_behind
+        return [name for name in self.consumer_groups(cluster) if name not in left_behind]
+
+    @property
+    def without_source(self) -> bool:
+        """Whether nothing of this run may wait for its source: then the target's register decides throughout."""
+        return self.request.verb == "unplanned_failover"
+
+    def read_standing(self) -> RegisterState | None:
+        """Read the registers of the group's clusters at once and return the highest record.
+
+        :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
+        """
+
+        def read(cluster: str) -> RegisterState | None:
+            return self.world.register(cluster).read(self.group.name)
+
+        if self.without_source:
+            run, target = self.request.run, self.request.target
+            answers = register_read.read_patiently_from_one(self.group.clusters, read, run=run, target=target)
+            self.silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
+            return register_read.decided_without_source(self.group.name, answers, target=target)
+        return register_read.decided(self.group.name, self.each_cluster(read))
+
+    def is_unsealed(self, state: RegisterState) -> bool:
+        """Return whether the run that wrote the register's record has left its last word in no sealed bundle.
+
+        An adoption is completed by another one, whatever its evidence says.
+
+        :raises EvidenceChanged: its manifest contradicts itself
+        """
+        if state.verb == "adopt":
+            return False
+        last = "roll_back" if state.verb == "roll_back" else StepName.REPORT.value
+        return not self.world.evidence.is_sealed_with(state.group, state.run, last)
+
+    def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
+        """Ask every cluster of the group at the same time; an error stands in the place of an answer."""
+
+        def asked(cluster: str) -> T | KafkaDrError:
+            try:
+                return ask(cluster)
+            except KafkaDrError as error:
+                return error
+
+        with ThreadPoolExecutor(max_workers=len(self.group.clusters)) as pool:
+            return dict(zip(self.group.clusters, pool.map(asked, self.group.clusters), strict=True))
+
+    @overload
+    @staticmethod
+    def at_once(first: Callable[[], A], second: Callable[[], B], /) -> tuple[A, B]: ...
+
+    @overload
+    @staticmethod
+    def at_once(*questions: Callable[[], T]) -> tuple[T, ...]: ...
+
+    @staticmethod
+    def at_once(*questions: Callable[[], Any]) -> tuple[Any, ...]:
+        """Put several questions at the same time, and return their answers in order; the first error is raised."""
+        with ThreadPoolExecutor(max_workers=len(questions)) as pool:
+            return tuple(pool.map(lambda question: question(), questions))
+
+    def permission(self, phase: Phase) -> Callable[[], None]:
+        """Return what is asked right before each change: does the group still belong to this run?
+
+        A step whose process was held up, while its run was rolled back or finished, changes nothing when it wakes.
+
+        :param phase: the phase that the deciding register has to show; it is read again at each call
+        """
+        before_hand_over = phase is Phase.SWITCHING and not self.without_source
+        arbiter = self.source if before_hand_over else self.target
+        epoch = self.standing.epoch if self.standing else -1
+
+        def ask() -> None:
+            state = self.world.register(arbiter).read(self.group.name)
+            held = state is not None and (state.run, state.epoch, state.phase) == (self.request.run, epoch, phase)
+            if not held:
+                said = "nothing" if state is None else f"{state.phase} by run {state.run} (epoch {state.epoch})"
+                raise Refused(f"{arbiter}'s register says {said}, not {phase} by this run: nothing was changed")
+
+        return ask
+
+    def acl_changes(self, cluster: str, permission: Callable[[], None]) -> AclChanges:
+        """Return what changes the group's ACLs on a cluster."""
+        return AclChanges(
+            self.group.name,
+            self.operator(cluster),
+            self.world.register(cluster),
+            permission=permission,
+            clock=self.clock,
+        )
+
+    def write_fact(self, fact: str, payload: Mapping[str, Any], *, needed_on: Collection[str] | None = None) -> None:
+        """Journal a fact on source and target.
+
+        :param needed_on: the clusters whose registers must take it; both where ``None``. Of an unplanned failover
+            it is always the target's alone
+        :raises KafkaDrError: one of those did not take it
+        """
+
+        def write(cluster: str) -> None:
+            self.world.register(cluster).write_fact(self.group.name, self.request.run, fact, payload)
+
+        if self.without_source:
+            self._tell_source(write)
+            write(self.target)
+            # What this step has read of the journal before is to hold what it adds.
+            self.__dict__.get("journal", {})[fact] = dict(payload)
+            return
+        needed = set(needed_on if needed_on is not None else (self.source, self.target))
+        answers = self.each_cluster(write)
+        for cluster in needed:
+            answer = answers[cluster]
+            if isinstance(answer, KafkaDrError):
+                raise answer
+
+    def _tell_source(self, tell: Callable[[str], None]) -> None:
+        """Let the source know, if it lives; what it does not hear of stands in the target's register."""
+        background.Beside(f"a fact for {self.source}", partial(tell, self.source))
+
+    @cached_property
+    def journal(self) -> dict[str, Any]:
+        """What earlier steps of this run journaled, as it was when this step began."""
+        if self.without_source:
+            return self.world.register(self.target).facts(self.group.name, self.request.run)
+        answers = self.each_cluster(lambda name: self.world.register(name).facts(self.group.name, self.request.run))
+        facts: dict[str, Any] = {}
+        for answer in answers.values():
+            if not isinstance(answer, KafkaDrError):
+                facts |= answer
+        return facts
+
+    @cached_property
+    def history(self) -> dict[str, dict[str, Any]]:
+        """Everything journaled about the group by any run, as the register held it when first asked.
+
+        It is the source's, or where that may be dead the target's, which was told the same.
+        """
+        return self.world.register(self.arbiter).history(self.group.name)
+
+    def fact(self, name: str) -> Any:
+        """Return a journaled fact.
+
+        :raises NeedsPerson: no register holds it, though the step that writes it is through
+        """
+        if name not in self.journal:
+            raise NeedsPerson(
+                f"the journal of run {self.request.run} holds no {name}: the step that writes it has to run first"
+            )
+        return self.journal[name]
+
+    def _hurry_all_but_the_target(self) -> None:
+        for cluster in self.group.clusters:
+            if cluster == self.request.source or (self.request.target and cluster != self.request.target):
+                self.world.hurry(cluster, OTHERS_SECONDS)
+
+    def _ends(self) -> tuple[str, str]:
+        state = self.standing
+        if state is None:
+            raise Refused(f"no register has a record of {self.group.name}: adopt it with dr_adopt first")
+        if state.run == self.request.run and state.verb != "roll_back":
+            ends = (state.active, state.standby)
+            # A failback moves nothing: it brings the standby back.
+            return ends if state.phase is Phase.SWITCHING or state.verb == "failback" else (ends[1], ends[0])
+        source = self.request.source or state.active
+        return source, self.request.target or (state.standby if source == state.active else state.active)
+
+
+def positions_to_json(positions: Mapping[TopicPartition, int]) -> list[list[Any]]:
+    """Return offsets by partition as JSON: ``[topic, partition, offset]`` in order."""
+    return [[p.topic, p.partition, offset] for p, offset in sorted(positions.items())]
+
+
+def groups_to_json(groups: Mapping[str, Mapping[TopicPartition, int]]) -> list[dict[str, Any]]:
+    """Return positions by consumer group as JSON: a row for each group, with :func:`positions_to_json` of its own."""
+    rows = {group: positions_to_json(found) for group, found in groups.items()}
+    return rows_of(rows, named="group", holding="positions")
+
+
+def groups_from_json(stored: Any) -> dict[str, dict[TopicPartition, int]]:
+    """Read what :func:`groups_to_json` wrote, or the mapping by group that former versions did."""
+    found = by_name(stored, named="group", holding="positions")
+    return {group: positions_from_json(rows) for group, rows in found.items()}
+
+
+def positions_from_json(rows: Collection[Collection[Any]]) -> dict[TopicPartition, int]:
+    """Read what :func:`positions_to_json` wrote."""
+    return {TopicPartition(topic, partition): offset for topic, partition, offset in rows}

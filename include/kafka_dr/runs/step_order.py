@@ -1,0 +1,84 @@
+"""May this step run now? Decided from the register's record alone, so that nothing else needs to be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kafka_dr.register import Phase, RegisterState, Verb
+from kafka_dr.register.transitions import way_out
+from kafka_dr.runs.request import TAKES, StepName, definition, phases_of
+
+#: ``here``: it is this step's turn. ``passed``: the run is further already. ``refused``: the run may not.
+Verdict = Literal["here", "passed", "refused"]
+
+#: How far a run is, by the phase of the group that it holds.
+_ORDER = {
+    Phase.SWITCHING: 0,
+    Phase.HANDED_OVER: 1,
+    Phase.UNFENCED: 2,
+    Phase.DIVERGED: 2,
+    Phase.STABLE: 3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a run stands, and the sentence that says so."""
+
+    verdict: Verdict
+    detail: str
+
+
+def position(step: StepName, run: str, state: RegisterState | None, verb: Verb = "planned_failover") -> Position:
+    """Decide whether it is a step's turn.
+
+    :param run: the run that asks
+    :param state: the highest record, ``None`` where the group is not adopted
+    :param verb: which procedure the run follows
+    """
+    if state is None:
+        return Position("refused", "no register has a record of this group: adopt it with dr_adopt first")
+    if state.run == run and state.verb == "roll_back":
+        return Position("refused", f"run {run} was rolled back (epoch {state.epoch}): trigger a new run")
+    phases = definition(step, verb).phases
+    if not phases:
+        return _before_claim(step, run, state, verb)
+    if state.run != run:
+        return Position("refused", f"the group belongs to {_standing(state)}: run {run} may not change it")
+    if state.phase in phases:
+        return Position("here", f"the group is {state.phase} by this run (epoch {state.epoch})")
+    if state.phase in phases_of(verb) and _ORDER[state.phase] > _ORDER[phases[-1]]:
+        return Position("passed", f"this run is past {step}: the group is {state.phase}, active on {state.active}")
+    return Position("refused", f"the group is {state.phase}: the steps before {step} have to be through first")
+
+
+def _before_claim(step: StepName, run: str, state: RegisterState, verb: Verb) -> Position:
+    if state.run == run:
+        claimed = Phase.DIVERGED if verb == "failback" else Phase.SWITCHING
+        if step is StepName.CLAIM and state.phase is claimed:
+            # Whoever claimed it may have died before the other register was told.
+            return Position("here", f"this run has claimed the group already (epoch {state.epoch})")
+        held = f"this run has claimed the group already: it is {state.phase} (epoch {state.epoch})"
+        return Position("passed", held)
+    if state.phase in TAKES[verb] and not (verb == state.verb == "failback"):
+        return Position("here", _free(state))
+    return Position("refused", f"the group belongs to {_standing(state)}: {_hint(state, verb)}")
+
+
+def _hint(state: RegisterState, verb: Verb) -> str:
+    if verb != "failback":
+        return way_out(state)
+    if state.phase is Phase.DIVERGED:
+        return "finish or abandon that run with dr_resume"
+    return "a failback begins when a side was left, is back and is fenced, which dr_health sees to"
+
+
+def _free(state: RegisterState) -> str:
+    if state.phase is Phase.STABLE:
+        return f"the group is stable on {state.active} (epoch {state.epoch})"
+    return f"the group belongs to {_standing(state)}, which this verb may take over"
+
+
+def _standing(state: RegisterState) -> str:
+    return f"run {state.run} ({state.phase}, epoch {state.epoch}, {state.active} active)"

@@ -1,0 +1,1 @@
+"""What is looked at between two runs: flows, canaries, configuration."""

@@ -1,0 +1,114 @@
+"""Asking a person about a plan of the config sync: once for each plan, however often it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from kafka_dr.approvals.approval import Answer, ApprovalQuestion, newest_answer
+from kafka_dr.approvals.approval_sheet import Sheet, subject
+from kafka_dr.checks.config_compare import current_plan
+from kafka_dr.config_sync import Verdict
+from kafka_dr.config_sync.lock import FACTS
+from kafka_dr.quoting import code, markdown
+from kafka_dr.register import RegisterState
+from kafka_dr.runs.at_rest import Watched, at_rest
+from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.run import Run
+from kafka_dr.watch.configuration import APPROVAL, NUMBERS, keep_plan, newest_plan, start_plan
+
+#: The newest question, among the facts of the active cluster's register.
+_QUESTION = "question"
+#: More changes than this are in the evidence alone.
+_MOST_ROWS = 100
+
+
+def ask_config(group: str, world: World, run_id: str, *, page: str = "") -> ApprovalQuestion | str:
+    """Make the question about what this run's newest plan may not change by itself.
+
+    The same plan is asked about once at a time, and not again once somebody has said no to it.
+
+    :param page: where the evidence of the run is shown
+    :returns: why nobody is asked, where there is no question
+    """
+    run = Run(RunRequest(group, run_id), world)
+    if newest_plan(run) is None:
+        return "nothing needs an approval"
+    state = at_rest(group, run.read_standing())
+    if isinstance(state, Watched):
+        return state.summary
+    kept = _plan_of_now(run, state)
+    if not (kept["needs_approval"] or (kept["safe"] and not run.group.config_sync.apply_safe)):
+        return "nothing needs an approval"
+    now = run.clock.now()
+    if (asked := _asked_before(run, state, str(kept["digest"]), now)) is not None:
+        return asked
+    seconds = run.group.timing.approval_expiry_seconds
+    expires_at = now + timedelta(seconds=seconds)
+    question = {"digest": kept["digest"], "run": run_id, "until": expires_at.isoformat()}
+    run.world.register(state.active).write_fact(group, FACTS, _QUESTION, question)
+    shown = ApprovalQuestion.of(
+        _sheet(run, state, kept),
+        page=page,
+        digest=str(kept["digest"]),
+        approvers=run.group.approvers,
+        expires_at=expires_at,
+        expires_after_seconds=seconds,
+    )
+    return shown.kept(Attempt.start(run.request, world, APPROVAL, NUMBERS[APPROVAL]), world)
+
+
+def _plan_of_now(run: Run, state: RegisterState) -> Mapping[str, Any]:
+    """Return what this run's plan says; one that is stale by now is made anew, so that nobody decides about it."""
+    kept, plan = newest_plan(run) or {}, current_plan(run, state)
+    if kept.get("digest") != plan.digest:
+        keep_plan(run, start_plan(run), plan)
+    return newest_plan(run) or {}
+
+
+def _asked_before(run: Run, state: RegisterState, digest: str, now: datetime) -> str | None:
+    asked = run.world.register(state.active).facts(run.group.name, FACTS).get(_QUESTION)
+    if asked is None or asked["digest"] != digest or asked["run"] == run.request.run:
+        return None
+    answer = _answer_of(run, asked["run"])
+    if answer is not None and not answer.approved:
+        return f"{answer.responder} has said no to this plan in run {asked['run']}: it is not asked again"
+    if datetime.fromisoformat(asked["until"]) > now:
+        return f"run {asked['run']} has asked about this plan until {asked['until']}"
+    return None
+
+
+def _answer_of(run: Run, other: str) -> Answer | None:
+    return newest_answer(Run(RunRequest(run.group.name, other), run.world))
+
+
+def _sheet(run: Run, state: RegisterState, kept: Mapping[str, Any]) -> Sheet:
+    """Return the question and its grounds."""
+    rows = [row for row in kept["difference"]["rows"] if row["verdict"] in (Verdict.APPROVAL, Verdict.SAFE)]
+    rows.sort(key=lambda row: str(row["verdict"] != Verdict.APPROVAL))
+    group, active, standby = (markdown(name) for name in (run.group.name, state.active, state.standby))
+    shown = "\n".join(_row(row) for row in rows[:_MOST_ROWS])
+    more = f"\n\nAnd {len(rows) - _MOST_ROWS} more, all of them in the evidence." if len(rows) > _MOST_ROWS else ""
+    return Sheet(
+        subject=subject("config sync", f"make {len(rows)} changes on {state.standby} for {run.group.name}?"),
+        moves=f"no application: {len(rows)} settings of **{standby}**, the standby of **{group}**, become what "
+        f"**{active}** has",
+        lost=f"nothing on {active}; a shorter retention or a smaller limit lets {standby} drop what it holds",
+        writes_stop="not at all",
+        read_again="nothing",
+        on_failure="what was changed by then stays, and the next run plans the rest",
+        details=(f"**What would change on {standby}**\n\n{shown}{more}",),
+    )
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    now, then = (_value(row[side]) for side in ("standby", "active"))
+    why = f" ({markdown(row['reason'])})" if row["reason"] else ""
+    return f"* **{markdown(row['verdict'])}** {code(row['what'])}: now {now}, would be {then}{why}"
+
+
+def _value(value: object) -> str:
+    return "nothing" if value is None else code(value)

@@ -1,0 +1,124 @@
+"""Which flows the register wants, which there are, and what leads from the one to the other. Decided purely.
+
+Invariants: at most one direction of a protection group runs; the others are stopped before it is started. No flow is
+created or resumed without the seed that was journaled for its direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kafka_dr.register import RegisterState
+from kafka_dr.replication import Flow, FlowStatus
+from kafka_dr.runs.flow_seed import FlowSeed
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedFlow:
+    """A flow as it was found.
+
+    :param seed_epoch: the epoch whose seed its positions started from; ``None`` where it was never seeded
+    :param differing: the names of settings that are not as the topology wants them
+    """
+
+    flow: Flow
+    status: FlowStatus
+    seed_epoch: int | None = None
+    differing: tuple[str, ...] = ()
+
+
+class Action(StrEnum):
+    """What to do with a flow."""
+
+    STOP = "stop"
+    CREATE = "create"
+    UPDATE = "update"
+    SEED = "seed"
+    RESUME = "resume"
+    RESTART = "restart"
+    LEAVE = "leave"
+
+
+@dataclass(frozen=True, slots=True)
+class FlowChange:
+    """One change, and why."""
+
+    flow: Flow
+    action: Action
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.flow.connector}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPlan:
+    """What to do with the flows of one protection group, in this order.
+
+    :param problem: what only a person can put right; a plan may have changes besides
+    """
+
+    changes: tuple[FlowChange, ...]
+    problem: str = ""
+
+    @property
+    def acts(self) -> bool:
+        """Whether anything is to be changed."""
+        return any(change.action is not Action.LEAVE for change in self.changes)
+
+
+def plan_flows(state: RegisterState, observed: Iterable[ObservedFlow], seed: FlowSeed | None) -> FlowPlan:
+    """Decide what leads from the flows there are to the one that the register wants.
+
+    :param state: the register's record of a group that stands still
+    :param observed: every flow between clusters of the group, in both directions
+    :param seed: the newest one that was journaled
+    """
+    flows = {found.flow: found for found in observed}
+    wanted = Flow(state.group, source=state.active, target=state.standby)
+    others = [found for flow, found in flows.items() if flow != wanted]
+    stops = tuple(_stop(found, wanted) for found in others if not found.status.at_rest)
+    if seed is None or seed.flow != wanted:
+        found_seed = f"the newest one is for {seed.flow}" if seed else "there is none"
+        problem = f"{wanted} has no journaled seed, {found_seed}: it is neither created nor resumed"
+        return FlowPlan((*stops, FlowChange(wanted, Action.LEAVE, problem)), problem)
+    changes, problem = _turn(flows[wanted], seed)
+    return FlowPlan((*stops, *changes), problem)
+
+
+def _stop(found: ObservedFlow, wanted: Flow) -> FlowChange:
+    reason = f"it is {found.status.state}, and only {wanted.source} → {wanted.target} may run"
+    return FlowChange(found.flow, Action.STOP, reason)
+
+
+def _turn(found: ObservedFlow, seed: FlowSeed) -> tuple[Collection[FlowChange], str]:
+    """Return what to do with the wanted flow, and what a person has to put right."""
+    flow, state = found.flow, found.status.state
+    seeded = found.seed_epoch == seed.epoch or (seed.keeps_place and found.seed_epoch is None and state != "absent")
+    if not seeded and not found.status.at_rest:
+        problem = (
+            f"{flow.connector} is {state} from {_seed_name(found.seed_epoch)} and not from that of epoch {seed.epoch}: "
+            f"it is stopped, and what it copied meanwhile has to be looked at on {flow.target}"
+        )
+        return [FlowChange(flow, Action.STOP, problem)], problem
+    if seed.keeps_place and state == "absent":
+        problem = f"{flow.connector} was adopted with the position that it had, and is gone: find out where it stood"
+        return [FlowChange(flow, Action.LEAVE, problem)], problem
+    changes = []
+    if state == "absent":
+        changes.append(FlowChange(flow, Action.CREATE, "there is no such connector"))
+    elif found.differing:
+        changes.append(FlowChange(flow, Action.UPDATE, f"other settings are wanted: {', '.join(found.differing)}"))
+    if not seeded:
+        changes.append(FlowChange(flow, Action.SEED, f"to where it begins in epoch {seed.epoch}"))
+    if state in ("absent", "stopped", "paused"):
+        changes.append(FlowChange(flow, Action.RESUME, f"{flow.source} is active"))
+    elif state == "failed":
+        changes.append(FlowChange(flow, Action.RESTART, found.status.detail or "it failed"))
+    return changes or [FlowChange(flow, Action.LEAVE, f"it is {state} as it should be")], ""
+
+
+def _seed_name(epoch: int | None) -> str:
+    return "no seed" if epoch is None else f"the seed of epoch {epoch}"

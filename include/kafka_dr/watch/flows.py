@@ -1,0 +1,117 @@
+"""Flows of a group, kept as the register says: compared, mended, and seen to move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations
+
+from kafka_dr.errors import Refused
+from kafka_dr.fencing import plan
+from kafka_dr.register import RegisterState
+from kafka_dr.replication import Flow, Mm2Replicator, Moving, data_ends, flow_moves
+from kafka_dr.runs.at_rest import Watched, WatchOutcome, at_rest
+from kafka_dr.runs.clients import World
+from kafka_dr.runs.flow_seed import FlowSeed, newest_seed
+from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.run import Run
+from kafka_dr.watch.flow_plan import Action, FlowChange, ObservedFlow, plan_flows
+
+_LOOK_SECONDS = 1.0
+#: How long a flow that was just started may seem stuck.
+_START_SECONDS = 20.0
+_OUTCOMES: dict[str, WatchOutcome] = {"moves": "ok", "idle": "ok", "stuck": "failed", "unknown": "unknown"}
+
+
+def tend_flows(group: str, world: World) -> Watched:
+    """Bring the group's connectors to what the register says, if it stands still, and see that they move.
+
+    :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
+    :raises TryAgain: a cluster or a Connect cluster does not answer
+    """
+    run = Run(RunRequest(group, "flows"), world)
+    state = at_rest(group, run.read_standing())
+    if isinstance(state, Watched):
+        return state
+
+    def still() -> None:
+        if run.read_standing() != state:
+            raise Refused(f"{group} began to move: what was not changed yet is left as it is")
+
+    seed = newest_seed(world.register(state.active).history(group), state)
+    planned = plan_flows(state, [_observe(world, flow) for flow in _flows(run)], seed)
+    said = [] if planned.problem else _let_replicator_in(run, state, still)
+    for change in planned.changes:
+        if change.action is not Action.LEAVE:
+            still()
+            _carry_out(run, change, seed)
+        said.append(str(change))
+    if planned.problem:
+        return Watched(group, "failed", tuple(said))
+    moving = _moving(run, state, patience=_START_SECONDS if planned.acts else 0.0)
+    return Watched(group, _OUTCOMES[moving.verdict], (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"))
+
+
+def _wanted(state: RegisterState) -> Flow:
+    return Flow(state.group, state.active, state.standby)
+
+
+def _flows(run: Run) -> list[Flow]:
+    return [Flow(run.group.name, source, target) for source, target in permutations(run.group.clusters, 2)]
+
+
+def _observe(world: World, flow: Flow) -> ObservedFlow:
+    replicator = world.replicator(flow)
+    status = replicator.status()
+    if status.state == "absent":
+        return ObservedFlow(flow, status)
+    wanted, found = replicator.config(), world.connect(flow.target).config(flow.connector) or {}
+    differing = sorted(key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key))
+    return ObservedFlow(flow, status, replicator.where().seed_epoch, tuple(differing))
+
+
+def _let_replicator_in(run: Run, state: RegisterState, still: Callable[[], None]) -> list[str]:
+    """Lift the replicator's DENY on a standby that could not be reached when it became one."""
+    unwanted = plan.flow_fence(run.group)
+    standing = run.operator(state.standby).acls.list()
+    if not unwanted & standing:
+        return []
+    if missing := plan.shut_out(run.group) - standing:
+        raise Refused(f"{state.standby} lacks {len(missing)} DENYs of a standby: no flow may write there before")
+    lifted = run.acl_changes(state.standby, still).lift(unwanted)
+    return [f"let {run.group.replicator_principal} write on {state.standby}"] if lifted else []
+
+
+def _carry_out(run: Run, change: FlowChange, seed: FlowSeed | None) -> None:
+    replicator: Mm2Replicator = run.world.replicator(change.flow)
+    seconds = run.group.timing.step_deadline_seconds
+    match change.action:
+        case Action.STOP:
+            replicator.stop()
+            replicator.wait_stopped(seconds)
+        case Action.CREATE | Action.UPDATE:
+            replicator.ensure(stopped=True)
+        case Action.SEED if seed is not None:
+            replicator.wait_stopped(seconds)
+            # Connect keeps the positions of a connector that was deleted: seeded again it would copy twice.
+            if replicator.where().seed_epoch != seed.epoch:
+                replicator.seed(seed.positions, epoch=seed.epoch)
+        case Action.RESUME:
+            replicator.resume()
+        case Action.RESTART:
+            run.world.connect(change.flow.target).restart_failed(change.flow.connector)
+
+
+def _moving(run: Run, state: RegisterState, *, patience: float) -> Moving:
+    """Judge by progress between two looks; right after a start, by the first two that show some."""
+    clock, source, replicator = run.clock, run.operator(state.active), run.world.replicator(_wanted(state))
+    until = clock.monotonic() + patience
+    while True:
+        before = replicator.positions()
+        ends = data_ends(source, before, source.topics.last_stable_offsets(run.partitions(state.active)))
+        clock.sleep(_LOOK_SECONDS)
+        status = replicator.status()
+        verdict = flow_moves(before, replicator.positions(), ends)
+        if status.state != "running":
+            verdict = Moving("stuck", f"{replicator.flow.connector} is {status.state} {status.detail}".rstrip())
+        if verdict.verdict in ("moves", "idle") or clock.monotonic() > until:
+            return verdict
