@@ -6,8 +6,8 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.declared import declared
 from kafka_dr_airflow.operators.adopt import AdoptOperator
+from kafka_dr_airflow.trigger_forms import declared
 
 with DAG(
     dag_id="dr_adopt",

@@ -7,8 +7,8 @@ from pathlib import Path
 from airflow.sdk import DAG
 
 from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
-from kafka_dr_airflow.operators.proposal import ProposalOperator
-from kafka_dr_airflow.operators.watch import SOON, WITHIN_THE_MINUTE, HealthOperator
+from kafka_dr_airflow.operators.per_group import SOON, WITHIN_THE_MINUTE, HealthOperator
+from kafka_dr_airflow.operators.proposed_failover import ProposalOperator
 
 with DAG(
     dag_id="dr_health",

@@ -8,11 +8,11 @@ from typing import Any
 
 from airflow.sdk import DAG, chain
 
-from kafka_dr_airflow.declared import declared, dry_run_param, reason_param
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
+from kafka_dr_airflow.trigger_forms import declared, dry_run_param, reason_param
 
 # After the point of no return a run can only go forward, so its steps are tried again before a person is called.
 FORWARD: dict[str, Any] = {"retries": 3, "retry_delay": timedelta(seconds=5)}

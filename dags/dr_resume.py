@@ -6,8 +6,8 @@ from pathlib import Path
 
 from airflow.sdk import DAG, Param
 
-from kafka_dr_airflow.declared import declared, reason_param
 from kafka_dr_airflow.operators.resume import ResumeOperator
+from kafka_dr_airflow.trigger_forms import declared, reason_param
 
 with DAG(
     dag_id="dr_resume",

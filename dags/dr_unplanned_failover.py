@@ -8,11 +8,11 @@ from typing import Any
 
 from airflow.sdk import DAG, Param, chain
 
-from kafka_dr_airflow.declared import declared, dry_run_param, reason_param
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
 from kafka_dr_airflow.sensors.unplanned_approval import UnplannedApprovalSensor
+from kafka_dr_airflow.trigger_forms import declared, dry_run_param, reason_param
 
 VERB: Any = "unplanned_failover"
 # After the point of no return a run can only go forward, so its steps are tried again before a person is called.

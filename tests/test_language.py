@@ -117,8 +117,8 @@ SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
     ("include/topology.example.yaml", yaml_comments),
     ("dags/*.py", python_texts),
     ("dags/*.py", python_comments),
-    ("plugins/kafka_dr_airflow/declared.py", python_texts),
-    ("plugins/kafka_dr_airflow/declared.py", python_comments),
+    ("plugins/kafka_dr_airflow/trigger_forms.py", python_texts),
+    ("plugins/kafka_dr_airflow/trigger_forms.py", python_comments),
 )
 #: What a document quotes although it holds a word of the list, because a log or a report says exactly this. By file.
 QUOTED: dict[str, tuple[str, ...]] = {

@@ -12,14 +12,14 @@ import pytest
 
 from kafka_dr.clock import ManualClock
 from kafka_dr.evidence import (
-    Bundle,
     EvidenceChanged,
     EvidenceStore,
     EvidenceUnfinished,
     EvidenceUnwritable,
     NotCanonical,
-    Place,
+    Seal,
     SecretInEvidence,
+    StoragePath,
     UnusableName,
 )
 
@@ -28,17 +28,17 @@ CLOCK = ManualClock(datetime(2026, 11, 20, 3, tzinfo=UTC))
 
 
 @pytest.fixture(params=["pathlib", "airflow"])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> StoragePath:
     if request.param == "pathlib":
         return tmp_path / "evidence"
     from airflow.sdk import ObjectStoragePath
 
-    place: Place = ObjectStoragePath(f"file://{tmp_path}/evidence")
+    place: StoragePath = ObjectStoragePath(f"file://{tmp_path}/evidence")
     return place
 
 
 @pytest.fixture
-def store(root: Place) -> EvidenceStore:
+def store(root: StoragePath) -> EvidenceStore:
     return EvidenceStore(root, CLOCK)
 
 
@@ -49,7 +49,7 @@ def folder(store: EvidenceStore, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sealed(store: EvidenceStore) -> Bundle:
+def sealed(store: EvidenceStore) -> Seal:
     store.write("orders", RUN, 1, "preflight", {"outcome": "ok"})
     store.write("orders", RUN, 2, "approval", {"outcome": "ok"})
     return store.seal("orders", RUN)
@@ -139,22 +139,22 @@ def test_a_place_that_cannot_be_written_is_a_sentence(store: EvidenceStore, tmp_
         store.write("orders", RUN, 1, "preflight", {})
 
 
-def test_a_seal_covers_every_file_and_is_found_again(store: EvidenceStore, sealed: Bundle, folder: Path) -> None:
+def test_a_seal_covers_every_file_and_is_found_again(store: EvidenceStore, sealed: Seal, folder: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_bytes())
 
     assert [file["name"] for file in manifest["files"]] == ["01-preflight.1.json", "02-approval.1.json", "report.html"]
     assert all(file["sha256"] == sha256((folder / file["name"]).read_bytes()).hexdigest() for file in manifest["files"])
     assert manifest["digest"] == sealed.digest
-    assert store.bundle("orders", RUN) == sealed
+    assert store.newest_seal("orders", RUN) == sealed
     assert store.verify(sealed).intact
     assert str(store.verify(sealed)) == "every file is what it was."
 
 
 def test_a_run_that_was_never_sealed_has_no_bundle(store: EvidenceStore) -> None:
-    assert store.bundle("orders", RUN) is None
+    assert store.newest_seal("orders", RUN) is None
 
 
-def test_sealing_again_without_news_changes_nothing(store: EvidenceStore, sealed: Bundle, folder: Path) -> None:
+def test_sealing_again_without_news_changes_nothing(store: EvidenceStore, sealed: Seal, folder: Path) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
 
     assert store.seal("orders", RUN) == sealed
@@ -162,7 +162,7 @@ def test_sealing_again_without_news_changes_nothing(store: EvidenceStore, sealed
 
 
 def test_a_run_that_went_on_is_sealed_again_over_everything_before(
-    store: EvidenceStore, sealed: Bundle, folder: Path
+    store: EvidenceStore, sealed: Seal, folder: Path
 ) -> None:
     store.write("orders", RUN, 12, "report", {"outcome": "ok"})
     assert store.verify(sealed).added == ("12-report.1.json",)
@@ -170,13 +170,13 @@ def test_a_run_that_went_on_is_sealed_again_over_everything_before(
     again = store.seal("orders", RUN)
 
     assert (again.page, again.manifest) == ("report.2.html", "manifest.2.json")
-    assert store.bundle("orders", RUN) == again
+    assert store.newest_seal("orders", RUN) == again
     names = [file["name"] for file in json.loads((folder / "manifest.2.json").read_bytes())["files"]]
     assert {"manifest.json", "report.html", "12-report.1.json"} <= set(names)
     assert store.verify(again).intact
 
 
-def test_every_file_that_differs_is_named(store: EvidenceStore, sealed: Bundle, folder: Path) -> None:
+def test_every_file_that_differs_is_named(store: EvidenceStore, sealed: Seal, folder: Path) -> None:
     (folder / "01-preflight.1.json").write_text("{}")
     (folder / "02-approval.1.json").unlink()
     (folder / "99-extra.1.json").write_text("{}")
@@ -187,7 +187,7 @@ def test_every_file_that_differs_is_named(store: EvidenceStore, sealed: Bundle, 
     assert str(verification) == ("changed: 01-preflight.1.json; missing: 02-approval.1.json; added: 99-extra.1.json.")
 
 
-def test_evidence_that_was_changed_is_never_sealed_again(store: EvidenceStore, sealed: Bundle, folder: Path) -> None:
+def test_evidence_that_was_changed_is_never_sealed_again(store: EvidenceStore, sealed: Seal, folder: Path) -> None:
     (folder / "01-preflight.1.json").write_text("{}")
 
     with pytest.raises(EvidenceChanged, match=r"changed: 01-preflight\.1\.json"):
@@ -195,7 +195,7 @@ def test_evidence_that_was_changed_is_never_sealed_again(store: EvidenceStore, s
 
 
 def test_a_manifest_that_was_rewritten_is_found_by_the_digest_kept_elsewhere(
-    store: EvidenceStore, sealed: Bundle, folder: Path
+    store: EvidenceStore, sealed: Seal, folder: Path
 ) -> None:
     (folder / "01-preflight.1.json").write_text("{}")
     for name in ("manifest.json", "report.html"):
@@ -207,25 +207,25 @@ def test_a_manifest_that_was_rewritten_is_found_by_the_digest_kept_elsewhere(
 
 
 @pytest.mark.parametrize("damage", ["[]", "{}", '{"schema_version": 1}'])
-def test_a_damaged_manifest_proves_nothing(store: EvidenceStore, sealed: Bundle, folder: Path, damage: str) -> None:
+def test_a_damaged_manifest_proves_nothing(store: EvidenceStore, sealed: Seal, folder: Path, damage: str) -> None:
     (folder / "manifest.json").write_text(damage)
 
     assert store.verify(sealed).changed == ("manifest.json",)
     with pytest.raises(EvidenceChanged, match="proves nothing until it is restored"):
-        store.bundle("orders", RUN)
+        store.newest_seal("orders", RUN)
 
 
 def test_a_manifest_whose_content_was_edited_does_not_match_its_own_digest(
-    store: EvidenceStore, sealed: Bundle, folder: Path
+    store: EvidenceStore, sealed: Seal, folder: Path
 ) -> None:
     text = (folder / "manifest.json").read_text()
     (folder / "manifest.json").write_text(text.replace("2026-11-20T03", "2026-11-20T04"))
 
     with pytest.raises(EvidenceChanged, match="its digest is not that of its content"):
-        store.bundle("orders", RUN)
+        store.newest_seal("orders", RUN)
 
 
-def test_a_missing_manifest_is_named(store: EvidenceStore, sealed: Bundle, folder: Path) -> None:
+def test_a_missing_manifest_is_named(store: EvidenceStore, sealed: Seal, folder: Path) -> None:
     (folder / "manifest.json").unlink()
 
     assert store.verify(sealed).missing == ("manifest.json",)
@@ -233,17 +233,17 @@ def test_a_missing_manifest_is_named(store: EvidenceStore, sealed: Bundle, folde
 
 @pytest.mark.parametrize("left", [None, "", '{"digest": "4'])
 def test_a_seal_that_was_cut_off_is_made_again_under_the_next_number(
-    store: EvidenceStore, sealed: Bundle, folder: Path, left: str | None
+    store: EvidenceStore, sealed: Seal, folder: Path, left: str | None
 ) -> None:
     (folder / "manifest.json").unlink()
     if left is not None:
         (folder / "manifest.json").write_text(left)
-    assert store.bundle("orders", RUN) is None
+    assert store.newest_seal("orders", RUN) is None
 
     again = store.seal("orders", RUN)
 
     assert again.manifest == "manifest.2.json"
-    assert store.bundle("orders", RUN) == again
+    assert store.newest_seal("orders", RUN) == again
     assert store.verify(again).intact
 
 
@@ -256,7 +256,7 @@ def test_the_page_of_a_run_that_goes_on_shows_what_is_kept_so_far(store: Evidenc
     assert "Not sealed" in page
 
 
-def test_the_page_of_a_sealed_run_is_the_sealed_one(store: EvidenceStore, sealed: Bundle, folder: Path) -> None:
+def test_the_page_of_a_sealed_run_is_the_sealed_one(store: EvidenceStore, sealed: Seal, folder: Path) -> None:
     assert store.page("orders", RUN) == (folder / sealed.page).read_text(encoding="utf-8")
     store.write("orders", RUN, 3, "claim", {"outcome": "done"})
     later = store.page("orders", RUN)
@@ -265,9 +265,7 @@ def test_the_page_of_a_sealed_run_is_the_sealed_one(store: EvidenceStore, sealed
     assert "Not sealed" in later
 
 
-def test_a_run_whose_sealed_evidence_was_changed_has_no_page(
-    store: EvidenceStore, sealed: Bundle, folder: Path
-) -> None:
+def test_a_run_whose_sealed_evidence_was_changed_has_no_page(store: EvidenceStore, sealed: Seal, folder: Path) -> None:
     (folder / "01-preflight.1.json").write_text("{}", encoding="utf-8")
     with pytest.raises(EvidenceChanged, match=r"01-preflight\.1\.json"):
         store.page("orders", RUN)

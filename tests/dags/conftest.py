@@ -49,7 +49,7 @@ def parse() -> Callable[[dict[str, str]], Any]:
     def parsed(environ: dict[str, str]) -> Any:
         from airflow.dag_processing.dagbag import DagBag
 
-        from kafka_dr_airflow.declared import declared
+        from kafka_dr_airflow.trigger_forms import declared
 
         with pytest.MonkeyPatch.context() as patch:
             for name in LAB:

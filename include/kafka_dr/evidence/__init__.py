@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kafka_dr.evidence.audit_story import AuditStory, tell_audit, tell_stranded
-from kafka_dr.evidence.bundle import Bundle, EvidenceChanged, FileDigest, Verification
+from kafka_dr.evidence.audit_view import AuditView, build_audit_view, build_stranded_view
 from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
 from kafka_dr.evidence.ending import NOT_BACK, NOTHING, UNFINISHED, Ending, ending
+from kafka_dr.evidence.known_secrets import KnownSecrets, SecretInEvidence
+from kafka_dr.evidence.objectives import ObjectiveResult, objective_results
 from kafka_dr.evidence.page import render_audit, render_notice
-from kafka_dr.evidence.place import Place
-from kafka_dr.evidence.promises import Promise, promises
-from kafka_dr.evidence.secrets import KnownSecrets, SecretInEvidence
+from kafka_dr.evidence.seal import EvidenceChanged, FileDigest, Seal, Verification
+from kafka_dr.evidence.storage import StoragePath
 from kafka_dr.evidence.store import (
     EvidenceRef,
     EvidenceStore,
@@ -21,21 +21,21 @@ from kafka_dr.evidence.store import (
 __all__ = [
     "EvidenceStore",
     "EvidenceRef",
-    "Bundle",
+    "Seal",
     "Verification",
     "FileDigest",
-    "Place",
+    "StoragePath",
     "KnownSecrets",
     "Ending",
     "ending",
     "NOTHING",
     "NOT_BACK",
     "UNFINISHED",
-    "Promise",
-    "promises",
-    "AuditStory",
-    "tell_audit",
-    "tell_stranded",
+    "ObjectiveResult",
+    "objective_results",
+    "AuditView",
+    "build_audit_view",
+    "build_stranded_view",
     "render_audit",
     "render_notice",
     "canonical",

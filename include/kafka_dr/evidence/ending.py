@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.evidence.promises import promises
-from kafka_dr.evidence.story import WENT_ON, Attempt, Story, undid
+from kafka_dr.evidence.objectives import objective_results
+from kafka_dr.evidence.run_view import WENT_ON, RunView, StepView, deciding_roll_back
 from kafka_dr.quoting import inline
 
 #: Airflow takes a thousand characters. What is cut off is in the evidence.
@@ -35,49 +35,49 @@ class Ending:
     good: bool
 
 
-def ending(story: Story) -> Ending:
+def ending(view: RunView) -> Ending:
     """Say what became of a run, by its evidence."""
-    said, good = _dry(story) if story.dry else _in_earnest(story)
+    said, good = _dry(view) if view.dry else _in_earnest(view)
     return Ending(said if len(said) <= MOST else f"{said[: MOST - 1]}…", good)
 
 
-def _dry(story: Story) -> tuple[str, bool]:
-    stopped = _stopped(story)
+def _dry(view: RunView) -> tuple[str, bool]:
+    stopped = _stopped(view)
     if stopped is not None:
         return f"DRY RUN: would be {_at(stopped)}", False
-    first = story.steps[0]
+    first = view.steps[0]
     return f"DRY RUN: {inline(first.detail.removeprefix('dry run of '))}", True
 
 
-def _in_earnest(story: Story) -> tuple[str, bool]:
-    back = undid(story.steps)
-    stopped = _stopped(story)
+def _in_earnest(view: RunView) -> tuple[str, bool]:
+    back = deciding_roll_back(view.steps)
+    stopped = _stopped(view)
     if back is not None:
         because = "" if stopped is None else f", {_at(stopped)}"
-        word = "ROLLED BACK" if back.tone == "good" else NOT_BACK
+        word = "ROLLED BACK" if back.colour == "good" else NOT_BACK
         return f"{word}: {inline(back.detail)}{because}", False
-    if all(step.step in _BESIDE for step in story.steps):
+    if all(step.step in _BESIDE for step in view.steps):
         # A roll back that found nothing to undo says nothing about the run.
         return NOTHING, False
-    if story.decisions and story.decisions[-1].counted and story.decisions[-1].said == "rejected":
-        last = story.decisions[-1]
+    if view.decisions and view.decisions[-1].counted and view.decisions[-1].said == "rejected":
+        last = view.decisions[-1]
         return f"REJECTED by {inline(last.who)}" + (f": {inline(last.reason)}" if last.reason else ""), False
-    if story.expired:
+    if view.expired:
         return "EXPIRED: nobody answered in time, nothing was changed", False
     if stopped is not None:
         return _at(stopped), False
-    return _through(story)
+    return _through(view)
 
 
-def _through(story: Story) -> tuple[str, bool]:
-    last = next((step for step in reversed(story.steps) if step.step in ("report", "plan", "apply")), None)
-    if last is None or (story.tone == "unknown" and not story.verdict.startswith("Completed")):
-        return f"{UNFINISHED}: {inline(story.verdict.removeprefix(_UNFINISHED))}", False
-    facts = story.facts
+def _through(view: RunView) -> tuple[str, bool]:
+    last = next((step for step in reversed(view.steps) if step.step in ("report", "plan", "apply")), None)
+    if last is None or (view.colour == "unknown" and not view.verdict.startswith("Completed")):
+        return f"{UNFINISHED}: {inline(view.verdict.removeprefix(_UNFINISHED))}", False
+    facts = view.facts
     if last.step != "report":
         return f"{'CHANGED' if last.step == 'apply' else 'PLANNED'}: {inline(last.detail)}", True
-    if not story.verdict.startswith("Completed"):
-        return f"{UNFINISHED}: {inline(story.verdict.removeprefix(_UNFINISHED))}", False
+    if not view.verdict.startswith("Completed"):
+        return f"{UNFINISHED}: {inline(view.verdict.removeprefix(_UNFINISHED))}", False
     return f"{_what_it_did(facts)}{_promised(facts)}", True
 
 
@@ -104,17 +104,17 @@ def _lost(loss: object) -> str:
 
 
 def _promised(facts: dict[str, Any]) -> str:
-    found = promises(facts)
+    found = objective_results(facts)
     order = {"missed": 0, "unknown": 1, "met": 2}
     said = "; ".join(each.words for each in sorted(found, key=lambda each: order[each.verdict]))
     return f": {said}" if said else ""
 
 
-def _stopped(story: Story) -> Attempt | None:
-    steps = [step for step in story.steps if step.step not in _BESIDE]
-    return next((step for step in steps if step.tone in ("bad", "unknown") and step.outcome != WENT_ON), None)
+def _stopped(view: RunView) -> StepView | None:
+    steps = [step for step in view.steps if step.step not in _BESIDE]
+    return next((step for step in steps if step.colour in ("bad", "unknown") and step.outcome != WENT_ON), None)
 
 
-def _at(step: Attempt) -> str:
+def _at(step: StepView) -> str:
     word = _WORDS.get(step.outcome, "UNKNOWN")
     return f"{word} at {step.step.replace('_', ' ')}: {inline(step.detail)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.evidence.tone import Tone
+from kafka_dr.evidence.status_colour import StatusColour
 
 _FIGURES = (
     ("write_outage_seconds", "Write outage", "s"),
@@ -32,7 +32,7 @@ class Figure:
     label: str
     value: str
     promised: str
-    tone: Tone
+    colour: StatusColour
 
 
 def figures(facts: Mapping[str, Any]) -> Iterable[Figure]:
@@ -54,7 +54,7 @@ def figures(facts: Mapping[str, Any]) -> Iterable[Figure]:
         yield Figure(label, _number(value, unit), shown, _kept(key, value, limit))
 
 
-def _kept(key: str, value: Any, limit: float | None) -> Tone:
+def _kept(key: str, value: Any, limit: float | None) -> StatusColour:
     if key == "lost_at_least":
         # A lower bound of nothing says nothing.
         return "bad" if _is_number(value) and value > 0 else "unknown"

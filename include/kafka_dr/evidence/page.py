@@ -9,10 +9,10 @@ from importlib.resources import files as resources
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
-from kafka_dr.evidence.audit_story import AuditStory
-from kafka_dr.evidence.bundle import FileDigest
-from kafka_dr.evidence.story import Story
-from kafka_dr.evidence.tone import tone_of
+from kafka_dr.evidence.audit_view import AuditView
+from kafka_dr.evidence.run_view import RunView
+from kafka_dr.evidence.seal import FileDigest
+from kafka_dr.evidence.status_colour import colour_of
 from kafka_dr.quoting import block
 
 
@@ -26,7 +26,7 @@ def _template(name: str) -> Template:
         lstrip_blocks=True,
         finalize=_harmless,
     )
-    environment.filters["tone"] = tone_of
+    environment.filters["colour"] = colour_of
     environment.filters["clock"] = _clock
     environment.filters["seconds"] = _seconds
     return environment.get_template(name)
@@ -41,19 +41,19 @@ def _text(name: str) -> str:
     return resources("kafka_dr.evidence").joinpath(name).read_text(encoding="utf-8")
 
 
-def render_page(story: Story, *, files: Iterable[FileDigest], sealed_at: datetime | None) -> str:
+def render_page(view: RunView, *, files: Iterable[FileDigest], sealed_at: datetime | None) -> str:
     """Return the page of a run.
 
     :param files: what the seal covers besides the page
     :param sealed_at: aware; ``None`` for a page that no seal covers
     """
     stamp = sealed_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if sealed_at else ""
-    return _template("page.html.j2").render(story=story, files=tuple(files), sealed_at=stamp)
+    return _template("page.html.j2").render(view=view, files=tuple(files), sealed_at=stamp)
 
 
-def render_audit(story: AuditStory) -> str:
+def render_audit(view: AuditView) -> str:
     """Return the page of an audit."""
-    return _template("audit.html.j2").render(story=story)
+    return _template("audit.html.j2").render(view=view)
 
 
 def render_notice(title: str, sentence: str, *, back: str) -> str:

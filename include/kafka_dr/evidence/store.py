@@ -19,21 +19,21 @@ from typing import IO, Any
 
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.evidence.bundle import (
-    Bundle,
+from kafka_dr.evidence.canonical import plain, readable
+from kafka_dr.evidence.known_secrets import KnownSecrets, refuse_secrets
+from kafka_dr.evidence.page import render_page
+from kafka_dr.evidence.run_view import RunView, build_run_view
+from kafka_dr.evidence.seal import (
     EvidenceChanged,
     FileDigest,
     Manifest,
+    Seal,
     Verification,
     compare,
     seal_names,
     seal_number,
 )
-from kafka_dr.evidence.canonical import plain, readable
-from kafka_dr.evidence.page import render_page
-from kafka_dr.evidence.place import Place
-from kafka_dr.evidence.secrets import KnownSecrets, refuse_secrets
-from kafka_dr.evidence.story import Story, tell
+from kafka_dr.evidence.storage import StoragePath
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]{0,249}")
 _STEP = re.compile(r"\d+-.+\.\d+\.json")
@@ -75,7 +75,7 @@ class EvidenceStore:
     :param secrets: what must not be in any evidence; whoever resolves a connection adds to it
     """
 
-    root: Place
+    root: StoragePath
     clock: Clock = field(default_factory=SystemClock)
     secrets: KnownSecrets = field(default_factory=KnownSecrets, repr=False, compare=False)
 
@@ -146,14 +146,14 @@ class EvidenceStore:
         ends = [_finished(folder.joinpath(name)) for name in _names(folder) if _STEP.fullmatch(name)]
         return max(filter(None, ends), default=None)
 
-    def seal(self, group: str, run: str) -> Bundle:
+    def seal(self, group: str, run: str) -> Seal:
         """Write the page and the manifest over everything that is there; sealing again without news changes nothing.
 
         :raises EvidenceChanged: when a file that was sealed before is no longer what it was
         :raises EvidenceUnwritable: when the storage fails
         """
         folder = self._folder(group, run)
-        earlier = self.bundle(group, run)
+        earlier = self.newest_seal(group, run)
         if earlier is not None:
             verification = self.verify(earlier)
             if verification.changed or verification.missing:
@@ -166,7 +166,7 @@ class EvidenceStore:
         except OSError as error:
             raise self._unwritable(folder, error) from error
 
-    def bundle(self, group: str, run: str) -> Bundle | None:
+    def newest_seal(self, group: str, run: str) -> Seal | None:
         """Return the newest seal of a run, or None if it was never sealed. A seal that was cut off is none.
 
         :raises EvidenceChanged: when the newest manifest is whole but contradicts itself
@@ -175,7 +175,7 @@ class EvidenceStore:
         if sealed is None:
             return None
         page, manifest = seal_names(number)
-        return Bundle(group, run, f"runs/{group}/{run}", page, manifest, sealed.digest)
+        return Seal(group, run, f"runs/{group}/{run}", page, manifest, sealed.digest)
 
     def is_sealed_with(self, group: str, run: str, step: str) -> bool:
         """Return whether the newest seal of a run covers the newest word of a step; not where it left none.
@@ -185,10 +185,10 @@ class EvidenceStore:
         sealed, word = self._sealed(group, run)[1], self._newest(group, run, step)
         return sealed is not None and any(file.name == word for file in sealed.files)
 
-    def verify(self, bundle: Bundle) -> Verification:
+    def verify(self, seal: Seal) -> Verification:
         """Compare a sealed run with what is stored, and name every file that differs."""
-        folder = self._folder(bundle.group, bundle.run)
-        return compare(bundle, _stored(folder))
+        folder = self._folder(seal.group, seal.run)
+        return compare(seal, _stored(folder))
 
     def page(self, group: str, run: str) -> str | None:
         """Return the page of a run: the sealed one, or, where the newest seal does not cover everything, one of now.
@@ -199,42 +199,46 @@ class EvidenceStore:
         stored = _stored(folder)
         if not stored:
             return None
-        if (bundle := self.bundle(group, run)) is not None:
-            verification = compare(bundle, stored)
+        if (seal := self.newest_seal(group, run)) is not None:
+            verification = compare(seal, stored)
             if not verification.intact:
                 raise EvidenceChanged(f"The evidence of run {run} is not what was sealed: {verification}")
             if not verification.added:
-                return stored[bundle.page].decode("utf-8")
+                return stored[seal.page].decode("utf-8")
         files = (FileDigest.of(name, data) for name, data in sorted(stored.items()))
-        return render_page(tell(group, run, stored), files=files, sealed_at=None)
+        return render_page(build_run_view(group, run, stored), files=files, sealed_at=None)
 
-    def story(self, group: str, run: str) -> Story:
-        """Return what the evidence of a run says so far; an unsealed run has a story as well.
+    def run_view(self, group: str, run: str) -> RunView:
+        """Return what the evidence of a run says so far; an unsealed run has a view as well.
 
         :raises EvidenceChanged: when a file that was sealed is no longer what it was
         """
         stored = _stored(self._folder(group, run))
-        if stored and (bundle := self.bundle(group, run)) is not None and not (found := compare(bundle, stored)).intact:
+        if (
+            stored
+            and (seal := self.newest_seal(group, run)) is not None
+            and not (found := compare(seal, stored)).intact
+        ):
             raise EvidenceChanged(f"The evidence of run {run} is not what was sealed: {found}")
-        return tell(group, run, stored)
+        return build_run_view(group, run, stored)
 
     def locate(self, path: str) -> str:
         """Return where a path below the root really is, for a person to open."""
         return str(self.root.joinpath(*path.split("/")))
 
-    def _seal(self, group: str, run: str, *, folder: Place, sealed_at: datetime) -> Bundle:
+    def _seal(self, group: str, run: str, *, folder: StoragePath, sealed_at: datetime) -> Seal:
         stored = {name: folder.joinpath(name).read_bytes() for name in _names(folder)}
         number = 1
         while stored.keys() & set(seal_names(number)):
             number += 1
         page, manifest = seal_names(number)
         evidence = tuple(FileDigest.of(name, data) for name, data in sorted(stored.items()))
-        html = render_page(tell(group, run, stored), files=evidence, sealed_at=sealed_at).encode("utf-8")
+        html = render_page(build_run_view(group, run, stored), files=evidence, sealed_at=sealed_at).encode("utf-8")
         files = tuple(sorted((*evidence, FileDigest.of(page, html))))
         sealed = Manifest(group, run, sealed_at, files)
         _create(folder.joinpath(page), html)
         _create(folder.joinpath(manifest), readable(sealed.to_json()).encode("utf-8"))
-        return Bundle(group, run, f"runs/{group}/{run}", page, manifest, sealed.digest)
+        return Seal(group, run, f"runs/{group}/{run}", page, manifest, sealed.digest)
 
     def _sealed(self, group: str, run: str) -> tuple[int, Manifest | None]:
         """Return the newest manifest of a run and its number."""
@@ -258,11 +262,11 @@ class EvidenceStore:
         """Return the file of a step's newest attempt, None where it never wrote any."""
         return _newest_of(_names(self._folder(group, run)), step)
 
-    def _folder(self, group: str, run: str) -> Place:
-        folder: Place = self.root.joinpath("runs", _usable(group, "group"), _usable(run, "run"))
+    def _folder(self, group: str, run: str) -> StoragePath:
+        folder: StoragePath = self.root.joinpath("runs", _usable(group, "group"), _usable(run, "run"))
         return folder
 
-    def _unwritable(self, folder: Place, error: OSError) -> EvidenceUnwritable:
+    def _unwritable(self, folder: StoragePath, error: OSError) -> EvidenceUnwritable:
         return EvidenceUnwritable(
             f"Evidence could not be written to {folder} ({error}): expected a place that this process may write, with "
             "space; check evidence.root of the topology and run the step again."
@@ -296,7 +300,7 @@ def _sync(file: IO[bytes]) -> None:
         os.fsync(file.fileno())
 
 
-def _names(folder: Place) -> set[str]:
+def _names(folder: StoragePath) -> set[str]:
     try:
         return {place.name for place in folder.iterdir()}
     except (FileNotFoundError, NotADirectoryError):
@@ -311,7 +315,7 @@ def _finished(place: Any) -> datetime | None:
     return end if end.tzinfo else None
 
 
-def _stored(folder: Place) -> dict[str, bytes]:
+def _stored(folder: StoragePath) -> dict[str, bytes]:
     return {name: data for name in _names(folder) if (data := _read(folder.joinpath(name))) is not None}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.approvals.decision import digest_of
-from kafka_dr.evidence import render_audit, tell_stranded
+from kafka_dr.evidence import build_stranded_view, render_audit
 from kafka_dr.failback import decision
 from kafka_dr.failback.checks import failback_checks
 from kafka_dr.failback.context import Way
@@ -35,7 +35,7 @@ def act(run: Run) -> Mapping[str, Any]:
 def _write_page(way: Way) -> None:
     """Put a page beside the list, for whoever opens the folder years later."""
     with way.store.folder.joinpath("stranded.html").open("wb") as file:
-        file.write(render_audit(tell_stranded(way.stranded.to_json())).encode())
+        file.write(render_audit(build_stranded_view(way.stranded.to_json())).encode())
 
 
 def prove(run: Run) -> Sequence[Check]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from kafka_dr.evidence import promises
+from kafka_dr.evidence import objective_results
 from kafka_dr.failback import catch_up, rescue, reverse_flow, set_aside, settle
 from kafka_dr.failback import claim as failback_claim
 from kafka_dr.failback import preflight as failback_preflight
@@ -169,7 +169,7 @@ def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepO
 
 def _standing_now(where: Position, facts: Mapping[str, Any]) -> str:
     """Say how the group stands when a step is through, which is where it stood before unless the step moved it on."""
-    if kept := promises(facts):
+    if kept := objective_results(facts):
         return f"{where.detail}; {'; '.join(each.words for each in kept)}"
     if not {"phase", "epoch"} <= facts.keys():
         return where.detail

@@ -9,9 +9,9 @@ from airflow.sdk import BaseOperator, TriggerRule
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_dr_airflow.links import EvidenceLink
+from kafka_dr_airflow.operators.per_group import WatchOperator
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.record import Receipt, perform, plain_errors
-from kafka_dr_airflow.operators.watch import WatchOperator
+from kafka_dr_airflow.operators.receipt import Receipt, perform, plain_errors
 
 if TYPE_CHECKING:
     from kafka_dr.runs.at_rest import Watched
@@ -52,7 +52,7 @@ class ConfigPlanOperator(_OfGroup):
         """Plan, show the plan, and say where it is kept."""
         from kafka_dr.runs.at_rest import Watched
         from kafka_dr.watch.configuration import plan_config
-        from kafka_dr_airflow.world import open_world
+        from kafka_dr_airflow.connections import open_world
 
         accept = bool(context["params"].get("accept_cluster_ids"))
         with plain_errors(), open_world() as world:
@@ -83,7 +83,7 @@ class ConfigApplyOperator(_OfGroup):
     def execute(self, context: Any) -> Receipt | None:
         """Apply, prove by reading back, and plan what is left."""
         from kafka_dr.watch.configuration import apply_config, has_safe_changes
-        from kafka_dr_airflow.world import open_world
+        from kafka_dr_airflow.connections import open_world
 
         group, run = self.protection_group, context["run_id"]
         if not self.approved:

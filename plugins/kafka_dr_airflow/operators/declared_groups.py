@@ -6,10 +6,10 @@ import os
 from datetime import timedelta
 from typing import Any
 
-from kafka_dr_airflow.declared import read_topology
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.record import plain_errors
+from kafka_dr_airflow.operators.receipt import plain_errors
+from kafka_dr_airflow.trigger_forms import read_topology
 
 
 class DeclaredGroupsOperator(FirstTask):

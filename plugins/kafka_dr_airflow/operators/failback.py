@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_dr.quoting import line
-from kafka_dr_airflow.declared import TOPOLOGY, read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import StrandedLink
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.record import plain_errors
+from kafka_dr_airflow.operators.receipt import plain_errors
 from kafka_dr_airflow.operators.spark_audit import SparkAuditOperator
 from kafka_dr_airflow.operators.spark_job import SparkJobOperator
+from kafka_dr_airflow.trigger_forms import TOPOLOGY, read_topology
 
 if TYPE_CHECKING:
     from kafka_dr.audit.stranded import StrandedList
@@ -37,7 +37,7 @@ def standing(group: str) -> tuple[RegisterState, str]:
     from kafka_dr.register.abandonment import abandonment
     from kafka_dr.runs.request import RunRequest
     from kafka_dr.runs.run import Run
-    from kafka_dr_airflow.world import open_world
+    from kafka_dr_airflow.connections import open_world
 
     with open_world() as world:
         state = Run(RunRequest(group, "failback"), world).read_standing()

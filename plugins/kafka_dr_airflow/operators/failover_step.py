@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.parameters import FirstTask
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.record import Receipt, perform, run_request
+from kafka_dr_airflow.operators.receipt import Receipt, perform, run_request
 
 if TYPE_CHECKING:
     from kafka_dr.register import Verb

@@ -59,15 +59,15 @@ class OutcomeOperator(BaseOperator):
 
     def _endings(self, context: Any) -> list[tuple[str, Ending]]:
         from kafka_dr.evidence import Ending, ending
-        from kafka_dr_airflow.world import open_world
+        from kafka_dr_airflow.connections import open_world
 
         found = []
         try:
             with open_world() as world:
                 for group in self.groups(context):
-                    story = world.evidence.story(group, context["run_id"])
-                    if story.steps or not self.may_be_silent:
-                        found.append((group, ending(story)))
+                    view = world.evidence.run_view(group, context["run_id"])
+                    if view.steps or not self.may_be_silent:
+                        found.append((group, ending(view)))
         except (KafkaDrError, OSError) as error:
             return [("", Ending(f"UNKNOWN: the evidence of this run cannot be read ({inline(error)})", good=False))]
         return found

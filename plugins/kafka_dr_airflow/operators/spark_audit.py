@@ -14,13 +14,13 @@ from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_dr.quoting import line
-from kafka_dr_airflow.declared import TOPOLOGY, read_topology
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.record import plain_errors
+from kafka_dr_airflow.operators.receipt import plain_errors
 from kafka_dr_airflow.operators.spark_job import SparkJobOperator
 from kafka_dr_airflow.report_folders import prune, report_folder
+from kafka_dr_airflow.trigger_forms import TOPOLOGY, read_topology
 
 if TYPE_CHECKING:
     from kafka_dr.replication import Flow
@@ -99,7 +99,7 @@ class SparkAuditOperator(SparkJobOperator):
     def _flow(self, wanted: str | None) -> Flow:
         from kafka_dr.checks.audits import flow_to_audit
         from kafka_dr.replication import Flow
-        from kafka_dr_airflow.world import open_world
+        from kafka_dr_airflow.connections import open_world
 
         if wanted:
             clusters = read_topology(os.environ).group(self.protection_group).clusters

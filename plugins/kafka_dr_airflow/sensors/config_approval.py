@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import TriggerRule
 from airflow.sdk.exceptions import AirflowSkipException
 
-from kafka_dr_airflow.operators.record import plain_errors
+from kafka_dr_airflow.operators.receipt import plain_errors
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ConfigApprovalSensor(ManualApprovalSensor):
     def question(self, context: Any) -> ApprovalQuestion:
         """Make the question; skip where nobody has to be asked, or has been asked already."""
         from kafka_dr.watch.config_approval import ask_config
-        from kafka_dr_airflow.world import open_world
+        from kafka_dr_airflow.connections import open_world
 
         with plain_errors(), open_world() as world:
             question = ask_config(self.protection_group, world, context["run_id"], page=self.page(context))

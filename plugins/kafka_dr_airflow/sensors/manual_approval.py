@@ -12,11 +12,11 @@ from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_dr.quoting import code, line
-from kafka_dr_airflow.declared import read_topology
 from kafka_dr_airflow.links import EvidenceLink, evidence_url, trigger_url
 from kafka_dr_airflow.operators.failover_step import URGENT, numbered
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.record import Receipt, perform, plain_errors, run_request
+from kafka_dr_airflow.operators.receipt import Receipt, perform, plain_errors, run_request
+from kafka_dr_airflow.trigger_forms import read_topology
 
 if TYPE_CHECKING:
     from kafka_dr.approvals.approval import Answer, ApprovalQuestion
@@ -88,7 +88,7 @@ class ManualApprovalSensor(ApprovalOperator):
     def question(self, context: Any) -> ApprovalQuestion | None:
         """Make the question, and keep it in evidence; ``None`` where nobody is to be asked."""
         from kafka_dr.failover.ask_approval import ask_approval
-        from kafka_dr_airflow.world import open_world
+        from kafka_dr_airflow.connections import open_world
 
         request = self.request(context)
         if request.dry_run:

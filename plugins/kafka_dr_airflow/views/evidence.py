@@ -14,10 +14,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.exceptions import HTTPException as AnyHttpException
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
-from kafka_dr.evidence import EvidenceStore, render_audit, render_notice, tell_audit, tell_stranded
-from kafka_dr_airflow.declared import read_topology
+from kafka_dr.evidence import EvidenceStore, build_audit_view, build_stranded_view, render_audit, render_notice
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import airflow_path, login_url
+from kafka_dr_airflow.trigger_forms import read_topology
 
 # Airflow's login does not cover a plugin's pages by itself.
 _MAY_SEE_RUNS = Depends(requires_access_dag("GET", DagAccessEntity.RUN, "dr_planned_failover"))
@@ -87,7 +87,7 @@ def audit_page(group: str, audit: str, direction: str, run: str) -> HTMLResponse
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"There is no report of {group} {direction} {run}.") from error
     except (KafkaDrError, OSError, ValueError) as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
-    return HTMLResponse(render_audit(tell_audit(audit, f"{group}, {direction}", report)), headers=_HEADERS)
+    return HTMLResponse(render_audit(build_audit_view(audit, f"{group}, {direction}", report)), headers=_HEADERS)
 
 
 @app.get("/stranded/{group}/{run}")
@@ -102,4 +102,4 @@ def stranded_page(group: str, run: str) -> HTMLResponse:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"There is no list of what {run} left of {group}.") from error
     except (KafkaDrError, OSError, ValueError) as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
-    return HTMLResponse(render_audit(tell_stranded(found)), headers=_HEADERS)
+    return HTMLResponse(render_audit(build_stranded_view(found)), headers=_HEADERS)

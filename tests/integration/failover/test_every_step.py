@@ -77,7 +77,7 @@ def test_a_finished_run_changes_nothing_any_more_and_is_reported_also_when_the_o
         with _dead(group, old), protection.world() as world:
             world.hurry(old, 0.5)
             without = run_step(StepName.REPORT, request, world)
-            bundle = world.evidence.bundle(group.name, request.run)
+            bundle = world.evidence.newest_seal(group.name, request.run)
             assert bundle is not None
             assert world.evidence.verify(bundle).intact
     finally:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.evidence.story import tell
+from kafka_dr.evidence.run_view import build_run_view
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.runner import run_step
 from kafka_dr.group_offsets.other_topics import NAME, groups_read_only_owned_topics
@@ -108,11 +108,11 @@ def test_by_policy_they_are_left_out_shown_counted_and_approved(beyond: Beyond) 
     assert {p.topic for p in there} == {protection.topic}
     assert {p.topic for p in here} == {protection.topic, beyond.of_neighbour}
     folder = protection.folder / "evidence" / "runs" / protection.name / request.run
-    story = tell(protection.name, request.run, {file.name: file.read_bytes() for file in folder.iterdir()})
-    assert [(figure.value, figure.tone) for figure in story.figures if figure.label == "Positions left out"] == [
+    view = build_run_view(protection.name, request.run, {file.name: file.read_bytes() for file in folder.iterdir()})
+    assert [(figure.value, figure.colour) for figure in view.figures if figure.label == "Positions left out"] == [
         ("2", "warn")
     ]
-    assert any(f"the positions of {both} in {beyond.of_neighbour}" in note for note in story.notes)
+    assert any(f"the positions of {both} in {beyond.of_neighbour}" in note for note in view.notes)
 
 
 def test_a_group_that_begins_to_read_elsewhere_after_the_approval_stops_the_claim_and_the_drain(

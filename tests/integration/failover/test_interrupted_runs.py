@@ -130,7 +130,7 @@ def _resume(group: Switching, decision: str, *, run: str | None = None) -> None:
         assert kept is not None
         assert (kept["facts"]["resumed"]["decision"], kept["facts"]["resumed"]["reason"]) == (decision, "it died")
         assert kept["proofs"]
-        seal = world.evidence.bundle(group.name, record.run)
+        seal = world.evidence.newest_seal(group.name, record.run)
         assert seal is not None
         assert world.evidence.verify(seal).added == ()
 

@@ -41,7 +41,7 @@ def test_names_that_look_like_secrets_are_moved_and_moved_back_and_the_evidence_
             assert run_step(step, request, world).outcome == "done"
     finish = ResumeRequest(named.name, "finish", reason="its report never ran")
     with protection.world() as world:
-        assert world.evidence.bundle(named.name, request.run) is None
+        assert world.evidence.newest_seal(named.name, request.run) is None
         assert "is finished" in resume(finish, world).detail
     with protection.world() as world, pytest.raises(Refused, match="there is nothing to resume"):
         resume(finish, world)
@@ -101,7 +101,7 @@ def _unread(named: Switching, cluster: str, group: str) -> object:
 def _assert_sealed(named: Switching, run: str, *, on: str) -> None:
     """The evidence is sealed and whole, and no name is a key of it or of the journal."""
     with named.protection.world() as world:
-        bundle = world.evidence.bundle(named.name, run)
+        bundle = world.evidence.newest_seal(named.name, run)
         assert bundle is not None
         assert world.evidence.verify(bundle).intact
         journal = world.register(on).history(named.name)

@@ -42,7 +42,7 @@ def test_what_somebody_wrote_on_the_old_side_behind_every_fence_is_named_and_nev
         again = run_step(StepName.VERIFY, request, world)
         run_step(StepName.PROTECT, request, world)
         reported = failed(StepName.REPORT, request, world)
-        bundle = world.evidence.bundle(own_group.name, request.run)
+        bundle = world.evidence.newest_seal(own_group.name, request.run)
     named = f"{protection.topic}-0 (50 to 52), {protection.topic}-1 (50 to 52) on {old} moved behind the fence"
     for record in (verified, again, reported):
         assert named in record.facts["past_the_fence"]

@@ -40,7 +40,7 @@ def test_names_that_look_like_secrets_are_moved_from_a_source_that_is_dead(named
     assert onlooker.committed(protection, "west").keys() >= set(hostile_names.groups(protection))
     assert set(named.read_again()) >= set(hostile_names.groups(protection))
     with protection.world() as world:
-        bundle = world.evidence.bundle(protection.name, request.run)
+        bundle = world.evidence.newest_seal(protection.name, request.run)
         assert bundle is not None
         assert world.evidence.verify(bundle).intact
         journal = world.register("west").history(protection.name)

@@ -14,7 +14,7 @@ from hypothesis import given
 from kafka_dr.approvals import decision
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.evidence import KnownSecrets
-from kafka_dr.evidence.secrets import refuse_secrets
+from kafka_dr.evidence.known_secrets import refuse_secrets
 from kafka_dr.failback.decision import OLD_SIDE
 from kafka_dr.failback.set_aside import approved_deletes
 from kafka_dr.failover import dry_run

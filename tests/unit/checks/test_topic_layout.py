@@ -10,7 +10,7 @@ import pytest
 from kafka_dr.checks.topic_layout import Changed, Layout, compare, judged
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.evidence import KnownSecrets
-from kafka_dr.evidence.secrets import refuse_secrets
+from kafka_dr.evidence.known_secrets import refuse_secrets
 
 AT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 ONE, TWO = TopicPartition("orders.a", 0), TopicPartition("orders.a", 1)

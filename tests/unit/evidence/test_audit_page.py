@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.evidence import render_audit, tell_audit
+from kafka_dr.evidence import build_audit_view, render_audit
 
 REPORT: dict[str, Any] = {
     "schema_version": 1,
@@ -28,12 +28,12 @@ REPORT: dict[str, Any] = {
 
 
 def rows(title: str) -> list[list[str]]:
-    (table,) = (each for each in tell_audit("lag", "orders", REPORT).tables if each.title == title)
+    (table,) = (each for each in build_audit_view("lag", "orders", REPORT).tables if each.title == title)
     return [list(table.columns), *([cell.text for cell in row] for row in table.rows)]
 
 
 def test_findings_come_first_and_every_list_is_a_table() -> None:
-    titles = [table.title for table in tell_audit("lag", "orders", REPORT).tables]
+    titles = [table.title for table in build_audit_view("lag", "orders", REPORT).tables]
     assert titles == ["Findings", "Measured", "Replication partitions", "Groups", "Groups: Partitions"]
 
 
@@ -57,7 +57,7 @@ def test_rows_of_rows_say_whose_they_are() -> None:
 
 
 def test_the_page_shows_what_came_from_clusters_as_text_and_needs_nothing_else() -> None:
-    page = render_audit(tell_audit("lag", "orders, east-to-west", REPORT))
+    page = render_audit(build_audit_view("lag", "orders, east-to-west", REPORT))
     assert "<title>Lag audit of orders, east-to-west: findings</title>" in page
     assert "&lt;b&gt;orders.a-0" in page
     assert "<b>orders" not in page
@@ -68,7 +68,7 @@ def test_the_page_shows_what_came_from_clusters_as_text_and_needs_nothing_else()
 
 
 @pytest.mark.parametrize(
-    ("verdict", "tone"),
+    ("verdict", "colour"),
     [
         ("equal", "good"),
         ("ok", "good"),
@@ -79,24 +79,24 @@ def test_the_page_shows_what_came_from_clusters_as_text_and_needs_nothing_else()
         ("whatever", "unknown"),
     ],
 )
-def test_only_a_good_verdict_looks_good(verdict: str, tone: str) -> None:
-    assert tell_audit("checksum", "orders", {"verdict": verdict}).tone == tone
-    assert tell_audit("checksum", "orders", {}).tone == "unknown"
+def test_only_a_good_verdict_looks_good(verdict: str, colour: str) -> None:
+    assert build_audit_view("checksum", "orders", {"verdict": verdict}).colour == colour
+    assert build_audit_view("checksum", "orders", {}).colour == "unknown"
 
 
 def test_no_findings_are_said_to_be_none_and_too_many_are_counted() -> None:
-    assert "None." in render_audit(tell_audit("lag", "orders", {"verdict": "ok", "findings": []}))
+    assert "None." in render_audit(build_audit_view("lag", "orders", {"verdict": "ok", "findings": []}))
     many = {"verdict": "findings", "findings": [{"kind": "lost", "source_offset": number} for number in range(600)]}
-    assert "100 more stand in report.json." in render_audit(tell_audit("checksum", "orders", many))
+    assert "100 more stand in report.json." in render_audit(build_audit_view("checksum", "orders", many))
 
 
 def test_groups_that_do_not_get_on_come_before_the_figures_and_offsets_are_called_offsets() -> None:
     late = [{"group": "ledger", "sentence": "ledger STOP (nobody is there to read)"}]
     report = {"verdict": "groups late", "findings": [], "groups_late": late, "coverage": {"produced": 5, "control": 2}}
-    story = tell_audit("lag", "orders", report)
-    assert [table.title for table in story.tables][:3] == [
+    view = build_audit_view("lag", "orders", report)
+    assert [table.title for table in view.tables][:3] == [
         "Findings",
         "Consumer groups that do not get on",
         "Measured",
     ]
-    assert [row[0].text for row in story.tables[2].rows] == ["Offsets given out", "Offsets without a record"]
+    assert [row[0].text for row in view.tables[2].rows] == ["Offsets given out", "Offsets without a record"]

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from kafka_dr.evidence import Ending, ending, promises
+from kafka_dr.evidence import Ending, ending, objective_results
 from kafka_dr.evidence.ending import MOST
-from kafka_dr.evidence.story import tell
+from kafka_dr.evidence.run_view import build_run_view
 
 ENDS = {"verb": "planned_failover", "source": "east", "target": "west"}
 KEPT = [
@@ -35,7 +35,7 @@ def said(**steps: dict[str, object]) -> Ending:
         "roll_back": 90,
     }
     files = {f"{numbers[name]:02}-{name}.1.json": json.dumps(each).encode() for name, each in steps.items()}
-    return ending(tell("orders", "run", files))
+    return ending(build_run_view("orders", "run", files))
 
 
 def test_a_run_that_moved_names_each_promise_the_missed_ones_first() -> None:
@@ -151,11 +151,11 @@ def test_no_note_is_longer_than_airflow_takes() -> None:
     ],
 )
 def test_a_promise_in_words(row: dict[str, object], words: str) -> None:
-    assert [each.words for each in promises({"objectives": [row]})] == [words]
+    assert [each.words for each in objective_results({"objectives": [row]})] == [words]
 
 
 def test_promises_of_another_shape_are_passed_over() -> None:
-    assert promises({"objectives": 5}) == ()
-    assert promises({"objectives": [5, {"name": 5}, {"name": "rto_seconds"}]}) == ()
-    (found,) = promises({"objectives": [{"name": "rto_seconds", "objective": 60}], "rto_seconds": 61})
+    assert objective_results({"objectives": 5}) == ()
+    assert objective_results({"objectives": [5, {"name": 5}, {"name": "rto_seconds"}]}) == ()
+    (found,) = objective_results({"objectives": [{"name": "rto_seconds", "objective": 60}], "rto_seconds": 61})
     assert (found.verdict, found.missed_by) == ("missed", 1.0)

@@ -11,7 +11,7 @@ import pytest
 from kafka_dr.clock import ManualClock
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.page import render_page
-from kafka_dr.evidence.story import Story, tell
+from kafka_dr.evidence.run_view import RunView, build_run_view
 
 SEALED = datetime(2026, 11, 20, 4, tzinfo=UTC)
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -125,20 +125,20 @@ COMPLETE = {
 UNDONE = step(facts={"lifted": 4})
 
 
-def told(files: dict[str, dict[str, object]]) -> Story:
-    return tell("orders", "run-1", {name: json.dumps(payload).encode() for name, payload in files.items()})
+def told(files: dict[str, dict[str, object]]) -> RunView:
+    return build_run_view("orders", "run-1", {name: json.dumps(payload).encode() for name, payload in files.items()})
 
 
-def page(story: Story) -> str:
-    return read(render_page(story, files=(), sealed_at=SEALED))
+def page(view: RunView) -> str:
+    return read(render_page(view, files=(), sealed_at=SEALED))
 
 
 def test_a_complete_run_answers_every_question() -> None:
-    story = told(COMPLETE)
-    text = page(story)
+    view = told(COMPLETE)
+    text = page(view)
 
     # It moved, and one promise was not kept: neither hides the other.
-    assert (story.verdict, story.tone) == (MISSED, "bad")
+    assert (view.verdict, view.colour) == (MISSED, "bad")
     assert "Planned failover of orders, east → west" in text
     assert "Run run-1 , 2026-11-20 03:00:00.000 to 2026-11-20 03:00:06.000 UTC" in text
     assert "Maintenance of the east <datacenter>" in text
@@ -155,7 +155,7 @@ def test_a_complete_run_answers_every_question() -> None:
 
 
 def test_a_promise_that_was_broken_does_not_look_kept() -> None:
-    tones = {figure.label: figure.tone for figure in told(COMPLETE).figures}
+    tones = {figure.label: figure.colour for figure in told(COMPLETE).figures}
 
     assert tones["Write outage"] == "good"
     assert tones["Data at risk (RPO)"] == "good"
@@ -165,14 +165,14 @@ def test_a_promise_that_was_broken_does_not_look_kept() -> None:
 
 
 def test_a_figure_that_could_not_be_measured_is_not_known_and_not_good() -> None:
-    story = told({"12-report.1.json": step(facts=REPORT | {"write_outage_seconds": None})})
+    view = told({"12-report.1.json": step(facts=REPORT | {"write_outage_seconds": None})})
 
-    assert (story.figures[0].value, story.figures[0].tone) == ("not known", "unknown")
-    assert "Write outage not known promised 5 s" in page(story)
+    assert (view.figures[0].value, view.figures[0].colour) == ("not known", "unknown")
+    assert "Write outage not known promised 5 s" in page(view)
 
 
 @pytest.mark.parametrize(
-    ("files", "verdict", "tone"),
+    ("files", "verdict", "colour"),
     [
         ({}, "Nothing was recorded", "unknown"),
         ({"01-preflight.1.json": step()}, "Not finished: the last step recorded is preflight", "warn"),
@@ -237,31 +237,31 @@ def test_a_figure_that_could_not_be_measured_is_not_known_and_not_good() -> None
         ),
     ],
 )
-def test_a_run_that_ended_early_says_how(files: dict[str, dict[str, object]], verdict: str, tone: str) -> None:
-    story = told(files)
+def test_a_run_that_ended_early_says_how(files: dict[str, dict[str, object]], verdict: str, colour: str) -> None:
+    view = told(files)
 
-    assert (story.verdict, story.tone) == (verdict, tone)
-    assert verdict in page(story)
+    assert (view.verdict, view.colour) == (verdict, colour)
+    assert verdict in page(view)
 
 
 def test_a_step_whose_run_went_on_without_a_proof_is_red_itself() -> None:
-    story = told({**COMPLETE, "08-open_target.2.json": step("unproven")})
-    assert [each.tone for each in story.steps if each.outcome == "unproven"] == ["bad"]
+    view = told({**COMPLETE, "08-open_target.2.json": step("unproven")})
+    assert [each.colour for each in view.steps if each.outcome == "unproven"] == ["bad"]
 
 
 def test_an_answer_of_somebody_else_is_shown_and_does_not_count() -> None:
-    story = told({"02-approval.1.json": step("refused", facts={"answer": {**ANSWER, "responder": "mallory"}})})
+    view = told({"02-approval.1.json": step("refused", facts={"answer": {**ANSWER, "responder": "mallory"}})})
 
-    assert [(each.who, each.counted, each.tone) for each in story.decisions] == [("mallory", False, "unknown")]
-    assert "mallory approved did not count agreed with sales" in page(story)
+    assert [(each.who, each.counted, each.colour) for each in view.decisions] == [("mallory", False, "unknown")]
+    assert "mallory approved did not count agreed with sales" in page(view)
 
 
 @pytest.mark.parametrize("data", [b"", b'{"outcome": "ok"', b"\xff", b"[]", b"null"])
 def test_a_file_that_was_cut_off_is_shown_as_unreadable_and_not_as_good(data: bytes) -> None:
-    story = tell("orders", "run-1", {"01-preflight.1.json": data})
+    view = build_run_view("orders", "run-1", {"01-preflight.1.json": data})
 
-    assert story.tone == "unknown"
-    assert "Unknown at preflight: unreadable" in page(story)
+    assert view.colour == "unknown"
+    assert "Unknown at preflight: unreadable" in page(view)
 
 
 @pytest.mark.parametrize(
@@ -285,11 +285,11 @@ def test_a_payload_of_another_shape_still_makes_a_page(odd: dict[str, object]) -
 
 def test_what_a_step_saw_cannot_become_markup() -> None:
     attack = "<script>alert(1)</script>"
-    story = told(
+    view = told(
         {"01-preflight.1.json": step(attack, facts={attack: attack, "verb": attack}, detail=attack, intent=[attack])}
     )
 
-    html = render_page(story, files=(), sealed_at=SEALED)
+    html = render_page(view, files=(), sealed_at=SEALED)
 
     assert "<script" not in html
     assert attack in read(html)
@@ -308,9 +308,9 @@ def test_the_sealed_page_lists_every_file_with_its_digest(tmp_path: Path) -> Non
         store.write("orders", "run-1", number, name, step()) for number, name in ((1, "preflight"), (2, "approval"))
     ]
 
-    bundle = store.seal("orders", "run-1")
+    seal = store.seal("orders", "run-1")
 
-    text = read((tmp_path / bundle.path / bundle.page).read_text(encoding="utf-8"))
+    text = read((tmp_path / seal.path / seal.page).read_text(encoding="utf-8"))
     assert all(ref.sha256 in text for ref in refs)
 
 
@@ -343,7 +343,7 @@ def test_what_differs_between_two_sides_is_a_table() -> None:
     ]
     difference = {"rows": rows, "access": access}
     stored = {"01-plan.1.json": json.dumps(step(facts={"verb": "config_sync", "difference": difference})).encode()}
-    html = render_page(tell("orders", "r1", stored), files=(), sealed_at=None)
+    html = render_page(build_run_view("orders", "r1", stored), files=(), sealed_at=None)
     said = read(html)
     assert "safe stops a switch topic orders.a 3 <b> no" in said
     assert "note config x 2 1 may" in said
@@ -356,7 +356,7 @@ def test_what_differs_between_two_sides_is_a_table() -> None:
 @pytest.mark.parametrize("difference", [None, 5, {}, {"rows": 5}, {"rows": [5], "access": [5]}])
 def test_a_difference_that_is_none_is_not_shown(difference: object) -> None:
     stored = {"01-plan.1.json": json.dumps(step(facts={"difference": difference})).encode()}
-    assert "What differs" not in read(render_page(tell("orders", "r1", stored), files=(), sealed_at=None))
+    assert "What differs" not in read(render_page(build_run_view("orders", "r1", stored), files=(), sealed_at=None))
 
 
 def test_a_run_that_left_something_behind_is_through_and_not_well() -> None:
@@ -369,20 +369,22 @@ def test_a_run_that_left_something_behind_is_through_and_not_well() -> None:
         "returned": {"cluster": "east", "fenced_at": "2026-11-20T03:00:09+00:00", "since_opening": 5},
         "old_flow": {"stopped": False, "detail": "Connect has not answered"},
     }
-    story = tell("orders", "run-1", {"11-report.1.json": json.dumps(step(facts=left)).encode()})
-    assert (story.verdict, story.tone) == ("Completed, unfenced", "warn")
-    text = read(render_page(story, files=(), sealed_at=None))
+    view = build_run_view("orders", "run-1", {"11-report.1.json": json.dumps(step(facts=left)).encode()})
+    assert (view.verdict, view.colour) == ("Completed, unfenced", "warn")
+    text = read(render_page(view, files=(), sealed_at=None))
     assert "The rule was overridden: one vantage is all we have." in text
     assert "Loss: at least 30 records as of 2026-11-20T02:59:00+00:00, unknown after (seen, not crossed)." in text
     assert "The side that was left: east does not answer." in text
     assert "it accepted at most 5 records, until it was fenced at 2026-11-20T03:00:09" in text
     assert "The flow that was left: not seen stopped. It is shut out of the new side: Connect has not answered." in text
-    assert [(each.label, each.value, each.tone) for each in story.figures] == [("Lost, at least", "30", "bad")]
+    assert [(each.label, each.value, each.colour) for each in view.figures] == [("Lost, at least", "30", "bad")]
 
 
 def test_a_lower_bound_of_nothing_is_not_shown_as_good() -> None:
-    story = tell("orders", "run-1", {"11-report.1.json": json.dumps(step(facts={"lost_at_least": 0})).encode()})
-    assert [each.tone for each in story.figures] == ["unknown"]
+    view = build_run_view(
+        "orders", "run-1", {"11-report.1.json": json.dumps(step(facts={"lost_at_least": 0})).encode()}
+    )
+    assert [each.colour for each in view.figures] == ["unknown"]
 
 
 def test_a_dry_run_says_so_in_its_title_also_where_it_was_refused() -> None:

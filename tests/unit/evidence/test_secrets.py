@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from kafka_dr.evidence import KnownSecrets, SecretInEvidence
-from kafka_dr.evidence.secrets import refuse_secrets
+from kafka_dr.evidence.known_secrets import refuse_secrets
 
 NOTHING = KnownSecrets()
 #: What is known of the connections in use.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_dr.evidence import render_audit, tell_stranded
+from kafka_dr.evidence import build_stranded_view, render_audit
 
 SUMMARY = {
     "group": "orders",
@@ -29,7 +29,7 @@ SUMMARY = {
 
 
 def test_it_shows_exact_offsets_keys_and_times_and_where_the_records_are() -> None:
-    page = render_audit(tell_stranded(SUMMARY))
+    page = render_audit(build_stranded_view(SUMMARY))
     for shown in (
         "100 to 109, 115 to 124",
         "2026-01-01 00:01:01 UTC",
@@ -43,6 +43,6 @@ def test_it_shows_exact_offsets_keys_and_times_and_where_the_records_are() -> No
 
 
 def test_a_list_that_says_nothing_never_looks_good() -> None:
-    assert tell_stranded({}).tone == "unknown"
-    assert tell_stranded({"verdict": None}).tone == "unknown"
-    assert tell_stranded({**SUMMARY, "verdict": "nothing", "partitions": []}).tone == "good"
+    assert build_stranded_view({}).colour == "unknown"
+    assert build_stranded_view({"verdict": None}).colour == "unknown"
+    assert build_stranded_view({**SUMMARY, "verdict": "nothing", "partitions": []}).colour == "good"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_dr.disaster.verdict import Verdict
-from kafka_dr.evidence.tone import tone_of
+from kafka_dr.evidence.status_colour import colour_of
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.checks import groups_read_only_owned_topics, source_is_down
 from kafka_dr.group_offsets import other_topics
@@ -53,7 +53,7 @@ def test_the_run_goes_on_and_the_check_says_what_was_seen_and_not_what_somebody_
 
 
 def test_it_does_not_look_good() -> None:
-    assert tone_of("overridden") == "warn"
+    assert colour_of("overridden") == "warn"
 
 
 @pytest.mark.parametrize(("override", "outcome"), [("", "failed"), ("all checks: ok", "overridden")])

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_dr.checks.topic_layout import old_side_unchanged
 from kafka_dr.checks.writes_after_fence import PastTheFence
-from kafka_dr.evidence import Promise
+from kafka_dr.evidence import ObjectiveResult
 from kafka_dr.failover import write_outage
 from kafka_dr.failover.planned import open_target
 from kafka_dr.group_offsets import content, other_topics
@@ -82,7 +82,7 @@ def measurements_kept(run: Run) -> Check:
 def judged(run: Run, name: str, value: float | None) -> dict[str, Any]:
     """Return a figure beside what was promised; one that is not known is neither met nor missed."""
     limit: float = getattr(run.group.objectives, name)
-    return Promise(name, value, limit).to_json()
+    return ObjectiveResult(name, value, limit).to_json()
 
 
 def between(start: str, end: datetime) -> float:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Verdict = Literal["met", "missed", "unknown"]
+ObjectiveVerdict = Literal["met", "missed", "unknown"]
 _NAMES = {"write_outage_seconds": "write outage", "rto_seconds": "recovery", "rpo_seconds": "data at risk"}
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class ObjectiveResult:
     """One objective and what was measured, in seconds; what was not measured is neither met nor missed."""
 
     name: str
@@ -19,7 +19,7 @@ class Promise:
     objective: float
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ObjectiveVerdict:
         """Whether it was kept."""
         if self.measured is None:
             return "unknown"
@@ -52,7 +52,7 @@ class Promise:
         }
 
 
-def promises(facts: Mapping[str, Any]) -> tuple[Promise, ...]:
+def objective_results(facts: Mapping[str, Any]) -> tuple[ObjectiveResult, ...]:
     """Read the objectives of a run from the facts of its report; rows of another shape are passed over.
 
     :param facts: of the whole run; what was measured may be in the row, or next to it under the objective's name
@@ -61,13 +61,13 @@ def promises(facts: Mapping[str, Any]) -> tuple[Promise, ...]:
     return tuple(_read(rows if isinstance(rows, list) else (), facts))
 
 
-def _read(rows: Iterable[Any], facts: Mapping[str, Any]) -> Iterable[Promise]:
+def _read(rows: Iterable[Any], facts: Mapping[str, Any]) -> Iterable[ObjectiveResult]:
     for row in rows:
         if not isinstance(row, dict) or not isinstance(name := row.get("name"), str):
             continue
         measured, objective = _number(row.get("measured", facts.get(name))), _number(row.get("objective"))
         if objective is not None:
-            yield Promise(name, measured, objective)
+            yield ObjectiveResult(name, measured, objective)
 
 
 def _number(value: object) -> float | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-Tone = Literal["good", "warn", "bad", "unknown"]
+StatusColour = Literal["good", "warn", "bad", "unknown"]
 
-_TONES: dict[str, Tone] = {
+_TONES: dict[str, StatusColour] = {
     **dict.fromkeys(
         ("ok", "done", "passed", "approved", "exact", "equal", "green", "running", "safe", "note", "nothing"), "good"
     ),
@@ -31,6 +31,6 @@ _TONES: dict[str, Tone] = {
 }
 
 
-def tone_of(outcome: object) -> Tone:
+def colour_of(outcome: object) -> StatusColour:
     """Return how an outcome looks; a word that is not known is unknown."""
     return _TONES.get(str(outcome).lower(), "unknown")

@@ -10,9 +10,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import AuditLink
+from kafka_dr_airflow.operators.per_group import WatchOperator
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.record import plain_errors
-from kafka_dr_airflow.operators.watch import WatchOperator
+from kafka_dr_airflow.operators.receipt import plain_errors
 from kafka_dr_airflow.report_folders import prune, report_folder
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class OffsetPreviewOperator(BaseOperator):
     def execute(self, context: Any) -> dict[str, Any]:
         """Look at every group, write the report, and judge it."""
         from kafka_dr.group_offsets.offset_preview import Preview, preview_offsets
-        from kafka_dr_airflow.world import open_world
+        from kafka_dr_airflow.connections import open_world
 
         now = datetime.now(UTC)
         with plain_errors(), open_world() as world:

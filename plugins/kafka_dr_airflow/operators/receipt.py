@@ -58,7 +58,7 @@ def perform(log: Any, action: Callable[[World], StepRecord]) -> Receipt:
     :raises AirflowException: it failed or its outcome is unknown; trying again may help, where retries are allowed
     """
     from kafka_dr.runs.record import StepFailed
-    from kafka_dr_airflow.world import open_world
+    from kafka_dr_airflow.connections import open_world
 
     with plain_errors(), open_world() as world:
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import IO, Any, Protocol
 
 
-class Place(Protocol):
+class StoragePath(Protocol):
     """What is asked of a path: ``pathlib.Path`` and Airflow's ``ObjectStoragePath`` both answer it.
 
     A file opened with mode ``xb`` must not exist before: that is what keeps evidence from being overwritten.

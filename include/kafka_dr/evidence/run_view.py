@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_dr.evidence.figures import Figure, figures
-from kafka_dr.evidence.promises import promises
-from kafka_dr.evidence.tone import Tone, tone_of
+from kafka_dr.evidence.objectives import objective_results
+from kafka_dr.evidence.status_colour import StatusColour, colour_of
 
 _DIFFERENCE = "difference"
 #: What a sentence names one by one.
@@ -33,7 +33,7 @@ _FILE = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckView:
     """A check or a proof, as one row."""
 
     name: str
@@ -42,13 +42,13 @@ class Finding:
     facts: str
 
     @property
-    def tone(self) -> Tone:
+    def colour(self) -> StatusColour:
         """How it looks."""
-        return tone_of(self.outcome)
+        return colour_of(self.outcome)
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class StepView:
     """One attempt of one step, as its file tells it."""
 
     number: int
@@ -59,16 +59,16 @@ class Attempt:
     started_at: str = ""
     finished_at: str = ""
     seconds: float | None = None
-    checks: tuple[Finding, ...] = ()
-    proofs: tuple[Finding, ...] = ()
+    checks: tuple[CheckView, ...] = ()
+    proofs: tuple[CheckView, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     detail: str = ""
     intent: tuple[str, ...] = ()
 
     @property
-    def tone(self) -> Tone:
+    def colour(self) -> StatusColour:
         """How it looks."""
-        return tone_of(self.outcome)
+        return colour_of(self.outcome)
 
     @property
     def facts_text(self) -> str:
@@ -97,7 +97,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DecisionView:
     """Who said yes or no to what."""
 
     step: str
@@ -109,27 +109,27 @@ class Decision:
     counted: bool
 
     @property
-    def tone(self) -> Tone:
+    def colour(self) -> StatusColour:
         """How it looks."""
-        return tone_of(self.said) if self.counted else "unknown"
+        return colour_of(self.said) if self.counted else "unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class RunView:
     """Everything that the page shows."""
 
     group: str
     run: str
     title: str
     verdict: str
-    tone: Tone
+    colour: StatusColour
     started_at: str
     finished_at: str
     reason: str
     figures: tuple[Figure, ...]
-    decisions: tuple[Decision, ...]
-    steps: tuple[Attempt, ...]
-    earlier: tuple[Attempt, ...]
+    decisions: tuple[DecisionView, ...]
+    steps: tuple[StepView, ...]
+    earlier: tuple[StepView, ...]
     offsets: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
@@ -145,7 +145,7 @@ class Story:
         return _has_expired(self.steps)
 
 
-def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
+def build_run_view(group: str, run: str, stored: Mapping[str, bytes]) -> RunView:
     """Read the files of a run.
 
     :param stored: content by file name; what is not evidence of a step is passed over
@@ -155,13 +155,13 @@ def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
     steps = tuple(latest.values())
     facts = _merged(steps)
     decisions = tuple(_decisions(attempts))
-    verdict, tone = _verdict(steps, decisions)
-    return Story(
+    verdict, colour = _verdict(steps, decisions)
+    return RunView(
         group=group,
         run=run,
         title=_title(group, facts, dry=_is_dry(steps)),
         verdict=verdict,
-        tone=tone,
+        colour=colour,
         started_at=min((each.started_at for each in attempts if each.started_at), default=""),
         finished_at=max((each.finished_at for each in attempts if each.finished_at), default=""),
         reason=_text(facts.get("reason")),
@@ -175,24 +175,24 @@ def tell(group: str, run: str, stored: Mapping[str, bytes]) -> Story:
     )
 
 
-def _attempts(stored: Mapping[str, bytes]) -> Iterable[Attempt]:
+def _attempts(stored: Mapping[str, bytes]) -> Iterable[StepView]:
     for name, data in stored.items():
         if found := _FILE.fullmatch(name):
             yield _attempt(name, data, number=int(found[1]), step=found[2], attempt=int(found[3]))
 
 
-def _attempt(name: str, data: bytes, *, number: int, step: str, attempt: int) -> Attempt:
+def _attempt(name: str, data: bytes, *, number: int, step: str, attempt: int) -> StepView:
     try:
         said = json.loads(data)
     except ValueError as error:
-        return Attempt(
+        return StepView(
             number, step, attempt, name, detail=f"This file cannot be read: {error}. Its writer was cut off."
         )
     if not isinstance(said, dict):
-        return Attempt(number, step, attempt, name, detail="This file holds no object.")
+        return StepView(number, step, attempt, name, detail="This file holds no object.")
     facts = said.get("facts")
     seconds = said.get("seconds")
-    return Attempt(
+    return StepView(
         number,
         step,
         attempt,
@@ -209,11 +209,11 @@ def _attempt(name: str, data: bytes, *, number: int, step: str, attempt: int) ->
     )
 
 
-def _findings(rows: object) -> tuple[Finding, ...]:
+def _findings(rows: object) -> tuple[CheckView, ...]:
     if not isinstance(rows, list):
         return ()
     return tuple(
-        Finding(
+        CheckView(
             name=_text(row.get("name")),
             outcome=_text(row.get("outcome")) or "unknown",
             detail=_text(row.get("detail")),
@@ -224,7 +224,7 @@ def _findings(rows: object) -> tuple[Finding, ...]:
     )
 
 
-def _merged(steps: Iterable[Attempt]) -> dict[str, Any]:
+def _merged(steps: Iterable[StepView]) -> dict[str, Any]:
     """Return the facts of all steps, those decided on among them; a later step replaces what an earlier one said."""
     merged: dict[str, Any] = {}
     for step in steps:
@@ -234,28 +234,28 @@ def _merged(steps: Iterable[Attempt]) -> dict[str, Any]:
     return merged
 
 
-def _verdict(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[str, Tone]:
+def _verdict(steps: Sequence[StepView], decisions: Sequence[DecisionView]) -> tuple[str, StatusColour]:
     if not steps:
         return "Nothing was recorded", "unknown"
     dry = _is_dry(steps)
-    verdict, tone = _ending(steps, decisions)
-    return (f"Dry run: {verdict[0].lower()}{verdict[1:]}", tone) if dry else (verdict, tone)
+    verdict, colour = _ending(steps, decisions)
+    return (f"Dry run: {verdict[0].lower()}{verdict[1:]}", colour) if dry else (verdict, colour)
 
 
-def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[str, Tone]:
-    back = undid(steps)
+def _ending(steps: Sequence[StepView], decisions: Sequence[DecisionView]) -> tuple[str, StatusColour]:
+    back = deciding_roll_back(steps)
     forward = [each for each in steps if each.step != "roll_back" and each.step not in _BESIDE]
     if back is not None:
-        return ("Rolled back", "warn") if back.tone == "good" else ("The roll back did not finish", "bad")
+        return ("Rolled back", "warn") if back.colour == "good" else ("The roll back did not finish", "bad")
     if decisions and decisions[-1].counted and decisions[-1].said == "rejected":
         return f"Rejected by {decisions[-1].who}", "warn"
     if _has_expired(steps):
         return "Expired: nobody answered in time", "warn"
     for step in forward:
-        if step.tone == "bad" and step.outcome != WENT_ON:
+        if step.colour == "bad" and step.outcome != WENT_ON:
             return f"Stopped at {step.title.lower()}: {step.outcome}", "bad"
     for step in forward:
-        if step.tone == "unknown":
+        if step.colour == "unknown":
             return f"Unknown at {step.title.lower()}: {step.outcome}", "unknown"
     if not forward:
         return "Nothing was recorded but a roll back", "unknown"
@@ -264,27 +264,27 @@ def _ending(steps: Sequence[Attempt], decisions: Sequence[Decision]) -> tuple[st
     return f"Not finished: the last step recorded is {forward[-1].title.lower()}", "warn"
 
 
-def undid(steps: Iterable[Attempt]) -> Attempt | None:
+def deciding_roll_back(steps: Iterable[StepView]) -> StepView | None:
     """Return the roll back that decided how a run ended.
 
     One that was refused left the run to go forward; one without facts found nothing to undo.
     """
     back = next((each for each in steps if each.step == "roll_back"), None)
-    if back is None or back.outcome == "refused" or not (back.facts or back.tone != "good"):
+    if back is None or back.outcome == "refused" or not (back.facts or back.colour != "good"):
         return None
     return back
 
 
-def _has_expired(steps: Iterable[Attempt]) -> bool:
+def _has_expired(steps: Iterable[StepView]) -> bool:
     return any(step.facts.get("expired") is True for step in steps)
 
 
-def _end(last: Attempt) -> tuple[str, Tone]:
+def _end(last: StepView) -> tuple[str, StatusColour]:
     """Say how a run ended and which promise it missed; one that left something behind is through, and not well."""
     left, verdict = last.facts.get("phase"), _ENDS[last.step]
     if left in _LEFT_BEHIND:
         verdict = f"{verdict}, {left}"
-    found = promises(last.facts)
+    found = objective_results(last.facts)
     said = [each.words for kind in ("missed", "unknown") for each in found if each.verdict == kind]
     verdict = f"{verdict}: {'; '.join(said)}" if said else verdict
     if any(each.verdict == "missed" for each in found):
@@ -326,7 +326,7 @@ def _left_out(rows: object) -> Iterable[str]:
         yield f"Left out, as it lies outside the protection group: the positions of {named}{more}."
 
 
-def _gaps(steps: Iterable[Attempt]) -> Iterable[str]:
+def _gaps(steps: Iterable[StepView]) -> Iterable[str]:
     """Yield where evidence was refused, so that no more is kept than how the step ended."""
     for step in steps:
         for proof in step.proofs:
@@ -334,7 +334,7 @@ def _gaps(steps: Iterable[Attempt]) -> Iterable[str]:
                 yield f"The evidence of {step.title.lower()} is not whole: {proof.detail}"
 
 
-def _is_dry(steps: Iterable[Attempt]) -> bool:
+def _is_dry(steps: Iterable[StepView]) -> bool:
     """Whether nothing was meant to happen; a dry run that was refused is one, too."""
     return any(step.outcome == "would_do" or step.facts.get("dry_run") is True for step in steps)
 
@@ -347,19 +347,19 @@ def _title(group: str, facts: Mapping[str, Any], *, dry: bool) -> str:
     return f"{verb} of {group}" + (f", {source} → {target}" if source and target else "")
 
 
-def _decisions(attempts: Iterable[Attempt]) -> Iterable[Decision]:
+def _decisions(attempts: Iterable[StepView]) -> Iterable[DecisionView]:
     """Return every answer that was kept, also one that did not count."""
     for attempt in attempts:
         answer = attempt.facts.get("answer")
         if isinstance(answer, dict):
-            yield Decision(
+            yield DecisionView(
                 step=attempt.title,
                 who=_text(answer.get("responder")) or "nobody",
                 said=_said(answer.get("approved")),
                 at=_text(answer.get("responded_at")),
                 digest=_text(answer.get("digest")),
                 reason=_text(answer.get("reason")),
-                counted=attempt.tone == "good",
+                counted=attempt.colour == "good",
             )
 
 

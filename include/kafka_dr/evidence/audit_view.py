@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_dr.evidence.tone import Tone, tone_of
+from kafka_dr.evidence.status_colour import StatusColour, colour_of
 
 #: Rows of one table; a page must open on a telephone.
 MOST_ROWS = 500
@@ -38,7 +38,7 @@ class Cell:
 
     text: str
     number: bool = False
-    tone: Tone | None = None
+    colour: StatusColour | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,18 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditStory:
+class AuditView:
     """Everything that the page of an audit shows."""
 
     title: str
     verdict: str
-    tone: Tone
+    colour: StatusColour
     sentence: str
     at: str
     tables: tuple[Table, ...]
 
 
-def tell_audit(audit: str, flow: str, report: Mapping[str, Any]) -> AuditStory:
+def build_audit_view(audit: str, flow: str, report: Mapping[str, Any]) -> AuditView:
     """Lay out a report.
 
     :param audit: which audit wrote it
@@ -76,10 +76,10 @@ def tell_audit(audit: str, flow: str, report: Mapping[str, Any]) -> AuditStory:
     verdict = str(report.get("verdict", "unknown"))
     apart = {"findings": "Findings", "groups_late": "Consumer groups that do not get on"}
     body = {key: value for key, value in report.items() if key not in (*_IN_THE_HEAD, *apart)}
-    return AuditStory(
+    return AuditView(
         title=f"{audit.capitalize()} audit of {flow}",
         verdict=verdict,
-        tone=tone_of(verdict),
+        colour=colour_of(verdict),
         sentence=str(report.get("sentence") or ""),
         at=str(report.get("at") or ""),
         tables=(
@@ -94,7 +94,7 @@ def tell_audit(audit: str, flow: str, report: Mapping[str, Any]) -> AuditStory:
     )
 
 
-def tell_stranded(found: Mapping[str, Any]) -> AuditStory:
+def build_stranded_view(found: Mapping[str, Any]) -> AuditView:
     """Lay out a list of stranded records.
 
     :param found: its summary, as plain JSON values
@@ -107,10 +107,10 @@ def tell_stranded(found: Mapping[str, Any]) -> AuditStory:
     ]
     shown = [{key: each for key, each in row.items() if not key.endswith("_ms")} for row in rows]
     verdict = str(found.get("verdict", "unknown"))
-    return AuditStory(
+    return AuditView(
         title=f"Stranded records of {found.get('group')}, left on {found.get('old')} by {found.get('run')}",
         verdict=verdict,
-        tone=tone_of(verdict),
+        colour=colour_of(verdict),
         sentence=str(found.get("sentence") or ""),
         at=str(found.get("at") or ""),
         tables=(
@@ -181,7 +181,7 @@ def _cell(key: str, value: object) -> Cell:
     if isinstance(value, (int, float)):
         return Cell(f"{value:,}", number=True)
     text = "" if value is None else str(value)
-    return Cell(text, tone=tone_of(text) if key.endswith(_JUDGED) and text else None)
+    return Cell(text, colour=colour_of(text) if key.endswith(_JUDGED) and text else None)
 
 
 def _words(key: str) -> str:

@@ -21,7 +21,7 @@ class EvidenceChanged(NeedsPerson):
 
 @dataclass(frozen=True, slots=True, order=True)
 class FileDigest:
-    """A file of a bundle, and its content in one number."""
+    """A file of a seal, and its content in one number."""
 
     name: str
     sha256: str
@@ -83,7 +83,7 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class Seal:
     """A seal of a run.
 
     :param path: the run's folder, below the evidence root
@@ -134,24 +134,24 @@ def seal_number(name: str) -> int | None:
     return int(found[1] or 1) if found else None
 
 
-def compare(bundle: Bundle, stored: Mapping[str, bytes]) -> Verification:
+def compare(seal: Seal, stored: Mapping[str, bytes]) -> Verification:
     """Judge the stored files of a run by one of its seals.
 
     :param stored: content by name
     """
-    if bundle.manifest not in stored:
-        return Verification(changed=(), missing=(bundle.manifest,), added=())
+    if seal.manifest not in stored:
+        return Verification(changed=(), missing=(seal.manifest,), added=())
     try:
-        manifest = Manifest.from_json(json.loads(stored[bundle.manifest]))
+        manifest = Manifest.from_json(json.loads(stored[seal.manifest]))
     except ValueError:
-        return Verification(changed=(bundle.manifest,), missing=(), added=())
-    if (manifest.digest, manifest.group, manifest.run) != (bundle.digest, bundle.group, bundle.run):
-        return Verification(changed=(bundle.manifest,), missing=(), added=())
+        return Verification(changed=(seal.manifest,), missing=(), added=())
+    if (manifest.digest, manifest.group, manifest.run) != (seal.digest, seal.group, seal.run):
+        return Verification(changed=(seal.manifest,), missing=(), added=())
     sealed = {file.name: file for file in manifest.files}
     return Verification(
         changed=tuple(
             name for name, file in sealed.items() if name in stored and FileDigest.of(name, stored[name]) != file
         ),
         missing=tuple(name for name in sealed if name not in stored),
-        added=tuple(sorted(stored.keys() - sealed.keys() - {bundle.manifest})),
+        added=tuple(sorted(stored.keys() - sealed.keys() - {seal.manifest})),
     )

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.runs.record import Check, StepRecord
 from kafka_dr_airflow.links import audit_url, evidence_url
-from kafka_dr_airflow.operators.record import perform, plain_errors, run_request, show
+from kafka_dr_airflow.operators.receipt import perform, plain_errors, run_request, show
 
 
 @pytest.mark.parametrize("error", [TryAgain, OutcomeUnknown])
@@ -98,7 +98,7 @@ def test_a_step_that_went_on_without_a_proof_is_an_error_in_the_log_of_a_task_th
         group="orders", run="run-1", step="open_target", number=8, outcome="unproven", started_at=at, finished_at=at,
         seconds=1.0, detail="It is not known whether applications are let in", evidence="e", evidence_sha256="s",
     )  # fmt: skip
-    monkeypatch.setattr("kafka_dr_airflow.world.open_world", nullcontext)
+    monkeypatch.setattr("kafka_dr_airflow.connections.open_world", nullcontext)
 
     receipt = perform(logging.getLogger("task"), lambda _: record)
 

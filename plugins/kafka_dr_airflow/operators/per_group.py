@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from kafka_dr.quoting import line
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.record import plain_errors
+from kafka_dr_airflow.operators.receipt import plain_errors
 
 if TYPE_CHECKING:
     from kafka_dr.runs.at_rest import Watched
@@ -49,7 +49,7 @@ class WatchOperator(BaseOperator):
     @fails_plainly
     def execute(self, context: Any) -> None:
         """Show what was found."""
-        from kafka_dr_airflow.world import open_world
+        from kafka_dr_airflow.connections import open_world
 
         with plain_errors(), open_world() as world:
             watched = self.look(world)

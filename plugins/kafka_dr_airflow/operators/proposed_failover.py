@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import ProposedRunLink
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.record import plain_errors
+from kafka_dr_airflow.operators.receipt import plain_errors
 
 if TYPE_CHECKING:
     from kafka_dr.health.proposal import Proposal, ProposedRun
@@ -47,7 +47,7 @@ class ProposalOperator(TriggerDagRunOperator):
     def execute(self, context: Any) -> None:
         """Look, and start the run or have it look again."""
         from kafka_dr.health.proposal import Act, Move, act_on, close, consider
-        from kafka_dr_airflow.world import open_world
+        from kafka_dr_airflow.connections import open_world
 
         with plain_errors(), open_world() as world:
             proposal = consider(self.protection_group, world)
