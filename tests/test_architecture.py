@@ -40,10 +40,10 @@ FORBIDDEN = {
 }
 #: What Spark may take from the core: executors only audit, drivers also what resolves ranges.
 SPARK_MAY = {
-    "spark/kafka_dr_spark": {"kafka_dr.audit"},
+    "spark/kafka_dr_spark": {"kafka_dr.audit", "kafka_dr.positions"},
     "spark/jobs": {
         *("kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication"),
-        *("kafka_dr.lag", "kafka_dr.errors", "kafka_dr.clock", "kafka_dr.named_rows"),
+        *("kafka_dr.lag", "kafka_dr.errors", "kafka_dr.clock", "kafka_dr.named_rows", "kafka_dr.positions"),
         # Read only: what is stranded, or stays aside, is decided by what was journaled.
         "kafka_dr.register",
     },
@@ -125,10 +125,15 @@ def test_walls_inside_rooms_hold(folder: str) -> None:
     assert wrong == []
 
 
-def test_audit_which_runs_on_executors_imports_the_standard_library_alone() -> None:
+def test_audit_which_runs_on_executors_imports_the_standard_library_and_positions_alone() -> None:
     names = {name for path in python_files("include/kafka_dr/audit") for name in imported(path)}
     others = {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names}
-    assert [name for name in sorted(others) if not within(name, {"kafka_dr.audit"})] == []
+    assert [name for name in sorted(others) if not within(name, {"kafka_dr.audit", "kafka_dr.positions"})] == []
+
+
+def test_the_words_for_offsets_import_the_standard_library_alone() -> None:
+    names = set(imported(CORE / "positions.py"))
+    assert {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names} == set()
 
 
 def test_lag_is_judged_by_rules_that_import_the_standard_library_alone() -> None:

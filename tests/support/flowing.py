@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.offsets import Seed
+from kafka_dr.positions import SeedPoint
 from kafka_dr.replication import Flow, Mm2Replicator, data_ends
 from kafka_dr.runs.clients import World
 from lab import rights
@@ -30,7 +30,7 @@ class Flowing:
     world: World
     active: str = "east"
     epoch: int = 1
-    seeds: dict[TopicPartition, list[tuple[str, Seed]]] = field(default_factory=dict)
+    seeds: dict[TopicPartition, list[tuple[str, SeedPoint]]] = field(default_factory=dict)
 
     @property
     def standby(self) -> str:
@@ -92,17 +92,15 @@ class Flowing:
         here = self.audit(self.active).topics.last_stable_offsets(self.copied_partitions)
         there = self.audit(self.standby).topics.last_stable_offsets(self.copied_partitions)
         for partition in self.partitions:
-            seed = Seed(here[partition], there[partition])
+            seed = SeedPoint(here[partition], there[partition])
             self.seeds.setdefault(partition, []).append((self.active, seed))
         self.active, self.epoch = self.standby, self.epoch + 1
         self.start(there)
 
-    def known_seeds(self) -> dict[TopicPartition, list[Seed]]:
+    def known_seeds(self) -> dict[TopicPartition, list[SeedPoint]]:
         """Return the places of all switches, as seen from the active side."""
         return {
-            partition: [
-                seed if side == self.active else Seed(seed.target_offset, seed.source_offset) for side, seed in found
-            ]
+            partition: [seed if side == self.active else seed.reversed for side, seed in found]
             for partition, found in self.seeds.items()
         }
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from kafka_dr.audit.circumstances import may_still_come
 from kafka_dr.audit.comparison import Comparison, compare
 from kafka_dr.audit.copies import Entry, comparable, is_copy, stamped_topics, times_count, times_lost
-from kafka_dr.audit.finding import Finding, FindingKind, Frontier, Partition, Start, Verified
+from kafka_dr.audit.finding import Finding, FindingKind, Frontier, Verified
 from kafka_dr.audit.fingerprint import fingerprint
 from kafka_dr.audit.gate import GateAnswer, GateVerdict
 from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 from kafka_dr.audit.store import FileFrontierStore, Place, Remembered
-from kafka_dr.audit.walk import Span, Walk
+from kafka_dr.audit.walk import Walk
 
 __all__ = [
     "Frontier",
-    "Start",
     "Verified",
     "Finding",
     "FindingKind",
@@ -22,8 +21,6 @@ __all__ = [
     "Remembered",
     "Place",
     "Walk",
-    "Span",
-    "Partition",
     "Comparison",
     "Entry",
     "compare",

@@ -5,21 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
-
-class Partition(Protocol):
-    """One partition of one topic, whoever names it."""
-
-    @property
-    def topic(self) -> str:
-        """The topic."""
-        ...
-
-    @property
-    def partition(self) -> int:
-        """The number of the partition."""
-        ...
+from kafka_dr.positions import TopicPartition
 
 
 class FindingKind(StrEnum):
@@ -42,22 +30,14 @@ class Finding:
     """
 
     kind: FindingKind
-    partition: Partition
+    partition: TopicPartition
     source_offset: int
     target_offset: int
     records: int | None
     sentence: str
 
     def __str__(self) -> str:
-        return f"{self.partition.topic}-{self.partition.partition}: {self.sentence}"
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Where comparing begins: from here on, the records of both sides correspond. Both are next to read."""
-
-    source_offset: int
-    target_offset: int
+        return f"{self.partition}: {self.sentence}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +50,7 @@ class Verified:
         said about them
     """
 
-    partition: Partition
+    partition: TopicPartition
     source_offset: int
     target_offset: int
     records: int
@@ -81,7 +61,7 @@ class Verified:
 class Frontier(Protocol):
     """The line up to which the copy is known to be equal."""
 
-    def advance(self, until: Mapping[Any, int]) -> Mapping[Any, Verified]:
+    def advance(self, until: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Verified]:
         """Compare further.
 
         :param until: by partition, next to verify on the source; already copied, so that what is not there is a finding

@@ -7,23 +7,16 @@ the very beginning of both logs, where one side may have kept more than the othe
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 from kafka_dr.audit.comparison import Comparison, compare, to_copy, to_original
 from kafka_dr.audit.copies import Entry, is_copy
-from kafka_dr.audit.finding import Finding, FindingKind, Partition, Start, Verified
+from kafka_dr.audit.finding import Finding, FindingKind, Verified
 from kafka_dr.audit.store import Place
+from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 _STRIDE = 10_000
 #: Offsets on the target beyond twice the source's: replication may write a marker after each record.
 _ROOM = 256
-
-
-class Span(NamedTuple):
-    """The offsets ``start <= offset < end``."""
-
-    start: int
-    end: int
 
 
 class Walk:
@@ -39,13 +32,13 @@ class Walk:
 
     def __init__(
         self,
-        partition: Partition,
+        partition: TopicPartition,
         *,
         until: int,
         place: Place | None,
-        start: Start | None,
-        source: Span,
-        target: Span,
+        start: SeedPoint | None,
+        source: OffsetRange,
+        target: OffsetRange,
         stride: int = _STRIDE,
     ) -> None:
         self.partition = partition
@@ -59,7 +52,7 @@ class Walk:
         if place is not None:
             self.place = place
         elif start is not None:
-            self.place = Place(start.source_offset, start.target_offset)
+            self.place = Place(start.source, start.target)
         else:
             self.place = Place(self._source_start, self._target_start)
         self._reach = 2 * stride + _ROOM
@@ -78,15 +71,15 @@ class Walk:
             self.partition, place.source_offset, place.target_offset, place.records, self.finding, place.skipped
         )
 
-    def source_window(self) -> Span:
+    def source_window(self) -> OffsetRange:
         """Return what to read of the source next."""
         start = self.place.source_offset
-        return Span(start, min(self._until, start + self._stride))
+        return OffsetRange(start, min(self._until, start + self._stride))
 
-    def target_window(self) -> Span:
+    def target_window(self) -> OffsetRange:
         """Return what to read of the target next."""
         start = min(self.place.target_offset, self._target_end)
-        return Span(start, min(self._target_end, start + self._reach))
+        return OffsetRange(start, min(self._target_end, start + self._reach))
 
     def look(self, source: list[Entry], target: list[Entry]) -> None:
         """Take in what lies in both windows."""

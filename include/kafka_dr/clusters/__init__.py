@@ -17,17 +17,16 @@ from kafka_dr.clusters.model import (
     AclPermission,
     ClusterIdentity,
     GroupState,
-    OffsetRange,
     OpenTransaction,
     PatternType,
     Record,
     ResourceType,
     Topic,
-    TopicPartition,
     WriteAnswer,
     WriteVerdict,
 )
 from kafka_dr.clusters.settings import ClientSettings
+from kafka_dr.positions import OffsetRange, TopicPartition
 
 __all__ = [
     "KafkaCluster",

@@ -25,10 +25,11 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka_dr.clusters.errors import NotFound, error_class
 from kafka_dr.clusters.large_record import LargeRecord
 from kafka_dr.clusters.metadata import Topics
-from kafka_dr.clusters.model import TopicPartition, WriteAnswer, WriteVerdict
+from kafka_dr.clusters.model import WriteAnswer, WriteVerdict
 from kafka_dr.clusters.python_requests import ask
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.positions import TopicPartition
 
 #: From version 13 on the request names topics by their ids, which the principal would have to look up.
 _BY_NAME = 12

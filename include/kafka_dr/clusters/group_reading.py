@@ -18,10 +18,10 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_dr.clusters.cluster import KafkaCluster
 from kafka_dr.clusters.groups import Groups
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.clusters.python_requests import ask, error_of
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.positions import TopicPartition
 
 #: Groups in one request, and requests at the same time: an answer holds every position of each group.
 _GROUPS_AT_ONCE = 200

@@ -11,9 +11,10 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError
 from confluent_kafka import TopicPartition as ClientPartition
 
 from kafka_dr.clusters.errors import NotFound, raise_translated
-from kafka_dr.clusters.model import AclOperation, GroupState, TopicPartition
+from kafka_dr.clusters.model import AclOperation, GroupState
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import TryAgain
+from kafka_dr.positions import TopicPartition
 
 T = TypeVar("T")
 

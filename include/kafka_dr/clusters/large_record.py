@@ -12,9 +12,10 @@ from functools import lru_cache
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from kafka_dr.clusters.model import TopicPartition, WriteAnswer, WriteVerdict
+from kafka_dr.clusters.model import WriteAnswer, WriteVerdict
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.clusters.writing import NewRecord, produce
+from kafka_dr.positions import TopicPartition
 
 #: Above this the oversized record would itself be a burden; the question is put by a timestamp instead.
 _LARGEST = 2 * 1024 * 1024

@@ -10,8 +10,9 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, Mes
 from confluent_kafka import TopicPartition as ClientPartition
 
 from kafka_dr.clusters.errors import ClusterUnreachable, raise_translated, tell_if_slow, translated
-from kafka_dr.clusters.model import OffsetRange, Record, TopicPartition
+from kafka_dr.clusters.model import Record
 from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.positions import OffsetRange, TopicPartition
 
 Isolation = Literal["read_committed", "read_uncommitted"]
 

@@ -13,9 +13,10 @@ from confluent_kafka.admin import ResourceType as ClientResourceType
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_dr.clusters.errors import ClusterError, NotFound, StaleMetadata, translated
-from kafka_dr.clusters.model import ClusterIdentity, Topic, TopicPartition
+from kafka_dr.clusters.model import ClusterIdentity, Topic
 from kafka_dr.clusters.python_requests import ask
 from kafka_dr.clusters.session import COORDINATORS, ClusterSession
+from kafka_dr.positions import TopicPartition
 
 #: How long a partition's leader gets to know that it leads, once a client does.
 _LEADS_SECONDS = 1.5

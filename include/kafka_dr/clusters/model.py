@@ -6,31 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class TopicPartition:
-    """One partition of one topic."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetRange:
-    """The offsets ``start <= offset < end`` of a partition."""
-
-    start: int
-    end: int
-
-    def __post_init__(self) -> None:
-        if self.start < 0 or self.end < self.start:
-            raise ValueError(f"an offset range runs upwards from 0, not from {self.start} to {self.end}")
-
-    def __len__(self) -> int:
-        return self.end - self.start
+from kafka_dr.positions import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

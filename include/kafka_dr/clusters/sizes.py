@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kafka_dr.clusters.errors import translated
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.positions import TopicPartition
 
 
 class Sizes:

@@ -8,8 +8,8 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import OffsetSpec
 
 from kafka_dr.clusters.cluster import KafkaCluster
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.positions import TopicPartition
 
 
 class Times:

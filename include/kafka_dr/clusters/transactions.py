@@ -10,10 +10,11 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.protocol.producer import InitProducerIdRequest
 
 from kafka_dr.clusters.errors import translated
-from kafka_dr.clusters.model import OpenTransaction, TopicPartition
+from kafka_dr.clusters.model import OpenTransaction
 from kafka_dr.clusters.python_requests import ask, error_of
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.positions import TopicPartition
 
 #: States in which a transaction holds back the LSO (KIP-664).
 _OPEN = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")

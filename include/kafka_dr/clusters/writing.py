@@ -16,9 +16,9 @@ from kafka_dr.clusters.errors import (
     raise_translated,
     translated,
 )
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.clusters.session import ClusterSession, connect
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown
+from kafka_dr.positions import TopicPartition
 
 #: What topics take as a rule is about half of it.
 _LARGEST_RECORD = 2 * 1024 * 1024

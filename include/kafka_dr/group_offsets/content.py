@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kafka_dr.audit import FileFrontierStore, Frontier, Start, Verified
+from kafka_dr.audit import FileFrontierStore, Frontier, Verified
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.group_offsets.offset_facts import (
     chosen_starts,
@@ -24,7 +24,6 @@ from kafka_dr.offsets import (
     Kind,
     OffsetMap,
     PlainFrontier,
-    Seed,
     TranslatedOffset,
     badness,
     starts_of_empty,
@@ -32,6 +31,7 @@ from kafka_dr.offsets import (
 )
 from kafka_dr.offsets.layered import LayeredOffsetMap
 from kafka_dr.offsets.placing import FactsMap
+from kafka_dr.positions import SeedPoint
 from kafka_dr.register.quarantine import QUARANTINE, QuarantinedRange, by_partition, quarantined
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run, positions_from_json
@@ -40,15 +40,15 @@ from kafka_dr.runs.run import Run, positions_from_json
 _FEW_PLACES = 1_000
 
 
-def seeds(run: Run) -> dict[TopicPartition, list[Seed]]:
+def seeds(run: Run) -> dict[TopicPartition, list[SeedPoint]]:
     """Return every place where a direction began, seen from this run's source; journaled by earlier switches."""
-    found: dict[TopicPartition, list[Seed]] = {}
+    found: dict[TopicPartition, list[SeedPoint]] = {}
     for seed in _journaled_seeds(run):
         here, there = positions_from_json(seed["source_positions"]), positions_from_json(seed["target_positions"])
         if seed["source"] != run.source:
             here, there = there, here
         for partition in here.keys() & there.keys():
-            found.setdefault(partition, []).append(Seed(here[partition], there[partition]))
+            found.setdefault(partition, []).append(SeedPoint(here[partition], there[partition]))
     return found
 
 
@@ -62,7 +62,7 @@ def offset_map(run: Run, *, aside: tuple[Aside, Aside] | None = None) -> OffsetM
     # What was verified of a side that was copied again since says nothing about what is there now.
     stands = remembered is not None and remembered.identity[2] >= _last_rebuild(run)
     for (topic, number), place in (remembered.places if remembered and stands else {}).items():
-        reached = Seed(place.source_offset, place.target_offset)
+        reached = SeedPoint(place.source_offset, place.target_offset)
         known.setdefault(TopicPartition(topic, number), []).append(reached)
     return BracketingOffsetMap(
         run.world.cluster(run.source, "audit"),
@@ -208,7 +208,7 @@ def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> 
     deleted = run.operator(run.target).topics.log_starts(partitions & verified.keys())
 
     def is_matched(partition: TopicPartition, offset: int) -> bool:
-        begins = max(starts[partition].source_offset if partition in starts else 0, log_starts[partition])
+        begins = max(starts[partition].source if partition in starts else 0, log_starts[partition])
         found = verified.get(partition)
         return found is not None and offset >= begins and matched_for(offset, found, deleted=deleted[partition])
 
@@ -327,14 +327,14 @@ def _from_the_start(position: TranslatedOffset, held: OffsetRange) -> Translated
     )
 
 
-def _starts(run: Run) -> tuple[int, dict[TopicPartition, Start]]:
+def _starts(run: Run) -> tuple[int, dict[TopicPartition, SeedPoint]]:
     """Return the epoch in which the present direction began, and where; 0 and nothing where it always was this one."""
     of_direction = (seed for seed in _journaled_seeds(run) if seed["source"] == run.source)
     newest = max(of_direction, key=lambda seed: int(seed["epoch"]), default=None)
     if newest is None:
         return 0, {}
     here, there = positions_from_json(newest["source_positions"]), positions_from_json(newest["target_positions"])
-    return int(newest["epoch"]), {p: Start(here[p], there[p]) for p in here.keys() & there.keys()}
+    return int(newest["epoch"]), {p: SeedPoint(here[p], there[p]) for p in here.keys() & there.keys()}
 
 
 def _journaled_seeds(run: Run) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka_dr.offsets.audited import AuditedPairs
-from kafka_dr.offsets.bracketing import BracketingOffsetMap, Seed
+from kafka_dr.offsets.bracketing import BracketingOffsetMap
 from kafka_dr.offsets.cut_over import CutOverProblem, decreased, not_read_back, past_end
 from kafka_dr.offsets.known_syncs import KnownSyncs
 from kafka_dr.offsets.last_look import FileLookStore, LastLook
@@ -26,7 +26,6 @@ __all__ = [
     "Aside",
     "BracketingOffsetMap",
     "AuditedPairs",
-    "Seed",
     "FilePairStore",
     "Pairs",
     "PlainFrontier",

@@ -16,12 +16,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-
-class Pair(NamedTuple):
-    """One record, on both sides. These are offsets *of* it."""
-
-    source: int
-    target: int
+from kafka_dr.positions import OffsetPair
 
 
 class ArchivedSync(NamedTuple):
@@ -47,12 +42,12 @@ class History:
         begins before it may get everything behind it once more
     """
 
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[OffsetPair, ...] = ()
     left_out: int = 0
     reason: str = ""
     repeated_from: int = 0
 
-    def below(self, position: int) -> Pair | None:
+    def below(self, position: int) -> OffsetPair | None:
         """Return the last pair at or below a position, which is next to read on the source."""
         number = bisect_right(self.pairs, position, key=lambda pair: pair.source)
         return self.pairs[number - 1] if number else None
@@ -75,7 +70,7 @@ def history(syncs: Sequence[ArchivedSync]) -> History:
         elif now.source <= before.source:
             repeated = now.target
             reasons = [*reasons[-1:], f"the flow was set back {step} and copied records twice"]
-    found = {Pair(sync.source, sync.target) for sync in syncs[first:]}
+    found = {OffsetPair(sync.source, sync.target) for sync in syncs[first:]}
     pairs = _rising(found)
     return History(pairs, first + len(found) - len(pairs), "; ".join(reasons), repeated)
 
@@ -89,7 +84,7 @@ def composed(forth: History, back: History) -> History:
     :param forth: of the flow from source to target
     :param back: of the flow from target to source, so its own source is this one's target
     """
-    found = {*forth.pairs, *(Pair(pair.target, pair.source) for pair in back.pairs)}
+    found = {*forth.pairs, *(pair.reversed for pair in back.pairs)}
     pairs = _rising(found)
     crossing = len(found) - len(pairs)
     reasons = [forth.reason, back.reason, f"{crossing} syncs contradict others" if crossing else ""]
@@ -115,9 +110,9 @@ def since(syncs: Sequence[ArchivedSync], at: int) -> History:
     return replace(found, left_out=found.left_out + lost, reason=said)
 
 
-def _rising(found: Collection[Pair]) -> tuple[Pair, ...]:
+def _rising(found: Collection[OffsetPair]) -> tuple[OffsetPair, ...]:
     """Return pairs that rise on both sides: of two that cross, the one that points further ahead is left out."""
-    kept: list[Pair] = []
+    kept: list[OffsetPair] = []
     for pair in sorted(found, reverse=True):
         if kept and pair.source == kept[-1].source:
             kept.pop()

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from kafka_dr.audit import Entry
-from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
+from kafka_dr.clusters import KafkaCluster, NotFound
 from kafka_dr.offsets.alignment import Anchor
 from kafka_dr.offsets.archiving import read_syncs
 from kafka_dr.offsets.audited import AuditedPairs
@@ -22,6 +21,7 @@ from kafka_dr.offsets.remembered import FilePairStore, Pairs
 from kafka_dr.offsets.search import Bounds, Search, Window, consistent, nothing_expired_early
 from kafka_dr.offsets.syncs import OffsetSync, sync_topic
 from kafka_dr.offsets.translation import Translation
+from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 #: Stretches of one partition that lie closer together than this are read as one.
 _GAP = 500
@@ -33,17 +33,6 @@ _NEAR = 2_000
 Ranges = Mapping[TopicPartition, Collection[OffsetRange]]
 #: Reads stretches of both sides: source, target.
 ReadBoth = Callable[[Ranges, Ranges], tuple[Entries, Entries]]
-
-
-@dataclass(frozen=True, slots=True)
-class Seed:
-    """A place from which on the records of both sides correspond: where a direction began, or matching ended.
-
-    Both offsets are next to read.
-    """
-
-    source_offset: int
-    target_offset: int
 
 
 class BracketingOffsetMap:
@@ -63,7 +52,7 @@ class BracketingOffsetMap:
         source: KafkaCluster,
         target: KafkaCluster,
         *,
-        seeds: Mapping[TopicPartition, Collection[Seed]] | None = None,
+        seeds: Mapping[TopicPartition, Collection[SeedPoint]] | None = None,
         store: FilePairStore | None = None,
         syncs: KnownSyncs | None = None,
         audited: AuditedPairs | None = None,
@@ -77,7 +66,7 @@ class BracketingOffsetMap:
         self._aside = aside or ({}, {})
         self._direction = f"{source.name}-to-{target.name}"
         self._known: dict[TopicPartition, list[Anchor]] = {
-            partition: [Anchor(seed.source_offset, seed.target_offset, "position") for seed in found]
+            partition: [Anchor(seed.source, seed.target, "position") for seed in found]
             for partition, found in (seeds or {}).items()
         }
         self._syncs_are_known = False

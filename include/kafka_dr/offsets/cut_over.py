@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.positions import TopicPartition
 
 #: Committed offsets by group and partition, next to read.
 Committed = Mapping[str, Mapping[TopicPartition, int]]

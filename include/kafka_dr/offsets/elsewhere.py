@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.positions import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.audit.whole_file import read_json, write_whole
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.named_rows import by_name, rows_of
 from kafka_dr.offsets.elsewhere import Elsewhere
+from kafka_dr.positions import TopicPartition
 
 _SCHEMA_VERSION = 1
 _OF_A_GROUP = {"named": "group", "holding": "positions"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets.placing import FactsMap
 from kafka_dr.offsets.translation import OffsetMap, Translation
+from kafka_dr.positions import TopicPartition
 
 
 class LayeredOffsetMap:

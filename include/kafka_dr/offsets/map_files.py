@@ -15,8 +15,8 @@ from typing import Any
 
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.audit.whole_file import write_whole
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets.verified_runs import NOTHING, VerifiedRuns, composed_runs, inverse
+from kafka_dr.positions import TopicPartition
 
 _COLUMNS = (
     *("epoch", "source_topic_id", "target_topic_id", "topic", "partition"),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafka_dr.offsets.archive import ArchivedSync, Pair
+from kafka_dr.offsets.archive import ArchivedSync
+from kafka_dr.positions import OffsetPair
 
 _SLOTS = 64
 
@@ -20,13 +21,13 @@ class CheckpointRule:
     :param syncs: in the order in which they were written
     """
 
-    def __init__(self, syncs: Iterable[ArchivedSync | Pair] = ()) -> None:
-        self._slots: list[Pair] = []
+    def __init__(self, syncs: Iterable[ArchivedSync | OffsetPair] = ()) -> None:
+        self._slots: list[OffsetPair] = []
         for sync in syncs:
-            self._take(Pair(sync.source, sync.target))
+            self._take(OffsetPair(sync.source, sync.target))
 
     @property
-    def kept(self) -> tuple[Pair, ...]:
+    def kept(self) -> tuple[OffsetPair, ...]:
         """The syncs that are still held, newest first."""
         return tuple(dict.fromkeys(self._slots))
 
@@ -40,7 +41,7 @@ class CheckpointRule:
                 return sync.target if sync.source == position else sync.target + 1
         return None
 
-    def _take(self, sync: Pair) -> None:
+    def _take(self, sync: OffsetPair) -> None:
         if not self._slots or self._slots[0].source > sync.source:
             self._slots = [sync] * _SLOTS
             return
@@ -53,7 +54,7 @@ class CheckpointRule:
                 return
             discarded, self._slots[number] = self._slots[number], replacement
 
-    def _still_fits(self, sync: Pair, number: int) -> bool:
+    def _still_fits(self, sync: OffsetPair, number: int) -> bool:
         """Return whether a sync that lost its slot may have the next one."""
         before, following = self._slots[number - 1], number + 1
         return (
@@ -63,9 +64,9 @@ class CheckpointRule:
         )
 
 
-def _near_enough(newer: Pair, older: Pair, newer_slot: int, older_slot: int) -> bool:
+def _near_enough(newer: OffsetPair, older: OffsetPair, newer_slot: int, older_slot: int) -> bool:
     return newer.source <= older.source + (1 << older_slot) - (1 << newer_slot)
 
 
-def _far_enough(newer: Pair, older: Pair, newer_slot: int) -> bool:
+def _far_enough(newer: OffsetPair, older: OffsetPair, newer_slot: int) -> bool:
     return newer == older or newer.source >= older.source + (1 << max(newer_slot - 2, 0))

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kafka_dr.audit import Entry
-from kafka_dr.clusters.model import OffsetRange
 from kafka_dr.offsets.alignment import Anchor
+from kafka_dr.positions import OffsetRange
 
 #: Offsets of a log that are read; of a longer one nothing is known to occur in it once.
 MOST_READ = 200_000

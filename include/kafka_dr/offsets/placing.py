@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from kafka_dr.clusters.model import OffsetRange, TopicPartition
 from kafka_dr.offsets.archive import NOTHING as NO_SYNCS
 from kafka_dr.offsets.archive import History
 from kafka_dr.offsets.mirrormaker import CheckpointRule
 from kafka_dr.offsets.translation import Kind, Translation
 from kafka_dr.offsets.verified_runs import NOTHING as NO_RUNS
 from kafka_dr.offsets.verified_runs import VerifiedRuns
+from kafka_dr.positions import OffsetRange, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

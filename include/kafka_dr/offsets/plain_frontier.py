@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from kafka_dr.audit import FileFrontierStore, Place, Remembered, Span, Start, Verified, Walk
-from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
+from kafka_dr.audit import FileFrontierStore, Place, Remembered, Verified, Walk
+from kafka_dr.clusters import KafkaCluster, Topic
 from kafka_dr.offsets.reading import Aside, both, entries_of, held_by
+from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 #: What a cluster holds of a partition that it does not have.
 _NOTHING = OffsetRange(0, 0)
@@ -43,7 +44,7 @@ class PlainFrontier:
         target: KafkaCluster,
         *,
         store: FileFrontierStore,
-        starts: Mapping[TopicPartition, Start] | None = None,
+        starts: Mapping[TopicPartition, SeedPoint] | None = None,
         epoch: int = 0,
         aside: tuple[Aside, Aside] | None = None,
     ) -> None:
@@ -68,8 +69,8 @@ class PlainFrontier:
                 until=end,
                 place=kept.get(p),
                 start=self._starts.get(p),
-                source=_span(here.held.get(p, _NOTHING)),
-                target=_span(there.held.get(p, _NOTHING)),
+                source=here.held.get(p, _NOTHING),
+                target=there.held.get(p, _NOTHING),
             )
             for p, end in until.items()
         }
@@ -79,8 +80,8 @@ class PlainFrontier:
         return {p: walk.verified for p, walk in walks.items()}
 
     def _advance(self, walking: Mapping[TopicPartition, Walk]) -> None:
-        here = {p: OffsetRange(*walk.source_window()) for p, walk in walking.items()}
-        there = {p: OffsetRange(*walk.target_window()) for p, walk in walking.items()}
+        here = {p: walk.source_window() for p, walk in walking.items()}
+        there = {p: walk.target_window() for p, walk in walking.items()}
         entries, copies = both(
             lambda: entries_of(self._source, here, self._aside[0]),
             lambda: entries_of(self._target, there, self._aside[1]),
@@ -122,7 +123,3 @@ def _look(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> _Sid
 def _topic_ids(here: _Side, there: _Side) -> dict[str, tuple[str, str]]:
     both = here.topics.keys() & there.topics.keys()
     return {name: (here.topics[name].topic_id, there.topics[name].topic_id) for name in both}
-
-
-def _span(held: OffsetRange) -> Span:
-    return Span(held.start, held.end)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets.placing import PartitionFacts, Placed
 from kafka_dr.offsets.strategies import STRATEGIES, Start, Strategy, start
 from kafka_dr.offsets.translation import badness
+from kafka_dr.positions import TopicPartition
 
 Place = tuple[TopicPartition, int]
 

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_dr.audit import Entry
-from kafka_dr.clusters.model import OffsetRange
 from kafka_dr.offsets.alignment import Alignment, Anchor, align
 from kafka_dr.offsets.neighbours import judge
 from kafka_dr.offsets.once import Once
 from kafka_dr.offsets.translation import Kind, Translation
+from kafka_dr.positions import OffsetRange
 
 #: Records before an anchor and after a position that are looked at to tell whether the anchor is right.
 SURROUNDINGS = 64

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kafka_dr.clusters.model import OffsetRange
 from kafka_dr.offsets.placing import PartitionFacts, Placed
 from kafka_dr.offsets.translation import Kind, TranslatedOffset
+from kafka_dr.positions import OffsetRange
 
 Strategy = Literal["exact", "mm2_checkpoint", "timestamp", "earliest", "latest"]
 STRATEGIES: tuple[Strategy, ...] = ("exact", "mm2_checkpoint", "timestamp", "earliest", "latest")

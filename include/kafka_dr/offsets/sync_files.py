@@ -19,8 +19,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafka_dr.audit.whole_file import write_whole
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets.archive import NOTHING, ArchivedSync, History, history, since
+from kafka_dr.positions import TopicPartition
 
 _NAME = re.compile(r"(\d{19})-(\d{19})\.([0-9a-f]{16})\.parquet")
 #: Small files of one topic of syncs; when there are more, they are joined.

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from struct import error as StructError
 from struct import unpack_from
 
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.positions import TopicPartition
 
 _CHECKPOINT_VERSION = 0
 

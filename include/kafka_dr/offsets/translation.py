@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets.neighbours import Verdict
+from kafka_dr.positions import TopicPartition
 
 #: ``exact``: nothing is skipped and nothing delivered again. ``bounded``: nothing is skipped, and what may be delivered
 #: again is counted. ``declared``: its owners chose a start that may skip records, and how many is counted. ``unknown``:

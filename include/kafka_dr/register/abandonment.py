@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.positions import TopicPartition
 from kafka_dr.register.state import RegisterState
 
 History = Mapping[str, Mapping[str, Any]]

@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
+from kafka_dr.positions import TopicPartition
 from kafka_dr.register.abandonment import History
 
 #: The name of the fact.

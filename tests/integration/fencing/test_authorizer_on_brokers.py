@@ -14,8 +14,8 @@ import pytest
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType, ResourceType
 from kafka_dr.clusters.broker_settings import BrokerSettings
 from kafka_dr.clusters.errors import NotAuthorized
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
+from kafka_dr.positions import TopicPartition
 from lab.api import Lab
 
 pytestmark = pytest.mark.kafka

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.audit import FileFrontierStore, FindingKind, Start
+from kafka_dr.audit import FileFrontierStore, FindingKind
 from kafka_dr.offsets import PlainFrontier
 from support.flowing import Flowing
 
@@ -75,7 +75,7 @@ def test_another_epoch_begins_at_its_own_seed(flowing: Flowing) -> None:
     flowing.switch()
     flowing.write(10)
     flowing.wait_copied()
-    starts = {p: Start(s.source_offset, s.target_offset) for p, [s] in flowing.known_seeds().items()}
+    starts = {p: s for p, [s] in flowing.known_seeds().items()}
     _, verified = advance(flowing, epoch=2, starts=starts)
     assert [(found.finding, found.records) for found in verified.values()] == [(None, 6), (None, 6)]
 

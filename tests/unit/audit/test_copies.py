@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit import Entry, Span, Walk, comparable, is_copy, stamped_topics, times_count, times_lost
-from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.audit import Entry, Walk, comparable, is_copy, stamped_topics, times_count, times_lost
+from kafka_dr.positions import OffsetRange, TopicPartition
 
 PARTITION = TopicPartition("t", 0)
 
@@ -46,7 +46,7 @@ def copied(log: list[tuple[Made, bool, bool]]) -> tuple[list[Entry], list[Entry]
 
 def walked(source: list[Entry], target: list[Entry]) -> int | None:
     """Return the offset at which a frontier finds something."""
-    ends = Span(0, len(source)), Span(0, len(target))
+    ends = OffsetRange(0, len(source)), OffsetRange(0, len(target))
     walk = Walk(PARTITION, until=len(source), place=None, start=None, source=ends[0], target=ends[1])
     while not walk.done:
         here, there = walk.source_window(), walk.target_window()

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit import Entry, FindingKind, Place, Span, Start, Verified, Walk
-from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.audit import Entry, FindingKind, Place, Verified, Walk
+from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 PARTITION = TopicPartition("t", 0)
 
@@ -41,7 +41,7 @@ def walk_over(
     target_end: int,
     until: int | None = None,
     place: Place | None = None,
-    start: Start | None = None,
+    start: SeedPoint | None = None,
     source_start: int = 0,
     target_start: int = 0,
     stride: int = 3,
@@ -51,8 +51,8 @@ def walk_over(
         until=end if until is None else until,
         place=place,
         start=start,
-        source=Span(source_start, end),
-        target=Span(target_start, target_end),
+        source=OffsetRange(source_start, end),
+        target=OffsetRange(target_start, target_end),
         stride=stride,
     )
     return walk_to_the_end(walk, source, target)
@@ -132,7 +132,7 @@ def test_what_is_wrong_is_named() -> None:
 
 
 def test_it_begins_where_the_direction_began() -> None:
-    verified = walk_over(entries("xxabc"), entries("yabc"), end=5, target_end=4, start=Start(2, 1))
+    verified = walk_over(entries("xxabc"), entries("yabc"), end=5, target_end=4, start=SeedPoint(2, 1))
     assert (verified.finding, verified.records) == (None, 3)
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit import Entry, FindingKind, Span, Verified, Walk
+from kafka_dr.audit import Entry, FindingKind, Verified, Walk
 from kafka_dr.clock import ManualClock
-from kafka_dr.clusters import TopicPartition
+from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.group_offsets.live_verification import NearHead, Reached, look, still_missing
 
 PARTITION = TopicPartition("orders", 0)
@@ -51,8 +51,8 @@ class Flow:
             until=until[PARTITION],
             place=None,
             start=None,
-            source=Span(0, self.records),
-            target=Span(0, self.visible),
+            source=OffsetRange(0, self.records),
+            target=OffsetRange(0, self.visible),
         )
         while not walk.done:
             here, there = walk.source_window(), walk.target_window()

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets import sync_files
-from kafka_dr.offsets.archive import ArchivedSync, History, Pair, composed, history
+from kafka_dr.offsets.archive import ArchivedSync, History, composed, history
 from kafka_dr.offsets.sync_files import SyncArchive, SyncRow
+from kafka_dr.positions import OffsetPair, TopicPartition
 
 ONE, TWO = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)
 IDS = {"orders.payments": ("here", "there")}
@@ -49,8 +49,8 @@ def test_what_was_archived_bit_by_bit_is_read_back_whole(tmp_path: Path) -> None
     kept = filled(tmp_path, 3, 4, 10)
     found = read(tmp_path)
     assert kept.reached("topic-id") == found.reached == 10
-    assert found.of(ONE).pairs == tuple(Pair(at * 100, at * 101) for at in range(0, 10, 2))
-    assert found.of(TWO).pairs == tuple(Pair(at * 100, at * 101) for at in range(1, 10, 2))
+    assert found.of(ONE).pairs == tuple(OffsetPair(at * 100, at * 101) for at in range(0, 10, 2))
+    assert found.of(TWO).pairs == tuple(OffsetPair(at * 100, at * 101) for at in range(1, 10, 2))
     assert (found.problems, found.of(ONE).reason) == ((), "")
 
 
@@ -63,7 +63,7 @@ def test_many_small_files_become_one_and_say_the_same(tmp_path: Path, monkeypatc
     monkeypatch.setattr(sync_files, "_MOST_FILES", 4)
     filled(tmp_path, *range(1, 30))
     assert len(files(tmp_path)) <= 4
-    assert read(tmp_path).of(ONE).pairs == tuple(Pair(at * 100, at * 101) for at in range(0, 29, 2))
+    assert read(tmp_path).of(ONE).pairs == tuple(OffsetPair(at * 100, at * 101) for at in range(0, 29, 2))
     assert read(tmp_path).problems == ()
 
 
@@ -94,7 +94,7 @@ def test_a_file_that_was_cut_off_leaves_only_what_was_written_after_it(tmp_path:
     middle = files(tmp_path)[1]
     middle.write_bytes(middle.read_bytes()[:-100])
     found = read(tmp_path)
-    assert found.of(ONE).pairs == tuple(Pair(at * 100, at * 101) for at in range(8, 12, 2))
+    assert found.of(ONE).pairs == tuple(OffsetPair(at * 100, at * 101) for at in range(8, 12, 2))
     assert found.of(ONE).left_out == 2
     assert "hole" in found.of(ONE).reason
     assert any("damaged" in problem for problem in found.problems)
@@ -111,7 +111,7 @@ def test_a_flipped_byte_is_found_out(tmp_path: Path) -> None:
 def test_a_file_that_is_gone_leaves_only_what_was_written_after_it(tmp_path: Path) -> None:
     filled(tmp_path, 4, 8, 12)
     files(tmp_path)[1].unlink()
-    assert read(tmp_path).of(TWO).pairs == tuple(Pair(at * 100, at * 101) for at in range(9, 12, 2))
+    assert read(tmp_path).of(TWO).pairs == tuple(OffsetPair(at * 100, at * 101) for at in range(9, 12, 2))
 
 
 def test_a_newest_file_that_is_damaged_is_read_again_from_the_topic(tmp_path: Path) -> None:
@@ -147,14 +147,14 @@ def test_a_topic_of_syncs_that_was_made_again_goes_on_behind_the_old_one(tmp_pat
     assert found.reached == 2
     assert [pair.source for pair in found.of(ONE).pairs] == [0, 200, 5_000, 5_001]
     newer = found.with_newer({ONE: [ArchivedSync(2, 7_000, 8_000, 9_999)]}, begin=2)
-    assert newer.of(ONE).pairs[-1] == Pair(7_000, 8_000)
+    assert newer.of(ONE).pairs[-1] == OffsetPair(7_000, 8_000)
     assert len(newer.of(ONE).pairs) == 5
 
 
 def test_syncs_that_were_deleted_before_anybody_looked_leave_a_hole(tmp_path: Path) -> None:
     filled(tmp_path, 4)
     found = read(tmp_path).with_newer({ONE: [ArchivedSync(9, 900, 909, 1)]}, begin=9)
-    assert found.of(ONE).pairs == (Pair(900, 909),)
+    assert found.of(ONE).pairs == (OffsetPair(900, 909),)
     assert "deleted before they were archived" in found.problems[0]
 
 
@@ -164,36 +164,46 @@ def sync(source: int, target: int) -> ArchivedSync:
 
 def test_of_what_a_flow_copied_twice_the_earlier_copies_count() -> None:
     found = history([sync(0, 0), sync(200, 210), sync(500, 510), sync(100, 700), sync(600, 1_200)])
-    assert found.pairs == (Pair(0, 0), Pair(200, 210), Pair(500, 510), Pair(600, 1_200))
+    assert found.pairs == (OffsetPair(0, 0), OffsetPair(200, 210), OffsetPair(500, 510), OffsetPair(600, 1_200))
     assert (found.left_out, found.repeated_from) == (1, 700)
     assert "500→510 to 100→700" in found.reason
 
 
 def test_a_target_that_goes_back_ends_what_was_known() -> None:
     found = history([sync(0, 0), sync(500, 510), sync(600, 3)])
-    assert (found.pairs, found.left_out, found.repeated_from) == ((Pair(600, 3),), 2, 0)
+    assert (found.pairs, found.left_out, found.repeated_from) == ((OffsetPair(600, 3),), 2, 0)
     assert "500→510 to 600→3" in found.reason
 
 
 def test_a_sync_that_is_written_twice_is_one() -> None:
-    assert history([sync(0, 0), sync(500, 510), sync(500, 510)]) == History((Pair(0, 0), Pair(500, 510)))
+    assert history([sync(0, 0), sync(500, 510), sync(500, 510)]) == History((OffsetPair(0, 0), OffsetPair(500, 510)))
 
 
 def test_the_nearest_pair_below_is_found() -> None:
     found = history([sync(0, 0), sync(500, 510)])
-    assert [found.below(at) for at in (0, 499, 500, 900)] == [Pair(0, 0), Pair(0, 0), Pair(500, 510), Pair(500, 510)]
+    assert [found.below(at) for at in (0, 499, 500, 900)] == [
+        OffsetPair(0, 0),
+        OffsetPair(0, 0),
+        OffsetPair(500, 510),
+        OffsetPair(500, 510),
+    ]
     assert history([sync(5, 5)]).below(4) is None
 
 
 def test_both_directions_make_one_history() -> None:
     forth = history([sync(0, 0), sync(100, 110)])
     back = history([sync(120, 105), sync(220, 205)])
-    assert composed(forth, back).pairs == (Pair(0, 0), Pair(100, 110), Pair(105, 120), Pair(205, 220))
+    assert composed(forth, back).pairs == (
+        OffsetPair(0, 0),
+        OffsetPair(100, 110),
+        OffsetPair(105, 120),
+        OffsetPair(205, 220),
+    )
 
 
 def test_of_pairs_that_cross_the_earlier_on_the_target_counts() -> None:
     found = composed(history([sync(0, 0), sync(100, 500)]), history([sync(200, 150)]))
-    assert found.pairs == (Pair(0, 0), Pair(150, 200))
+    assert found.pairs == (OffsetPair(0, 0), OffsetPair(150, 200))
     assert found.left_out == 1
 
 

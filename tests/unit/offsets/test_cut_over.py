@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets import decreased, not_read_back, past_end, translate_groups
 from kafka_dr.offsets.translation import Translation
+from kafka_dr.positions import TopicPartition
 
 ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)
 

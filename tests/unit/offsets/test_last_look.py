@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.offsets import FileLookStore, LastLook
 from kafka_dr.offsets.elsewhere import Elsewhere
+from kafka_dr.positions import TopicPartition
 
 AT = datetime(2026, 11, 20, 3, tzinfo=UTC)
 P, Q = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kafka_dr.audit.offset_runs import OffsetRun
-from kafka_dr.clusters.model import OffsetRange, TopicPartition
 from kafka_dr.offsets.archive import ArchivedSync, history
 from kafka_dr.offsets.layered import LayeredOffsetMap
 from kafka_dr.offsets.placing import FactsMap, PartitionFacts
 from kafka_dr.offsets.translation import Translation
 from kafka_dr.offsets.verified_runs import composed_runs
+from kafka_dr.positions import OffsetRange, TopicPartition
 
 MATCHED, SYNCED, MISSING = (TopicPartition("t", number) for number in range(3))
 FACTS = FactsMap(

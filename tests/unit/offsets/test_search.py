@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.audit import Entry
-from kafka_dr.clusters.model import OffsetRange, TopicPartition
 from kafka_dr.offsets import once
 from kafka_dr.offsets.alignment import Anchor
 from kafka_dr.offsets.bracketing import finish
 from kafka_dr.offsets.search import Bounds, Search, consistent, nothing_expired_early
 from kafka_dr.offsets.translation import Translation
+from kafka_dr.positions import OffsetRange, TopicPartition
 
 PARTITION = TopicPartition("t", 0)
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.audit.offset_runs import OffsetRun
-from kafka_dr.clusters.model import OffsetRange
-from kafka_dr.offsets.archive import Pair
 from kafka_dr.offsets.mirrormaker import CheckpointRule
 from kafka_dr.offsets.placing import PartitionFacts, beside, place
 from kafka_dr.offsets.strategies import STRATEGIES, Start, Strategy, start
 from kafka_dr.offsets.verified_runs import composed_runs
+from kafka_dr.positions import OffsetPair, OffsetRange
 
 #: Each fourth offset of the target is a marker.
 RUNS = composed_runs({1: [OffsetRun(3 * at, 4 * at, 3) for at in range(10)]})
 FACTS = PartitionFacts(
-    OffsetRange(0, 30), OffsetRange(0, 40), runs=RUNS, mirrormaker=CheckpointRule([Pair(0, 0), Pair(6, 8)])
+    OffsetRange(0, 30), OffsetRange(0, 40), runs=RUNS, mirrormaker=CheckpointRule([OffsetPair(0, 0), OffsetPair(6, 8)])
 )
 
 
@@ -45,7 +44,7 @@ def test_a_choice_that_hits_the_exact_place_is_exact() -> None:
 
 
 def test_a_checkpoint_that_is_ahead_of_the_exact_place_is_called_by_its_name() -> None:
-    ahead = PartitionFacts(FACTS.source, FACTS.target, runs=RUNS, mirrormaker=CheckpointRule([Pair(12, 20)]))
+    ahead = PartitionFacts(FACTS.source, FACTS.target, runs=RUNS, mirrormaker=CheckpointRule([OffsetPair(12, 20)]))
     found = chosen("mm2_checkpoint", facts=ahead)
     assert (found.kind, found.skipped_at_most) == ("declared", 3)
 

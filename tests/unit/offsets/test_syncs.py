@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.offsets import Checkpoint, OffsetSync, Undecodable, decode_checkpoint, decode_sync, sync_topic
+from kafka_dr.positions import TopicPartition
 
 SYNC_KEY = bytes.fromhex("00066f726465727300000003")
 SYNC = bytes.fromhex("00000000000003e80000000000000384")

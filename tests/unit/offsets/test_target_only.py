@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_dr.clusters.model import OffsetRange
 from kafka_dr.offsets.target_only import Known, Pair, place
+from kafka_dr.positions import OffsetRange
 
 
 @dataclass(frozen=True)

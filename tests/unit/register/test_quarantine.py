@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_dr.clusters.model import TopicPartition
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.positions import TopicPartition
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.abandonment import abandonment
 from kafka_dr.register.quarantine import QuarantinedRange, quarantine_fact, quarantined

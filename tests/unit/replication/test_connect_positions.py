@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kafka_dr.clusters.model import TopicPartition
+from kafka_dr.positions import TopicPartition
 from kafka_dr.replication.connect_positions import decode_position
 
 KEY = json.dumps(["dr.orders.east-to-west", {"cluster": "east", "partition": 1, "topic": "orders.payments"}]).encode()

@@ -117,7 +117,7 @@ def _pairs(run: Run, wanted: set[TopicPartition]) -> Pairs:
 def _seeds(run: Run) -> Iterator[tuple[TopicPartition, Pair]]:
     """Yield where directions began. Below such a place may lie what stayed aside, which must not be counted."""
     for p, found in content.seeds(run).items():
-        yield from ((p, Pair(seed.source_offset, seed.target_offset, closes=False)) for seed in found)
+        yield from ((p, Pair(seed.source, seed.target, closes=False)) for seed in found)
 
 
 def _compared(run: Run, now: Mapping[str, str]) -> Iterator[tuple[TopicPartition, Pair]]:

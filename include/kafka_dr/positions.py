@@ -1,0 +1,69 @@
+"""The words for offsets: a partition, a range of it, and the two ways in which an offset of the source and one of the
+target belong together. Every room that works with offsets uses these classes, so that one name has one meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """One partition of one topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """The offsets ``start <= offset < end`` of a partition.
+
+    :raises ValueError: the start is negative, or after the end
+    """
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if self.start < 0 or self.end < self.start:
+            raise ValueError(f"an offset range runs upwards from 0, not from {self.start} to {self.end}")
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+class OffsetPair(NamedTuple):
+    """One record and its copy: the offset *of* each of them.
+
+    :param source: of the record on the source cluster
+    :param target: of its copy on the target cluster
+    """
+
+    source: int
+    target: int
+
+    @property
+    def reversed(self) -> OffsetPair:
+        """The same pair, seen in the other direction of replication."""
+        return OffsetPair(self.target, self.source)
+
+
+class SeedPoint(NamedTuple):
+    """Two offsets from which on the records of both clusters correspond: where a flow began, or comparing stopped.
+
+    :param source: next to read on the source cluster
+    :param target: next to read on the target cluster
+    """
+
+    source: int
+    target: int
+
+    @property
+    def reversed(self) -> SeedPoint:
+        """The same point, seen in the other direction of replication."""
+        return SeedPoint(self.target, self.source)
