@@ -36,7 +36,7 @@ FORBIDDEN = {
     "dags": {"pyspark", "kafka_dr_spark", "lab", "confluent_kafka", "kafka", "httpx", "pydantic", "yaml", "dns"},
     "spark": {"airflow", "kafka_dr_airflow", "lab", "confluent_kafka", "kafka", "httpx", "pydantic", "yaml"},
     "include/lab/traffic": {"kafka_dr", "kafka_dr_airflow", "kafka_dr_spark", "airflow"},
-    "include/lab/judge": {"kafka_dr", "kafka_dr_airflow", "kafka_dr_spark", "airflow"},
+    "include/lab/invariants": {"kafka_dr", "kafka_dr_airflow", "kafka_dr_spark", "airflow"},
 }
 #: What Spark may take from the core: executors only audit, drivers also what resolves ranges.
 SPARK_MAY = {

@@ -10,9 +10,9 @@ from typing import Any
 
 from lab.clients import librdkafka
 from lab.clusters import CLUSTERS
+from lab.context import LabContext
 from lab.credentials import AIRFLOW_USERS, NOTES, write_private
 from lab.layout import LOOPBACK, PROJECT, Home
-from lab.premises import Premises
 from lab.rights import AUDIT, OPERATOR, PROBE, REPLICATOR
 
 #: Where the audits run, as the DAGs name it.
@@ -31,13 +31,13 @@ _NO_PORT = 0
 _LOCAL_SETTINGS = "from lab.airflow_tuning import create_metadata_engine  # noqa: F401\n"
 
 
-def write(premises: Premises, *, dags: Path = DAGS) -> None:
+def write(context: LabContext, *, dags: Path = DAGS) -> None:
     """Write everything that Airflow reads from its home."""
-    home = premises.home
-    passwords = {user: premises.credentials.airflow(user) for user in AIRFLOW_USERS}
-    write_private(home.airflow / "airflow.cfg", _config(premises, dags=dags))
+    home = context.home
+    passwords = {user: context.credentials.airflow(user) for user in AIRFLOW_USERS}
+    write_private(home.airflow / "airflow.cfg", _config(context, dags=dags))
     write_private(passwords_file(home), json.dumps(passwords) + "\n")
-    write_private(connections_file(home), json.dumps(connections(premises), indent=1) + "\n")
+    write_private(connections_file(home), json.dumps(connections(context), indent=1) + "\n")
     write_private(home.airflow / "config" / "airflow_local_settings.py", _LOCAL_SETTINGS)
 
 
@@ -51,18 +51,18 @@ def connections_file(home: Home) -> Path:
     return home.airflow / "connections.json"
 
 
-def connections(premises: Premises) -> dict[str, dict[str, Any]]:
+def connections(context: LabContext) -> dict[str, dict[str, Any]]:
     """Return a ``kafka`` connection for each cluster and role, an ``http`` one for each Connect worker, and Spark's."""
     wanted: dict[str, dict[str, Any]] = {
         SPARK: {"conn_type": "spark", "description": "Spark on this machine", "host": "local[*]", "port": _NO_PORT},
         AIRFLOW_API: {
             "conn_type": "http",
             "description": "Airflow's own REST API, for notes on runs",
-            "host": premises.settings.host("airflow"),
-            "port": premises.settings.ports.airflow,
+            "host": context.settings.host("airflow"),
+            "port": context.settings.ports.airflow,
             "schema": "http",
             "login": NOTES,
-            "password": premises.credentials.airflow(NOTES),
+            "password": context.credentials.airflow(NOTES),
         },
     }
     for cluster in CLUSTERS:
@@ -71,13 +71,13 @@ def connections(premises: Premises) -> dict[str, dict[str, Any]]:
                 "conn_type": "kafka",
                 "description": f"Kafka in {cluster.name} as {principal}",
                 "port": _NO_PORT,
-                "extra": json.dumps(librdkafka(premises, cluster, principal)),
+                "extra": json.dumps(librdkafka(context, cluster, principal)),
             }
         wanted[f"connect_{cluster.name}"] = {
             "conn_type": "http",
             "description": f"REST of the Connect worker beside {cluster.name}",
-            "host": premises.settings.host(cluster.connect_name),
-            "port": cluster.connect_port(premises.settings.ports),
+            "host": context.settings.host(cluster.connect_name),
+            "port": cluster.connect_port(context.settings.ports),
             "schema": "http",
             # "Test connection" asks with HEAD, which Connect answers with 405: it is there, and that is the question.
             "extra": json.dumps({"check_response": False}),
@@ -85,8 +85,8 @@ def connections(premises: Premises) -> dict[str, dict[str, Any]]:
     return wanted
 
 
-def _config(premises: Premises, *, dags: Path) -> str:
-    home, settings, credentials = premises.home, premises.settings, premises.credentials
+def _config(context: LabContext, *, dags: Path) -> str:
+    home, settings, credentials = context.home, context.settings, context.credentials
     url = f"http://{LOOPBACK}:{settings.ports.airflow}"
     users = ",".join(f"{user}:{_AIRFLOW_ROLES.get(user, 'op')}" for user in AIRFLOW_USERS)
     fernet = base64.urlsafe_b64encode(hashlib.sha256(credentials.key("fernet").encode()).digest()).decode()

@@ -15,7 +15,7 @@ SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class ReadinessApi:
     """Airflow's API as one user sees it.
 
     :param url: where it answers.

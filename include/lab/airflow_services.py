@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lab import airflow_home
-from lab.airflow_readiness import Rest
+from lab.airflow_readiness import ReadinessApi
 from lab.bootstrap import REQUIREMENTS, pins_digest
+from lab.context import LabContext
 from lab.errors import LabError
 from lab.layout import LOOPBACK, PROJECT
-from lab.premises import Premises
 from lab.processes import MARK, Supervisor, inherited
 from lab.startup import Startup
 
@@ -45,18 +45,18 @@ class Airflow:
     :param environ: what DAGs read from the environment; no secrets.
     """
 
-    premises: Premises
+    context: LabContext
     environ: Mapping[str, str]
     dags: Path = airflow_home.DAGS
 
     @property
     def url(self) -> str:
         """Where the user interface and the API answer."""
-        return f"http://{LOOPBACK}:{self.premises.settings.ports.airflow}"
+        return f"http://{LOOPBACK}:{self.context.settings.ports.airflow}"
 
     def ports(self) -> list[tuple[int, str]]:
         """The port of the user interface and API."""
-        return [(self.premises.settings.ports.airflow, API_SERVER)]
+        return [(self.context.settings.ports.airflow, API_SERVER)]
 
     def start(self, startup: Startup) -> None:
         """Start what does not run and wait until all four say that they are healthy.
@@ -64,11 +64,11 @@ class Airflow:
         :raises LabError: one of them did not become healthy.
         """
         began = datetime.now(UTC)
-        airflow_home.write(self.premises, dags=self.dags)
+        airflow_home.write(self.context, dags=self.dags)
         claimed = [name for name in PROCESSES if startup.claim(name)]
         self._launch(claimed)
         started = frozenset(name.removeprefix("airflow-").replace("-", "_") for name in claimed)
-        rest = Rest(url=self.url, password=self.premises.credentials.airflow("admin"))
+        rest = ReadinessApi(url=self.url, password=self.context.credentials.airflow("admin"))
         waits = {
             "a healthy word from all parts of Airflow": lambda: rest.is_healthy(since=began, started=started),
             "an answer of the API for tasks": rest.is_warm,
@@ -82,7 +82,7 @@ class Airflow:
 
     def _launch(self, names: list[str]) -> None:
         """Have one Airflow bring its database and connections up to date and fork these processes."""
-        folder, connections = self.premises.home.airflow, airflow_home.connections_file(self.premises.home)
+        folder, connections = self.context.home.airflow, airflow_home.connections_file(self.context.home)
         done = folder / "database.json"
         if not (folder / "airflow.db").exists():
             for outdated in (done, *folder.glob("airflow.db-*")):
@@ -93,7 +93,7 @@ class Airflow:
             return
         self._run_launcher(
             {
-                "home": str(self.premises.home.root),
+                "home": str(self.context.home.root),
                 "migrate": was.get("pins") != now["pins"],
                 "connections": str(connections) if was.get("connections") != now["connections"] else None,
                 "processes": [self._process(name) for name in names],
@@ -107,19 +107,19 @@ class Airflow:
             "name": name,
             "arguments": arguments,
             "argv": (sys.executable, "-m", "airflow", *arguments),  # how `restart` starts it
-            "folder": str(self.premises.home.airflow),
+            "folder": str(self.context.home.airflow),
             "environ": self._environ(),
             "grace_seconds": GRACE_SECONDS,
         }
 
     def _run_launcher(self, plan: dict[str, object]) -> None:
-        supervisor = Supervisor(self.premises.home)
+        supervisor = Supervisor(self.context.home)
         with supervisor.fresh_log(LAUNCHER).open("ab") as log, suppress(subprocess.TimeoutExpired):
             done = subprocess.run(
                 [sys.executable, "-m", "lab.airflow_launch"],
                 input=json.dumps(plan).encode(),
                 env=inherited() | self._environ() | {MARK: supervisor.mark(LAUNCHER)},
-                cwd=self.premises.home.airflow,
+                cwd=self.context.home.airflow,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 timeout=LAUNCH_SECONDS,
@@ -129,14 +129,14 @@ class Airflow:
                 return
         raise LabError(
             f"Airflow could not be launched; the end of its log:\n{supervisor.last_lines(LAUNCHER)}\n"
-            f"if its database is damaged, remove {self.premises.home.airflow} and run `up` again"
+            f"if its database is damaged, remove {self.context.home.airflow} and run `up` again"
         )
 
     def _environ(self) -> dict[str, str]:
         commands = str(Path(sys.executable).parent)
         return {
             **self.environ,
-            "AIRFLOW_HOME": str(self.premises.home.airflow),
+            "AIRFLOW_HOME": str(self.context.home.airflow),
             "PYTHONPATH": str(PROJECT / "include"),
             "PATH": os.pathsep.join((commands, os.environ.get("PATH", os.defpath))),
             "SPT_NOENV": "1",  # a process that changes its title keeps its environment, and with it the lab's mark

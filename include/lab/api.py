@@ -16,11 +16,11 @@ from lab import airflow_home, clients, credentials, jars, java, rights, spark
 from lab.airflow_services import Airflow
 from lab.bootstrap import cache_folder, check_space
 from lab.clusters import CLUSTERS, Cluster, cluster_named
+from lab.context import LabContext
 from lab.errors import LabError
 from lab.jvm import Jvm
 from lab.layout import DEFAULT_HOME, LOOPBACK, PROJECT, Home, Settings, chosen_settings
 from lab.ports import check_not_ephemeral, ephemeral_ports
-from lab.premises import Premises
 from lab.processes import Supervisor
 from lab.startup import Report, Startup
 from lab.status import AirflowStatus, ClusterStatus, LabStatus, ProcessStatus
@@ -89,7 +89,7 @@ class Lab:
             )
             self.settings.write(self.home)
             startup = Startup(
-                premises=self._premises(),
+                context=self._context(),
                 jvm=jvm,
                 supervisor=self.supervisor,
                 report=report,
@@ -145,7 +145,7 @@ class Lab:
 
     def client_settings(self, cluster: str, principal: str) -> dict[str, str]:
         """Settings of a principal in librdkafka's names, the password among them."""
-        return clients.librdkafka(self._premises(), cluster_named(cluster), principal)
+        return clients.librdkafka(self._context(), cluster_named(cluster), principal)
 
     def spark_environ(self) -> dict[str, str]:
         """Return the environment in which ``spark-submit`` runs the project's jobs against this lab. No secrets.
@@ -173,7 +173,7 @@ class Lab:
 
     def _airflow(self, jvm: Jvm) -> Airflow:
         return Airflow(
-            premises=self._premises(),
+            context=self._context(),
             environ=self.environ | self._spark_environ(jvm.java_home) | {java.NICENESS: "19"},
             dags=self._dags,
         )
@@ -194,10 +194,10 @@ class Lab:
             java_client_settings={each: self.home.java_client(cluster.name, each) for each in principals},
         )
 
-    def _premises(self) -> Premises:
+    def _context(self) -> LabContext:
         names = tuple(cluster.name for cluster in CLUSTERS)
         passwords = credentials.obtain(self.home, clusters=names, principals=rights.PRINCIPALS)
-        return Premises(home=self.home, settings=self.settings, credentials=passwords)
+        return LabContext(home=self.home, settings=self.settings, credentials=passwords)
 
     def _refuse_moved_ports(self) -> None:
         stored = Settings.read(self.home)

@@ -7,21 +7,21 @@ import subprocess
 from pathlib import Path
 
 from lab.clusters import Cluster, Node
+from lab.context import LabContext
 from lab.credentials import ADMIN, BROKER, write_private
 from lab.errors import LabError
 from lab.jvm import Jvm
-from lab.premises import Premises
 from lab.processes import Command
 
 HEAP_MEGABYTES = 512
 FORMAT_SECONDS = 120
 
 
-def server_properties(premises: Premises, cluster: Cluster, node: Node, *, data: Path) -> str:
+def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data: Path) -> str:
     """The broker's settings. Passwords stand in here and nowhere else; the file is private."""
-    settings = premises.settings
+    settings = context.settings
     votes = node in cluster.voters(settings)
-    password = premises.credentials.kafka(cluster.name, BROKER)
+    password = context.credentials.kafka(cluster.name, BROKER)
     users = f'username="{BROKER}" password="{password}" user_{BROKER}="{password}"'
     plain = f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
     copies = min(settings.brokers, 3)
@@ -72,14 +72,14 @@ def server_properties(premises: Premises, cluster: Cluster, node: Node, *, data:
     return "".join(f"{name}={value}\n" for name, value in values.items())
 
 
-def prepare(premises: Premises, cluster: Cluster, node: Node, *, jvm: Jvm) -> Command:
+def prepare(context: LabContext, cluster: Cluster, node: Node, *, jvm: Jvm) -> Command:
     """Write a broker's settings, format its log directory if it is new, and say how to start it.
 
     :raises LabError: the log directory cannot be formatted.
     """
-    folder = premises.home.broker(node.name)
+    folder = context.home.broker(node.name)
     data, properties, formatted = folder / "data", folder / "server.properties", folder / "formatted"
-    write_private(properties, server_properties(premises, cluster, node, data=data))
+    write_private(properties, server_properties(context, cluster, node, data=data))
     if not formatted.exists():
         shutil.rmtree(data, ignore_errors=True)  # of a format that was interrupted
         _format(cluster, node, properties=properties, jvm=jvm)

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from lab.clusters import CLUSTERS, Cluster
+from lab.context import LabContext
 from lab.credentials import ADMIN, BROKER, Credentials, write_private
-from lab.premises import Premises
 from lab.rights import PRINCIPALS
 
 SECURITY_PROTOCOL = "SASL_PLAINTEXT"
 MECHANISM = "SCRAM-SHA-512"
 
 
-def librdkafka(premises: Premises, cluster: Cluster, principal: str) -> dict[str, str]:
+def librdkafka(context: LabContext, cluster: Cluster, principal: str) -> dict[str, str]:
     """Settings of a principal in librdkafka's names."""
     return {
-        "bootstrap.servers": cluster.bootstrap(premises.settings),
+        "bootstrap.servers": cluster.bootstrap(context.settings),
         "security.protocol": SECURITY_PROTOCOL,
         "sasl.mechanism": MECHANISM,
         "sasl.username": principal,
-        "sasl.password": premises.credentials.kafka(cluster.name, principal),
+        "sasl.password": context.credentials.kafka(cluster.name, principal),
     }
 
 
-def broker_user(premises: Premises, cluster: Cluster) -> dict[str, str]:
+def broker_user(context: LabContext, cluster: Cluster) -> dict[str, str]:
     """Settings of the brokers' own user, on their own listener: the only way in before there are users."""
     return {
-        "bootstrap.servers": cluster.internal_bootstrap(premises.settings),
+        "bootstrap.servers": cluster.internal_bootstrap(context.settings),
         "security.protocol": SECURITY_PROTOCOL,
         "sasl.mechanism": "PLAIN",
         "sasl.username": BROKER,
-        "sasl.password": premises.credentials.kafka(cluster.name, BROKER),
+        "sasl.password": context.credentials.kafka(cluster.name, BROKER),
     }
 
 
@@ -42,18 +42,18 @@ def jaas(credentials: Credentials, cluster: Cluster, principal: str) -> str:
     )
 
 
-def write_files(premises: Premises) -> None:
+def write_files(context: LabContext) -> None:
     """Write the settings of every principal on every cluster: for librdkafka, and for Java clients beside it."""
     for cluster in CLUSTERS:
         for principal in (ADMIN, *PRINCIPALS):
-            values = librdkafka(premises, cluster, principal)
-            write_private(premises.home.client(cluster.name, principal), _properties(values))
+            values = librdkafka(context, cluster, principal)
+            write_private(context.home.client(cluster.name, principal), _properties(values))
             java = {name: value for name, value in values.items() if not name.startswith("sasl.")}
             java |= {
                 "sasl.mechanism": MECHANISM,
-                "sasl.jaas.config": jaas(premises.credentials, cluster, principal),
+                "sasl.jaas.config": jaas(context.credentials, cluster, principal),
             }
-            write_private(premises.home.java_client(cluster.name, principal), _properties(java))
+            write_private(context.home.java_client(cluster.name, principal), _properties(java))
 
 
 def _properties(values: dict[str, str]) -> str:

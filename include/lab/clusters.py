@@ -86,7 +86,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class AppTopic:
     """A topic that ``up`` creates on both clusters, with the same settings."""
 
     name: str
@@ -99,9 +99,9 @@ CLUSTERS = (EAST, WEST)
 
 PROTECTION_GROUP = "orders"
 TOPICS = (
-    Topic("orders.payments", partitions=6),
-    Topic("orders.invoices", partitions=4),
-    Topic("orders.dr-canary", partitions=4),
+    AppTopic("orders.payments", partitions=6),
+    AppTopic("orders.invoices", partitions=4),
+    AppTopic("orders.dr-canary", partitions=4),
 )
 
 

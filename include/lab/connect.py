@@ -7,10 +7,10 @@ import urllib.request
 
 from lab.clients import MECHANISM, SECURITY_PROTOCOL, jaas
 from lab.clusters import CLUSTERS, Cluster
+from lab.context import LabContext
 from lab.credentials import Credentials, write_private
 from lab.jvm import Jvm
 from lab.layout import Settings
-from lab.premises import Premises
 from lab.processes import Command
 from lab.rights import REPLICATOR
 
@@ -18,9 +18,9 @@ HEAP_MEGABYTES = 384
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 
-def worker_properties(premises: Premises, cluster: Cluster) -> str:
+def worker_properties(context: LabContext, cluster: Cluster) -> str:
     """The worker's settings. Its own login, too, is a reference into the secrets file."""
-    home, settings = premises.home, premises.settings
+    home, settings = context.home, context.settings
     secrets = home.connect(cluster.name) / "secrets.properties"
     copies = min(settings.brokers, 3)
     access = {
@@ -71,12 +71,12 @@ def secret_properties(credentials: Credentials) -> str:
     return "".join(lines)
 
 
-def prepare(premises: Premises, cluster: Cluster, *, jvm: Jvm) -> Command:
+def prepare(context: LabContext, cluster: Cluster, *, jvm: Jvm) -> Command:
     """Write a worker's settings and secrets, and say how to start it."""
-    folder = premises.home.connect(cluster.name)
+    folder = context.home.connect(cluster.name)
     properties = folder / "worker.properties"
-    write_private(folder / "secrets.properties", secret_properties(premises.credentials))
-    write_private(properties, worker_properties(premises, cluster))
+    write_private(folder / "secrets.properties", secret_properties(context.credentials))
+    write_private(properties, worker_properties(context, cluster))
     return Command(
         name=cluster.connect_name,
         argv=jvm.argv(

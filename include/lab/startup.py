@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from lab import brokers, clients, connect, world
+from lab import brokers, clients, connect, provisioning
 from lab.clusters import CLUSTERS, Cluster
+from lab.context import LabContext
 from lab.errors import NotReady
 from lab.jvm import Jvm
 from lab.ports import check_free
-from lab.premises import Premises
 from lab.processes import Command, Supervisor
 
 BROKER_SECONDS = 120.0
@@ -44,7 +44,7 @@ class Startup:
     :param report: called with what became ready and the seconds since the start.
     """
 
-    premises: Premises
+    context: LabContext
     jvm: Jvm
     supervisor: Supervisor
     report: Report
@@ -60,7 +60,7 @@ class Startup:
         """
         self.supervisor.sweep()
         self._check_ports([port for part in beside for port in part.ports()])
-        clients.write_files(self.premises)
+        clients.write_files(self.context)
         try:
             self._run_all(beside)
         except BaseException:
@@ -81,11 +81,11 @@ class Startup:
 
     def _check_ports(self, needed: list[tuple[int, str]]) -> None:
         for cluster in CLUSTERS:
-            for node in cluster.nodes(self.premises.settings):
-                votes = node in cluster.voters(self.premises.settings)
+            for node in cluster.nodes(self.context.settings):
+                votes = node in cluster.voters(self.context.settings)
                 ports = (node.client_port, node.internal_port, *((node.controller_port,) if votes else ()))
                 needed += [(port, node.name) for port in ports]
-            needed.append((cluster.connect_port(self.premises.settings.ports), cluster.connect_name))
+            needed.append((cluster.connect_port(self.context.settings.ports), cluster.connect_name))
         check_free((port, name) for port, name in needed if self.supervisor.find(name) is None)
 
     def start(self, command: Command) -> None:
@@ -119,21 +119,21 @@ class Startup:
         self.supervisor.wait(names, ready, seconds=seconds, expected=expected, cancelled=self._cancelled.is_set)
 
     def _datacenter(self, cluster: Cluster) -> None:
-        nodes = cluster.nodes(self.premises.settings)
+        nodes = cluster.nodes(self.context.settings)
         for node in nodes:
-            self.start(brokers.prepare(self.premises, cluster, node, jvm=self.jvm))
+            self.start(brokers.prepare(self.context, cluster, node, jvm=self.jvm))
         self.wait(
             [node.name for node in nodes],
-            lambda: world.brokers_answer(self.premises, cluster),
+            lambda: provisioning.brokers_answer(self.context, cluster),
             seconds=BROKER_SECONDS,
             expected=f"an answer from all {len(nodes)} broker(s) of {cluster.name}",
         )
-        world.furnish(self.premises, cluster)
+        provisioning.provision(self.context, cluster)
         self.report(f"{cluster.name}: {len(nodes)} broker(s), users, rights, topics", self.seconds())
-        self.start(connect.prepare(self.premises, cluster, jvm=self.jvm))
+        self.start(connect.prepare(self.context, cluster, jvm=self.jvm))
         self.wait(
             [cluster.connect_name],
-            lambda: connect.answers(cluster, self.premises.settings),
+            lambda: connect.answers(cluster, self.context.settings),
             seconds=CONNECT_SECONDS,
             expected="an answer 200 from /connectors",
         )

@@ -39,7 +39,7 @@ from kafka_dr.register import (
 from lab.api import Lab
 from lab.rights import OPERATOR
 from support.register_states import a_state
-from support.settling import settled
+from support.waiting import settled
 
 TESTS = Path(__file__).resolve().parents[1]
 DENY = Acl(ResourceType.TOPIC, "orders.", PatternType.PREFIXED, "User:app", AclOperation.WRITE, AclPermission.DENY)
@@ -203,7 +203,7 @@ def test_of_two_processes_that_claim_at_once_exactly_one_wins(lab: Lab, real: Ka
 
 def _claimer(lab: Lab, group: str, run: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "support.claiming", str(lab.home.root), group, run],
+        [sys.executable, "-m", "support.claim_process", str(lab.home.root), group, run],
         cwd=TESTS, env={"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'include'}", "PATH": ""},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip

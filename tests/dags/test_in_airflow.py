@@ -187,7 +187,7 @@ def test_every_groups_place_is_previewed_beside_mirrormakers_own_answer(
     airflow: QuickLab, alice: AirflowSession
 ) -> None:
     from kafka_dr.clusters import TopicPartition
-    from support.configured import reached_as_admin
+    from support.configured_group import reached_as_admin
 
     with reached_as_admin(airflow, "east") as east:
         east.groups.set_offsets({"orders-idle": {TopicPartition("orders.payments", 0): 0}})
@@ -205,7 +205,7 @@ def test_every_groups_place_is_previewed_beside_mirrormakers_own_answer(
 
 def test_the_config_sync_makes_what_is_safe_and_asks_about_the_rest(airflow: QuickLab, alice: AirflowSession) -> None:
     from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-    from support.configured import RawAdmin, reached_as_admin
+    from support.configured_group import RawAdmin, reached_as_admin
 
     topic, dag = "orders.invoices", "dr_config_sync"
     extra = Acl(

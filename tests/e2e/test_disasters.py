@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from support.protection import Protection
-    from support.random_disasters import Drama
+    from support.random_disasters import RandomDisaster
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -25,19 +25,19 @@ SEEDS = [*SHORT, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(
 def test_every_acknowledged_record_is_there_or_in_the_list_exactly_once(
     seed: int, protection: Protection, spark: SparkSession
 ) -> None:
-    from support.random_disasters import Drama, Plan, ready
+    from support.random_disasters import DisasterPlan, RandomDisaster, ready
 
     ready(protection)
-    drama = Drama(protection, Plan.of(seed))
+    drama = RandomDisaster(protection, DisasterPlan.of(seed))
     state = drama.play()
     assert len(drama.ledger.acknowledged) > 20
     wrong = judged(drama, spark, phase=state.phase, active=state.active)
     assert wrong == [], "\n".join([f"seed {seed}: {drama.plan}", *wrong, *drama.story])
 
 
-def judged(drama: Drama, spark: SparkSession, *, phase: Phase, active: str) -> list[str]:
+def judged(drama: RandomDisaster, spark: SparkSession, *, phase: Phase, active: str) -> list[str]:
     """Return everything that is not as it was promised."""
-    from support import disaster_judge as judge
+    from support import disaster_check as judge
     from support.stranding import list_stranded
 
     protection, ledger = drama.protection, drama.ledger

@@ -22,9 +22,9 @@ from confluent_kafka.admin import (
 
 from lab.api import Lab
 from lab.clusters import CLUSTERS, EAST, WEST
-from lab.judge.court import observe
-from lab.judge.model import Tenure, Verdict
-from lab.judge.verdict import judge
+from lab.invariants.check import check_invariants
+from lab.invariants.model import ActivePeriod, InvariantReport
+from lab.invariants.observe import observe
 from lab.traffic.control import Traffic
 from lab.traffic.rates import Rates
 
@@ -92,10 +92,10 @@ class Scene:
             assert time.monotonic() < deadline, f"nothing done by {idle}"
             time.sleep(0.1)
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> InvariantReport:
         self.traffic.stop(drain_seconds=1.0)
         settings = {each.name: self.lab.client_settings(each.name, "admin") for each in CLUSTERS}
-        return judge(observe(self.traffic.logs, settings), [Tenure(EAST.name, self.began)])
+        return check_invariants(observe(self.traffic.logs, settings), [ActivePeriod(EAST.name, self.began)])
 
 
 @pytest.fixture

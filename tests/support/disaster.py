@@ -25,9 +25,9 @@ from kafka_dr.register import RegisterState
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import UNPLANNED_FAILOVER, RunRequest, StepName
 from kafka_dr.runs.run import Run
-from support import onlooker
+from support import outside_view
 from support.protection import Protection
-from support.switching import Killed, Switching, other
+from support.switched_group import Killed, SwitchedGroup, other
 from support.vantage import vantage
 
 _RUNS = itertools.count(1)
@@ -42,15 +42,15 @@ _ASKED_BEFORE_SECONDS = 1.0
 class Disaster:
     """A group at rest on one side, which is going to be lost."""
 
-    group: Switching
+    group: SwitchedGroup
     active: str
     seconds: float = 0.0
-    before: dict[TopicPartition, list[onlooker.Content]] = field(default_factory=dict)
+    before: dict[TopicPartition, list[outside_view.Content]] = field(default_factory=dict)
     positions: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
     unread: dict[str, dict[TopicPartition, bytes | None]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, group: Switching) -> Disaster:
+    def of(cls, group: SwitchedGroup) -> Disaster:
         """Take a group, whose active side is the one to be lost."""
         return cls(group, group.active)
 
@@ -62,7 +62,7 @@ class Disaster:
     @property
     def broker(self) -> str:
         """The process that is the active cluster."""
-        return onlooker.broker_of(self.active)
+        return outside_view.broker_of(self.active)
 
     def request(self, **changes: object) -> RunRequest:
         """Return a request for an unplanned failover away from the active side."""
@@ -185,10 +185,10 @@ class Disaster:
 
     def remember(self) -> None:
         """Read the active cluster while it lives, as somebody who will know better when it is dead."""
-        self.before = onlooker.contents(self.group.protection, self.active)
-        self.positions = onlooker.committed(self.group.protection, self.active)
+        self.before = outside_view.contents(self.group.protection, self.active)
+        self.positions = outside_view.committed(self.group.protection, self.active)
         self.unread = {
-            name: onlooker.next_values(self.group.protection, self.active, positions)
+            name: outside_view.next_values(self.group.protection, self.active, positions)
             for name, positions in self.positions.items()
         }
 
@@ -200,10 +200,13 @@ class Disaster:
     def read_again(self) -> dict[str, int]:
         """Return how many records each group reads again on the new side; one that skips any is caught here."""
         protection, again = self.group.protection, dict[str, int]()
-        placed, there = onlooker.committed(protection, self.standby), onlooker.contents(protection, self.standby)
+        placed, there = (
+            outside_view.committed(protection, self.standby),
+            outside_view.contents(protection, self.standby),
+        )
         for name, positions in self.positions.items():
             assert placed.get(name, {}).keys() >= positions.keys(), f"{name} has no place on {self.standby}"
-            following = onlooker.next_values(protection, self.standby, {p: placed[name][p] for p in positions})
+            following = outside_view.next_values(protection, self.standby, {p: placed[name][p] for p in positions})
             for p, position in positions.items():
                 values, old = [record[2] for record in there[p]], self._read(name, p)
                 read = sum(value in old for value in values)
@@ -213,12 +216,12 @@ class Disaster:
         return again
 
 
-def adopted(protection: Protection) -> Switching:
+def adopted(protection: Protection) -> SwitchedGroup:
     """Adopt a group with quick looks at its clusters."""
     group = protection.group
     protection.changes["timing"] = group.timing.model_copy(update={"confirm_seconds": 0.2})
     protection.changes["disaster"] = group.disaster.model_copy(update={"probe_seconds": 2.0})
-    return Switching.adopt(protection)
+    return SwitchedGroup.adopt(protection)
 
 
 def disaster_is_over(disaster: Disaster) -> None:

@@ -27,10 +27,10 @@ from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import UNPLANNED_FAILOVER, RunRequest, StepName
 from kafka_dr.runs.run import Run
 from lab import rights
-from support.acknowledged import Ledger, TransactionalWriter, Writer
-from support.disaster_judge import KEPT, LOST
+from support.acknowledged_writes import Ledger, TransactionalApplication, WritingApplication
+from support.disaster_check import KEPT, LOST
 from support.protection import Protection
-from support.switching import Switching
+from support.switched_group import SwitchedGroup
 from support.vantage import vantage
 
 BROKER = "east-broker-1"
@@ -51,7 +51,7 @@ class Strike(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DisasterPlan:
     """What is going to happen.
 
     :param after: seconds of traffic before the strike
@@ -65,7 +65,7 @@ class Plan:
     seen_elsewhere: bool
 
     @classmethod
-    def of(cls, seed: int) -> Plan:
+    def of(cls, seed: int) -> DisasterPlan:
         """Return what a seed chooses."""
         random = Random(seed)  # noqa: S311 - chance, not a secret
         strike, after = random.choice(list(Strike)), random.uniform(0.3, 2.5)
@@ -78,11 +78,11 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Drama:
+class RandomDisaster:
     """A group with applications, and the disaster that befalls it."""
 
     protection: Protection
-    plan: Plan
+    plan: DisasterPlan
     ledger: Ledger = field(default_factory=Ledger)
     cut: set[str] = field(default_factory=set)
     over: bool = False
@@ -122,7 +122,7 @@ class Drama:
             self.protection.changes["disaster"] = spec
             yield ""
 
-    def _applications(self) -> Sequence[Writer | TransactionalWriter]:
+    def _applications(self) -> Sequence[WritingApplication | TransactionalApplication]:
         settings = {n: self.protection.lab.client_settings(n, rights.ORDERS_APP) for n in (LOST, KEPT)}
         billing = {n: self.protection.lab.client_settings(n, rights.BILLING_APP) for n in (LOST, KEPT)}
         route = Path(self.protection.group.route.path)
@@ -131,9 +131,9 @@ class Drama:
             return str(json.loads(route.read_text())["active"])
 
         topic = self.protection.topic
-        follows = Writer("follows", self.ledger, topic, place=led, settings=settings)
-        forgotten = Writer("forgotten", self.ledger, topic, place=lambda: LOST, settings=settings)
-        settles = TransactionalWriter("settles", self.ledger, topic, place=led, settings=billing)
+        follows = WritingApplication("follows", self.ledger, topic, place=led, settings=settings)
+        forgotten = WritingApplication("forgotten", self.ledger, topic, place=lambda: LOST, settings=settings)
+        settles = TransactionalApplication("settles", self.ledger, topic, place=led, settings=billing)
         return [follows, forgotten, settles]
 
     def _strike(self) -> None:
@@ -227,12 +227,12 @@ class Drama:
             time.sleep(1.0)
 
 
-def ready(protection: Protection) -> Switching:
+def ready(protection: Protection) -> SwitchedGroup:
     """Adopt a group whose disasters need no vantages and no patience."""
     group = protection.group
     protection.changes["timing"] = group.timing.model_copy(update={"confirm_seconds": 0.2})
     protection.changes["disaster"] = group.disaster.model_copy(update={"probe_seconds": 2.0})
-    return Switching.adopt(protection, records=100)
+    return SwitchedGroup.adopt(protection, records=100)
 
 
 def _world_without(cut: frozenset[str]) -> type[World]:

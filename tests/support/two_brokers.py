@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_dr.clusters import ClientSettings, KafkaCluster
-from lab import brokers, clients, credentials, jars, java, rights, world
+from lab import brokers, clients, credentials, jars, java, provisioning, rights
 from lab.bootstrap import cache_folder
 from lab.clusters import EAST
+from lab.context import LabContext
 from lab.jvm import Jvm
 from lab.layout import Home, Settings
-from lab.premises import Premises
 from lab.processes import Supervisor
-from support.settling import settled
+from support.waiting import settled
 
 _READY_SECONDS = 90.0
 
@@ -26,7 +26,7 @@ _READY_SECONDS = 90.0
 class TwoBrokers:
     """The lab's east, made of two brokers."""
 
-    premises: Premises
+    context: LabContext
     supervisor: Supervisor
     jvm: Jvm
 
@@ -40,23 +40,23 @@ class TwoBrokers:
         passwords = credentials.obtain(home, clusters=(EAST.name,), principals=rights.PRINCIPALS)
         kafka = jars.obtain(lock, cache=cache_folder(environ), environ=environ, progress=lambda _done, _of: None)
         return cls(
-            premises=Premises(home=home, settings=Settings(port_base=port_base, brokers=2), credentials=passwords),
+            context=LabContext(home=home, settings=Settings(port_base=port_base, brokers=2), credentials=passwords),
             supervisor=Supervisor(home),
             jvm=Jvm(java_home=java.java_home(environ), jars=kafka),
         )
 
     def start(self) -> None:
         """Start the brokers and return when users and rights are there."""
-        nodes = EAST.nodes(self.premises.settings)
+        nodes = EAST.nodes(self.context.settings)
         for node in nodes:
-            self.supervisor.start(brokers.prepare(self.premises, EAST, node, jvm=self.jvm))
+            self.supervisor.start(brokers.prepare(self.context, EAST, node, jvm=self.jvm))
         self.supervisor.wait(
             [node.name for node in nodes],
-            lambda: world.brokers_answer(self.premises, EAST),
+            lambda: provisioning.brokers_answer(self.context, EAST),
             seconds=_READY_SECONDS,
             expected="an answer from both brokers",
         )
-        world.furnish(self.premises, EAST)
+        provisioning.provision(self.context, EAST)
 
     def stop(self) -> None:
         """Stop what runs; the second broker first, it does not vote."""
@@ -65,7 +65,7 @@ class TwoBrokers:
 
     def cluster(self, principal: str, *, request_seconds: float = 10.0) -> KafkaCluster:
         """Return the cluster as one of the lab's principals sees it, ``admin`` among them."""
-        settings = ClientSettings.from_librdkafka(clients.librdkafka(self.premises, EAST, principal))
+        settings = ClientSettings.from_librdkafka(clients.librdkafka(self.context, EAST, principal))
         return KafkaCluster(EAST.name, settings, request_seconds=request_seconds)
 
     @contextmanager
@@ -75,16 +75,16 @@ class TwoBrokers:
         try:
             yield
         finally:
-            node = next(node for node in EAST.nodes(self.premises.settings) if node.number == number)
-            self.supervisor.start(brokers.prepare(self.premises, EAST, node, jvm=self.jvm))
+            node = next(node for node in EAST.nodes(self.context.settings) if node.number == number)
+            self.supervisor.start(brokers.prepare(self.context, EAST, node, jvm=self.jvm))
             with self.cluster(credentials.ADMIN) as cluster:
                 settled(cluster, (1, 2))
 
     def log_bytes(self, topic: str) -> dict[str, int]:
         """Return the bytes of every segment of a topic on every broker: what was appended, replicated or not."""
         found = {}
-        for node in EAST.nodes(self.premises.settings):
-            data = self.premises.home.broker(node.name) / "data"
+        for node in EAST.nodes(self.context.settings):
+            data = self.context.home.broker(node.name) / "data"
             for segment in data.glob(f"{topic}-*/*.log"):
                 found[str(segment.relative_to(data.parent.parent))] = segment.stat().st_size
         return found

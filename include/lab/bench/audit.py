@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     was_up = lab.status().in_use
     lab.up(airflow=False)
     try:
-        report = _Bench(lab, options.records, console).measure()
+        report = _AuditBench(lab, options.records, console).measure()
     finally:
         if not was_up:
             lab.down(delete=True)
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return 1 if missed else 0
 
 
-class _Bench:
+class _AuditBench:
     """One run.
 
     :param records: of 200 B on each side
@@ -150,7 +150,7 @@ class _Bench:
             *("--topology", self._lab.environ["KAFKA_DR_TOPOLOGY"], "--flow", FLOW),
             *("--out", str(self._out / "cold"), "--topics", *self._equal, *more),
         ]
-        with _Memory() as memory:
+        with _PeakMemory() as memory:
             _done(argv, self._environ, expected=(0,), started=memory.watch)
         return memory.peak_gb
 
@@ -221,7 +221,7 @@ def _secrets(lab: Lab) -> Path:
     return path
 
 
-class _Memory:
+class _PeakMemory:
     """The most memory that a process and its children had: the sum of what each had at its worst moment."""
 
     def __init__(self) -> None:
@@ -248,7 +248,7 @@ class _Memory:
                     if found:
                         self._peaks[each.pid] = int(found[1])
 
-    def __enter__(self) -> _Memory:
+    def __enter__(self) -> _PeakMemory:
         return self
 
     def __exit__(self, *_exception: object) -> None:

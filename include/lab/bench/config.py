@@ -96,7 +96,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     was_up = lab.status().in_use
     lab.up(airflow=False)
     try:
-        report = _Bench(lab, options, console).measure()
+        report = _ConfigBench(lab, options, console).measure()
     finally:
         if not was_up:
             lab.down(delete=True)
@@ -132,7 +132,7 @@ class _Requests:
         return self.count - looks * a_look
 
 
-class _Bench:
+class _ConfigBench:
     """One run in one lab."""
 
     def __init__(self, lab: Lab, options: argparse.Namespace, console: Console) -> None:

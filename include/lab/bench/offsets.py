@@ -51,7 +51,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     lab.up(airflow=False)
     try:
         with _world(lab) as world:
-            bench = _Bench(lab, world, console, groups=options.groups, partitions=options.partitions)
+            bench = _OffsetsBench(lab, world, console, groups=options.groups, partitions=options.partitions)
             report = bench.measure(records=options.records)
     finally:
         if not was_up:
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return 1 if missed else 0
 
 
-class _Bench:
+class _OffsetsBench:
     """One run.
 
     :param groups: how many

@@ -8,14 +8,14 @@ from pathlib import Path
 from rich.console import Console
 
 from lab.api import Lab
-from lab.demo.wishes import Sabotage, Wishes
+from lab.demo.options import DemoOptions, Sabotage
 from lab.errors import LabError
 from lab.traffic.rates import Rates
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of the demo."""
-    usual = Wishes()
+    usual = DemoOptions()
     parser.add_argument("--yes", action="store_true", help="approve without asking")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write what was found as JSON")
     parser.add_argument(
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     sabotage = Sabotage(options.sabotage) if options.sabotage else None
     if sabotage is not None and sabotage.is_about_a_disaster is not options.unplanned:
         raise LabError(f"--sabotage {sabotage} is {'only' if sabotage.is_about_a_disaster else 'not'} for --unplanned")
-    wishes = Wishes(
+    wishes = DemoOptions(
         yes=options.yes,
         switches=options.switches,
         sabotage=sabotage,

@@ -17,18 +17,18 @@ from lab.clusters import PROTECTION_GROUP, cluster_named
 from lab.credentials import ADMIN, passwords_of
 from lab.demo.airflow_rest import AirflowApi
 from lab.demo.disaster_sabotage import DisasterSaboteur
-from lab.demo.failover_run import FailoverRun, FailoverRunner, Order
-from lab.demo.forgotten import ForgottenApplication
+from lab.demo.failover_run import FailoverRun, FailoverRunner, RunParameters
 from lab.demo.rehearsal import DAGS, Rehearsal, watching
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.sabotage import Saboteur
+from lab.demo.stray_producer import StrayProducer
 from lab.errors import LabError
-from lab.judge.audits import audits_in, judge_audits
-from lab.judge.court import logs_of, observe
-from lab.judge.deletions import Agreed, Ids, judge_deletions, topic_ids
-from lab.judge.model import Earlier, Finding, Left, Observation, Tenure, Verdict
-from lab.judge.secrets import connector_configs, judge_secrets
-from lab.judge.verdict import judge, not_judged
+from lab.invariants.audits import audits_in, check_audits
+from lab.invariants.check import check_invariants, not_judged
+from lab.invariants.deletions import Agreed, Ids, check_deletions, topic_ids
+from lab.invariants.model import ActivePeriod, FormerLogs, InvariantReport, InvariantResult, LostCluster, Observation
+from lab.invariants.observe import logs_of, observe
+from lab.invariants.secrets import check_secrets, connector_configs
 from lab.rights import ORDERS_APP
 
 UNPLANNED, HEALTH, FAILBACK, CANARY = "dr_unplanned_failover", "dr_health", "dr_failback", "dr_canary"
@@ -52,8 +52,8 @@ class DisasterRehearsal(Rehearsal):
     """Runs the demonstration of a disaster in one lab."""
 
     dags = (*DAGS, UNPLANNED, HEALTH, FAILBACK, CANARY)
-    _left: Left | None = None
-    _earlier: tuple[Earlier, ...] = ()
+    _left: LostCluster | None = None
+    _earlier: tuple[FormerLogs, ...] = ()
     _before: Ids = MappingProxyType({})
 
     def _fail_over(
@@ -86,7 +86,7 @@ class DisasterRehearsal(Rehearsal):
         for name in self._processes_of(source):
             self._lab.kill(name)
         self._say(f"Unplanned failover {source} → {target}")
-        order = Order(source, target, dag=UNPLANNED, conf={"override": OVERRIDE})
+        order = RunParameters(source, target, dag=UNPLANNED, conf={"override": OVERRIDE})
         run = runner.run(order, beside=watching(saboteur, source, target))
         self._let_work(run)
         return run
@@ -98,7 +98,7 @@ class DisasterRehearsal(Rehearsal):
         for name in self._processes_of(source):
             self._lab.restart(name)
         reachable = self._wait_until_back(source)
-        forgotten = ForgottenApplication(source, self._settings(ORDERS_APP)[source], logs=self._traffic.logs)
+        forgotten = StrayProducer(source, self._settings(ORDERS_APP)[source], logs=self._traffic.logs)
         written, fenced = 0, None
         deadline = time.monotonic() + PATIENCE_SECONDS
         while fenced is None:
@@ -110,24 +110,24 @@ class DisasterRehearsal(Rehearsal):
         at = datetime.fromisoformat(fenced.facts["fenced_at"]).timestamp()
         self._did(f"{fenced.sentence} [dim]{at - reachable:.1f} s after it could be reached; {written} written[/]")
         approved = run.approved_at.timestamp() if run.approved_at else 0.0
-        self._left = Left(source, approved, reachable, at, FENCED_SECONDS, predicted_loss(run.evidence))
+        self._left = LostCluster(source, approved, reachable, at, FENCED_SECONDS, predicted_loss(run.evidence))
 
     def _bring_home(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
         """Have the stranded records kept and published again, and the old side made a copy."""
         self._say(f"Failback: {left.source} becomes a copy of {left.target}")
         logs = logs_of(left.source, self._settings(ADMIN)[left.source])
-        self._earlier = (Earlier(left.source, time.time(), logs),)
+        self._earlier = (FormerLogs(left.source, time.time(), logs),)
         conf = {"mode": "rebuild", "rescue": "republish"}
-        return runner.run(Order(left.target, left.source, dag=FAILBACK, moves=False, conf=conf))
+        return runner.run(RunParameters(left.target, left.source, dag=FAILBACK, moves=False, conf=conf))
 
     def _go_home(self, runner: FailoverRunner, *, source: str, target: str) -> FailoverRun:
         self._say(f"Planned failover {source} → {target}: home")
-        run = runner.run(Order(source, target))
+        run = runner.run(RunParameters(source, target))
         self._let_work(run)
         return run
 
-    def _judge(self, began: float, runs: Sequence[FailoverRun]) -> Verdict:
-        self._say("Verdict")
+    def _judge(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
+        self._say("Result")
         self._traffic.stop(drain_seconds=1.0)
         listed = self._lists / PROTECTION_GROUP / runs[0].run
         observation = observe(
@@ -137,23 +137,25 @@ class DisasterRehearsal(Rehearsal):
             quarantine={runs[0].source: quarantine(runs)},
             earlier=self._earlier,
         )
-        tenures = [Tenure(runs[0].source, began)]
-        tenures += [Tenure(run.target, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at]
-        verdict = judge(observation, tenures, left=self._left)
+        tenures = [ActivePeriod(runs[0].source, began)]
+        tenures += [
+            ActivePeriod(run.target, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at
+        ]
+        verdict = check_invariants(observation, tenures, left=self._left)
         return verdict.also([*NOT_JUDGED, *self._keeping(observation, runs)])
 
-    def _keeping(self, observation: Observation, runs: Sequence[FailoverRun]) -> tuple[Finding, ...]:
+    def _keeping(self, observation: Observation, runs: Sequence[FailoverRun]) -> tuple[InvariantResult, ...]:
         """Judge what was deleted, what was told, and what the audits said."""
         ids = topic_ids(self._settings(ADMIN), prefix=OWNED)
         audits = audits_in(self._lab.home.evidence / "audits" / PROTECTION_GROUP / "checksum")
         connect = [each.connect_url for each in self._lab.status().clusters]
         argv = self._lab.supervisor.argv()
         return (
-            judge_deletions(self._before, ids, agreed=agreed_to(runs)),
-            judge_secrets(
+            check_deletions(self._before, ids, agreed=agreed_to(runs)),
+            check_secrets(
                 self._lab.home.root, passwords_of(self._lab.home), argv=argv, connectors=connector_configs(connect)
             ),
-            judge_audits(audits, logs=observation.logs, ids=ids),
+            check_audits(audits, logs=observation.logs, ids=ids),
         )
 
     def _saboteur(self) -> Saboteur | None:

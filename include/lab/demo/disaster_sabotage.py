@@ -12,9 +12,9 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AclBindingFilter, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
 from lab.clusters import PROTECTION_GROUP
+from lab.demo.options import Sabotage
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.sabotage import CALL_SECONDS, PATIENCE_SECONDS, Saboteur
-from lab.demo.wishes import Sabotage
 from lab.errors import LabError
 from lab.rights import REPLICATOR
 from lab.traffic.records import APPLICATION

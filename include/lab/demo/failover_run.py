@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from lab.clusters import PROTECTION_GROUP
-from lab.demo.airflow_rest import ENDED, PARKED, AirflowApi, Question
-from lab.demo.run_evidence import RunEvidence, Step
+from lab.demo.airflow_rest import ENDED, PARKED, AirflowApi, ApprovalQuestion
+from lab.demo.run_evidence import RunEvidence, StepEvidence
 from lab.errors import LabError
 
 DAG = "dr_planned_failover"
@@ -27,7 +27,7 @@ ROUNDS_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RunParameters:
     """What is to be run.
 
     :param moves: whether the verb makes the target the active cluster
@@ -79,7 +79,7 @@ class FailoverRun:
         return (verify.finished_at - self.approved_at).total_seconds()
 
 
-Answering = Callable[[Question, str, Callable[[], bool]], str | None]
+Answering = Callable[[ApprovalQuestion, str, Callable[[], bool]], str | None]
 
 
 class FailoverRunner:
@@ -99,7 +99,7 @@ class FailoverRunner:
         *,
         evidence: Path,
         answering: Answering,
-        tell: Callable[[Step], None],
+        tell: Callable[[StepEvidence], None],
     ) -> None:
         self._operator = operator
         self._approvers = approvers
@@ -107,7 +107,7 @@ class FailoverRunner:
         self._answering = answering
         self._tell = tell
 
-    def run(self, order: Order, *, beside: Callable[[RunEvidence], None] | None = None) -> FailoverRun:
+    def run(self, order: RunParameters, *, beside: Callable[[RunEvidence], None] | None = None) -> FailoverRun:
         """Run one verb to its end.
 
         :param beside: called with the run's evidence once the run is triggered
@@ -142,10 +142,10 @@ class FailoverRunner:
             tuple(each.responder for each in answers if each.responder is not None),
         )
 
-    def _answer_all(self, dag: str, run: str, look: Callable[[], None]) -> list[Question]:
+    def _answer_all(self, dag: str, run: str, look: Callable[[], None]) -> list[ApprovalQuestion]:
         """Answer what the run asks until it has ended; return the questions with their answers."""
         answered: list[str] = []
-        answers: list[Question] = []
+        answers: list[ApprovalQuestion] = []
         for approver in cycle(self._approvers):
             asking = self._wait_for_question(dag, run, look, answered)
             if asking is None:
@@ -169,7 +169,7 @@ class FailoverRunner:
                 raise LabError(f"run {run} of {dag} neither asks anything nor ends: see its log")
             time.sleep(0.5 if answered else 0.2)
 
-    def _answer(self, dag: str, run: str, task: str, approver: AirflowApi) -> Question:
+    def _answer(self, dag: str, run: str, task: str, approver: AirflowApi) -> ApprovalQuestion:
         parked = time.monotonic()
         question = self._operator.question(dag, run, task)
 

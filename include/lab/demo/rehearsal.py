@@ -15,17 +15,17 @@ from rich.markup import escape
 from lab.api import Lab
 from lab.clusters import CLUSTERS, PROTECTION_GROUP, cluster_named
 from lab.credentials import ADMIN
-from lab.demo import asking, screen
-from lab.demo.airflow_rest import AirflowApi, Question
-from lab.demo.failover_run import DAG, FailoverRun, FailoverRunner, Order
-from lab.demo.report import Outcome, as_json
+from lab.demo import screen, terminal_approval
+from lab.demo.airflow_rest import AirflowApi, ApprovalQuestion
+from lab.demo.failover_run import DAG, FailoverRun, FailoverRunner, RunParameters
+from lab.demo.options import DemoOptions
+from lab.demo.report import DemoOutcome, as_json
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.sabotage import Saboteur
-from lab.demo.wishes import Wishes
 from lab.errors import LabError
-from lab.judge.court import observe
-from lab.judge.model import Tenure, Verdict
-from lab.judge.verdict import judge
+from lab.invariants.check import check_invariants
+from lab.invariants.model import ActivePeriod, InvariantReport
+from lab.invariants.observe import observe
 from lab.rights import ORDERS_APP
 from lab.status import LabStatus
 from lab.traffic.control import Traffic
@@ -46,13 +46,13 @@ class Rehearsal:
     #: The DAGs that it needs.
     dags: tuple[str, ...] = DAGS
 
-    def __init__(self, lab: Lab, wishes: Wishes, console: Console) -> None:
+    def __init__(self, lab: Lab, wishes: DemoOptions, console: Console) -> None:
         self._lab = lab
         self._wishes = wishes
         self.console = console
         self._traffic = Traffic(lab, rates=wishes.rates)
 
-    def run(self) -> Outcome:
+    def run(self) -> DemoOutcome:
         """Everything, in order.
 
         :raises LabError: a part of it could not be done at all
@@ -68,7 +68,7 @@ class Rehearsal:
                 began = self._start_traffic()
                 runs, sabotage = self._fail_over(operator, approvers)
             verdict = self._judge(began, runs)
-            return Outcome(status.ready_seconds, runs, verdict, sabotage)
+            return DemoOutcome(status.ready_seconds, runs, verdict, sabotage)
         finally:
             with ExitStack() as last:
                 if not was_up and not self._wishes.keep:
@@ -129,7 +129,7 @@ class Rehearsal:
             target = cluster_named(source).other.name
             self._say(f"Planned failover {source} → {target} under load ({number} of {self._wishes.switches})")
             saboteur = self._saboteur() if number == self._wishes.switches else None
-            runs.append(runner.run(Order(source, target), beside=watching(saboteur, source, target)))
+            runs.append(runner.run(RunParameters(source, target), beside=watching(saboteur, source, target)))
             if saboteur is not None:
                 sabotage = saboteur.result()
             self._let_work(runs[-1])
@@ -147,12 +147,12 @@ class Rehearsal:
             logs=self._traffic.logs,
         )
 
-    def _answer(self, question: Question, page: str, answered: Callable[[], bool]) -> str | None:
-        asking.show(question, self.console, page=page)
+    def _answer(self, question: ApprovalQuestion, page: str, answered: Callable[[], bool]) -> str | None:
+        terminal_approval.show(question, self.console, page=page)
         if self._wishes.yes:
-            self._did(f"{asking.APPROVE}, because of --yes")
-            return asking.APPROVE
-        return asking.ask(self.console, answered_elsewhere=answered)
+            self._did(f"{terminal_approval.APPROVE}, because of --yes")
+            return terminal_approval.APPROVE
+        return terminal_approval.ask(self.console, answered_elsewhere=answered)
 
     def _let_work(self, run: FailoverRun) -> None:
         """Give the applications time to work again; what does not by then, the judge will name."""
@@ -163,13 +163,15 @@ class Rehearsal:
             time.sleep(0.2)
         time.sleep(self._wishes.settle_seconds)
 
-    def _judge(self, began: float, runs: Sequence[FailoverRun]) -> Verdict:
-        self._say("Verdict")
+    def _judge(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
+        self._say("Result")
         self._traffic.stop(drain_seconds=1.0)
         observation = observe(self._traffic.logs, self._settings(ADMIN))
-        tenures = [Tenure(runs[0].source, began)]
-        tenures += [Tenure(run.target, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at]
-        return judge(observation, tenures)
+        tenures = [ActivePeriod(runs[0].source, began)]
+        tenures += [
+            ActivePeriod(run.target, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at
+        ]
+        return check_invariants(observation, tenures)
 
     def _settings(self, principal: str) -> dict[str, dict[str, str]]:
         return {cluster.name: self._lab.client_settings(cluster.name, principal) for cluster in CLUSTERS}

@@ -8,11 +8,11 @@ from typing import Any
 
 from lab.demo.failover_run import FailoverRun
 from lab.demo.run_evidence import RunEvidence
-from lab.judge.model import Losses, Switch, Verdict
+from lab.invariants.model import InvariantReport, Losses, Switch
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DemoOutcome:
     """Everything that a demo has to say.
 
     :param ready_seconds: from the start of the lab until everything answered
@@ -23,7 +23,7 @@ class Outcome:
 
     ready_seconds: float | None
     runs: tuple[FailoverRun, ...]
-    verdict: Verdict
+    verdict: InvariantReport
     sabotage: str | None = None
 
     @property
@@ -32,7 +32,7 @@ class Outcome:
         return bool(self.runs) and all(run.through for run in self.runs) and self.verdict.held and self.sabotage is None
 
 
-def as_json(outcome: Outcome) -> dict[str, Any]:
+def as_json(outcome: DemoOutcome) -> dict[str, Any]:
     """Times are the longest over all switches; steps, groups and evidence are those of the last run.
 
     Each switch has its own steps and evidence as well, and so has the failback between two of them.

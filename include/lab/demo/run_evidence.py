@@ -15,7 +15,7 @@ GOOD = frozenset({"done", "passed"})
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepEvidence:
     """The newest attempt of one step."""
 
     number: int
@@ -52,7 +52,7 @@ class MovedGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class ObjectiveResult:
     """An objective of the group, and whether a run kept it: ``met``, ``missed`` or ``unknown``; in seconds."""
 
     name: str
@@ -80,16 +80,16 @@ class RunEvidence:
     def __init__(self, root: Path, *, group: str, run: str) -> None:
         self.folder = root / "runs" / group / run
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[StepEvidence, ...]:
         """The steps so far, in their order; of each the newest attempt that is whole."""
-        newest: dict[str, Step] = {}
+        newest: dict[str, StepEvidence] = {}
         for path in sorted(self.folder.glob("*.json")) if self.folder.exists() else ():
             step = _read(path)
             if step is not None and (step.name not in newest or step.attempt > newest[step.name].attempt):
                 newest[step.name] = step
         return tuple(sorted(newest.values(), key=lambda step: step.number))
 
-    def step(self, name: str) -> Step | None:
+    def step(self, name: str) -> StepEvidence | None:
         """One step; ``None`` if it has not written anything."""
         return next((step for step in self.steps() if step.name == name), None)
 
@@ -98,12 +98,14 @@ class RunEvidence:
         step = self.step(name)
         return step is not None and step.good
 
-    def promises(self) -> tuple[Promise, ...]:
+    def promises(self) -> tuple[ObjectiveResult, ...]:
         """What the run says of each objective of its group; nothing where it did not get so far."""
         step = self.step("report")
         rows: Sequence[dict[str, Any]] = step.facts.get("objectives", ()) if step else ()
         return tuple(
-            Promise(str(row["name"]), str(row["verdict"]), row["measured"], row["objective"], row.get("missed_by"))
+            ObjectiveResult(
+                str(row["name"]), str(row["verdict"]), row["measured"], row["objective"], row.get("missed_by")
+            )
             for row in rows
         )
 
@@ -124,13 +126,13 @@ class RunEvidence:
         )
 
 
-def _read(path: Path) -> Step | None:
+def _read(path: Path) -> StepEvidence | None:
     name = _NAME.fullmatch(path.name)
     if name is None:
         return None
     try:
         found = json.loads(path.read_text())
-        return Step(
+        return StepEvidence(
             number=int(name[1]),
             name=name[2],
             attempt=int(name[3]),

@@ -25,9 +25,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from lab.demo.forgotten import ForgottenApplication
+from lab.demo.options import Sabotage
 from lab.demo.run_evidence import RunEvidence
-from lab.demo.wishes import Sabotage
+from lab.demo.stray_producer import StrayProducer
 from lab.errors import LabError
 from lab.rights import ORDERS_APP
 from lab.traffic.payments import TOPIC
@@ -172,7 +172,7 @@ class Saboteur:
 
     def _write_as_forgotten_application(self, cluster: str, *, times: int) -> int:
         """Have a copy of an application write that does not know the route."""
-        application = ForgottenApplication(cluster, self._application[cluster], logs=self._logs)
+        application = StrayProducer(cluster, self._application[cluster], logs=self._logs)
         written = 0
         for _ in range(ATTEMPTS):  # brokers may decide by the lifted rules for some more milliseconds
             written += application.write(RECORDS_AT_ONCE)

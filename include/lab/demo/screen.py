@@ -9,9 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from lab.demo.failover_run import FailoverRun
-from lab.demo.report import Outcome, as_json
-from lab.demo.run_evidence import Step
-from lab.judge.model import Verdict
+from lab.demo.report import DemoOutcome, as_json
+from lab.demo.run_evidence import StepEvidence
+from lab.invariants.model import InvariantReport
 
 _OF_DISASTERS = (
     "predicted_loss",
@@ -25,13 +25,13 @@ _OF_DISASTERS = (
 _COLOURS = {"held": "green", "violated": "bold red", "unknown": "yellow", "not judged": "dim"}
 
 
-def tell_step(console: Console, step: Step) -> None:
+def tell_step(console: Console, step: StepEvidence) -> None:
     """One line as soon as a step has ended."""
     mark = "[green]✓[/]" if step.good else "[red]✗[/]"
     console.print(f"{mark} {step.number:>2} {step.name} [dim]{step.seconds:.1f} s[/] {escape(_short(step))}")
 
 
-def show(outcome: Outcome, console: Console) -> None:
+def show(outcome: DemoOutcome, console: Console) -> None:
     """All tables, and the verdict last."""
     for run in outcome.runs:
         console.print(_steps(run))
@@ -45,7 +45,7 @@ def show(outcome: Outcome, console: Console) -> None:
     console.print(f"[bold]{escape(closing(outcome))}[/]")
 
 
-def closing(outcome: Outcome) -> str:
+def closing(outcome: DemoOutcome) -> str:
     """The last line: every promise that was broken, by name."""
     verdict = outcome.verdict
     said = [f"{each.invariant} is violated: {each.sentence}." for each in verdict.violated]
@@ -66,7 +66,7 @@ def _not_kept(run: FailoverRun) -> str:
     return f"not kept by {run.run}: {'; '.join(found)}" if found else ""
 
 
-def _held(verdict: Verdict) -> str:
+def _held(verdict: InvariantReport) -> str:
     passed_over = [each.invariant for each in verdict.findings if each.outcome == "not judged"]
     if not passed_over:
         return "Every invariant held."
@@ -83,7 +83,7 @@ def _stopped(run: FailoverRun) -> str:
     return f"The run {run.run} did not go through ({why}); {where} is the active cluster."
 
 
-def _short(step: Step) -> str:
+def _short(step: StepEvidence) -> str:
     sentence = step.sentence
     return sentence if len(sentence) <= 160 else f"{sentence[:157]}..."
 
@@ -108,7 +108,7 @@ def _groups(run: FailoverRun) -> Table:
     return table
 
 
-def _figures(outcome: Outcome) -> Table:
+def _figures(outcome: DemoOutcome) -> Table:
     report, figures = as_json(outcome), outcome.verdict.figures
     table = Table("figure", "value", title="figures", title_justify="left")
     for name in (
@@ -134,7 +134,7 @@ def _figures(outcome: Outcome) -> Table:
     return table
 
 
-def _invariants(verdict: Verdict) -> Table:
+def _invariants(verdict: InvariantReport) -> Table:
     table = Table("invariant", "outcome", "what was seen", title="verdict", title_justify="left")
     for each in verdict.findings:
         colour = _COLOURS[each.outcome]

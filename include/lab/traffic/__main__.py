@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from lab.layout import Home
+from lab.traffic.app_supervisor import AppSupervisor, Folders
 from lab.traffic.fleet import fleet
-from lab.traffic.keeper import Folders, Keeper
 from lab.traffic.rates import Rates
 
 
@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> None:
     rates = Rates(payments_per_second=options.payments_per_second, slow_per_second=options.slow_per_second)
     folders = Folders(route=home.route, clients=home.clients, logs=options.logs)
     folders.logs.mkdir(parents=True, exist_ok=True)
-    Keeper(fleet(rates), folders).run()
+    AppSupervisor(fleet(rates), folders).run()
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class Ended(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterAccess:
     """The cluster that an application found when it started.
 
     :param settings: how its principal reaches it, in librdkafka's names
@@ -52,7 +52,7 @@ class Application:
     """
 
     name: str
-    place: Place
+    access: ClusterAccess
     log: Logbook
     stopping: Callable[[], bool]
     now: Callable[[], float]
@@ -67,7 +67,7 @@ class Application:
     def client(self, **settings: Any) -> dict[str, Any]:
         """Settings of a client of this application."""
         return {
-            **self.place.settings,
+            **self.access.settings,
             "client.id": self.name,
             "log_level": 2,
             "error_cb": self._trouble,
@@ -108,7 +108,7 @@ class Application:
 
 
 @dataclass(slots=True)
-class Presence:
+class LivenessCheck:
     """Whether the cluster that a reader reads from is there at all.
 
     :param ask: puts a question to the cluster that any of its brokers answers
@@ -151,7 +151,7 @@ def ended_by(error: KafkaException) -> Ended:
     return Ended(error.args[0].name())
 
 
-def find_place(route: Path, clients: Path, *, principal: str) -> Place:
+def find_access(route: Path, clients: Path, *, principal: str) -> ClusterAccess:
     """Look up the active cluster, as applications do when they start.
 
     :param route: the route's file
@@ -165,4 +165,4 @@ def find_place(route: Path, clients: Path, *, principal: str) -> Place:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Ended(f"no way to a cluster: {error}") from error
     settings = dict(line.split("=", 1) for line in lines if "=" in line)
-    return Place(cluster, {**settings, "bootstrap.servers": bootstrap})
+    return ClusterAccess(cluster, {**settings, "bootstrap.servers": bootstrap})

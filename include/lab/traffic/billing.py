@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from lab.traffic.application import CALL_SECONDS, SILENCE_SECONDS, Application, Presence, check, ended_by
+from lab.traffic.application import CALL_SECONDS, SILENCE_SECONDS, Application, LivenessCheck, check, ended_by
 from lab.traffic.logbook import Event, read_back
 from lab.traffic.payments import TOPIC as PAYMENTS
 from lab.traffic.records import headers, identify
@@ -56,12 +56,12 @@ class Billing:
         :raises Ended: refused, or a call did not come through
         """
         self._app.log.write(
-            "start", role="settler", cluster=self._app.place.cluster, topic=TOPIC, input=PAYMENTS, group=GROUP
+            "start", role="settler", cluster=self._app.access.cluster, topic=TOPIC, input=PAYMENTS, group=GROUP
         )
         try:
             self._consumer.subscribe([PAYMENTS])
             self._producer = self._ready_producer()
-            presence = Presence(lambda: self._consumer.list_topics(timeout=SILENCE_SECONDS))
+            presence = LivenessCheck(lambda: self._consumer.list_topics(timeout=SILENCE_SECONDS))
             while not self._app.stopping():
                 batch = self._gather()
                 presence.heard(bool(batch))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from lab.errors import LabError
 from lab.layout import PROJECT
 from lab.processes import Command
+from lab.traffic.app_supervisor import GRACE_SECONDS
 from lab.traffic.fleet import fleet
-from lab.traffic.keeper import GRACE_SECONDS
 from lab.traffic.logbook import read_tail
 from lab.traffic.rates import Rates
 
@@ -28,7 +28,7 @@ _SIGN_OF_WORK = frozenset({"acknowledged", "committed", "processed"})
 
 
 @dataclass(frozen=True, slots=True)
-class Working:
+class AppStatus:
     """One application, as it stands.
 
     :param worked_at: when it last wrote, settled or processed something
@@ -81,7 +81,7 @@ class Traffic:
         """Applications that got nothing done since a moment."""
         return [name for name, each in self.status().items() if (each.worked_at or 0.0) < since]
 
-    def status(self) -> Mapping[str, Working]:
+    def status(self) -> Mapping[str, AppStatus]:
         """Look at every application once."""
         try:
             state = json.loads((self.logs / "applications.json").read_text())
@@ -113,10 +113,10 @@ class Traffic:
             raise LabError(f"the application {name!r} does not run; the lab's are {', '.join(fleet(self._rates))}")
         return pid
 
-    def _working(self, name: str, state: Mapping[str, int | None]) -> Working:
+    def _working(self, name: str, state: Mapping[str, int | None]) -> AppStatus:
         events = read_tail(self.logs / f"{name}.jsonl", size=64 * 1024)
         worked = [float(event["at"]) for event in events if event["event"] in _SIGN_OF_WORK]
-        return Working(
+        return AppStatus(
             pid=state.get("pid"),
             starts=state.get("starts") or 0,
             worked_at=worked[-1] if worked else None,

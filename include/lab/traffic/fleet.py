@@ -11,13 +11,13 @@ from lab.traffic.application import Application
 from lab.traffic.billing import Billing
 from lab.traffic.payments import Payments
 from lab.traffic.rates import Rates
-from lab.traffic.readers import Commits, Habit, Reader
+from lab.traffic.readers import Commits, Habit, ReadingApp
 
 PAYMENTS, BILLING = "payments", "billing"
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class AppSpec:
     """An application of the fleet.
 
     :param name: its name, and the name of its log
@@ -43,7 +43,7 @@ def habits(rates: Rates) -> tuple[Habit, ...]:
     )
 
 
-def fleet(rates: Rates) -> Mapping[str, Job]:
+def fleet(rates: Rates) -> Mapping[str, AppSpec]:
     """Every application by name."""
 
     def pay(application: Application) -> None:
@@ -53,12 +53,12 @@ def fleet(rates: Rates) -> Mapping[str, Job]:
         Billing(application).run()
 
     def reading(habit: Habit) -> Callable[[Application], None]:
-        return lambda application: Reader(application, habit).run()
+        return lambda application: ReadingApp(application, habit).run()
 
     jobs = [
-        Job(PAYMENTS, ORDERS_APP, pay, writes=payments.TOPIC),
-        Job(BILLING, BILLING_APP, bill, writes=billing.TOPIC, group=billing.GROUP),
-        *(Job(habit.group, ORDERS_APP, reading(habit), group=habit.group) for habit in habits(rates)),
+        AppSpec(PAYMENTS, ORDERS_APP, pay, writes=payments.TOPIC),
+        AppSpec(BILLING, BILLING_APP, bill, writes=billing.TOPIC, group=billing.GROUP),
+        *(AppSpec(habit.group, ORDERS_APP, reading(habit), group=habit.group) for habit in habits(rates)),
     ]
     return {job.name: job for job in jobs}
 

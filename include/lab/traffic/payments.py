@@ -87,7 +87,7 @@ class Payments:
 
         :raises Ended: refused, or the outcome of a record could not be learned in time
         """
-        self._app.log.write("start", role="producer", cluster=self._app.place.cluster, topic=TOPIC)
+        self._app.log.write("start", role="producer", cluster=self._app.access.cluster, topic=TOPIC)
         self._app.connect(self._producer, TOPIC)
         try:
             self._send(sorted(self._outbox.unsettled))

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from lab.traffic.application import SILENCE_SECONDS, Application, Presence, check, ended_by
+from lab.traffic.application import SILENCE_SECONDS, Application, LivenessCheck, check, ended_by
 from lab.traffic.records import identify
 
 HELD_BACK = (1, 40, 1, 400, 1500)  # how many processed records a commit with gaps leaves out, by partition
@@ -38,7 +38,7 @@ class Habit:
     commit_seconds: float = 0.4
 
 
-class Reader:
+class ReadingApp:
     """One incarnation of a reading application."""
 
     def __init__(self, application: Application, habit: Habit) -> None:
@@ -67,7 +67,7 @@ class Reader:
 
         :raises Ended: refused
         """
-        self._app.log.write("start", role="reader", cluster=self._app.place.cluster, group=self._habit.group)
+        self._app.log.write("start", role="reader", cluster=self._app.access.cluster, group=self._habit.group)
         try:
             self._consumer.subscribe(list(self._habit.topics), on_assign=self._assigned)
             self._work()
@@ -78,7 +78,7 @@ class Reader:
 
     def _work(self) -> None:
         at_once = 500 if self._habit.per_second is None else max(int(self._habit.per_second / 10), 1)
-        last, presence = time.monotonic(), Presence(lambda: self._consumer.list_topics(timeout=SILENCE_SECONDS))
+        last, presence = time.monotonic(), LivenessCheck(lambda: self._consumer.list_topics(timeout=SILENCE_SECONDS))
         while not self._app.stopping():
             messages = self._consumer.consume(at_once, timeout=0.1)
             self._process(messages)

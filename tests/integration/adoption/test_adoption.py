@@ -25,21 +25,21 @@ from kafka_dr.runs.clients import World
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.watch.flows import tend_flows
 from lab import rights
-from support import onlooker
+from support import outside_view
+from support.outside_topics import OutsideTopics
 from support.protection import Protection
-from support.reading_elsewhere import Beyond
-from support.switching import Killed, dying
+from support.switched_group import Killed, dying
 
 pytestmark = pytest.mark.kafka
 
 
 def test_a_standby_that_holds_records_of_its_own_is_not_shut(protection: Protection, world: World) -> None:
     protection.produce("west", 10)
-    before = onlooker.look(protection)
+    before = outside_view.look(protection)
 
     record = refused(protection, world)
     assert protection.takes_writes("west")
-    assert onlooker.look(protection) == before
+    assert outside_view.look(protection) == before
     assert f"{protection.topic}-0, {protection.topic}-1 on west hold records" in record.detail
     assert "If applications write on west, initial_active is wrong" in record.detail
 
@@ -74,12 +74,12 @@ def test_a_standby_that_is_read_from_or_feeds_the_other_side_is_not_shut(protect
     with _reading(protection, "west"):
         back.ensure(stopped=False)
         back.wait_running(30)
-        before = onlooker.look(protection)
+        before = outside_view.look(protection)
 
         failed = {check.name for check in refused(protection, world).checks if check.outcome != "ok"}
 
         assert failed == {"nobody_reads_on_standby", "flow_back_is_still"}
-        assert onlooker.look(protection) == before
+        assert outside_view.look(protection) == before
     back.stop()
     back.wait_stopped(30)
     assert adopt(protection.name, world, "once-more").outcome == "done"
@@ -89,19 +89,19 @@ def test_a_group_on_brokers_that_do_not_decide_by_acls_is_not_adopted(
     protection: Protection, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authorizers, "KAFKAS_OWN", {"AclAuthorizer": authorizers.KAFKAS_OWN["AclAuthorizer"]})
-    before = onlooker.look(protection)
+    before = outside_view.look(protection)
 
     said = refused(protection, world).detail
 
     assert "StandardAuthorizer on broker 1 of west: only AclAuthorizer are known to decide by ACLs" in said
-    assert onlooker.look(protection) == before
+    assert outside_view.look(protection) == before
 
 
 def test_a_group_that_reads_elsewhere_is_shown_and_keeps_nobody_from_protection(
     protection: Protection, world: World
 ) -> None:
     group = f"{protection.name}-both"
-    beyond = Beyond.create(protection, "east")
+    beyond = OutsideTopics.create(protection, "east")
     beyond.commit("east", group, beyond.of_nobody, 0)
 
     record = adopt(protection.name, world, "adoption")
@@ -124,10 +124,10 @@ def test_a_route_that_does_not_fit_is_told_before_anything_is_changed(
     protection: Protection, world: World, changes: dict[str, Any], said: str
 ) -> None:
     _write_route(protection, **changes)
-    before = onlooker.look(protection)
+    before = outside_view.look(protection)
 
     assert said in refused(protection, world).detail
-    assert onlooker.look(protection) == before
+    assert outside_view.look(protection) == before
 
 
 def test_a_connector_that_replicates_already_is_taken_over_where_it_stands(
@@ -154,7 +154,7 @@ def test_a_connector_that_replicates_already_is_taken_over_where_it_stands(
     assert tend_flows(protection.name, world).outcome == "ok"
     protection.produce("east", 10)
     protection.wait_copied()
-    assert onlooker.contents(protection, "west") == onlooker.contents(protection, "east")
+    assert outside_view.contents(protection, "west") == outside_view.contents(protection, "east")
 
 
 @pytest.mark.parametrize(
@@ -174,12 +174,12 @@ def test_an_adoption_that_died_is_completed_by_another_run(
     with protection.world() as world:
         completed = adopt(protection.name, world, "completes")
         assert completed.outcome == "done"
-        after = onlooker.look(protection)
+        after = outside_view.look(protection)
         seeds = [world.register(side).facts(protection.name, "died")["flow_seed"] for side in ("east", "west")]
         assert adopt(protection.name, world, "for-nothing").outcome == "done"
 
     assert seeds == [completed.facts["seed"]] * 2
-    assert onlooker.look(protection) == after
+    assert outside_view.look(protection) == after
     assert (after.registers["west"], json.loads(after.route)["active"]) == (after.registers["east"], "east")
     assert protection.takes_writes("east")
     assert protection.refuses_writes("west")
@@ -191,7 +191,7 @@ def test_a_standby_that_comes_into_use_while_it_is_fenced_is_opened_again(protec
 
     assert "west came into use while it was fenced, so it was opened again" in record.detail
     assert protection.takes_writes("west")
-    assert onlooker.denies(protection, "west") == frozenset()
+    assert outside_view.denies(protection, "west") == frozenset()
 
 
 @pytest.fixture

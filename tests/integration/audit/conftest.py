@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.checksum import Auditor
-from support.flowing import Flowing
+from support.plain_flow import PlainFlow
 from support.protection import Protection
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def flowing(protection: Protection) -> Iterator[Flowing]:
+def flowing(protection: Protection) -> Iterator[PlainFlow]:
     """A group of the test's own, written on east; its flow is not started yet."""
     with protection.world() as world:
-        yield Flowing(protection, world)
+        yield PlainFlow(protection, world)
 
 
 @pytest.fixture
-def audit(flowing: Flowing, spark: SparkSession, tmp_path: Path) -> Auditor:
+def audit(flowing: PlainFlow, spark: SparkSession, tmp_path: Path) -> Auditor:
     """What audits that group's flow, by the job itself."""
     return Auditor(flowing.protection, spark, tmp_path)

@@ -19,9 +19,9 @@ from kafka_dr.clusters.writing import NewRecord
 from lab import rights
 from support.auditing import job_environ
 from support.checksum import Audited, Auditor, minutes_ago, write_copy
-from support.configured import RawAdmin
+from support.configured_group import RawAdmin
 from support.faulty_copy import FaultyCopy, Known
-from support.flowing import Flowing
+from support.plain_flow import PlainFlow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
-def test_a_flow_whose_worker_dies_in_mid_stream_has_copied_everything_once(flowing: Flowing, audit: Auditor) -> None:
+def test_a_flow_whose_worker_dies_in_mid_stream_has_copied_everything_once(flowing: PlainFlow, audit: Auditor) -> None:
     lab = flowing.protection.lab
     flowing.write(300)
     flowing.start()
@@ -48,7 +48,7 @@ def test_a_flow_whose_worker_dies_in_mid_stream_has_copied_everything_once(flowi
     assert found.report["verified_rpo_records"] == 0
 
 
-def wait_for_connect(flowing: Flowing) -> None:
+def wait_for_connect(flowing: PlainFlow) -> None:
     deadline = time.monotonic() + 90
     while True:
         try:
@@ -61,7 +61,7 @@ def wait_for_connect(flowing: Flowing) -> None:
 
 
 def test_an_audit_goes_on_where_the_last_one_ended_and_what_waits_too_long_is_late(
-    flowing: Flowing, audit: Auditor
+    flowing: PlainFlow, audit: Auditor
 ) -> None:
     protection = flowing.protection
     flowing.write(40)
@@ -98,7 +98,7 @@ def test_an_audit_goes_on_where_the_last_one_ended_and_what_waits_too_long_is_la
     assert {p: remembered.places[p.topic, p.partition].source_offset for p in flowing.partitions} == ends
 
 
-def write_to_a_partition_that_no_flow_knows(flowing: Flowing) -> TopicPartition:
+def write_to_a_partition_that_no_flow_knows(flowing: PlainFlow) -> TopicPartition:
     """Write a record that was made long ago, though nobody has seen it until now."""
     partition = TopicPartition(flowing.protection.topic, flowing.protection.partitions)
     with flowing.protection.cluster("east", "admin") as admin:
@@ -107,14 +107,14 @@ def write_to_a_partition_that_no_flow_knows(flowing: Flowing) -> TopicPartition:
     return partition
 
 
-def wait_read(flowing: Flowing, partition: TopicPartition) -> None:
+def wait_read(flowing: PlainFlow, partition: TopicPartition) -> None:
     deadline = time.monotonic() + 60
     while not flowing.replicator.positions().get(partition):
         assert time.monotonic() < deadline, f"the flow does not read {partition}"
         time.sleep(0.2)
 
 
-def test_headers_rewritten_by_a_workers_default_converter_are_found(flowing: Flowing, audit: Auditor) -> None:
+def test_headers_rewritten_by_a_workers_default_converter_are_found(flowing: PlainFlow, audit: Auditor) -> None:
     flowing.write(30)
     replicator = flowing.replicator
     replicator.ensure(stopped=True)
@@ -131,7 +131,7 @@ def test_headers_rewritten_by_a_workers_default_converter_are_found(flowing: Flo
 
 
 def test_what_retention_takes_while_it_is_read_is_verified_and_what_it_took_from_a_stopped_flow_is_lost(
-    flowing: Flowing, audit: Auditor, monkeypatch: pytest.MonkeyPatch
+    flowing: PlainFlow, audit: Auditor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flowing.write(20)
     flowing.start()
@@ -157,7 +157,7 @@ def test_what_retention_takes_while_it_is_read_is_verified_and_what_it_took_from
     ]
 
 
-def delete_before_the_end(flowing: Flowing) -> None:
+def delete_before_the_end(flowing: PlainFlow) -> None:
     from confluent_kafka import TopicPartition as Place
     from confluent_kafka.admin import AdminClient
 
@@ -168,7 +168,7 @@ def delete_before_the_end(flowing: Flowing) -> None:
         future.result(30)
 
 
-def test_a_topic_that_was_deleted_and_created_again_on_either_side_is_found(flowing: Flowing, audit: Auditor) -> None:
+def test_a_topic_that_was_deleted_and_created_again_on_either_side_is_found(flowing: PlainFlow, audit: Auditor) -> None:
     topic = flowing.protection.topic
     flowing.write(20)
     flowing.start()
@@ -198,7 +198,7 @@ def test_a_topic_that_was_deleted_and_created_again_on_either_side_is_found(flow
 
 @pytest.mark.parametrize("now", ["LogAppendTime", "CreateTime"])
 def test_a_target_that_stamps_records_itself_is_compared_without_time(
-    flowing: Flowing, audit: Auditor, now: str
+    flowing: PlainFlow, audit: Auditor, now: str
 ) -> None:
     name = flowing.protection.name
     faults = [Fault.LOST, Fault.CORRUPT_VALUE, Fault.DUPLICATE, Fault.FOREIGN]
@@ -219,7 +219,7 @@ def test_a_target_that_stamps_records_itself_is_compared_without_time(
     assert 70 <= part.topic(topic)["coverage"]["produced"] - part.topic(topic)["coverage"]["excluded"] <= 90
 
 
-def test_only_a_stretch_of_time_is_audited_where_that_was_asked_for(flowing: Flowing, audit: Auditor) -> None:
+def test_only_a_stretch_of_time_is_audited_where_that_was_asked_for(flowing: PlainFlow, audit: Auditor) -> None:
     name, start = flowing.protection.name, minutes_ago(30)
     copy = FaultyCopy.make(partitions=1, records=400, faults=[Fault.LOST] * 8, seed=2, start=start)
     write_copy(flowing.protection, f"{name}.long", copy)
@@ -242,7 +242,7 @@ def at(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
 
 
-def newest(flowing: Flowing) -> AuditResult | None:
+def newest(flowing: PlainFlow) -> AuditResult | None:
     root, name = flowing.protection.folder / "evidence", flowing.protection.name
     return ResultStore(root).newest(AuditKind.CHECKSUM, group=name, source="east", target="west")
 
@@ -255,7 +255,7 @@ def without(environ: Mapping[str, str], **changes: object) -> dict[str, str]:
 
 
 def test_what_cannot_be_audited_is_unknown_in_one_sentence(
-    flowing: Flowing, audit: Auditor, capsys: pytest.CaptureFixture[str]
+    flowing: PlainFlow, audit: Auditor, capsys: pytest.CaptureFixture[str]
 ) -> None:
     protection = flowing.protection
     lab = protection.lab
@@ -280,7 +280,7 @@ def test_what_cannot_be_audited_is_unknown_in_one_sentence(
 
 
 def test_an_audit_that_another_one_overtook_says_so(
-    flowing: Flowing, audit: Auditor, capsys: pytest.CaptureFixture[str]
+    flowing: PlainFlow, audit: Auditor, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert audit().code == 0
     state = next((flowing.protection.folder / "evidence").rglob("state.json"))
@@ -292,7 +292,7 @@ def test_an_audit_that_another_one_overtook_says_so(
 
 
 def test_a_damaged_state_and_a_folder_that_cannot_be_written_change_nothing(
-    flowing: Flowing, audit: Auditor, capsys: pytest.CaptureFixture[str]
+    flowing: PlainFlow, audit: Auditor, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flowing.write(10)
     flowing.start()
@@ -323,7 +323,7 @@ def test_a_damaged_state_and_a_folder_that_cannot_be_written_change_nothing(
     assert (folder / "state.json").read_bytes() == before[: len(before) // 2]
 
 
-def test_no_secret_is_in_anything_that_is_kept(flowing: Flowing, audit: Auditor, spark: SparkSession) -> None:
+def test_no_secret_is_in_anything_that_is_kept(flowing: PlainFlow, audit: Auditor, spark: SparkSession) -> None:
     flowing.write(10)
     found = audit()
     passwords = [flowing.protection.lab.client_settings(c, rights.AUDIT)["sasl.password"] for c in ("east", "west")]

@@ -30,7 +30,7 @@ from support.checksum import Audited, Auditor, write_copy
 from support.cleaner import a_quick_cleaner
 from support.driver import half_way
 from support.faulty_copy import FaultyCopy, Known
-from support.flowing import Flowing
+from support.plain_flow import PlainFlow
 from support.protection import Protection
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def map_parts(protection: Protection) -> set[str]:
 
 
 def test_a_driver_that_is_killed_half_way_shows_no_secret_and_leaves_everything_as_it_was(
-    flowing: Flowing, audit: Auditor, port_base: int
+    flowing: PlainFlow, audit: Auditor, port_base: int
 ) -> None:
     protection = flowing.protection
     topic = f"{protection.name}.killed"
@@ -99,7 +99,7 @@ def test_a_driver_that_is_killed_half_way_shows_no_secret_and_leaves_everything_
         assert not any(password in text for password in passwords), f"{place} shows a password"
 
 
-def test_what_the_cleaner_took_is_no_finding_and_what_it_left_is_compared(flowing: Flowing, audit: Auditor) -> None:
+def test_what_the_cleaner_took_is_no_finding_and_what_it_left_is_compared(flowing: PlainFlow, audit: Auditor) -> None:
     protection = flowing.protection
     topic, partition = f"{protection.name}.table", TopicPartition(f"{protection.name}.table", 0)
     compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.001", "segment.ms": "100"}
@@ -131,7 +131,7 @@ def test_what_the_cleaner_took_is_no_finding_and_what_it_left_is_compared(flowin
 
 
 def test_a_deletion_lost_beside_a_marker_is_found_and_what_waits_is_missed_when_its_scan_is_gone(
-    flowing: Flowing, audit: Auditor, capsys: pytest.CaptureFixture[str]
+    flowing: PlainFlow, audit: Auditor, capsys: pytest.CaptureFixture[str]
 ) -> None:
     protection = flowing.protection
     topic, partition = f"{protection.name}.table", TopicPartition(f"{protection.name}.table", 0)
@@ -173,7 +173,9 @@ def leave_a_marker(protection: Protection, cluster: str, topic: str) -> None:
     producer.abort_transaction(_SECONDS)
 
 
-def test_partitions_that_are_added_and_transactions_that_hang_between_audits(flowing: Flowing, audit: Auditor) -> None:
+def test_partitions_that_are_added_and_transactions_that_hang_between_audits(
+    flowing: PlainFlow, audit: Auditor
+) -> None:
     protection = flowing.protection
     quick = dict.fromkeys(("max_record_age_seconds", "max_replication_latency_seconds"), 1)
     protection.changes["thresholds"] = protection.group.thresholds.model_copy(update=quick)
@@ -222,7 +224,9 @@ def begun_transaction(protection: Protection, topic: str) -> Producer:
 
 
 @pytest.mark.long
-def test_a_source_whose_log_was_cut_off_is_told_from_a_copy_that_has_too_much(flowing: Flowing, audit: Auditor) -> None:
+def test_a_source_whose_log_was_cut_off_is_told_from_a_copy_that_has_too_much(
+    flowing: PlainFlow, audit: Auditor
+) -> None:
     protection = flowing.protection
     topic = f"{protection.name}.cut"
     copy = FaultyCopy.make(partitions=1, records=200, faults=[], seed=1, start=now_ms() - _OLD_MS)
@@ -255,7 +259,7 @@ def wait_for(protection: Protection, cluster: str, topic: str) -> None:
             time.sleep(0.5)
 
 
-def test_records_of_ten_megabytes_are_compared_and_told_apart(flowing: Flowing, audit: Auditor) -> None:
+def test_records_of_ten_megabytes_are_compared_and_told_apart(flowing: PlainFlow, audit: Auditor) -> None:
     protection = flowing.protection
     topic, size = f"{protection.name}.huge", 10 * 1024**2
     config = {"max.message.bytes": str(size + 4096)}
@@ -274,7 +278,7 @@ def test_records_of_ten_megabytes_are_compared_and_told_apart(flowing: Flowing, 
     assert found.topic(topic)["coverage"]["verified"] == 3
 
 
-def test_a_stretch_of_offsets_is_audited_where_the_map_says_it_is(flowing: Flowing, audit: Auditor) -> None:
+def test_a_stretch_of_offsets_is_audited_where_the_map_says_it_is(flowing: PlainFlow, audit: Auditor) -> None:
     protection = flowing.protection
     topic = f"{protection.name}.stretch"
     faults = [Fault.LOST, Fault.DUPLICATE, Fault.CORRUPT_VALUE] * 3
@@ -296,7 +300,7 @@ def test_a_stretch_of_offsets_is_audited_where_the_map_says_it_is(flowing: Flowi
     }
 
 
-def test_a_payload_that_is_not_looked_at_is_told_from_one_that_is_gone(flowing: Flowing) -> None:
+def test_a_payload_that_is_not_looked_at_is_told_from_one_that_is_gone(flowing: PlainFlow) -> None:
     protection = flowing.protection
     topic, offsets = f"{protection.name}.gone", (10, 100, 200, 300)
     copy = FaultyCopy.make(partitions=1, records=400, faults=[], seed=7, start=now_ms() - _OLD_MS)
@@ -322,7 +326,7 @@ def test_a_payload_that_is_not_looked_at_is_told_from_one_that_is_gone(flowing: 
 
 
 def translated_by_the_map_alone(
-    flowing: Flowing, partition: TopicPartition
+    flowing: PlainFlow, partition: TopicPartition
 ) -> Mapping[tuple[TopicPartition, int], Translation]:
     """Translate positions near the end, far from the beginning of the log, with nothing but what audits matched."""
     clusters = {name: (name, flowing.audit(name).topics.identity().cluster_id) for name in ("east", "west")}
@@ -333,7 +337,7 @@ def translated_by_the_map_alone(
 
 
 def test_evidence_may_lie_where_only_spark_reaches(
-    flowing: Flowing, audit: Auditor, spark: SparkSession, tmp_path: Path
+    flowing: PlainFlow, audit: Auditor, spark: SparkSession, tmp_path: Path
 ) -> None:
     protection, far = flowing.protection, tmp_path / "far"
     far.mkdir()

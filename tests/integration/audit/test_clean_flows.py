@@ -17,7 +17,7 @@ from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from support.checksum import Audited, Auditor
 from support.cleaner import a_quick_cleaner
-from support.flowing import Flowing
+from support.plain_flow import PlainFlow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +29,7 @@ _CLEANED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.001", "
 _HOUR_MS = 3_600_000
 
 
-def partitions_of(flowing: Flowing) -> tuple[dict[str, TopicPartition], TopicPartition]:
+def partitions_of(flowing: PlainFlow) -> tuple[dict[str, TopicPartition], TopicPartition]:
     """Create a topic for each codec, which another one keeps on the target, and a compacted one on both sides."""
     name = flowing.protection.name
     topics = {codec: f"{name}.{codec}" for codec in _CODECS}
@@ -81,7 +81,7 @@ def write(cluster: KafkaCluster, parts: Sequence[Sequence[NewRecord]]) -> None:
 
 
 def test_a_flow_that_does_nothing_wrong_is_clean_whatever_it_carries(
-    flowing: Flowing, spark: SparkSession, tmp_path: Path
+    flowing: PlainFlow, spark: SparkSession, tmp_path: Path
 ) -> None:
     audit, chance = Auditor(flowing.protection, spark, tmp_path), random.Random(5)  # noqa: S311 - nothing secret
     codecs, table = partitions_of(flowing)

@@ -7,13 +7,13 @@ import pytest
 from support.checksum import Auditor, minutes_ago, write_copy
 from support.crowded_copy import crowded_copy, one_by_one
 from support.faulty_copy import KINDS, FaultyCopy
-from support.flowing import Flowing
+from support.plain_flow import PlainFlow
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
 def test_each_kind_of_fault_alone_is_found_at_its_offsets_and_stays_until_a_full_audit(
-    flowing: Flowing, audit: Auditor
+    flowing: PlainFlow, audit: Auditor
 ) -> None:
     name = flowing.protection.name
     copies = {
@@ -41,7 +41,7 @@ def test_each_kind_of_fault_alone_is_found_at_its_offsets_and_stays_until_a_full
     assert full.report["counts"] == found.report["counts"]
 
 
-def test_mixed_faults_are_found_offset_for_offset(flowing: Flowing, audit: Auditor) -> None:
+def test_mixed_faults_are_found_offset_for_offset(flowing: PlainFlow, audit: Auditor) -> None:
     topic = f"{flowing.protection.name}.mixed"
     copy = FaultyCopy.make(partitions=3, records=2_000, faults=KINDS * 6, seed=11, start=minutes_ago(30))
     write_copy(flowing.protection, topic, copy, source={"compression.type": "zstd"}, target={"compression.type": "lz4"})
@@ -51,7 +51,7 @@ def test_mixed_faults_are_found_offset_for_offset(flowing: Flowing, audit: Audit
 
 
 def test_thousands_of_faults_next_to_each_other_are_told_apart_offset_for_offset(
-    flowing: Flowing, audit: Auditor
+    flowing: PlainFlow, audit: Auditor
 ) -> None:
     topic = f"{flowing.protection.name}.crowded"
     copy = crowded_copy(partitions=3, records=6_000, faults=KINDS * 500, seed=23, per_ms=250, start=minutes_ago(30))
@@ -64,7 +64,7 @@ def test_thousands_of_faults_next_to_each_other_are_told_apart_offset_for_offset
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_thousand_mixed_faults_in_a_million_records_are_found_offset_for_offset(
-    flowing: Flowing, audit: Auditor
+    flowing: PlainFlow, audit: Auditor
 ) -> None:
     topic = f"{flowing.protection.name}.million"
     copy = FaultyCopy.make(partitions=4, records=250_000, faults=KINDS * 100, seed=5, start=minutes_ago(60))

@@ -13,7 +13,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from support.checksum import Auditor, minutes_ago
 from support.faulty_copy import Known
-from support.flowing import Flowing
+from support.plain_flow import PlainFlow
 from support.protection import Protection
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -51,7 +51,7 @@ def arrive(protection: Protection, arriving: Sequence[NewRecord]) -> None:
         west.writing.append(arriving)
 
 
-def test_what_was_lost_and_comes_later_is_late_and_closes_its_finding(flowing: Flowing, audit: Auditor) -> None:
+def test_what_was_lost_and_comes_later_is_late_and_closes_its_finding(flowing: PlainFlow, audit: Auditor) -> None:
     protection = flowing.protection
     plain, table = made(protection, "plain"), made(protection, "table", policy="compact")
     topics = [written[0].partition.topic for written in (plain, table)]
@@ -83,7 +83,7 @@ def test_what_was_lost_and_comes_later_is_late_and_closes_its_finding(flowing: F
     ]
 
 
-def test_what_comes_later_and_is_not_as_it_was_keeps_a_finding_of_its_own(flowing: Flowing, audit: Auditor) -> None:
+def test_what_comes_later_and_is_not_as_it_was_keeps_a_finding_of_its_own(flowing: PlainFlow, audit: Auditor) -> None:
     protection = flowing.protection
     hot = made(protection, "overtaken", keys=4, policy="compact")
     header, moved, strange = (made(protection, name) for name in ("header", "moved", "strange"))

@@ -9,12 +9,12 @@ import pytest
 from kafka_dr.canary import CanaryFlow, Verdict
 from kafka_dr.canary.probe import CanaryReport, round_trip, run_canary
 from kafka_dr.clock import SystemClock
-from support.flowing import Flowing
+from support.plain_flow import PlainFlow
 
 pytestmark = pytest.mark.kafka
 
 
-def send(flowing: Flowing, *, late_after: float = 60, wait_seconds: float = 30) -> CanaryReport:
+def send(flowing: PlainFlow, *, late_after: float = 60, wait_seconds: float = 30) -> CanaryReport:
     return run_canary(
         CanaryFlow(flowing.protection.name, flowing.active, flowing.standby, flowing.epoch),
         topic=flowing.protection.group.canary_topic,
@@ -27,7 +27,7 @@ def send(flowing: Flowing, *, late_after: float = 60, wait_seconds: float = 30) 
     )
 
 
-def test_canaries_cross_on_time_and_are_numbered_on(flowing: Flowing) -> None:
+def test_canaries_cross_on_time_and_are_numbered_on(flowing: PlainFlow) -> None:
     flowing.start()
     first, second = send(flowing), send(flowing)
     assert [report.verdict.verdict for report in (first, second)] == [Verdict.ON_TIME, Verdict.ON_TIME]
@@ -36,7 +36,7 @@ def test_canaries_cross_on_time_and_are_numbered_on(flowing: Flowing) -> None:
     assert second.verdict.rpo_seconds == 0
 
 
-def test_a_flow_that_stands_still_is_unknown_first_and_then_late(flowing: Flowing) -> None:
+def test_a_flow_that_stands_still_is_unknown_first_and_then_late(flowing: PlainFlow) -> None:
     flowing.start()
     send(flowing)
     flowing.stop()
@@ -47,14 +47,14 @@ def test_a_flow_that_stands_still_is_unknown_first_and_then_late(flowing: Flowin
     assert late.verdict.verdict is Verdict.LATE
 
 
-def test_a_switch_neither_forgets_nor_invents_a_loss(flowing: Flowing) -> None:
+def test_a_switch_neither_forgets_nor_invents_a_loss(flowing: PlainFlow) -> None:
     flowing.start()
     send(flowing)
     flowing.switch()
     assert send(flowing).verdict.verdict is Verdict.ON_TIME
 
 
-def test_a_round_trip_is_no_canary(flowing: Flowing) -> None:
+def test_a_round_trip_is_no_canary(flowing: PlainFlow) -> None:
     flowing.start()
     send(flowing)
     topic = flowing.protection.group.canary_topic

@@ -25,7 +25,7 @@ from kafka_dr.clusters import (
     asking,
 )
 from kafka_dr.clusters.large_record import LargeRecord
-from support.settling import eventually
+from support.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 FOUR_MEBIBYTES = str(4 * 1024 * 1024)

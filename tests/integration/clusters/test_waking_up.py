@@ -19,7 +19,13 @@ _WAKES_SECONDS = 4.0
 
 def test_whoever_asks_a_cluster_that_wakes_up_lives_on(lab: Lab) -> None:
     asking = subprocess.Popen(
-        [sys.executable, "-m", "support.asking", str(lab.home.root), str(_HANGS_SECONDS + 2 * _WAKES_SECONDS)],
+        [
+            sys.executable,
+            "-m",
+            "support.identity_process",
+            str(lab.home.root),
+            str(_HANGS_SECONDS + 2 * _WAKES_SECONDS),
+        ],
         env={"PYTHONPATH": ":".join(sys.path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -19,7 +19,7 @@ from kafka_dr.clusters import (
     TopicPartition,
 )
 from kafka_dr.clusters.writing import NewRecord
-from support.settling import eventually
+from support.waiting import eventually
 
 pytestmark = pytest.mark.kafka
 Reach = Callable[..., KafkaCluster]

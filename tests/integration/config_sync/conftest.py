@@ -10,31 +10,32 @@ import pytest
 if TYPE_CHECKING:
     from kafka_dr.runs.clients import World
     from lab.api import Lab
-    from support.configured import Configured
+    from support.configured_group import ConfiguredGroup
 
 
 @pytest.fixture(scope="package")
-def _made(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Configured]:
-    from support.configured import Configured
+def _made(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> dict[str, ConfiguredGroup]:
+    from support.configured_group import ConfiguredGroup
 
     return {
-        active: Configured.adopted(lab, tmp_path_factory.mktemp(active), active=active) for active in ("east", "west")
+        active: ConfiguredGroup.adopted(lab, tmp_path_factory.mktemp(active), active=active)
+        for active in ("east", "west")
     }
 
 
 @pytest.fixture(params=["east", "west"])
-def each(request: pytest.FixtureRequest, _made: dict[str, Configured]) -> Configured:
+def each(request: pytest.FixtureRequest, _made: dict[str, ConfiguredGroup]) -> ConfiguredGroup:
     """A group that is active on the east, and one that is active on the west."""
     return _made[request.param]
 
 
 @pytest.fixture
-def configured(_made: dict[str, Configured]) -> Configured:
+def configured(_made: dict[str, ConfiguredGroup]) -> ConfiguredGroup:
     """The group that is active on the east."""
     return _made["east"]
 
 
 @pytest.fixture
-def world(configured: Configured) -> Iterator[World]:
+def world(configured: ConfiguredGroup) -> Iterator[World]:
     with configured.world() as world:
         yield world

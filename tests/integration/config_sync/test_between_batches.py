@@ -27,7 +27,7 @@ from kafka_dr.watch.configuration import apply_config, watch_config
 if TYPE_CHECKING:
     from kafka_dr.clusters import KafkaCluster
     from kafka_dr.runs.clients import World
-    from support.configured import Configured
+    from support.configured_group import ConfiguredGroup
 
 pytestmark = pytest.mark.kafka
 
@@ -51,14 +51,14 @@ def before(world: World) -> Iterator[Callable[[str, Callable[[], None]], None]]:
 
 
 @pytest.fixture
-def west(configured: Configured) -> Iterator[KafkaCluster]:
+def west(configured: ConfiguredGroup) -> Iterator[KafkaCluster]:
     """The standby as the lab's administrator sees it."""
     with closing(configured.reached("west")) as reached:
         yield reached
 
 
 def test_what_a_person_changes_between_two_batches_is_left_alone_and_named(
-    configured: Configured, world: World, before: Callable[[str, Callable[[], None]], None]
+    configured: ConfiguredGroup, world: World, before: Callable[[str, Callable[[], None]], None]
 ) -> None:
     east, admin, name = configured.admin("east"), configured.admin("west"), configured.name
     other = f"{name}.beside"
@@ -84,7 +84,7 @@ def test_what_a_person_changes_between_two_batches_is_left_alone_and_named(
 
 
 def test_an_apply_that_lost_the_lock_between_two_batches_changes_nothing_more(
-    configured: Configured, world: World, before: Callable[[str, Callable[[], None]], None]
+    configured: ConfiguredGroup, world: World, before: Callable[[str, Callable[[], None]], None]
 ) -> None:
     east, west, name = configured.admin("east"), configured.admin("west"), configured.name
     east.create(f"{name}.before-the-loss")
@@ -104,7 +104,7 @@ def test_an_apply_that_lost_the_lock_between_two_batches_changes_nothing_more(
 
 
 @pytest.fixture
-def rights(configured: Configured, west: KafkaCluster) -> Iterator[tuple[Acl, Acl]]:
+def rights(configured: ConfiguredGroup, west: KafkaCluster) -> Iterator[tuple[Acl, Acl]]:
     """A DENY and an ALLOW that the active cluster has and the standby lacks."""
     deny = configured.acl(AclOperation.DESCRIBE_CONFIGS, permission=AclPermission.DENY)
     allow = configured.acl(AclOperation.DESCRIBE, f"{configured.name}-", resource=ResourceType.GROUP)
@@ -116,7 +116,7 @@ def rights(configured: Configured, west: KafkaCluster) -> Iterator[tuple[Acl, Ac
 
 
 def test_a_deny_is_in_place_before_anything_is_allowed(
-    configured: Configured, world: World, west: KafkaCluster, rights: tuple[Acl, Acl]
+    configured: ConfiguredGroup, world: World, west: KafkaCluster, rights: tuple[Acl, Acl]
 ) -> None:
     deny, allow = rights
     configured.plan(world, "deny-first")
@@ -134,7 +134,7 @@ def test_a_deny_is_in_place_before_anything_is_allowed(
 
 
 def test_nothing_is_allowed_where_its_deny_did_not_stay(
-    configured: Configured,
+    configured: ConfiguredGroup,
     world: World,
     west: KafkaCluster,
     rights: tuple[Acl, Acl],
@@ -151,7 +151,7 @@ def test_nothing_is_allowed_where_its_deny_did_not_stay(
     assert allow not in west.acls.list()
 
 
-def test_mirrormaker_does_not_change_what_is_changed_here(configured: Configured, world: World) -> None:
+def test_mirrormaker_does_not_change_what_is_changed_here(configured: ConfiguredGroup, world: World) -> None:
     configured.admin("east").configure(configured.topic, max_message_bytes="13000")
     flow = Flow(configured.name, "east", "west")
     ours = world.replicator(flow).config()
@@ -171,7 +171,7 @@ def test_mirrormaker_does_not_change_what_is_changed_here(configured: Configured
     assert watch_config(configured.name, world).outcome == "ok"
 
 
-def test_the_direction_turns_with_the_register(configured: Configured, world: World) -> None:
+def test_the_direction_turns_with_the_register(configured: ConfiguredGroup, world: World) -> None:
     configured.admin("west").configure(configured.topic, max_message_bytes="14000")
     state = world.register("east").read(configured.name)
     assert state is not None

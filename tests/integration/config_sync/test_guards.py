@@ -22,16 +22,16 @@ from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.run import Run
 from kafka_dr.watch.config_approval import ask_config
 from kafka_dr.watch.configuration import apply_config, plan_config, watch_config
-from support.switching import Killed
+from support.switched_group import Killed
 
 if TYPE_CHECKING:
     from kafka_dr.runs.clients import World
-    from support.configured import Configured
+    from support.configured_group import ConfiguredGroup
 
 pytestmark = pytest.mark.kafka
 
 
-def test_what_changes_after_the_plan_was_shown_makes_it_stale(configured: Configured, world: World) -> None:
+def test_what_changes_after_the_plan_was_shown_makes_it_stale(configured: ConfiguredGroup, world: World) -> None:
     east, west = configured.admin("east"), configured.admin("west")
     before = west.effective([configured.topic])[configured.topic]["max.message.bytes"]
     east.configure(configured.topic, max_message_bytes="5000")
@@ -45,7 +45,7 @@ def test_what_changes_after_the_plan_was_shown_makes_it_stale(configured: Config
     assert configured.plan(world, "none-left").changes == ()
 
 
-def test_nothing_is_applied_that_was_not_shown_or_not_approved(configured: Configured, world: World) -> None:
+def test_nothing_is_applied_that_was_not_shown_or_not_approved(configured: ConfiguredGroup, world: World) -> None:
     with pytest.raises(StepFailed, match="has shown no plan"):
         apply_config(configured.name, world, "unseen", approved=False)
     configured.admin("east").configure(configured.topic, cleanup_policy="compact")
@@ -61,7 +61,7 @@ def test_nothing_is_applied_that_was_not_shown_or_not_approved(configured: Confi
     configured.admin("east").configure(configured.topic, cleanup_policy="delete")
 
 
-def test_the_same_plan_is_asked_about_once_at_a_time(configured: Configured, world: World) -> None:
+def test_the_same_plan_is_asked_about_once_at_a_time(configured: ConfiguredGroup, world: World) -> None:
     configured.admin("east").configure(configured.topic, cleanup_policy="compact,delete")
     for run in ("one", "two"):
         configured.plan(world, run)
@@ -70,7 +70,7 @@ def test_the_same_plan_is_asked_about_once_at_a_time(configured: Configured, wor
     configured.admin("east").configure(configured.topic, cleanup_policy="delete")
 
 
-def test_two_do_not_apply_at_the_same_time(configured: Configured, world: World) -> None:
+def test_two_do_not_apply_at_the_same_time(configured: ConfiguredGroup, world: World) -> None:
     configured.admin("east").configure(configured.topic, max_message_bytes="6000")
     configured.plan(world, "second")
     operator, register = world.cluster("east", "operator"), world.register("east")
@@ -87,7 +87,7 @@ def test_two_do_not_apply_at_the_same_time(configured: Configured, world: World)
             first.renew()
 
 
-def test_a_group_that_moves_is_left_alone(configured: Configured, world: World) -> None:
+def test_a_group_that_moves_is_left_alone(configured: ConfiguredGroup, world: World) -> None:
     configured.admin("east").configure(configured.topic, max_message_bytes="7000")
     configured.plan(world, "early")
     state = world.register("east").read(configured.name)
@@ -106,7 +106,7 @@ def test_a_group_that_moves_is_left_alone(configured: Configured, world: World) 
     configured.apply_everything(world, "settled")
 
 
-def test_a_change_is_not_sent_once_the_group_begins_to_move(configured: Configured, world: World) -> None:
+def test_a_change_is_not_sent_once_the_group_begins_to_move(configured: ConfiguredGroup, world: World) -> None:
     configured.admin("east").configure(configured.topic, max_message_bytes="8000")
     configured.plan(world, "overtaken")
     state = world.register("east").read(configured.name)
@@ -127,7 +127,7 @@ def test_a_change_is_not_sent_once_the_group_begins_to_move(configured: Configur
     configured.apply_everything(world, "settled-again")
 
 
-def test_a_cluster_with_another_id_is_neither_compared_nor_changed(configured: Configured, world: World) -> None:
+def test_a_cluster_with_another_id_is_neither_compared_nor_changed(configured: ConfiguredGroup, world: World) -> None:
     spec = world.topology.clusters["west"].model_copy(update={"cluster_id": "somebodyElses"})
     clusters = {**world.topology.clusters, "west": spec}
     world.topology = world.topology.model_copy(update={"clusters": clusters})
@@ -138,7 +138,7 @@ def test_a_cluster_with_another_id_is_neither_compared_nor_changed(configured: C
         watch_config(configured.name, world)
 
 
-def test_a_cluster_that_was_replaced_is_accepted_only_on_purpose(configured: Configured, world: World) -> None:
+def test_a_cluster_that_was_replaced_is_accepted_only_on_purpose(configured: ConfiguredGroup, world: World) -> None:
     configured.plan(world, "first-use")
     pinned = {name: spec.cluster_id for name, spec in world.topology.clusters.items()}
     for kept_by in ("east", "west"):  # the standby's is the one that counts after a failover
@@ -152,7 +152,7 @@ def test_a_cluster_that_was_replaced_is_accepted_only_on_purpose(configured: Con
 
 
 def test_a_run_killed_half_way_leaves_the_rest_to_the_next_plan(
-    configured: Configured, world: World, monkeypatch: pytest.MonkeyPatch
+    configured: ConfiguredGroup, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     east = configured.admin("east")
     east.create(f"{configured.name}.before-the-kill")
@@ -175,7 +175,7 @@ def test_a_run_killed_half_way_leaves_the_rest_to_the_next_plan(
 
 
 @pytest.fixture
-def deny(configured: Configured) -> Iterator[Callable[[str, str, AclOperation], None]]:
+def deny(configured: ConfiguredGroup) -> Iterator[Callable[[str, str, AclOperation], None]]:
     """Return what takes a right from the operator on one topic of a cluster.
 
     It is given back at the end, whatever became of the test: without it nobody else's preflight passes in that lab.
@@ -194,7 +194,7 @@ def deny(configured: Configured) -> Iterator[Callable[[str, str, AclOperation], 
 
 
 @pytest.fixture
-def allow(configured: Configured) -> Callable[[str, str, AclOperation], None]:
+def allow(configured: ConfiguredGroup) -> Callable[[str, str, AclOperation], None]:
     """Return what gives such a right back."""
 
     def allowed(cluster: str, topic: str, operation: AclOperation) -> None:
@@ -212,7 +212,7 @@ _OPERATOR = {
 
 
 def test_a_topic_without_rights_is_unknown_and_red_while_the_others_go_on(
-    configured: Configured,
+    configured: ConfiguredGroup,
     world: World,
     deny: Callable[[str, str, AclOperation], None],
     allow: Callable[[str, str, AclOperation], None],
@@ -251,7 +251,7 @@ def test_a_topic_without_rights_is_unknown_and_red_while_the_others_go_on(
     configured.apply_everything(world, "all-rights")
 
 
-def test_a_section_without_rights_is_unknown_and_the_others_go_on(configured: Configured, world: World) -> None:
+def test_a_section_without_rights_is_unknown_and_the_others_go_on(configured: ConfiguredGroup, world: World) -> None:
     blind = configured.acl(
         AclOperation.DESCRIBE_CONFIGS, "kafka-cluster", **{**_OPERATOR, "resource": ResourceType.CLUSTER}
     )
@@ -269,7 +269,9 @@ def test_a_section_without_rights_is_unknown_and_the_others_go_on(configured: Co
     assert configured.admin("west").effective([configured.topic])[configured.topic]["max.message.bytes"] == "10500"
 
 
-def test_the_standbys_fence_is_whole_before_anything_is_allowed_there(configured: Configured, world: World) -> None:
+def test_the_standbys_fence_is_whole_before_anything_is_allowed_there(
+    configured: ConfiguredGroup, world: World
+) -> None:
     wanted = configured.acl(AclOperation.READ, f"{configured.name}-", resource=ResourceType.GROUP)
     fence = fences.standby(configured.group)
     with closing(configured.reached("west")) as west, closing(configured.reached("east")) as east:
@@ -289,7 +291,7 @@ def test_the_standbys_fence_is_whole_before_anything_is_allowed_there(configured
     assert configured.refuses_writes("west")
 
 
-def test_a_run_that_is_about_to_switch_learns_what_must_match(configured: Configured, world: World) -> None:
+def test_a_run_that_is_about_to_switch_learns_what_must_match(configured: ConfiguredGroup, world: World) -> None:
     configured.admin("east").configure(configured.topic, max_message_bytes="11000")
     check = standby_configured(Run(configured.request("about to switch"), world))
     assert check.outcome == "failed"
@@ -298,7 +300,7 @@ def test_a_run_that_is_about_to_switch_learns_what_must_match(configured: Config
     assert standby_configured(Run(configured.request("again"), world)).outcome == "ok"
 
 
-def test_the_fence_is_part_of_no_difference(configured: Configured, world: World) -> None:
+def test_the_fence_is_part_of_no_difference(configured: ConfiguredGroup, world: World) -> None:
     plan = configured.plan(world, "fenced")
     assert [item for item in plan.items if "DENY" in item.subject] == []
     assert world.register("west").added_acls(configured.name, "west") == fences.standby(configured.group)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from support.left_behind import LeftBehind
+    from support.old_cluster import OldClusterGroup
     from support.protection import Protection
 
 
 @pytest.fixture
-def left(protection: Protection) -> LeftBehind:
+def left(protection: Protection) -> OldClusterGroup:
     """Return a group that is adopted on east and flows to west."""
-    from support.left_behind import LeftBehind
+    from support.old_cluster import OldClusterGroup
 
     protection.adopt()
-    return LeftBehind(protection)
+    return OldClusterGroup(protection)

@@ -15,8 +15,8 @@ from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.rescue import Compared, compare_with
 from lab import rights
-from support import kept_files, onlooker
-from support.left_behind import RUN, LeftBehind
+from support import damaged_files, outside_view
+from support.old_cluster import RUN, OldClusterGroup
 from support.stranding import Listed, list_stranded
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 _NOW = int(time.time() * 1000)
 
 
-def twins(left: LeftBehind, topic: str, count: int) -> None:
+def twins(left: OldClusterGroup, topic: str, count: int) -> None:
     """Write records that nothing tells apart, not even their time."""
     record = NewRecord(TopicPartition(topic, 0), b"twin", b"twin", (), _NOW)
     with left.protection.cluster("east", rights.ORDERS_APP) as client:
@@ -36,7 +36,7 @@ def twins(left: LeftBehind, topic: str, count: int) -> None:
 
 
 def test_the_list_holds_exactly_what_never_crossed_and_does_not_forget(
-    left: LeftBehind, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+    left: OldClusterGroup, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     protection, name = left.protection, left.protection.name
     with protection.cluster("east", "admin") as east, protection.cluster("west", "admin") as west:
@@ -49,7 +49,7 @@ def test_the_list_holds_exactly_what_never_crossed_and_does_not_forget(
     left.write("east", 10, topic=f"{name}.state", keys=3)
     twins(left, f"{name}.twins", 2)
     left.stop_flow()
-    crossed = onlooker.contents(protection, "east")
+    crossed = outside_view.contents(protection, "east")
     assert list_stranded(protection, spark, run=RUN).code == 2
     assert "no side was left behind" in capsys.readouterr().err
 
@@ -69,7 +69,7 @@ def test_the_list_holds_exactly_what_never_crossed_and_does_not_forget(
 
     assert found.code == 1, capsys.readouterr().err
     assert found.values == sorted([*stranded, *state, *late, *[b"twin"] * 3])
-    east_now = onlooker.contents(protection, "east")
+    east_now = outside_view.contents(protection, "east")
     for row in found.records:
         partition = TopicPartition(row["topic"], row["partition"])
         headers = tuple((h["key"], h["value"]) for h in row["headers"] or ())
@@ -104,7 +104,7 @@ def test_the_list_holds_exactly_what_never_crossed_and_does_not_forget(
         assert not any(password.encode() in file.read_bytes() for password in passwords), file
 
 
-def assert_only_what_is_kept_as_it_is_there_is_equal(left: LeftBehind, listed: Listed) -> None:
+def assert_only_what_is_kept_as_it_is_there_is_equal(left: OldClusterGroup, listed: Listed) -> None:
     """Compare what is kept with the old side, as it is, and damaged in every way that keeps the files readable."""
     protection = left.protection
     store = StrandedStore(protection.folder / "evidence", protection.name, RUN)
@@ -124,7 +124,9 @@ def assert_only_what_is_kept_as_it_is_there_is_equal(left: LeftBehind, listed: L
             [r for r in listed.records if r["topic"] == protection.topic]
         )
         for number, (change, said) in enumerate(_DAMAGE.items()):
-            damaged = kept_files.copied(found, store.folder, protection.folder / f"damaged-{number}", _CHANGES[change])
+            damaged = damaged_files.copied(
+                found, store.folder, protection.folder / f"damaged-{number}", _CHANGES[change]
+            )
             assert said in compared(damaged).wrong, change
 
 
@@ -135,7 +137,7 @@ _DAMAGE = {
     "time": "is kept other than east holds it",
     "lost": "is on east and is not kept",
 }
-_CHANGES: dict[str, Callable[[kept_files.Rows], kept_files.Rows]] = {
+_CHANGES: dict[str, Callable[[damaged_files.Rows], damaged_files.Rows]] = {
     "value": lambda rows: [{**rows[0], "value": b"another"}, *rows[1:]],
     "key": lambda rows: [*rows[:-1], {**rows[-1], "key": b"another"}],
     "headers": lambda rows: [{**rows[0], "headers": [{"key": "another", "value": None}]}, *rows[1:]],
@@ -144,7 +146,7 @@ _CHANGES: dict[str, Callable[[kept_files.Rows], kept_files.Rows]] = {
 }
 
 
-def _delete_topics(left: LeftBehind, topics: list[str]) -> None:
+def _delete_topics(left: OldClusterGroup, topics: list[str]) -> None:
     from confluent_kafka.admin import AdminClient
 
     client = AdminClient(left.protection.lab.client_settings("east", "admin"))
@@ -153,7 +155,7 @@ def _delete_topics(left: LeftBehind, topics: list[str]) -> None:
 
 
 def test_a_log_that_is_shorter_than_where_its_direction_began_was_made_again_and_is_compared_as_a_whole(
-    left: LeftBehind, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+    left: OldClusterGroup, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     protection = left.protection
     left.write("east", 20)

@@ -22,12 +22,12 @@ from kafka_dr.register.quarantine import QuarantinedRange, by_partition
 from kafka_dr.rescue import KeptRecord, compared, read_partition
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
-from support import kept_files, onlooker
+from support import damaged_files, outside_view
 from support.checksum import Auditor
-from support.failing_back import STEPS, FailingBack
-from support.left_behind import RUN, LeftBehind
+from support.failback_run import STEPS, FailbackRun
+from support.old_cluster import RUN, OldClusterGroup
 from support.stranding import Listed, list_stranded
-from support.switching import Killed, Switching, dying
+from support.switched_group import Killed, SwitchedGroup, dying
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,7 @@ _QUARANTINE_DIES: dict[StepName, tuple[str, ...]] = {
 
 
 @pytest.fixture
-def auditor(left: LeftBehind, spark: SparkSession, tmp_path: Path) -> Callable[[], None]:
+def auditor(left: OldClusterGroup, spark: SparkSession, tmp_path: Path) -> Callable[[], None]:
     """Return what audits the flow home and must find nothing."""
     audit = Auditor(left.protection, spark, tmp_path)
 
@@ -61,7 +61,7 @@ def auditor(left: LeftBehind, spark: SparkSession, tmp_path: Path) -> Callable[[
     return green
 
 
-def disaster(left: LeftBehind, *, by_the_verb: bool = False, sizes: Mapping[str, int] | None = None) -> None:
+def disaster(left: OldClusterGroup, *, by_the_verb: bool = False, sizes: Mapping[str, int] | None = None) -> None:
     """Write, lose sight of the rest, switch, go on writing on both sides, and come back.
 
     :param sizes: what is lost sight of, too: by topic one record with a value of this size
@@ -86,24 +86,24 @@ def disaster(left: LeftBehind, *, by_the_verb: bool = False, sizes: Mapping[str,
     left.fence_on_return()
 
 
-def assert_died(home: FailingBack, step: StepName, *places: str) -> None:
+def assert_died(home: FailbackRun, step: StepName, *places: str) -> None:
     """Run a step that dies behind each of its changes, these among them."""
     died = home.wherever_it_dies(step)
     assert all(place in died for place in places), died
 
 
-def _payments(left: LeftBehind, number: int) -> TopicPartition:
+def _payments(left: OldClusterGroup, number: int) -> TopicPartition:
     return TopicPartition(left.protection.topic, number)
 
 
-def read_to_the_end(left: LeftBehind, group: str) -> None:
+def read_to_the_end(left: OldClusterGroup, group: str) -> None:
     """Let a group read everything that the active side holds."""
     with left.protection.cluster("west", "admin") as admin:
         partitions = admin.topics.describe([left.protection.topic])[left.protection.topic].partitions
         admin.groups.set_offsets({group: admin.topics.last_stable_offsets(partitions)})
 
 
-def counted(left: LeftBehind, cluster: str, aside: tuple[str, ...] = ()) -> Counter[bytes]:
+def counted(left: OldClusterGroup, cluster: str, aside: tuple[str, ...] = ()) -> Counter[bytes]:
     """Count the values on a cluster; what stays aside does not count. Records of the project's own are left out."""
     ranges = by_partition([QuarantinedRange.parse(each) for each in aside])
     found: Counter[bytes] = Counter()
@@ -125,7 +125,7 @@ def counted(left: LeftBehind, cluster: str, aside: tuple[str, ...] = ()) -> Coun
     return found
 
 
-def assert_nothing_lost_or_twice(left: LeftBehind, listed: Listed, cluster: str, aside: tuple[str, ...]) -> None:
+def assert_nothing_lost_or_twice(left: OldClusterGroup, listed: Listed, cluster: str, aside: tuple[str, ...]) -> None:
     acknowledged = {value for values in left.written.values() for value in values}
     stranded, there = Counter(listed.values), counted(left, cluster, aside)
     assert set(there) <= acknowledged
@@ -134,27 +134,27 @@ def assert_nothing_lost_or_twice(left: LeftBehind, listed: Listed, cluster: str,
     assert not set(stranded) & set(counted_without_origin(left, cluster, aside))
 
 
-def counted_without_origin(left: LeftBehind, cluster: str, aside: tuple[str, ...]) -> set[bytes]:
+def counted_without_origin(left: OldClusterGroup, cluster: str, aside: tuple[str, ...]) -> set[bytes]:
     """Return the values on a cluster whose records do not say that they were published again."""
     republished = {
         value
-        for contents in onlooker.contents(left.protection, cluster).values()
+        for contents in outside_view.contents(left.protection, cluster).values()
         for _, _, value, headers in contents
         if value is not None and any(name == "kafka-dr-origin-run" for name, _ in headers)
     }
     return set(counted(left, cluster, aside)) - republished
 
 
-def go_home(left: LeftBehind) -> None:
+def go_home(left: OldClusterGroup) -> None:
     """Move the group home by a planned failover, and see that every group reads on where it was."""
-    before = onlooker.committed(left.protection, "west")
-    unread = {g: onlooker.next_values(left.protection, "west", offsets) for g, offsets in before.items()}
-    switching = Switching(left.protection)
+    before = outside_view.committed(left.protection, "west")
+    unread = {g: outside_view.next_values(left.protection, "west", offsets) for g, offsets in before.items()}
+    switching = SwitchedGroup(left.protection)
     switching.go(StepName.REPORT)
-    after = onlooker.committed(left.protection, "east")
+    after = outside_view.committed(left.protection, "east")
     for group, expected in unread.items():
         moved = {p: after[group][p] for p in expected}
-        assert onlooker.next_values(left.protection, "east", moved) == expected, group
+        assert outside_view.next_values(left.protection, "east", moved) == expected, group
     for cluster, phase in (("east", Phase.STABLE), ("west", Phase.STABLE)):
         state = left.protection.state(cluster)
         assert state is not None
@@ -164,7 +164,7 @@ def go_home(left: LeftBehind) -> None:
 
 
 def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
-    left: LeftBehind, spark: SparkSession, auditor: Callable[[], None]
+    left: OldClusterGroup, spark: SparkSession, auditor: Callable[[], None]
 ) -> None:
     protection, name = left.protection, left.protection.name
     # One record is larger than clients take unless they are told, one has no room left for where it is from.
@@ -174,7 +174,7 @@ def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
             config = {"max.message.bytes": str(most)}
             cluster.topics.create(topic, partitions=1, replication_factor=1, config=config)
     disaster(left, sizes={large: 3_000_000, tight: 1_900})
-    home = FailingBack(protection, auditor, rescue="republish")
+    home = FailbackRun(protection, auditor, rescue="republish")
     with protection.stranger_may_write("east"):
         refused = home.failed(StepName.PREFLIGHT)
     assert "there is no list" in refused.detail
@@ -187,17 +187,17 @@ def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
     assert f"{name}-slow" in refused.detail
     read_to_the_end(left, f"{name}-slow")
     read_to_the_end(left, f"{name}-head")
-    protection.commit("west", f"{name}-head", onlooker.committed(protection, "west")[f"{name}-slow"])
+    protection.commit("west", f"{name}-head", outside_view.committed(protection, "west")[f"{name}-slow"])
 
-    before = onlooker.look(protection)
-    dry = FailingBack(protection, auditor, dry_run=True)
+    before = outside_view.look(protection)
+    dry = FailbackRun(protection, auditor, dry_run=True)
     assert {dry.step(step).outcome for step in STEPS} == {"would_do"}
-    assert onlooker.look(protection) == before
+    assert outside_view.look(protection) == before
     home.wherever_it_dies(StepName.PREFLIGHT)
     home.approve()
     assert not home.approve("bob", StepName.SECOND_APPROVAL)
     assert_died(home, StepName.CLAIM, "claim", "compare_and_set diverged on west", "compare_and_set diverged on east")
-    other = FailingBack(protection, auditor)
+    other = FailbackRun(protection, auditor)
     assert "dr_resume" in other.failed(StepName.PREFLIGHT).detail
     for step, places in _QUARANTINE_DIES.items():
         assert_died(home, step, *places)
@@ -218,7 +218,7 @@ def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
     # Keys that were written on the active side since went beside the topic, the others into it; each once.
     again = counted(left, "west")
     assert all(again[value] == 1 for value in listed.values)
-    beside = onlooker.contents(protection, "west")
+    beside = outside_view.contents(protection, "west")
     keyed = {row["value"] for row in listed.records if row["key"] is not None}
     aside = {v for p, found in beside.items() if p.topic.endswith(".stranded") for _, _, v, _ in found}
     assert aside == keyed | {row["value"] for row in listed.records if row["topic"] == tight}
@@ -235,7 +235,7 @@ def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
 
 
 def test_a_rebuild_behind_an_abandoned_quarantine_leads_home_wherever_its_process_dies(
-    left: LeftBehind, spark: SparkSession, auditor: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    left: OldClusterGroup, spark: SparkSession, auditor: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     protection, name = left.protection, left.protection.name
     with protection.cluster("east", "admin") as east, protection.cluster("west", "admin") as west:
@@ -248,9 +248,9 @@ def test_a_rebuild_behind_an_abandoned_quarantine_leads_home_wherever_its_proces
     _give_up_a_quarantine(left, auditor)
 
     assert list_stranded(protection, spark, run=left.run).values == listed.values
-    assert "Choose rebuild" in FailingBack(protection, auditor).failed(StepName.PREFLIGHT).detail
+    assert "Choose rebuild" in FailbackRun(protection, auditor).failed(StepName.PREFLIGHT).detail
     _give_up_a_rebuild(left, auditor)
-    home = FailingBack(protection, auditor, mode="rebuild", rescue="republish")
+    home = FailbackRun(protection, auditor, mode="rebuild", rescue="republish")
     home.step(StepName.PREFLIGHT)
     home.approve("alice")
     with pytest.raises(StepFailed, match="may not give this answer"):
@@ -305,31 +305,31 @@ def test_a_rebuild_behind_an_abandoned_quarantine_leads_home_wherever_its_proces
     assert_nothing_lost_or_twice(left, listed, "east", ())
 
 
-def _give_up_a_quarantine(left: LeftBehind, auditor: Callable[[], None]) -> None:
+def _give_up_a_quarantine(left: OldClusterGroup, auditor: Callable[[], None]) -> None:
     """Begin with the way that deletes nothing, and give it up when it has copied already."""
     read_to_the_end(left, f"{left.protection.name}-slow")
-    given_up = FailingBack(left.protection, auditor)
+    given_up = FailbackRun(left.protection, auditor)
     given_up.begin()
     for step in (StepName.RESCUE, StepName.SET_ASIDE, StepName.REVERSE_FLOW, StepName.CATCH_UP):
         given_up.step(step)
     with left.protection.world() as world:
         resume(ResumeRequest(left.protection.name, "abandon", reason="it copies the wrong way"), world)
-    assert onlooker.connectors(left.protection)[f"dr.{left.protection.name}.west-to-east"] == "STOPPED"
+    assert outside_view.connectors(left.protection)[f"dr.{left.protection.name}.west-to-east"] == "STOPPED"
     assert given_up.failed(StepName.CATCH_UP).outcome == "refused"
 
 
-def _give_up_a_rebuild(left: LeftBehind, auditor: Callable[[], None]) -> None:
+def _give_up_a_rebuild(left: OldClusterGroup, auditor: Callable[[], None]) -> None:
     """Give up a rebuild whose process was killed when it might delete, and could take that back no more."""
-    given_up = FailingBack(left.protection, auditor, mode="rebuild")
+    given_up = FailbackRun(left.protection, auditor, mode="rebuild")
     given_up.begin()
     given_up.step(StepName.RESCUE)
-    before = onlooker.acls_of(left.protection, "east")
+    before = outside_view.acls_of(left.protection, "east")
     with dying(Topics, "delete", when="before"):
         given_up.killed(StepName.SET_ASIDE, dying(Acls, "remove", when="before"))
-    assert {acl.operation for acl in onlooker.acls_of(left.protection, "east") - before} == {AclOperation.DELETE}
+    assert {acl.operation for acl in outside_view.acls_of(left.protection, "east") - before} == {AclOperation.DELETE}
     with left.protection.world() as world:
         resume(ResumeRequest(left.protection.name, "abandon", reason="somebody had second thoughts"), world)
-    assert onlooker.acls_of(left.protection, "east") == before
+    assert outside_view.acls_of(left.protection, "east") == before
 
 
 def _hide(listed: Listed) -> None:
@@ -343,7 +343,7 @@ def _zeroed(listed: Listed) -> Iterator[None]:
     """Let the records of one file be zeroes for a while; its footer counts them as before."""
     path = listed.folder / listed.summary["files"][0]["path"]
     content = path.read_bytes()
-    kept_files.zero_the_pages(path)
+    damaged_files.zero_the_pages(path)
     yield
     path.write_bytes(content)
 
@@ -367,7 +367,7 @@ def _show(listed: Listed) -> None:
         path.with_suffix(".away").rename(path)
 
 
-def _ids(left: LeftBehind, cluster: str) -> dict[str, str]:
+def _ids(left: OldClusterGroup, cluster: str) -> dict[str, str]:
     with left.protection.cluster(cluster, "admin") as admin:
         owned = [name for name in admin.topics.names() if left.protection.group.owns_topic(name)]
         return {name: topic.topic_id for name, topic in admin.topics.describe(owned).items()}

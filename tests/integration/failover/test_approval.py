@@ -18,8 +18,8 @@ from kafka_dr.failover.runner import run_step
 from kafka_dr.quoting import markdown
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
-from support import onlooker
-from support.switching import Switching, failed
+from support import outside_view
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
@@ -31,7 +31,7 @@ def asked() -> dict[str, tuple[RunRequest, Answer]]:
 
 
 @pytest.fixture
-def good(group: Switching, asked: dict[str, tuple[RunRequest, Answer]]) -> tuple[RunRequest, Answer]:
+def good(group: SwitchedGroup, asked: dict[str, tuple[RunRequest, Answer]]) -> tuple[RunRequest, Answer]:
     """Return a run whose approval was asked, and the answer that would let it go on."""
     if group.name not in asked:
         request = group.request()
@@ -42,14 +42,14 @@ def good(group: Switching, asked: dict[str, tuple[RunRequest, Answer]]) -> tuple
     return asked[group.name]
 
 
-def test_an_approval_is_not_asked_before_a_good_preflight(group: Switching) -> None:
+def test_an_approval_is_not_asked_before_a_good_preflight(group: SwitchedGroup) -> None:
     request = group.request()
     nothing = "has no good preflight in the evidence: there is nothing to approve"
     with group.protection.world() as world, pytest.raises(Refused, match=nothing):
         ask_approval(request, world)
 
 
-def test_the_question_names_what_is_approved(group: Switching, good: tuple[RunRequest, Answer]) -> None:
+def test_the_question_names_what_is_approved(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
     request, answer = good
     with group.protection.world() as world:
         question = ask_approval(request, world)
@@ -66,32 +66,34 @@ def test_the_question_names_what_is_approved(group: Switching, good: tuple[RunRe
     assert "a test" in question.written
 
 
-def test_nothing_is_claimed_while_nobody_has_answered(group: Switching, good: tuple[RunRequest, Answer]) -> None:
+def test_nothing_is_claimed_while_nobody_has_answered(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
     record = _claim_refused(group, good[0], None)
 
     assert "nobody approved it" in record.detail
 
 
-def test_a_rejection_ends_the_run_and_changes_nothing(group: Switching, good: tuple[RunRequest, Answer]) -> None:
+def test_a_rejection_ends_the_run_and_changes_nothing(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
     record = _claim_refused(group, good[0], replace(good[1], approved=False))
 
     assert "it was rejected" in record.detail
 
 
-def test_an_answer_that_is_too_old_is_not_acted_upon(group: Switching, good: tuple[RunRequest, Answer]) -> None:
+def test_an_answer_that_is_too_old_is_not_acted_upon(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
     old = replace(good[1], responded_at=datetime.now(UTC) - timedelta(seconds=901))
     record = _claim_refused(group, good[0], old)
 
     assert re.search(r"the approval is 9\d\d s old, 900 s are allowed: trigger a new run", record.detail)
 
 
-def test_an_answer_about_something_else_is_not_acted_upon(group: Switching, good: tuple[RunRequest, Answer]) -> None:
+def test_an_answer_about_something_else_is_not_acted_upon(
+    group: SwitchedGroup, good: tuple[RunRequest, Answer]
+) -> None:
     record = _claim_refused(group, good[0], replace(good[1], digest="0" * 64))
 
     assert "the answer carries the digest of something else" in record.detail
 
 
-def test_somebody_who_is_no_approver_approves_nothing(group: Switching, good: tuple[RunRequest, Answer]) -> None:
+def test_somebody_who_is_no_approver_approves_nothing(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
     carol = replace(good[1], responder="carol")
     with (
         group.protection.world() as world,
@@ -106,7 +108,7 @@ def test_somebody_who_is_no_approver_approves_nothing(group: Switching, good: tu
 
 
 @pytest.fixture
-def intruder(group: Switching) -> Iterator[Acl]:
+def intruder(group: SwitchedGroup) -> Iterator[Acl]:
     """Let somebody undeclared write, from after the approval on."""
     allow = Acl(
         ResourceType.TOPIC,
@@ -123,7 +125,7 @@ def intruder(group: Switching) -> Iterator[Acl]:
 
 
 def test_a_writer_who_came_after_the_question_supersedes_the_approval(
-    group: Switching, good: tuple[RunRequest, Answer], intruder: Acl
+    group: SwitchedGroup, good: tuple[RunRequest, Answer], intruder: Acl
 ) -> None:
     record = _claim_refused(group, good[0], good[1])
 
@@ -132,7 +134,7 @@ def test_a_writer_who_came_after_the_question_supersedes_the_approval(
 
 
 def test_a_partition_that_came_after_the_question_supersedes_the_approval(
-    group: Switching, good: tuple[RunRequest, Answer]
+    group: SwitchedGroup, good: tuple[RunRequest, Answer]
 ) -> None:
     topic = f"{group.name}.added"
     for cluster in ("east", "west"):
@@ -145,7 +147,7 @@ def test_a_partition_that_came_after_the_question_supersedes_the_approval(
     assert f"'{topic}': 1" in record.detail
 
 
-def test_a_switch_to_and_fro_supersedes_an_approval_of_the_epoch_before(group: Switching) -> None:
+def test_a_switch_to_and_fro_supersedes_an_approval_of_the_epoch_before(group: SwitchedGroup) -> None:
     stale = group.go(StepName.PREFLIGHT)
     rolled_back = group.go(StepName.CLAIM)
     group.roll_back(rolled_back)
@@ -159,7 +161,7 @@ def test_a_switch_to_and_fro_supersedes_an_approval_of_the_epoch_before(group: S
 
 
 def _claim_refused(
-    group: Switching,
+    group: SwitchedGroup,
     request: RunRequest,
     answer: Answer | None,
     *,
@@ -170,7 +172,7 @@ def _claim_refused(
 
     :param flow_is_still: whether nothing else has the flow's tasks start again at this moment
     """
-    before = onlooker.look(group.protection)
+    before = outside_view.look(group.protection)
     with group.protection.world() as world:
         if asked_again:
             ask_approval(request, world)
@@ -181,6 +183,6 @@ def _claim_refused(
 
     assert record.outcome == "refused"
     assert "there is nothing to undo" in undone.detail
-    after = onlooker.look(group.protection)
+    after = outside_view.look(group.protection)
     assert after == before if flow_is_still else after == replace(before, connectors=after.connectors)
     return record

@@ -10,13 +10,13 @@ import pytest
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.request import StepName
-from support.switching import Switching, failed
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
 
 def test_an_audit_that_ends_after_the_approval_supersedes_nothing_and_counts_after_a_roll_back(
-    group: Switching,
+    group: SwitchedGroup,
 ) -> None:
     request = group.request()
     with group.protection.world() as world:
@@ -44,13 +44,13 @@ def test_an_audit_that_ends_after_the_approval_supersedes_nothing_and_counts_aft
     assert "the newest lag audit cannot be read" in record.detail
 
 
-def _audited(group: Switching, epoch: int | None) -> None:
+def _audited(group: SwitchedGroup, epoch: int | None) -> None:
     for kind in AuditKind:
         at = datetime.now(UTC) - timedelta(minutes=1)
         result = AuditResult(kind, group.name, group.active, group.standby, epoch, AuditVerdict.GREEN, at, "all equal")
         ResultStore(group.protection.folder / "evidence").write(result)
 
 
-def _newest(group: Switching, kind: AuditKind) -> Path:
+def _newest(group: SwitchedGroup, kind: AuditKind) -> Path:
     audits = group.protection.folder / "evidence" / "audits" / group.name
     return audits / kind / f"{group.active}-to-{group.standby}" / "newest.json"

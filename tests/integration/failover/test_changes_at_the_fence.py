@@ -15,10 +15,10 @@ from kafka_dr.health.watch import watch_health
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import RunRequest, StepName
 from lab.api import Lab
-from support import onlooker
-from support.changing import Changing, allowed
+from support import outside_view
+from support.changing_application import ChangingApplication, allowed
 from support.protection import STEPS_AFTER_APPROVAL
-from support.switching import Switching
+from support.switched_group import SwitchedGroup
 
 pytestmark = pytest.mark.kafka
 
@@ -35,21 +35,21 @@ ALLOWED = dict.fromkeys(REFUSED, "done")
 
 
 @pytest.fixture
-def protection(lab: Lab, tmp_path: Path) -> Iterator[Changing]:
+def protection(lab: Lab, tmp_path: Path) -> Iterator[ChangingApplication]:
     """A group whose application owns its topics; not there yet."""
-    made = Changing(lab, tmp_path)
+    made = ChangingApplication(lab, tmp_path)
     yield made
     made.delete_flows()
 
 
 @pytest.fixture
-def owned(protection: Changing) -> Switching:
+def owned(protection: ChangingApplication) -> SwitchedGroup:
     """The same, at rest on east, with records and a position in the victim."""
     return _at_rest(protection)
 
 
-def _at_rest(protection: Changing) -> Switching:
-    switching = Switching.adopt(protection, records=100)
+def _at_rest(protection: ChangingApplication) -> SwitchedGroup:
+    switching = SwitchedGroup.adopt(protection, records=100)
     protection.produce("east", 20, topic=protection.victim)
     victim = (TopicPartition(protection.victim, 0), TopicPartition(protection.victim, 1))
     protection.commit("east", f"{protection.name}-victim", dict.fromkeys(victim, 5))
@@ -58,25 +58,25 @@ def _at_rest(protection: Changing) -> Switching:
 
 
 def test_nothing_is_changed_behind_the_fence_and_everything_can_be_after_a_roll_back(
-    protection: Changing, owned: Switching
+    protection: ChangingApplication, owned: SwitchedGroup
 ) -> None:
     assert protection.told("west") == REFUSED, "on a standby"
 
     run = owned.go(StepName.DRAIN)
-    before = onlooker.contents(protection, "east")
+    before = outside_view.contents(protection, "east")
     assert protection.told("east") == REFUSED, "behind the fence"
-    assert onlooker.contents(protection, "east") == before
+    assert outside_view.contents(protection, "east") == before
     drained = _evidence(protection, run, "drain")
     assert ("changes_refused", "ok") in {(each["name"], each["outcome"]) for each in drained["proofs"]}
 
     assert owned.roll_back(run).outcome == "done"
     assert protection.told("west") == REFUSED, "on the side that stays a standby"
     assert protection.told("east") == ALLOWED, "on the side that is active again"
-    assert not plan.standby(protection.group) & onlooker.denies(protection, "east")
+    assert not plan.standby(protection.group) & outside_view.denies(protection, "east")
 
 
 def test_the_side_that_becomes_active_can_be_changed_and_the_other_one_cannot(
-    protection: Changing, owned: Switching
+    protection: ChangingApplication, owned: SwitchedGroup
 ) -> None:
     run = owned.go(StepName.REPORT)
 
@@ -88,7 +88,7 @@ def test_the_side_that_becomes_active_can_be_changed_and_the_other_one_cannot(
     assert protection.told("west") == ALLOWED
 
 
-def test_a_deny_of_somebody_else_shuts_nothing_and_stays(protection: Changing) -> None:
+def test_a_deny_of_somebody_else_shuts_nothing_and_stays(protection: ChangingApplication) -> None:
     theirs = frozenset(acl for acl in plan.change_fence(protection.group) if acl.operation is AclOperation.DELETE)
     with allowed(protection, "east", *theirs), allowed(protection, "west", *theirs):
         owned = _at_rest(protection)
@@ -103,11 +103,11 @@ def test_a_deny_of_somebody_else_shuts_nothing_and_stays(protection: Changing) -
             "add partitions", "shorten retention", "create topic",
         }  # fmt: skip
         for cluster in ("east", "west"):
-            assert theirs <= onlooker.denies(protection, cluster)
+            assert theirs <= outside_view.denies(protection, cluster)
 
 
 def test_whom_no_fence_stops_is_named_before_and_what_was_changed_afterwards(
-    protection: Changing, owned: Switching
+    protection: ChangingApplication, owned: SwitchedGroup
 ) -> None:
     stranger = protection.rights_to_change("User:audit")
     cluster = (ResourceType.CLUSTER, "kafka-cluster", PatternType.LITERAL)
@@ -135,7 +135,7 @@ def test_whom_no_fence_stops_is_named_before_and_what_was_changed_afterwards(
     assert f"{protection.victim}-0 begins at 1, began at 0" in detail
 
 
-def _evidence(protection: Changing, run: RunRequest, step: str) -> dict[str, Any]:
+def _evidence(protection: ChangingApplication, run: RunRequest, step: str) -> dict[str, Any]:
     with protection.world() as world:
         found = world.evidence.newest(protection.name, run.run, step)
     assert found is not None

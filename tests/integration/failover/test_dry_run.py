@@ -6,25 +6,25 @@ import pytest
 
 from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.request import StepName
-from support import onlooker
+from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
-from support.switching import Switching, failed
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
 
-def test_a_dry_run_says_what_every_step_would_do_and_changes_nothing(group: Switching) -> None:
+def test_a_dry_run_says_what_every_step_would_do_and_changes_nothing(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.request(dry_run=True)
-    before = onlooker.look(group.protection)
-    ends = onlooker.contents(group.protection, target)
+    before = outside_view.look(group.protection)
+    ends = outside_view.contents(group.protection, target)
 
     with group.protection.world() as world:
         records = {step: run_step(step, request, world) for step in (StepName.PREFLIGHT, *STEPS_AFTER_APPROVAL)}
 
     assert {record.outcome for record in records.values()} == {"would_do"}
-    assert onlooker.look(group.protection) == before
-    assert onlooker.contents(group.protection, target) == ends
+    assert outside_view.look(group.protection) == before
+    assert outside_view.contents(group.protection, target) == ends
     for step, said in {
         StepName.CLAIM: f"this run is switching {group.name} (epoch ",
         StepName.FENCE_SOURCE: f"deny WRITE on {source} to User:orders-app, User:billing-app, then to User:probe",
@@ -47,7 +47,7 @@ def test_a_dry_run_says_what_every_step_would_do_and_changes_nothing(group: Swit
     assert all("would: " in record.summary() for record in records.values())
 
 
-def test_a_dry_run_is_refused_where_the_run_would_be(group: Switching) -> None:
+def test_a_dry_run_is_refused_where_the_run_would_be(group: SwitchedGroup) -> None:
     request = group.request(source=group.standby, target=group.active, dry_run=True)
 
     with group.protection.world() as world:

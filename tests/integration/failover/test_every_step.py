@@ -16,20 +16,20 @@ from kafka_dr.runs.clients import World
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
-from support import onlooker
+from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
-from support.switching import Switching, act_only
+from support.switched_group import SwitchedGroup, act_only
 
 pytestmark = pytest.mark.kafka
 
 
-def test_every_step_can_be_interrupted_after_it_acted_and_run_again_and_again(group: Switching) -> None:
+def test_every_step_can_be_interrupted_after_it_acted_and_run_again_and_again(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     protection, request = group.protection, group.request()
     epoch = group.protection.state(source).epoch  # type: ignore[union-attr]
-    before = onlooker.contents(protection, source)
+    before = outside_view.contents(protection, source)
     slow = f"{group.name}-slow"
-    unread = onlooker.next_values(protection, source, onlooker.committed(protection, source)[slow])
+    unread = outside_view.next_values(protection, source, outside_view.committed(protection, source)[slow])
 
     with protection.world() as world:
         assert {record.outcome for record in _three_times(StepName.PREFLIGHT, request, world)} == {"done"}
@@ -47,15 +47,15 @@ def test_every_step_can_be_interrupted_after_it_acted_and_run_again_and_again(gr
     state = protection.state(target)
     assert state is not None
     assert (state.phase, state.active, state.epoch) == (Phase.STABLE, target, epoch + 1)
-    assert {p: found[: len(before[p])] for p, found in onlooker.contents(protection, target).items()} == before
-    moved = onlooker.next_values(protection, target, onlooker.committed(protection, target)[slow])
+    assert {p: found[: len(before[p])] for p, found in outside_view.contents(protection, target).items()} == before
+    moved = outside_view.next_values(protection, target, outside_view.committed(protection, target)[slow])
     assert moved == unread
     assert f'"active": "{target}"' in Path(protection.group.route.path).read_text().replace('":"', '": "')
     group.assert_at_rest(target)
 
 
 def test_a_finished_run_changes_nothing_any_more_and_is_reported_also_when_the_old_side_is_dead(
-    group: Switching,
+    group: SwitchedGroup,
 ) -> None:
     old, new, protection = group.active, group.standby, group.protection
     patient = protection.group.objectives.model_copy(update={"write_outage_seconds": 300.0})
@@ -69,11 +69,11 @@ def test_a_finished_run_changes_nothing_any_more_and_is_reported_also_when_the_o
     try:
         with protection.world() as world:
             measured = run_step(StepName.REPORT, request, world).facts
-            before = onlooker.look(protection)
+            before = outside_view.look(protection)
             outcomes = {step: run_step(step, request, world).outcome for step in STEPS_AFTER_APPROVAL}
             adopted_again = adopt(group.name, world, "once-more")
             next_time = predicted(Run(group.request(), world))
-        assert onlooker.look(protection) == before
+        assert outside_view.look(protection) == before
         with _dead(group, old), protection.world() as world:
             world.hurry(old, 0.5)
             without = run_step(StepName.REPORT, request, world)
@@ -101,13 +101,13 @@ def test_a_finished_run_changes_nothing_any_more_and_is_reported_also_when_the_o
 
 
 @contextmanager
-def _dead(group: Switching, cluster: str) -> Iterator[None]:
+def _dead(group: SwitchedGroup, cluster: str) -> Iterator[None]:
     """Let a cluster give no answer."""
-    group.protection.lab.pause(onlooker.broker_of(cluster))
+    group.protection.lab.pause(outside_view.broker_of(cluster))
     try:
         yield
     finally:
-        group.protection.lab.resume(onlooker.broker_of(cluster))
+        group.protection.lab.resume(outside_view.broker_of(cluster))
         group.wait_answering()
 
 

@@ -15,19 +15,19 @@ from kafka_dr.quoting import markdown
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
-from support import onlooker
+from support import outside_view
+from support.outside_topics import OutsideTopics, member
 from support.protection import Protection
-from support.reading_elsewhere import Beyond, member
-from support.switching import Switching, failed
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture
-def beyond(protection: Protection) -> Beyond:
+def beyond(protection: Protection) -> OutsideTopics:
     """A group of four positions: two in a topic that moves, two in one of a neighbour."""
-    group = Switching.adopt(protection)
-    made = Beyond.create(protection, "east")
+    group = SwitchedGroup.adopt(protection)
+    made = OutsideTopics.create(protection, "east")
     protection.commit("east", f"{protection.name}-both", group.at(20, 30))
     made.commit("east", f"{protection.name}-both", made.of_neighbour, 0, 0)
     return made
@@ -38,7 +38,7 @@ def _check(protection: Protection) -> Check:
         return groups_read_only_owned_topics(Run(protection.request("look"), world))
 
 
-def test_preflight_names_groups_topics_and_whose_these_are(beyond: Beyond) -> None:
+def test_preflight_names_groups_topics_and_whose_these_are(beyond: OutsideTopics) -> None:
     protection, name = beyond.protection, beyond.protection.name
     with (
         member(protection, "east", f"{name}-classic", beyond.of_nobody, protection.topic),
@@ -84,7 +84,7 @@ def test_preflight_names_groups_topics_and_whose_these_are(beyond: Beyond) -> No
     assert "User:dr-operator may not describe every topic on east" in unseen.detail
 
 
-def test_by_policy_they_are_left_out_shown_counted_and_approved(beyond: Beyond) -> None:
+def test_by_policy_they_are_left_out_shown_counted_and_approved(beyond: OutsideTopics) -> None:
     protection, both = beyond.protection, f"{beyond.protection.name}-both"
     beyond.leave_out()
     request = protection.request("run-left-out")
@@ -104,7 +104,7 @@ def test_by_policy_they_are_left_out_shown_counted_and_approved(beyond: Beyond) 
         facts = records[step].facts
         assert facts["positions_left_out"] == 2, step
         assert [row["topic"] for row in facts["left_out"]] == [beyond.of_neighbour], step
-    here, there = (onlooker.committed(protection, cluster)[both] for cluster in ("east", "west"))
+    here, there = (outside_view.committed(protection, cluster)[both] for cluster in ("east", "west"))
     assert {p.topic for p in there} == {protection.topic}
     assert {p.topic for p in here} == {protection.topic, beyond.of_neighbour}
     folder = protection.folder / "evidence" / "runs" / protection.name / request.run
@@ -116,10 +116,10 @@ def test_by_policy_they_are_left_out_shown_counted_and_approved(beyond: Beyond) 
 
 
 def test_a_group_that_begins_to_read_elsewhere_after_the_approval_stops_the_claim_and_the_drain(
-    group: Switching,
+    group: SwitchedGroup,
 ) -> None:
     protection, active = group.protection, group.active
-    beyond = Beyond.create(protection, active)
+    beyond = OutsideTopics.create(protection, active)
     slow = f"{group.name}-slow"
 
     request = group.request()

@@ -7,16 +7,16 @@ import pytest
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.request import StepName
-from support import onlooker
+from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL, Protection
-from support.switching import Switching
+from support.switched_group import SwitchedGroup
 
 pytestmark = pytest.mark.kafka
 
 
 @pytest.mark.parametrize("switches", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_every_group_reads_on_at_the_same_record_each_time(protection: Protection, switches: int) -> None:
-    group = Switching.adopt(protection, records=0)
+    group = SwitchedGroup.adopt(protection, records=0)
     name = group.name
     first, second = (TopicPartition(protection.topic, number) for number in (0, 1))
     protection.produce("east", 400)
@@ -34,15 +34,15 @@ def test_every_group_reads_on_at_the_same_record_each_time(protection: Protectio
         protection.produce(source, 60 + switch)
         _follow_to_the_end(group, f"{name}-head")
         group.wait_equal()
-        before = onlooker.committed(protection, source)
-        unread = {g: onlooker.next_values(protection, source, offsets) for g, offsets in before.items()}
-        log = onlooker.contents(protection, source)
+        before = outside_view.committed(protection, source)
+        unread = {g: outside_view.next_values(protection, source, offsets) for g, offsets in before.items()}
+        log = outside_view.contents(protection, source)
 
         request = group.go(StepName.FENCE_SOURCE)
         # Appeared when the run was under way already: it moves like the others.
         before[f"{name}-new"] = {first: 21 + switch}
         protection.commit(source, f"{name}-new", before[f"{name}-new"])
-        unread[f"{name}-new"] = onlooker.next_values(protection, source, before[f"{name}-new"])
+        unread[f"{name}-new"] = outside_view.next_values(protection, source, before[f"{name}-new"])
         with protection.world() as world:
             for step in (StepName.DRAIN, StepName.STOP_FLOW, StepName.CUT_OVER_GROUPS):
                 run_step(step, request, world)
@@ -51,10 +51,10 @@ def test_every_group_reads_on_at_the_same_record_each_time(protection: Protectio
             for step in STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(StepName.OPEN_TARGET) :]:
                 run_step(step, request, world)
 
-        after = onlooker.committed(protection, target)
+        after = outside_view.committed(protection, target)
         for consumer_group, expected in unread.items():
             moved = {p: after[consumer_group][p] for p in expected}
-            assert onlooker.next_values(protection, target, moved) == expected, consumer_group
+            assert outside_view.next_values(protection, target, moved) == expected, consumer_group
         assert f"{name}-never" not in after
         classes = {(row["group"], row["partition"]): row["class"] for row in again.facts["groups"]}
         assert {classes[g, p.partition] for g, offsets in before.items() for p in offsets} == {"exact"}
@@ -63,17 +63,17 @@ def test_every_group_reads_on_at_the_same_record_each_time(protection: Protectio
         if switch == 0:
             assert classes[f"{name}-gaps", 0] == "bounded"
             assert after[f"{name}-gaps"][first] == 0
-        copied = onlooker.contents(protection, target)
+        copied = outside_view.contents(protection, target)
         assert {p: copied[p][: len(found)] for p, found in log.items()} == log
         group.assert_at_rest(target)
 
-    east, west = (onlooker.contents(protection, cluster) for cluster in ("east", "west"))
+    east, west = (outside_view.contents(protection, cluster) for cluster in ("east", "west"))
     assert east == west
     values = [value for p in (first, second) for _, _, value, _ in east[p]]
     assert len(values) == len(set(values)) == 400 + sum(60 + switch + 20 for switch in range(switches))
 
 
-def _follow_to_the_end(group: Switching, consumer_group: str) -> None:
+def _follow_to_the_end(group: SwitchedGroup, consumer_group: str) -> None:
     """Let a group commit the end of every partition, where it is active."""
     with group.protection.cluster(group.active, "admin") as admin:
         partitions = admin.topics.describe([group.protection.topic])[group.protection.topic].partitions

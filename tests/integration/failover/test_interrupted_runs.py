@@ -16,9 +16,9 @@ from kafka_dr.register.kafka_register import KafkaRegister
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
-from support import onlooker
+from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
-from support.switching import Switching, dying, failed
+from support.switched_group import SwitchedGroup, dying, failed
 
 pytestmark = pytest.mark.kafka
 
@@ -28,11 +28,11 @@ _REVERSIBLE = STEPS_AFTER_APPROVAL[:_POINT_OF_NO_RETURN]
 
 @pytest.mark.parametrize("step", _REVERSIBLE)
 def test_a_run_that_died_before_the_hand_over_is_rolled_back_or_abandoned_and_leaves_nothing(
-    group: Switching, step: StepName
+    group: SwitchedGroup, step: StepName
 ) -> None:
     source = group.active
     foreign = _deny_of_somebody_else(group, source)
-    before = onlooker.look(group.protection)
+    before = outside_view.look(group.protection)
     request = group.interrupted_after_act(step)
 
     if _REVERSIBLE.index(step) % 2:
@@ -40,22 +40,22 @@ def test_a_run_that_died_before_the_hand_over_is_rolled_back_or_abandoned_and_le
     else:
         _resume(group, "abandon")
 
-    after = onlooker.look(group.protection)
+    after = outside_view.look(group.protection)
     assert after.acls == before.acls
     assert after.offsets[source] == before.offsets[source]
     assert after.route == before.route
     group.assert_at_rest(source)
-    assert foreign in onlooker.denies(group.protection, source)
+    assert foreign in outside_view.denies(group.protection, source)
     with group.protection.world() as world:
         assert "was rolled back" in failed(step, request, world).detail
-    assert onlooker.acls_of(group.protection, source) == before.acls[source]
+    assert outside_view.acls_of(group.protection, source) == before.acls[source]
     _forget(group, source)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("step", STEPS_AFTER_APPROVAL[:-1])
 def test_a_run_that_died_anywhere_is_finished_by_a_process_that_knows_nothing_of_it(
-    group: Switching, step: StepName
+    group: SwitchedGroup, step: StepName
 ) -> None:
     source, target = group.active, group.standby
     request = group.interrupted_after_act(step)
@@ -107,7 +107,7 @@ _MORE_DEATHS = (
 @pytest.mark.parametrize(
     "death", [*_DEATHS, *(pytest.param(death, marks=pytest.mark.long) for death in _MORE_DEATHS)], ids=str
 )
-def test_a_run_that_died_between_two_changes_of_one_step_comes_to_its_end(group: Switching, death: Death) -> None:
+def test_a_run_that_died_between_two_changes_of_one_step_comes_to_its_end(group: SwitchedGroup, death: Death) -> None:
     source, target = group.active, group.standby
     request = group.killed(death.step, dying(death.at, death.method, when=death.when, nth=death.nth))
 
@@ -123,7 +123,7 @@ def test_a_run_that_died_between_two_changes_of_one_step_comes_to_its_end(group:
         assert run_step(StepName.REPORT, request, world).outcome == "done"
 
 
-def _resume(group: Switching, decision: str, *, run: str | None = None) -> None:
+def _resume(group: SwitchedGroup, decision: str, *, run: str | None = None) -> None:
     with group.protection.world() as world:
         record = resume(ResumeRequest(group.name, decision, run=run, reason="it died"), world)  # type: ignore[arg-type]
         kept = world.evidence.newest(group.name, record.run, "resume")
@@ -135,19 +135,19 @@ def _resume(group: Switching, decision: str, *, run: str | None = None) -> None:
         assert world.evidence.verify(seal).added == ()
 
 
-def _cannot_be_abandoned(group: Switching, run: str) -> None:
-    before = onlooker.look(group.protection)
+def _cannot_be_abandoned(group: SwitchedGroup, run: str) -> None:
+    before = outside_view.look(group.protection)
     with pytest.raises(StepFailed, match="point of no return is passed and the run goes forward") as refused:
         _resume(group, "abandon")
     assert refused.value.record.outcome == "refused"
-    assert onlooker.look(group.protection) == before
+    assert outside_view.look(group.protection) == before
     with group.protection.world() as world:
         kept = world.evidence.newest(group.name, run, "resume")
     assert kept is not None
     assert (kept["outcome"], kept["facts"]["resumed"]["reason"]) == ("refused", "it died")
 
 
-def _deny_of_somebody_else(group: Switching, cluster: str) -> Acl:
+def _deny_of_somebody_else(group: SwitchedGroup, cluster: str) -> Acl:
     """Add a DENY that looks like one of ours: it was there before, so it is nobody's to lift."""
     deny = Acl(
         ResourceType.TOPIC,
@@ -163,6 +163,6 @@ def _deny_of_somebody_else(group: Switching, cluster: str) -> Acl:
     return deny
 
 
-def _forget(group: Switching, cluster: str) -> None:
+def _forget(group: SwitchedGroup, cluster: str) -> None:
     with group.protection.cluster(cluster, "admin") as admin:
         admin.acls.remove(group.foreign.pop(cluster))

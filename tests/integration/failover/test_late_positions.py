@@ -8,12 +8,12 @@ from kafka_dr.group_offsets.content import placed_to_json
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
-from support.switching import Switching, failed
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
 
-def test_a_position_past_an_unread_record_is_refused_and_nothing_is_committed(group: Switching) -> None:
+def test_a_position_past_an_unread_record_is_refused_and_nothing_is_committed(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.STOP_FLOW)
     name, first = f"{group.name}-head", min(group.at(0))

@@ -12,12 +12,12 @@ from confluent_kafka import Consumer
 
 from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.request import StepName
-from support.switching import Switching, failed
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
 
-def test_a_member_that_came_in_the_middle_of_a_run_ends_it_before_the_target_opens(group: Switching) -> None:
+def test_a_member_that_came_in_the_middle_of_a_run_ends_it_before_the_target_opens(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.STOP_FLOW)
 
@@ -32,7 +32,7 @@ def test_a_member_that_came_in_the_middle_of_a_run_ends_it_before_the_target_ope
     group.assert_at_rest(source)
 
 
-def test_members_that_leave_in_time_are_waited_for_where_the_policy_says_so(group: Switching) -> None:
+def test_members_that_leave_in_time_are_waited_for_where_the_policy_says_so(group: SwitchedGroup) -> None:
     declared = group.protection.group
     group.protection.changes = {
         "groups_policy": declared.groups_policy.model_copy(update={"live_members": "wait"}),
@@ -51,7 +51,7 @@ def test_members_that_leave_in_time_are_waited_for_where_the_policy_says_so(grou
 
 
 @contextmanager
-def _member(group: Switching, cluster: str) -> Iterator[Consumer]:
+def _member(group: SwitchedGroup, cluster: str) -> Iterator[Consumer]:
     """Let somebody whom no freeze stops consume as one of the groups."""
     settings = group.protection.lab.client_settings(cluster, "admin")
     member = Consumer({**settings, "group.id": f"{group.name}-head", "client.id": "early-bird"})

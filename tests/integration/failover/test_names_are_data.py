@@ -10,27 +10,27 @@ from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.record import EVIDENCE_IS_WHOLE
 from kafka_dr.runs.request import ResumeRequest, StepName
 from lab import rights
-from support import hostile_names, onlooker
+from support import hostile_names, outside_view
 from support.disaster import STEPS, Disaster
 from support.protection import STEPS_AFTER_APPROVAL, Protection
-from support.switching import Switching, failed
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture
-def named(protection: Protection) -> Switching:
+def named(protection: Protection) -> SwitchedGroup:
     """Return a group at rest whose topics and consumer groups are called like secrets."""
     hostile_names.make_topics(protection)
     timing = protection.group.timing.model_copy(update={"confirm_seconds": 0.2})
     protection.changes["timing"] = timing
-    switching = Switching.adopt(protection)
+    switching = SwitchedGroup.adopt(protection)
     hostile_names.fill(protection, "east")
     switching.wait_equal()
     return switching
 
 
-def test_names_that_look_like_secrets_are_moved_and_moved_back_and_the_evidence_is_sealed(named: Switching) -> None:
+def test_names_that_look_like_secrets_are_moved_and_moved_back_and_the_evidence_is_sealed(named: SwitchedGroup) -> None:
     """The first way ends without a report, and is finished by its group's name alone."""
     protection, late = named.protection, f"{named.name}-late-token"
     request = named.go(StepName.CLAIM)
@@ -66,7 +66,7 @@ def test_names_that_look_like_secrets_are_moved_and_moved_back_and_the_evidence_
 
 
 def test_a_password_in_use_is_refused_in_any_value_and_behind_the_point_of_no_return_the_run_goes_on(
-    named: Switching,
+    named: SwitchedGroup,
 ) -> None:
     protection = named.protection
     password = protection.lab.client_settings("west", rights.OPERATOR)["sasl.password"]
@@ -94,11 +94,11 @@ def test_a_password_in_use_is_refused_in_any_value_and_behind_the_point_of_no_re
     assert password not in hostile_names.all_evidence(protection.folder / "evidence")
 
 
-def _unread(named: Switching, cluster: str, group: str) -> object:
-    return onlooker.next_values(named.protection, cluster, named.committed(cluster, group))
+def _unread(named: SwitchedGroup, cluster: str, group: str) -> object:
+    return outside_view.next_values(named.protection, cluster, named.committed(cluster, group))
 
 
-def _assert_sealed(named: Switching, run: str, *, on: str) -> None:
+def _assert_sealed(named: SwitchedGroup, run: str, *, on: str) -> None:
     """The evidence is sealed and whole, and no name is a key of it or of the journal."""
     with named.protection.world() as world:
         bundle = world.evidence.newest_seal(named.name, run)

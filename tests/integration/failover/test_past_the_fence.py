@@ -9,9 +9,9 @@ from kafka_dr.failover.runner import run_step
 from kafka_dr.register import KafkaRegister
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
-from support import onlooker
+from support import outside_view
 from support.protection import Protection
-from support.switching import Killed, Switching, act_only, dying, failed
+from support.switched_group import Killed, SwitchedGroup, act_only, dying, failed
 
 pytestmark = pytest.mark.kafka
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.kafka
 def test_what_somebody_wrote_on_the_old_side_behind_every_fence_is_named_and_never_called_nothing(
     protection: Protection,
 ) -> None:
-    own_group = Switching.adopt(protection, records=100)
+    own_group = SwitchedGroup.adopt(protection, records=100)
     old, new = own_group.active, own_group.standby
     request = own_group.go(StepName.FLIP_ROUTE)
     protection.produce(old, 2, principal="admin")
@@ -56,16 +56,16 @@ def test_what_somebody_wrote_on_the_old_side_behind_every_fence_is_named_and_nev
 def test_what_an_old_side_did_not_tell_is_never_called_good_and_asked_again_before_the_flow_back_begins(
     protection: Protection,
 ) -> None:
-    own_group = Switching.adopt(protection, records=100)
+    own_group = SwitchedGroup.adopt(protection, records=100)
     old, request = own_group.active, own_group.go(StepName.FLIP_ROUTE)
-    protection.lab.pause(onlooker.broker_of(old))
+    protection.lab.pause(outside_view.broker_of(old))
     try:
         with protection.world() as world:
             world.hurry(old, 0.5)
             verified = run_step(StepName.VERIFY, request, world)
             silent = {check.name: check.outcome for check in report.prove(Run(request, world))}
     finally:
-        protection.lab.resume(onlooker.broker_of(old))
+        protection.lab.resume(outside_view.broker_of(old))
         own_group.wait_answering()
     protection.produce(old, 2, principal="admin")
 

@@ -15,14 +15,14 @@ from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.register import Phase
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
-from support import onlooker
-from support.impatience import ImpatientWorld
-from support.switching import Switching, failed
+from support import outside_view
+from support.short_timeouts import ShortTimeoutWorld
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
 
-def test_a_hand_over_that_was_committed_without_an_answer_goes_forward(group: Switching) -> None:
+def test_a_hand_over_that_was_committed_without_an_answer_goes_forward(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.CUT_OVER_GROUPS)
 
@@ -40,7 +40,7 @@ def test_a_hand_over_that_was_committed_without_an_answer_goes_forward(group: Sw
     group.assert_at_rest(target)
 
 
-def test_a_hand_over_that_never_arrived_can_be_rolled_back(group: Switching) -> None:
+def test_a_hand_over_that_never_arrived_can_be_rolled_back(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.CUT_OVER_GROUPS)
 
@@ -58,10 +58,10 @@ def test_a_hand_over_that_never_arrived_can_be_rolled_back(group: Switching) -> 
 
 
 @contextmanager
-def _hanging(group: Switching, cluster: str, *, commits: bool) -> Iterator[None]:
+def _hanging(group: SwitchedGroup, cluster: str, *, commits: bool) -> Iterator[None]:
     """Let the cluster hang at the next commit: right after it, its answer lost, or before it, so that it never is."""
     real: Callable[..., None] = TransactionalWriter._commit
-    broker, lab = onlooker.broker_of(cluster), group.protection.lab
+    broker, lab = outside_view.broker_of(cluster), group.protection.lab
 
     def commit(writer: TransactionalWriter, doing: str) -> None:
         if commits:
@@ -76,14 +76,14 @@ def _hanging(group: Switching, cluster: str, *, commits: bool) -> Iterator[None]
         lab.resume(broker)
 
 
-def _nobody_knows(group: Switching, request: RunRequest) -> None:
-    with group.protection.world(ImpatientWorld) as world:
+def _nobody_knows(group: SwitchedGroup, request: RunRequest) -> None:
+    with group.protection.world(ShortTimeoutWorld) as world:
         record = failed(StepName.OPEN_TARGET, request, world)
     assert record.outcome == "unknown"
 
 
-def _nothing_is_rolled_back(group: Switching, request: RunRequest) -> None:
-    with group.protection.world(ImpatientWorld) as world, pytest.raises(StepFailed) as told:
+def _nothing_is_rolled_back(group: SwitchedGroup, request: RunRequest) -> None:
+    with group.protection.world(ShortTimeoutWorld) as world, pytest.raises(StepFailed) as told:
         roll_back(request, world)
     assert told.value.record.outcome == "unknown"
     assert f"the register that decides for {group.name} cannot be read" in told.value.record.detail

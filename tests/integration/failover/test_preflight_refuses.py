@@ -22,9 +22,9 @@ from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
 from kafka_dr.runs.record import Check, StepRecord
 from kafka_dr.runs.request import StepName
 from lab.clusters import cluster_named
-from support.configured import RawAdmin
+from support.configured_group import RawAdmin
 from support.protection import Protection
-from support.switching import Switching, failed
+from support.switched_group import SwitchedGroup, failed
 
 if TYPE_CHECKING:
     from lab.api import Lab
@@ -98,7 +98,7 @@ def made(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trouble
     )
     troubled.foreign = frozenset({deny})
     troubled.add("west", deny)
-    Switching.adopt(protection)
+    SwitchedGroup.adopt(protection)
     yield troubled
     protection.delete_flows()
 
@@ -124,8 +124,8 @@ def first(made: Troubled) -> Iterator[Troubled]:
     fence = min(plan.write_fence(protection.group))
     made.remove("west", fence)
     protection.produce("east", 30)
-    protection.commit("east", f"{name}-lost", dict.fromkeys(Switching(protection).at(0), 10000))
-    protection.commit("east", f"{name}-hidden", dict.fromkeys(Switching(protection).at(0), 10))
+    protection.commit("east", f"{name}-lost", dict.fromkeys(SwitchedGroup(protection).at(0), 10000))
+    protection.commit("east", f"{name}-hidden", dict.fromkeys(SwitchedGroup(protection).at(0), 10))
     hidden = Acl(
         ResourceType.GROUP,
         f"{name}-hidden",
@@ -287,7 +287,9 @@ def test_a_record_on_the_standby_that_nobody_copied_there_is_found(third: Troubl
         ("{active}", "{active}", "{active} is no other cluster of the group"),
     ],
 )
-def test_a_run_that_names_the_wrong_side_is_refused(group: Switching, source: str, target: str, sentence: str) -> None:
+def test_a_run_that_names_the_wrong_side_is_refused(
+    group: SwitchedGroup, source: str, target: str, sentence: str
+) -> None:
     sides = {"active": group.active, "standby": group.standby}
     request = group.request(source=source.format(**sides), target=target.format(**sides))
     with group.protection.world() as world:
@@ -298,7 +300,7 @@ def test_a_run_that_names_the_wrong_side_is_refused(group: Switching, source: st
     assert [check.name for check in record.checks] == ["active_side", "right_clusters"]
 
 
-def test_a_cluster_with_another_id_is_not_touched(group: Switching) -> None:
+def test_a_cluster_with_another_id_is_not_touched(group: SwitchedGroup) -> None:
     with group.protection.world() as world:
         clusters = world.topology.clusters
         west = clusters["west"].model_copy(update={"cluster_id": "AnotherClusterEntirely"})
@@ -309,7 +311,7 @@ def test_a_cluster_with_another_id_is_not_touched(group: Switching) -> None:
     assert "the topology says AnotherClusterEntirely" in record.detail
 
 
-def test_what_brokers_set_and_keep_back_has_to_be_declared(group: Switching) -> None:
+def test_what_brokers_set_and_keep_back_has_to_be_declared(group: SwitchedGroup) -> None:
     with group.protection.world() as world:
         clusters = world.topology.clusters
         west = clusters["west"].model_copy(update={"allow_everyone_if_no_acl": None})
@@ -321,7 +323,9 @@ def test_what_brokers_set_and_keep_back_has_to_be_declared(group: Switching) -> 
     assert [check.name for check in record.checks if not check.passes] == ["authorizers_as_declared"]
 
 
-def test_a_cluster_that_does_not_decide_by_acls_is_refused(group: Switching, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_does_not_decide_by_acls_is_refused(
+    group: SwitchedGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(authorizers, "KAFKAS_OWN", {"AclAuthorizer": authorizers.KAFKAS_OWN["AclAuthorizer"]})
     with group.protection.world() as world:
         record = failed(StepName.PREFLIGHT, group.request(), world)

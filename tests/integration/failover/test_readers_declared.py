@@ -14,9 +14,9 @@ from kafka_dr.runs.record import Check
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.topology.model import ReadersSpec
+from support.outside_topics import member
 from support.protection import Protection
-from support.reading_elsewhere import member
-from support.switching import Switching, failed
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
@@ -34,7 +34,7 @@ def _acl(name: str, principal: str, resource: ResourceType, permission: AclPermi
 def test_undeclared_readers_are_a_warning_on_the_approval_or_a_refusal_and_declared_ones_are_neither(
     protection: Protection,
 ) -> None:
-    Switching.adopt(protection)
+    SwitchedGroup.adopt(protection)
     name, lake, dashboard = protection.name, f"lake-{protection.name}", f"dashboard-{protection.name}"
     assert _check(protection).outcome == "ok", _check(protection).detail
 

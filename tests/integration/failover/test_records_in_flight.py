@@ -24,14 +24,14 @@ from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from lab import rights
 from support.protection import Protection
-from support.switching import Switching
+from support.switched_group import SwitchedGroup
 
 pytestmark = pytest.mark.kafka
 
 _ABOUT_COPIES = ("flow_moves", "copied_in_time", "content_verified", "positions_translate")
 
 
-def _preflight(group: Switching) -> dict[str, Check]:
+def _preflight(group: SwitchedGroup) -> dict[str, Check]:
     """Run preflight alone, and return what it says about the copy, whatever it says about the rest."""
     with group.protection.world() as world:
         try:
@@ -42,7 +42,7 @@ def _preflight(group: Switching) -> dict[str, Check]:
 
 
 @contextmanager
-def _one_more_batch_crosses_after_each_look(group: Switching) -> Iterator[None]:
+def _one_more_batch_crosses_after_each_look(group: SwitchedGroup) -> Iterator[None]:
     """Let the flow copy, right after each look at both logs, what that look could not see yet; and write more."""
     real = PlainFrontier.advance
 
@@ -61,7 +61,7 @@ def _one_more_batch_crosses_after_each_look(group: Switching) -> Iterator[None]:
         yield
 
 
-def test_what_crosses_between_the_look_and_the_question_is_not_lost(group: Switching) -> None:
+def test_what_crosses_between_the_look_and_the_question_is_not_lost(group: SwitchedGroup) -> None:
     with group.protection.world() as world:
         replicator = world.replicator(group.flow)
         replicator.stop()
@@ -80,7 +80,7 @@ def test_what_crosses_between_the_look_and_the_question_is_not_lost(group: Switc
 def test_a_record_that_bears_an_old_time_is_late_only_if_the_flow_does_not_take_it(
     protection: Protection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    group = Switching.adopt(protection, records=0)
+    group = SwitchedGroup.adopt(protection, records=0)
     an_hour_ago = int((time.time() - 3600) * 1000)
     with protection.world() as world, protection.cluster("east", rights.ORDERS_APP) as client:
         run = Run(group.request(), world)
@@ -108,7 +108,7 @@ def test_a_record_that_bears_an_old_time_is_late_only_if_the_flow_does_not_take_
 
 
 def test_under_load_nothing_is_called_lost_and_what_is_lost_is_found(protection: Protection) -> None:
-    group = Switching.adopt(protection)
+    group = SwitchedGroup.adopt(protection)
     with protection.world() as world:
         replicator = world.replicator(group.flow)
         slow = replicator.config() | {"source.consumer.max.poll.records": "1"}
@@ -141,7 +141,7 @@ def test_under_load_nothing_is_called_lost_and_what_is_lost_is_found(protection:
 
 
 @contextmanager
-def _load(group: Switching, *, per_second: int = 400) -> Iterator[None]:
+def _load(group: SwitchedGroup, *, per_second: int = 400) -> Iterator[None]:
     """Write without a pause where the group is active."""
     over = Event()
     settings = group.protection.lab.client_settings(group.active, rights.ORDERS_APP)

@@ -20,10 +20,10 @@ from kafka_dr.register import KafkaRegister, Phase
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
-from support import onlooker
-from support.impatience import ImpatientWorld
+from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
-from support.switching import Killed, Switching, dying, failed
+from support.short_timeouts import ShortTimeoutWorld
+from support.switched_group import Killed, SwitchedGroup, dying, failed
 
 pytestmark = pytest.mark.kafka
 
@@ -74,7 +74,7 @@ def held(at: object, method: str, work: Callable[[], object]) -> Iterator[Sleepe
             sleeper.thread.join(60)
 
 
-def _running(group: Switching, step: StepName, request: RunRequest) -> Callable[[], object]:
+def _running(group: SwitchedGroup, step: StepName, request: RunRequest) -> Callable[[], object]:
     def work() -> object:
         with group.protection.world() as world:
             return run_step(step, request, world)
@@ -92,23 +92,23 @@ def _running(group: Switching, step: StepName, request: RunRequest) -> Callable[
         StepName.OPEN_TARGET,
     ],
 )
-def test_a_step_that_wakes_up_after_the_roll_back_changes_nothing(group: Switching, step: StepName) -> None:
+def test_a_step_that_wakes_up_after_the_roll_back_changes_nothing(group: SwitchedGroup, step: StepName) -> None:
     source = group.active
     request = group.go(STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(step) - 1])
     opens = step is StepName.OPEN_TARGET
     at, method = (KafkaRegister, "compare_and_set") if opens else (Run, "permission")
     with held(at, method, _running(group, step, request)) as zombie:
         group.roll_back(request)
-        before = onlooker.look(group.protection)
+        before = outside_view.look(group.protection)
         # What permission rests on was read before; the question itself is put after waking.
         zombie.wake()
 
     assert isinstance(zombie.error, StepFailed)
-    assert onlooker.look(group.protection) == before
+    assert outside_view.look(group.protection) == before
     group.assert_at_rest(source)
 
 
-def test_a_roll_back_that_wakes_up_in_the_next_run_does_not_lift_that_runs_fence(group: Switching) -> None:
+def test_a_roll_back_that_wakes_up_in_the_next_run_does_not_lift_that_runs_fence(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.FENCE_SOURCE)
 
@@ -118,19 +118,19 @@ def test_a_roll_back_that_wakes_up_in_the_next_run_does_not_lift_that_runs_fence
     with held(KafkaRegister, "added_acls", work) as zombie:
         group.roll_back(request)
         following = group.go(StepName.FENCE_SOURCE)
-        before = onlooker.look(group.protection)
+        before = outside_view.look(group.protection)
         zombie.wake()
 
     assert isinstance(zombie.error, StepFailed)
     assert "no longer holds this roll back" in str(zombie.error)
-    assert onlooker.look(group.protection) == before
+    assert outside_view.look(group.protection) == before
     assert group.protection.refuses_writes(source)
     with group.protection.world() as world:
         resume(ResumeRequest(group.name, "finish", run=following.run), world)
     group.assert_at_rest(target)
 
 
-def test_a_roll_back_that_comes_after_the_hand_over_is_refused(group: Switching) -> None:
+def test_a_roll_back_that_comes_after_the_hand_over_is_refused(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.CUT_OVER_GROUPS)
 
@@ -140,20 +140,20 @@ def test_a_roll_back_that_comes_after_the_hand_over_is_refused(group: Switching)
     with held(KafkaRegister, "compare_and_set", work) as late:
         with group.protection.world() as world:
             run_step(StepName.OPEN_TARGET, request, world)
-        before = onlooker.look(group.protection)
+        before = outside_view.look(group.protection)
         late.wake()
 
     assert isinstance(late.error, StepFailed)
     assert late.error.record.outcome == "refused"
     assert f"is handed_over with {target} active: the point of no return is passed" in str(late.error)
-    assert onlooker.look(group.protection) == before
+    assert outside_view.look(group.protection) == before
     assert group.protection.refuses_writes(source)
     with group.protection.world() as world:
         resume(ResumeRequest(group.name, "finish", run=request.run), world)
     group.assert_at_rest(target)
 
 
-def test_of_a_hand_over_and_a_roll_back_at_the_same_moment_exactly_one_wins(group: Switching) -> None:
+def test_of_a_hand_over_and_a_roll_back_at_the_same_moment_exactly_one_wins(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.CUT_OVER_GROUPS)
     start, real = threading.Barrier(2, timeout=60), KafkaRegister.compare_and_set
@@ -186,18 +186,18 @@ def test_of_a_hand_over_and_a_roll_back_at_the_same_moment_exactly_one_wins(grou
         group.assert_at_rest(source)
 
 
-def test_a_dead_target_does_not_keep_the_source_shut(group: Switching) -> None:
+def test_a_dead_target_does_not_keep_the_source_shut(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.STOP_FLOW)
     assert group.protection.refuses_writes(source)
 
-    group.protection.lab.pause(onlooker.broker_of(target))
+    group.protection.lab.pause(outside_view.broker_of(target))
     try:
-        with group.protection.world(ImpatientWorld) as world, pytest.raises(StepFailed) as told:
+        with group.protection.world(ShortTimeoutWorld) as world, pytest.raises(StepFailed) as told:
             roll_back(request, world)
         assert group.protection.takes_writes(source)
     finally:
-        group.protection.lab.resume(onlooker.broker_of(target))
+        group.protection.lab.resume(outside_view.broker_of(target))
 
     record = told.value.record
     assert record.outcome == "unknown"
@@ -217,7 +217,7 @@ def test_a_dead_target_does_not_keep_the_source_shut(group: Switching) -> None:
     ("at", "method"),
     [(KafkaRegister, "compare_and_set"), pytest.param(Acls, "remove", marks=pytest.mark.long)],
 )
-def test_a_roll_back_that_died_is_brought_to_its_end_by_the_next(group: Switching, at: type, method: str) -> None:
+def test_a_roll_back_that_died_is_brought_to_its_end_by_the_next(group: SwitchedGroup, at: type, method: str) -> None:
     source = group.active
     request = group.go(StepName.STOP_FLOW)
     with dying(at, method), pytest.raises(Killed):
@@ -229,15 +229,15 @@ def test_a_roll_back_that_died_is_brought_to_its_end_by_the_next(group: Switchin
     group.assert_at_rest(source)
 
 
-def test_rolling_back_twice_changes_nothing_the_second_time(group: Switching) -> None:
+def test_rolling_back_twice_changes_nothing_the_second_time(group: SwitchedGroup) -> None:
     source = group.active
     request = group.go(StepName.DRAIN)
     group.roll_back(request)
-    before = onlooker.look(group.protection)
+    before = outside_view.look(group.protection)
 
     assert group.roll_back(request).outcome == "done"
 
-    assert onlooker.look(group.protection) == before
+    assert outside_view.look(group.protection) == before
     assert not [a for a in before.acls[source] if a.permission is AclPermission.DENY and "app" in a.principal]
     with group.protection.world() as world:
         assert f"run {request.run} was rolled back" in failed(StepName.FENCE_SOURCE, request, world).detail

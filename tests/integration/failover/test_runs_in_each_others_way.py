@@ -9,17 +9,17 @@ from kafka_dr.failover.resume import resume
 from kafka_dr.failover.runner import run_step
 from kafka_dr.register import KafkaRegister
 from kafka_dr.runs.request import ResumeRequest, StepName
-from support import onlooker
-from support.switching import Switching, failed
+from support import outside_view
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
 
-def test_a_second_run_does_not_get_the_group_while_the_first_one_has_it(group: Switching) -> None:
+def test_a_second_run_does_not_get_the_group_while_the_first_one_has_it(group: SwitchedGroup) -> None:
     source = group.active
     second = group.go(StepName.PREFLIGHT)
     first = group.go(StepName.CLAIM)
-    before = onlooker.look(group.protection)
+    before = outside_view.look(group.protection)
 
     with group.protection.world() as world:
         refusals = [failed(step, second, world) for step in (StepName.PREFLIGHT, StepName.CLAIM)]
@@ -32,13 +32,13 @@ def test_a_second_run_does_not_get_the_group_while_the_first_one_has_it(group: S
         assert "wait until that run ends, or finish or abandon it with dr_resume" in record.detail
     assert f"run {second.run} may not change it" in stranger.detail
     assert "there is nothing to undo" in undone.detail
-    assert onlooker.look(group.protection) == before
+    assert outside_view.look(group.protection) == before
     group.roll_back(first)
     group.assert_at_rest(source)
 
 
 def test_of_two_runs_that_claim_at_the_same_moment_one_is_told_of_the_other(
-    group: Switching, monkeypatch: pytest.MonkeyPatch
+    group: SwitchedGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = group.active
     second = group.go(StepName.PREFLIGHT)
@@ -66,10 +66,10 @@ def test_of_two_runs_that_claim_at_the_same_moment_one_is_told_of_the_other(
     group.assert_at_rest(source)
 
 
-def test_a_step_out_of_its_turn_is_refused_and_nothing_is_opened(group: Switching) -> None:
+def test_a_step_out_of_its_turn_is_refused_and_nothing_is_opened(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.FENCE_SOURCE)
-    before = onlooker.look(group.protection)
+    before = outside_view.look(group.protection)
 
     with group.protection.world() as world:
         said = {
@@ -88,24 +88,24 @@ def test_a_step_out_of_its_turn_is_refused_and_nothing_is_opened(group: Switchin
     assert "the step that writes it has to run first" in said[StepName.OPEN_TARGET]
     for step in (StepName.FLIP_ROUTE, StepName.VERIFY, StepName.PROTECT, StepName.REPORT):
         assert f"the steps before {step} have to be through first" in said[step]
-    assert onlooker.look(group.protection) == before
+    assert outside_view.look(group.protection) == before
     assert group.protection.refuses_writes(target)
     group.roll_back(request)
     group.assert_at_rest(source)
 
 
-def test_there_is_nothing_to_resume_where_no_run_holds_the_group(group: Switching) -> None:
+def test_there_is_nothing_to_resume_where_no_run_holds_the_group(group: SwitchedGroup) -> None:
     group.roll_back(group.go(StepName.CLAIM))
-    before = onlooker.look(group.protection)
+    before = outside_view.look(group.protection)
     with group.protection.world() as world:
         for decision in ("finish", "abandon"):
             with pytest.raises(Refused, match="no run holds it, there is nothing to resume"):
                 resume(ResumeRequest(group.name, decision), world)
 
-    assert onlooker.look(group.protection) == before
+    assert outside_view.look(group.protection) == before
 
 
-def test_a_run_is_resumed_by_its_own_name_only(group: Switching) -> None:
+def test_a_run_is_resumed_by_its_own_name_only(group: SwitchedGroup) -> None:
     source = group.active
     request = group.go(StepName.CLAIM)
 

@@ -10,10 +10,10 @@ import pytest
 from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.request import StepName
 from kafka_dr.watch.flows import tend_flows
-from support import onlooker
-from support.impatience import ImpatientWorld
+from support import outside_view
 from support.protection import Protection
-from support.switching import Switching, failed
+from support.short_timeouts import ShortTimeoutWorld
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 _BEHIND_THE_FENCE = (
@@ -25,18 +25,18 @@ _BEHIND_THE_FENCE = (
 )
 
 
-def test_preflight_is_unknown_while_the_active_cluster_is_silent(group: Switching) -> None:
+def test_preflight_is_unknown_while_the_active_cluster_is_silent(group: SwitchedGroup) -> None:
     request = group.request()
-    with _silent(group, onlooker.broker_of(group.active)), group.protection.world(ImpatientWorld) as world:
+    with _silent(group, outside_view.broker_of(group.active)), group.protection.world(ShortTimeoutWorld) as world:
         record = failed(StepName.PREFLIGHT, request, world)
 
     assert record.outcome == "unknown"
     assert f"the register that decides for {group.name} cannot be read" in record.detail
 
 
-def test_preflight_is_unknown_while_the_standby_is_silent(group: Switching) -> None:
+def test_preflight_is_unknown_while_the_standby_is_silent(group: SwitchedGroup) -> None:
     request = group.request()
-    with _silent(group, onlooker.broker_of(group.standby)), group.protection.world(ImpatientWorld) as world:
+    with _silent(group, outside_view.broker_of(group.standby)), group.protection.world(ShortTimeoutWorld) as world:
         record = failed(StepName.PREFLIGHT, request, world)
 
     assert record.outcome == "unknown"
@@ -44,9 +44,9 @@ def test_preflight_is_unknown_while_the_standby_is_silent(group: Switching) -> N
     assert f"{group.standby} as dr-operator: could not describe the cluster" in record.detail
 
 
-def test_preflight_is_unknown_while_connect_is_silent(group: Switching) -> None:
+def test_preflight_is_unknown_while_connect_is_silent(group: SwitchedGroup) -> None:
     request = group.request()
-    with _silent(group, f"{group.standby}-connect"), group.protection.world(ImpatientWorld) as world:
+    with _silent(group, f"{group.standby}-connect"), group.protection.world(ShortTimeoutWorld) as world:
         record = failed(StepName.PREFLIGHT, request, world)
 
     outcomes = {check.name: check.outcome for check in record.checks}
@@ -60,20 +60,20 @@ def test_preflight_is_unknown_while_connect_is_silent(group: Switching) -> None:
 def test_connect_that_falls_silent_behind_the_fence_holds_up_no_application_and_no_flow_is_turned_round(
     protection: Protection,
 ) -> None:
-    own_group = Switching.adopt(protection)
+    own_group = SwitchedGroup.adopt(protection)
     old, new = own_group.active, own_group.standby
     request = own_group.go(StepName.STOP_FLOW)
     timing = protection.group.timing.model_copy(update={"protect_wait_seconds": 1})
     protection.changes["timing"] = timing
     with _silent(own_group, f"{new}-connect"):
-        with protection.world(ImpatientWorld) as world:
+        with protection.world(ShortTimeoutWorld) as world:
             records = [run_step(step, request, world) for step in _BEHIND_THE_FENCE]
         assert protection.takes_writes(new)
         assert protection.refuses_writes(old)
     protected = records[-1]
     assert "gave no answer" in protected.facts["flow_pending"]
     assert "replicator_refused" in {check.name for check in protected.proofs}
-    assert "RUNNING" not in onlooker.connectors(protection).get(f"dr.{own_group.name}.{new}-to-{old}", "")
+    assert "RUNNING" not in outside_view.connectors(protection).get(f"dr.{own_group.name}.{new}-to-{old}", "")
 
     with protection.world() as world:
         assert tend_flows(own_group.name, world).outcome == "ok"
@@ -81,7 +81,7 @@ def test_connect_that_falls_silent_behind_the_fence_holds_up_no_application_and_
 
 
 @contextmanager
-def _silent(group: Switching, process: str) -> Iterator[None]:
+def _silent(group: SwitchedGroup, process: str) -> Iterator[None]:
     """Let a process hang, its connections open."""
     group.protection.lab.pause(process)
     try:

@@ -10,16 +10,16 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.runs.request import StepName
 from lab import rights
-from support import onlooker
-from support.configured import RawAdmin
+from support import outside_view
+from support.configured_group import RawAdmin
 from support.protection import STEPS_AFTER_APPROVAL, Protection
-from support.switching import Switching
+from support.switched_group import SwitchedGroup
 
 pytestmark = pytest.mark.kafka
 
 
 def test_a_group_of_stamped_topics_goes_there_and_back(protection: Protection) -> None:
-    group = Switching.adopt(protection, records=0)
+    group = SwitchedGroup.adopt(protection, records=0)
     group.timeless, name = True, group.name
     first, second = (TopicPartition(protection.topic, number) for number in (0, 1))
     # The setting changed midway, first on the standby, as it does in life.
@@ -45,8 +45,8 @@ def test_a_group_of_stamped_topics_goes_there_and_back(protection: Protection) -
             admin.groups.set_offsets({f"{name}-head": ends})
         group.wait_equal()
         log = group.contents(source)
-        before = onlooker.committed(protection, source)
-        unread = {g: onlooker.next_values(protection, source, offsets) for g, offsets in before.items()}
+        before = outside_view.committed(protection, source)
+        unread = {g: outside_view.next_values(protection, source, offsets) for g, offsets in before.items()}
 
         with protection.world() as world:
             records = protection.run_until(group.request(), STEPS_AFTER_APPROVAL[-1], world)
@@ -59,13 +59,13 @@ def test_a_group_of_stamped_topics_goes_there_and_back(protection: Protection) -
         classes = {(row["group"], row["partition"]): row["class"] for row in moved.facts["groups"]}
         exact = {(g, p.partition) for g, offsets in before.items() for p in offsets if g not in timed}
         assert {classes[each] for each in exact} == {"exact"}, classes
-        after = onlooker.committed(protection, target)
+        after = outside_view.committed(protection, target)
         for each, expected in unread.items():
             places = {p: after[each][p] for p in expected}
             if each in timed:
                 _assert_not_past(protection, target, places, log, before[each], source)
             else:
-                assert onlooker.next_values(protection, target, places) == expected, each
+                assert outside_view.next_values(protection, target, places) == expected, each
         copied = group.contents(target)
         assert {p: copied[p][: len(found)] for p, found in log.items()} == log
         group.assert_at_rest(target)
@@ -74,7 +74,7 @@ def test_a_group_of_stamped_topics_goes_there_and_back(protection: Protection) -
     assert len(values) == len(set(values))
 
 
-def _produce_with_the_clock_ahead(group: Switching, cluster: str) -> None:
+def _produce_with_the_clock_ahead(group: SwitchedGroup, cluster: str) -> None:
     """Write as applications whose clock is an hour ahead: on a stamped topic nobody sees that any more."""
     ahead = int((time.time() + 3600) * 1000)
     with group.protection.cluster(cluster, rights.ORDERS_APP) as client:
@@ -88,13 +88,13 @@ def _assert_not_past(
     protection: Protection,
     target: str,
     places: dict[TopicPartition, int],
-    log: dict[TopicPartition, list[onlooker.Content]],
+    log: dict[TopicPartition, list[outside_view.Content]],
     committed: dict[TopicPartition, int],
     source: str,
 ) -> None:
     """A group that begins by time may read again, and never skips what it has not read."""
-    unread = onlooker.next_values(protection, source, committed)
-    begins = onlooker.next_values(protection, target, places)
+    unread = outside_view.next_values(protection, source, committed)
+    begins = outside_view.next_values(protection, target, places)
     for partition, value in unread.items():
         order = [record[2] for record in log[partition]] + [None]
         assert order.index(begins[partition]) <= order.index(value), partition

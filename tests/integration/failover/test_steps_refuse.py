@@ -25,7 +25,7 @@ from kafka_dr.register import KafkaRegister, RegisterState
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from support.protection import Protection
-from support.switching import Switching, failed
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
@@ -37,7 +37,7 @@ _CAROL = "User:carol"
 class Hindered:
     """A run from east to west, and what its steps said while something was in their way."""
 
-    group: Switching
+    group: SwitchedGroup
     request: RunRequest
     said: dict[str, StepRecord] = field(default_factory=dict)
 
@@ -76,7 +76,7 @@ class Hindered:
 
 
 @contextmanager
-def _open_transaction(group: Switching, cluster: str, transactional_id: str) -> Iterator[Callable[[], None]]:
+def _open_transaction(group: SwitchedGroup, cluster: str, transactional_id: str) -> Iterator[Callable[[], None]]:
     """Leave records of an open transaction in a log; called, it is aborted, and nobody ever reads them."""
     settings = group.protection.lab.client_settings(cluster, "admin")
     producer = Producer({**settings, "transactional.id": transactional_id, "transaction.timeout.ms": 60_000})
@@ -88,7 +88,7 @@ def _open_transaction(group: Switching, cluster: str, transactional_id: str) -> 
 
 
 @pytest.fixture(scope="module")
-def hindered(_groups: Callable[[], Switching]) -> Hindered:
+def hindered(_groups: Callable[[], SwitchedGroup]) -> Hindered:
     group = _groups()
     run = Hindered(group, group.request())
     group.go(StepName.CLAIM, run.request)
@@ -250,7 +250,7 @@ def test_a_target_whose_register_says_something_else_is_not_opened(hindered: Hin
 
 def test_a_copy_that_is_not_equal_is_not_handed_over(protection: Protection) -> None:
     """Of its own group: what somebody else wrote stays in the copy."""
-    group = Switching.adopt(protection, records=0)
+    group = SwitchedGroup.adopt(protection, records=0)
     request = group.go(StepName.CLAIM)
     with protection.world() as world:
         replicator = world.replicator(group.flow)

@@ -14,19 +14,19 @@ from kafka_dr.fencing.proof import Finding
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.request import ResumeRequest, StepName
 from support.protection import STEPS_AFTER_APPROVAL
-from support.silence import silence
-from support.switching import Switching, act_only, failed
+from support.silent_brokers import silent_brokers
+from support.switched_group import SwitchedGroup, act_only, failed
 
 pytestmark = pytest.mark.kafka
 _FORWARD = STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(StepName.OPEN_TARGET) :]
 
 
 def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_and_never_says_that_they_are(
-    group: Switching,
+    group: SwitchedGroup,
 ) -> None:
     target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
     records = {}
-    with silence(), group.protection.world() as world:
+    with silent_brokers(), group.protection.world() as world:
         for step in _FORWARD[:-1]:
             records[step] = run_step(step, request, world)
         reported = failed(StepName.REPORT, request, world)
@@ -65,9 +65,9 @@ def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_and_ne
         StepName.PROTECT,
     ],
 )
-def test_a_run_that_did_not_know_and_died_is_finished_and_asks_again(group: Switching, last: StepName) -> None:
+def test_a_run_that_did_not_know_and_died_is_finished_and_asks_again(group: SwitchedGroup, last: StepName) -> None:
     target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
-    with silence(), group.protection.world() as world:
+    with silent_brokers(), group.protection.world() as world:
         for step in _FORWARD[: _FORWARD.index(last)]:
             run_step(step, request, world)
         act_only(last, request, world)
@@ -78,13 +78,17 @@ def test_a_run_that_did_not_know_and_died_is_finished_and_asks_again(group: Swit
     group.assert_at_rest(target)
 
 
-def test_what_keeps_two_sides_from_writing_has_to_be_known_and_a_refusal_is_no_silence(group: Switching) -> None:
+def test_what_keeps_two_sides_from_writing_has_to_be_known_and_a_refusal_is_no_silence(group: SwitchedGroup) -> None:
     """Something that shuts applications out can be found and removed: that is better done before they move."""
     target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
     for method in ("_register_read_back", "replicator_refused"):
         name = method.removeprefix("_")
         unknown = Check(name, "unknown", "it does not say")
-        with silence(), mock.patch.object(open_target, method, return_value=unknown), group.protection.world() as world:
+        with (
+            silent_brokers(),
+            mock.patch.object(open_target, method, return_value=unknown),
+            group.protection.world() as world,
+        ):
             stopped = failed(StepName.OPEN_TARGET, request, world)
         assert stopped.outcome == "unknown"
         assert f"{name}: it does not say" in stopped.detail

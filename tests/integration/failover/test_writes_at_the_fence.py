@@ -16,9 +16,9 @@ from kafka_dr.failover.resume import resume
 from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, StepName
-from support import onlooker
+from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
-from support.switching import Switching, failed
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
@@ -30,7 +30,7 @@ class Application:
     """
 
     def __init__(
-        self, group: Switching, principal: str, transactional_id: str, *, records: int, settles: str = ""
+        self, group: SwitchedGroup, principal: str, transactional_id: str, *, records: int, settles: str = ""
     ) -> None:
         settings = group.protection.lab.client_settings(group.active, principal)
         self._producer = Producer({**settings, "transactional.id": transactional_id, "transaction.timeout.ms": 60_000})
@@ -54,7 +54,7 @@ class Application:
         return True
 
 
-def test_open_transactions_end_at_the_fence_and_nothing_that_was_committed_is_lost(group: Switching) -> None:
+def test_open_transactions_end_at_the_fence_and_nothing_that_was_committed_is_lost(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     stray_id = f"stray-{group.name}"
     timing = group.protection.group.timing.model_copy(update={"transaction_grace_seconds": 3.0})
@@ -88,13 +88,13 @@ def test_open_transactions_end_at_the_fence_and_nothing_that_was_committed_is_lo
         with group.protection.world() as world:
             resume(ResumeRequest(group.name, "finish", run=request.run), world)
 
-    values = [value for _, _, value, _ in onlooker.contents(group.protection, target)[partition]]
+    values = [value for _, _, value, _ in outside_view.contents(group.protection, target)[partition]]
     assert [value for value in values if value in prompt.values] == prompt.values
     assert not set(values) & {*late.values, *stray.values}
     group.assert_at_rest(target)
 
 
-def test_a_topic_made_in_the_middle_of_a_run_is_taken_along_or_ends_the_run(group: Switching) -> None:
+def test_a_topic_made_in_the_middle_of_a_run_is_taken_along_or_ends_the_run(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.CLAIM)
     topic = _new_topic(group, source)
@@ -112,11 +112,11 @@ def test_a_topic_made_in_the_middle_of_a_run_is_taken_along_or_ends_the_run(grou
         assert topic in refused.detail
     group.assert_at_rest(source if refused else target)
 
-    both = [onlooker.contents(group.protection, cluster)[TopicPartition(topic, 0)] for cluster in (source, target)]
+    both = [outside_view.contents(group.protection, cluster)[TopicPartition(topic, 0)] for cluster in (source, target)]
     assert [len(found) for found in both] == [10, 10]
 
 
-def test_a_topic_that_the_flow_has_found_in_time_is_taken_along(group: Switching) -> None:
+def test_a_topic_that_the_flow_has_found_in_time_is_taken_along(group: SwitchedGroup) -> None:
     target = group.standby
     request = group.go(StepName.CLAIM)
     topic = _new_topic(group, group.active)
@@ -125,11 +125,11 @@ def test_a_topic_that_the_flow_has_found_in_time_is_taken_along(group: Switching
     with group.protection.world() as world:
         resume(ResumeRequest(group.name, "finish", run=request.run), world)
 
-    assert len(onlooker.contents(group.protection, target)[TopicPartition(topic, 0)]) == 10
+    assert len(outside_view.contents(group.protection, target)[TopicPartition(topic, 0)]) == 10
     group.assert_at_rest(target)
 
 
-def test_an_empty_topic_that_only_the_source_has_ends_the_run(group: Switching) -> None:
+def test_an_empty_topic_that_only_the_source_has_ends_the_run(group: SwitchedGroup) -> None:
     source = group.active
     request = group.go(StepName.CLAIM)
     topic = f"{group.name}.empty"
@@ -147,7 +147,7 @@ def test_an_empty_topic_that_only_the_source_has_ends_the_run(group: Switching) 
 
 
 @pytest.mark.parametrize("step", [StepName.DRAIN, StepName.OPEN_TARGET])
-def test_somebody_whom_no_fence_stops_is_noticed_before_the_target_opens(group: Switching, step: StepName) -> None:
+def test_somebody_whom_no_fence_stops_is_noticed_before_the_target_opens(group: SwitchedGroup, step: StepName) -> None:
     source, target = group.active, group.standby
     request = group.go(STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(step) - 1])
     group.protection.produce(source, 3, principal="admin")
@@ -161,7 +161,7 @@ def test_somebody_whom_no_fence_stops_is_noticed_before_the_target_opens(group: 
     group.assert_at_rest(source)
 
 
-def test_fencing_once_more_does_not_hide_what_was_written_past_the_drain(group: Switching) -> None:
+def test_fencing_once_more_does_not_hide_what_was_written_past_the_drain(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.CUT_OVER_GROUPS)
     group.protection.produce(source, 3, principal="admin")
@@ -177,7 +177,7 @@ def test_fencing_once_more_does_not_hide_what_was_written_past_the_drain(group: 
     group.assert_at_rest(source)
 
 
-def _new_topic(group: Switching, cluster: str) -> str:
+def _new_topic(group: SwitchedGroup, cluster: str) -> str:
     topic = f"{group.name}.new{time.monotonic_ns()}"
     _create(group, cluster, topic)
     settings = group.protection.lab.client_settings(cluster, "orders-app")
@@ -188,13 +188,13 @@ def _new_topic(group: Switching, cluster: str) -> str:
     return topic
 
 
-def _create(group: Switching, cluster: str, topic: str) -> None:
+def _create(group: SwitchedGroup, cluster: str, topic: str) -> None:
     with group.protection.cluster(cluster, "admin") as admin:
         admin.topics.create(topic, partitions=1, replication_factor=1, config={})
 
 
 @contextmanager
-def _changed(group: Switching, **changes: object) -> Iterator[None]:
+def _changed(group: SwitchedGroup, **changes: object) -> Iterator[None]:
     group.protection.changes = changes
     try:
         yield
@@ -203,7 +203,7 @@ def _changed(group: Switching, **changes: object) -> Iterator[None]:
 
 
 @contextmanager
-def _allowed(group: Switching, cluster: str, principal: str, transactional_id: str) -> Iterator[None]:
+def _allowed(group: SwitchedGroup, cluster: str, principal: str, transactional_id: str) -> Iterator[None]:
     allow = Acl(
         ResourceType.TRANSACTIONAL_ID,
         transactional_id,

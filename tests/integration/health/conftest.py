@@ -17,9 +17,9 @@ from kafka_dr.routing import FileRouter, Route
 from kafka_dr.runs.at_rest import Watched
 from kafka_dr.runs.run import positions_to_json
 from lab.api import Lab
-from support import onlooker
+from support import outside_view
 from support.protection import Protection
-from support.switching import Switching
+from support.switched_group import SwitchedGroup
 
 RUN = "given-up"
 
@@ -31,11 +31,11 @@ class GivenUp:
     :param state: west's record, ``unfenced``
     """
 
-    switching: Switching
+    switching: SwitchedGroup
     state: RegisterState
 
     @classmethod
-    def give_up(cls, switching: Switching) -> GivenUp:
+    def give_up(cls, switching: SwitchedGroup) -> GivenUp:
         """Do to west what an unplanned failover does, and nothing to east."""
         protection = switching.protection
         state = _left_behind(protection.state("east"))
@@ -87,10 +87,10 @@ def said(watched: Watched) -> str:
 
 
 @pytest.fixture(scope="module")
-def group(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switching]:
+def group(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SwitchedGroup]:
     """A group at rest on east, shared by the tests of a module, each of which leaves it as it was."""
     protection = Protection(lab, tmp_path_factory.mktemp("health"))
-    switching = Switching.adopt(protection, records=60)
+    switching = SwitchedGroup.adopt(protection, records=60)
     try:
         yield switching
     finally:
@@ -98,8 +98,8 @@ def group(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switch
 
 
 @pytest.fixture
-def at_rest(group: Switching) -> Iterator[Switching]:
+def at_rest(group: SwitchedGroup) -> Iterator[SwitchedGroup]:
     """The shared group, which is at rest again when the test is over."""
     yield group
-    denies = onlooker.denies(group.protection, "west")
+    denies = outside_view.denies(group.protection, "west")
     assert plan.standby(group.protection.group) <= denies

@@ -18,18 +18,18 @@ from kafka_dr.register.transitions import adopted, claimed
 from kafka_dr.replication import Flow
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
-from support import onlooker
+from support import outside_view
 from support.protection import Protection
-from support.switching import Switching
+from support.switched_group import SwitchedGroup
 
 pytestmark = pytest.mark.kafka
 
 
-def test_a_healthy_group_is_green_and_nothing_is_touched(at_rest: Switching) -> None:
-    before = onlooker.look(at_rest.protection)
+def test_a_healthy_group_is_green_and_nothing_is_touched(at_rest: SwitchedGroup) -> None:
+    before = outside_view.look(at_rest.protection)
     watched = look(at_rest.protection)
     assert watched.outcome == "ok", said(watched)
-    assert onlooker.look(at_rest.protection) == before
+    assert outside_view.look(at_rest.protection) == before
 
 
 def test_a_group_whose_adoption_is_under_way_is_left_alone(protection: Protection) -> None:
@@ -39,11 +39,11 @@ def test_a_group_whose_adoption_is_under_way_is_left_alone(protection: Protectio
         watched = watch_health(protection.name, world)
     assert watched.outcome == "left_alone"
     assert "run dr_adopt again" in said(watched)
-    assert onlooker.denies(protection, "west") == frozenset()
+    assert outside_view.denies(protection, "west") == frozenset()
     assert protection.state("west") is None
 
 
-def test_a_fence_that_somebody_removed_is_put_back_and_named(at_rest: Switching) -> None:
+def test_a_fence_that_somebody_removed_is_put_back_and_named(at_rest: SwitchedGroup) -> None:
     protection = at_rest.protection
     with protection.cluster("west", "admin") as admin:
         admin.acls.remove(plan.write_fence(protection.group) | plan.probe_fence(protection.group))
@@ -55,14 +55,14 @@ def test_a_fence_that_somebody_removed_is_put_back_and_named(at_rest: Switching)
 
 
 @pytest.mark.parametrize("cluster", ["west", "east"])
-def test_a_writer_whom_no_fence_stops_is_named_on_either_side(at_rest: Switching, cluster: str) -> None:
+def test_a_writer_whom_no_fence_stops_is_named_on_either_side(at_rest: SwitchedGroup, cluster: str) -> None:
     with at_rest.protection.stranger_may_write(cluster):
         watched = look(at_rest.protection)
     assert watched.outcome == "failed"
     assert f"User:intruder may write on {cluster} and is not among the group's principals" in said(watched)
 
 
-def test_a_fence_on_the_active_side_is_named_and_never_lifted(at_rest: Switching) -> None:
+def test_a_fence_on_the_active_side_is_named_and_never_lifted(at_rest: SwitchedGroup) -> None:
     protection, foreign = at_rest.protection, plan.group_freeze(at_rest.protection.group)
     with protection.cluster("east", "admin") as admin:
         admin.acls.add(foreign)
@@ -75,7 +75,7 @@ def test_a_fence_on_the_active_side_is_named_and_never_lifted(at_rest: Switching
             admin.acls.remove(foreign)
 
 
-def test_a_fence_of_a_former_version_is_completed_and_that_is_said_once(at_rest: Switching) -> None:
+def test_a_fence_of_a_former_version_is_completed_and_that_is_said_once(at_rest: SwitchedGroup) -> None:
     protection = at_rest.protection
     changes = plan.change_fence(protection.group)
     with protection.world() as world, protection.cluster("west", "admin") as admin:
@@ -86,14 +86,14 @@ def test_a_fence_of_a_former_version_is_completed_and_that_is_said_once(at_rest:
     assert watched.outcome == "ok", said(watched)
     assert "west was fenced by a version that let applications change topics and delete groups" in said(watched)
     assert f"{len(changes)} DENYs were added" in said(watched)
-    assert changes <= onlooker.denies(protection, "west")
+    assert changes <= outside_view.denies(protection, "west")
     again = look(protection)
     assert again.outcome == "ok"
     assert "former" not in said(again)
     assert "by a version" not in said(again)
 
 
-def test_that_applications_may_change_topics_of_a_standby_again_is_named(at_rest: Switching) -> None:
+def test_that_applications_may_change_topics_of_a_standby_again_is_named(at_rest: SwitchedGroup) -> None:
     protection = at_rest.protection
     changes = plan.change_fence(protection.group)
     with protection.cluster("west", "admin") as admin:
@@ -101,10 +101,10 @@ def test_that_applications_may_change_topics_of_a_standby_again_is_named(at_rest
     watched = look(protection)
     assert watched.outcome == "failed"
     assert "west, which is not active, lacked 1 DENYs: they are there now" in said(watched)
-    assert changes <= onlooker.denies(protection, "west")
+    assert changes <= outside_view.denies(protection, "west")
 
 
-def test_a_deny_of_somebody_else_that_keeps_nobody_from_working_is_no_fence(at_rest: Switching) -> None:
+def test_a_deny_of_somebody_else_that_keeps_nobody_from_working_is_no_fence(at_rest: SwitchedGroup) -> None:
     protection, theirs = at_rest.protection, plan.change_fence(at_rest.protection.group)
     with protection.cluster("east", "admin") as admin:
         admin.acls.add(theirs)
@@ -114,7 +114,7 @@ def test_a_deny_of_somebody_else_that_keeps_nobody_from_working_is_no_fence(at_r
             admin.acls.remove(theirs)
 
 
-def test_a_deny_of_ours_that_was_not_lifted_is_named(at_rest: Switching) -> None:
+def test_a_deny_of_ours_that_was_not_lifted_is_named(at_rest: SwitchedGroup) -> None:
     protection, ours = at_rest.protection, plan.change_fence(at_rest.protection.group)
     with protection.world() as world, protection.cluster("east", "admin") as admin:
         register = world.register("east")
@@ -130,7 +130,7 @@ def test_a_deny_of_ours_that_was_not_lifted_is_named(at_rest: Switching) -> None
     assert "stand on east, which is active" in said(watched)
 
 
-def test_a_register_that_missed_the_newest_record_is_brought_up(at_rest: Switching) -> None:
+def test_a_register_that_missed_the_newest_record_is_brought_up(at_rest: SwitchedGroup) -> None:
     protection = at_rest.protection
     state = protection.state("east")
     assert state is not None
@@ -143,7 +143,7 @@ def test_a_register_that_missed_the_newest_record_is_brought_up(at_rest: Switchi
     assert look(protection).outcome == "ok"
 
 
-def test_a_connector_against_the_register_is_stopped_and_named(at_rest: Switching) -> None:
+def test_a_connector_against_the_register_is_stopped_and_named(at_rest: SwitchedGroup) -> None:
     protection = at_rest.protection
     back = Flow(protection.name, "west", "east")
     with protection.world() as world:
@@ -155,11 +155,11 @@ def test_a_connector_against_the_register_is_stopped_and_named(at_rest: Switchin
         assert "the register forbids this direction" in said(watched)
         assert replicator.wait_stopped(30).state == "stopped"
     # The direction that the register wants was left alone.
-    assert "RUNNING" in onlooker.connectors(protection)[protection.flow.connector]
+    assert "RUNNING" in outside_view.connectors(protection)[protection.flow.connector]
     assert look(protection).outcome == "ok"
 
 
-def test_a_route_that_leads_astray_is_named(at_rest: Switching) -> None:
+def test_a_route_that_leads_astray_is_named(at_rest: SwitchedGroup) -> None:
     route = Path(at_rest.protection.group.route.path)
     kept = route.read_bytes()
     route.write_bytes(kept.replace(b'"east"', b'"west"'))
@@ -171,7 +171,7 @@ def test_a_route_that_leads_astray_is_named(at_rest: Switching) -> None:
         route.write_bytes(kept)
 
 
-def test_a_change_that_the_register_no_longer_asks_for_is_refused(at_rest: Switching) -> None:
+def test_a_change_that_the_register_no_longer_asks_for_is_refused(at_rest: SwitchedGroup) -> None:
     """Between the look and the change the group may have moved: then the change is somebody else's fence."""
     protection = at_rest.protection
     with protection.world() as world:
@@ -182,7 +182,7 @@ def test_a_change_that_the_register_no_longer_asks_for_is_refused(at_rest: Switc
             as_long_as(run, registers, lambda now: now.active == "west")()
 
 
-def test_a_run_that_died_is_named_and_its_registers_are_left_alone(at_rest: Switching) -> None:
+def test_a_run_that_died_is_named_and_its_registers_are_left_alone(at_rest: SwitchedGroup) -> None:
     protection = at_rest.protection
     state = protection.state("east")
     assert state is not None

@@ -9,18 +9,18 @@ from integration.health.conftest import RUN, GivenUp, look, said
 
 from kafka_dr.fencing import plan
 from kafka_dr.register import Phase
-from support import onlooker
-from support.mortal import Mortal
+from support import outside_view
+from support.dying_process import DyingProcess
 from support.protection import Protection
-from support.switching import Switching
+from support.switched_group import SwitchedGroup
 
 pytestmark = pytest.mark.kafka
 
 
 def test_a_cluster_that_was_given_up_is_fenced_counted_and_told_as_soon_as_it_answers(protection: Protection) -> None:
-    given_up = GivenUp.give_up(Switching.adopt(protection, records=40))
+    given_up = GivenUp.give_up(SwitchedGroup.adopt(protection, records=40))
     assert protection.takes_writes("east")
-    before = onlooker.contents(protection, "west")
+    before = outside_view.contents(protection, "west")
     protection.produce("east", 7)
     _start_with_its_worker(given_up.switching)
 
@@ -30,11 +30,11 @@ def test_a_cluster_that_was_given_up_is_fenced_counted_and_told_as_soon_as_it_an
     assert "east is back and fenced; it holds at most 7 records" in said(watched), said(watched)
     assert "at most 7 of them made since the hand-over" in said(watched)
     assert protection.refuses_writes("east")
-    assert plan.standby(protection.group) | plan.flow_fence(protection.group) <= onlooker.denies(protection, "east")
+    assert plan.standby(protection.group) | plan.flow_fence(protection.group) <= outside_view.denies(protection, "east")
     assert protection.takes_writes("west")
     assert f"{protection.flow.connector} was " in said(watched)
     assert "the register forbids this direction: it is stopped now" in said(watched)
-    assert onlooker.connectors(protection)[protection.flow.connector].startswith("STOPPED")
+    assert outside_view.connectors(protection)[protection.flow.connector].startswith("STOPPED")
 
     state = protection.state("west")
     assert state is not None
@@ -46,7 +46,7 @@ def test_a_cluster_that_was_given_up_is_fenced_counted_and_told_as_soon_as_it_an
     assert (returned["cluster"], returned["beyond_frontier"], returned["since_opening"]) == ("east", 7, 7)
 
     # Neither what the flow had been doing nor what its worker does when it comes up copied anything.
-    assert onlooker.contents(protection, "west") == before
+    assert outside_view.contents(protection, "west") == before
     again = look(protection)
     assert again.outcome == "failed"
     assert "bring east home with dr_failback" in said(again)
@@ -56,7 +56,7 @@ def test_a_cluster_that_was_given_up_is_fenced_counted_and_told_as_soon_as_it_an
 def test_a_dead_cluster_holds_up_nothing_and_is_not_taken_for_fenced_while_a_stranger_may_write_there(
     protection: Protection,
 ) -> None:
-    given_up = GivenUp.give_up(Switching.adopt(protection, records=10))
+    given_up = GivenUp.give_up(SwitchedGroup.adopt(protection, records=10))
     with protection.cluster("west", "admin") as admin:
         admin.acls.remove(plan.flow_fence(protection.group))
     protection.lab.pause("east-broker-1")
@@ -73,13 +73,13 @@ def test_a_dead_cluster_holds_up_nothing_and_is_not_taken_for_fenced_while_a_str
     given_up.switching.wait_answering()
     # It refuses the applications then, and is open to somebody all the same. Looking dies wherever it likes: that
     # of the next minute goes on.
-    fencing = Mortal()
+    fencing = DyingProcess()
     with protection.stranger_may_write("east"):
         assert "User:intruder may write on east" in said(fencing.until_through(lambda: look(protection)))
         assert protection.refuses_writes("east")
         assert protection.state("west") == given_up.state
     assert any(place.startswith("Acls.add") for place in fencing.died), fencing.died
-    welcoming = Mortal()
+    welcoming = DyingProcess()
     assert welcoming.until_through(lambda: look(protection)).outcome == "failed"
     died = "\n".join(welcoming.died)
     for place in ("KafkaRegister.write_fact returned on west", "compare_and_set diverged on west"):
@@ -94,7 +94,7 @@ def test_a_dead_cluster_holds_up_nothing_and_is_not_taken_for_fenced_while_a_str
         assert world.register("west").facts(protection.name, RUN)["returned"]["cluster"] == "east"
 
 
-def _start_with_its_worker(switching: Switching) -> None:
+def _start_with_its_worker(switching: SwitchedGroup) -> None:
     """Have the old flow run, and started once more by the worker that holds it, which is killed and comes up again."""
     protection = switching.protection
     with protection.world() as world:

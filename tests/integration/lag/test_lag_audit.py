@@ -19,7 +19,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from lab import rights
 from support.auditing import job_environ, topology_file
-from support.flowing import Flowing
+from support.plain_flow import PlainFlow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +46,7 @@ class Audited:
 
 
 @pytest.fixture
-def audit(flowing: Flowing, spark: SparkSession, tmp_path: Path) -> Run:
+def audit(flowing: PlainFlow, spark: SparkSession, tmp_path: Path) -> Run:
     """Run the audit of the group's flow in the shared session, as the job would in its own."""
 
     @contextmanager
@@ -66,14 +66,14 @@ def audit(flowing: Flowing, spark: SparkSession, tmp_path: Path) -> Run:
     return run
 
 
-def write(flowing: Flowing, partition: int, sizes: list[int], *, age_seconds: float = 0.0) -> None:
+def write(flowing: PlainFlow, partition: int, sizes: list[int], *, age_seconds: float = 0.0) -> None:
     at = round((time.time() - age_seconds) * 1000)
     place = TopicPartition(flowing.protection.topic, partition)
     with flowing.protection.cluster("east", rights.ORDERS_APP) as client:
         client.writing.append(NewRecord(place, b"key", b"v" * size, (("h", b"12"),), timestamp_ms=at) for size in sizes)
 
 
-def gate(flowing: Flowing, *, epoch: int = 1) -> GateAnswer:
+def gate(flowing: PlainFlow, *, epoch: int = 1) -> GateAnswer:
     return ask(
         flowing.protection.folder / "evidence",
         AuditKind.LAG,
@@ -86,7 +86,7 @@ def gate(flowing: Flowing, *, epoch: int = 1) -> GateAnswer:
     ).answer
 
 
-def test_figures_are_those_of_what_was_written(flowing: Flowing, audit: Run) -> None:
+def test_figures_are_those_of_what_was_written(flowing: PlainFlow, audit: Run) -> None:
     topic, name = flowing.protection.topic, f"{flowing.protection.name}-readers"
     write(flowing, 0, [10] * 30)
     flowing.write_in_transactions(3)
@@ -116,7 +116,7 @@ def test_figures_are_those_of_what_was_written(flowing: Flowing, audit: Run) -> 
     assert gate(flowing, epoch=2) is GateAnswer.NEVER, "that is another flow, which nobody audited"
 
 
-def test_a_flow_that_was_stopped_is_found_out_by_age_and_then_by_its_trend(flowing: Flowing, audit: Run) -> None:
+def test_a_flow_that_was_stopped_is_found_out_by_age_and_then_by_its_trend(flowing: PlainFlow, audit: Run) -> None:
     write(flowing, 0, [10] * 3)
     flowing.start()
     flowing.wait_copied()
@@ -138,7 +138,7 @@ def test_a_flow_that_was_stopped_is_found_out_by_age_and_then_by_its_trend(flowi
     assert gate(flowing) is GateAnswer.GREEN
 
 
-def test_what_the_source_deleted_before_it_was_copied_is_named(flowing: Flowing, audit: Run) -> None:
+def test_what_the_source_deleted_before_it_was_copied_is_named(flowing: PlainFlow, audit: Run) -> None:
     from confluent_kafka import TopicPartition as ClientPartition
     from confluent_kafka.admin import AdminClient
 
@@ -157,7 +157,7 @@ def test_what_the_source_deleted_before_it_was_copied_is_named(flowing: Flowing,
     assert found.partitions[topic, 0]["records"] == 4
 
 
-def test_long_stretches_are_estimated_and_said_to_be(flowing: Flowing, audit: Run) -> None:
+def test_long_stretches_are_estimated_and_said_to_be(flowing: PlainFlow, audit: Run) -> None:
     flowing.start()
     flowing.stop()
     write(flowing, 0, [10] * 40)
@@ -166,7 +166,7 @@ def test_long_stretches_are_estimated_and_said_to_be(flowing: Flowing, audit: Ru
 
 
 def test_what_cannot_be_audited_is_unknown_in_one_sentence_and_changes_nothing(
-    flowing: Flowing, audit: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flowing: PlainFlow, audit: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flowing.start()
     assert audit().code == 0

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.flowing import Flowing
+from support.plain_flow import PlainFlow
 from support.protection import Protection
 
 
 @pytest.fixture
-def flowing(protection: Protection) -> Iterator[Flowing]:
+def flowing(protection: Protection) -> Iterator[PlainFlow]:
     """A group of the test's own, written on east; its flow is not started yet."""
     with protection.world() as world:
-        yield Flowing(protection, world)
+        yield PlainFlow(protection, world)

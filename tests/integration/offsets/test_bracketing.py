@@ -12,12 +12,12 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.offsets import BracketingOffsetMap, FilePairStore, Pairs, Translation
 from support.cleaner import a_quick_cleaner
-from support.flowing import Flowing
+from support.plain_flow import PlainFlow
 
 pytestmark = pytest.mark.kafka
 
 
-def every_position(flowing: Flowing, cluster: str) -> dict[TopicPartition, list[int]]:
+def every_position(flowing: PlainFlow, cluster: str) -> dict[TopicPartition, list[int]]:
     """Return each place where a group can stand: before the first record, after each, and at the very end."""
     held = flowing.audit(cluster).topics.last_stable_offsets(flowing.partitions)
     return {
@@ -27,7 +27,7 @@ def every_position(flowing: Flowing, cluster: str) -> dict[TopicPartition, list[
 
 
 def check(
-    flowing: Flowing, positions: Mapping[TopicPartition, list[int]], offsets: BracketingOffsetMap
+    flowing: PlainFlow, positions: Mapping[TopicPartition, list[int]], offsets: BracketingOffsetMap
 ) -> dict[tuple[TopicPartition, int], Translation]:
     """Translate and hold every answer against both logs: the records that follow must be the same ones."""
     found = offsets.translate(positions)
@@ -41,7 +41,7 @@ def check(
     return dict(found)
 
 
-def between(flowing: Flowing, *, seeds: bool = True, store: FilePairStore | None = None) -> BracketingOffsetMap:
+def between(flowing: PlainFlow, *, seeds: bool = True, store: FilePairStore | None = None) -> BracketingOffsetMap:
     return BracketingOffsetMap(
         flowing.audit(flowing.active),
         flowing.audit(flowing.standby),
@@ -50,7 +50,7 @@ def between(flowing: Flowing, *, seeds: bool = True, store: FilePairStore | None
     )
 
 
-def test_every_position_of_a_log_with_aborted_and_control_records_is_exact(flowing: Flowing) -> None:
+def test_every_position_of_a_log_with_aborted_and_control_records_is_exact(flowing: PlainFlow) -> None:
     flowing.write(150)
     flowing.start()
     flowing.write_in_transactions(20)
@@ -59,7 +59,7 @@ def test_every_position_of_a_log_with_aborted_and_control_records_is_exact(flowi
     check(flowing, every_position(flowing, "east"), between(flowing))
 
 
-def test_a_group_that_never_catches_up_comes_through_four_switches(flowing: Flowing) -> None:
+def test_a_group_that_never_catches_up_comes_through_four_switches(flowing: PlainFlow) -> None:
     flowing.write(100)
     flowing.start()
     flowing.wait_copied()
@@ -81,7 +81,7 @@ def test_a_group_that_never_catches_up_comes_through_four_switches(flowing: Flow
 
 @pytest.mark.parametrize("cleaned", ["east", "west"])
 def test_what_one_cleaner_took_away_makes_no_group_late_and_what_comes_again_is_counted(
-    flowing: Flowing, cleaned: str
+    flowing: PlainFlow, cleaned: str
 ) -> None:
     protection = flowing.protection
     table = TopicPartition(f"{protection.name}.table", 0)
@@ -113,7 +113,7 @@ def test_what_one_cleaner_took_away_makes_no_group_late_and_what_comes_again_is_
 
 
 def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syncs(
-    flowing: Flowing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    flowing: PlainFlow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flowing.write(200)
     flowing.start()
@@ -126,7 +126,7 @@ def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syn
     assert check(flowing, positions, between(flowing, store=store)) == fresh
 
 
-def test_what_was_learned_of_a_topic_that_was_made_again_misleads_nobody(flowing: Flowing, tmp_path: Path) -> None:
+def test_what_was_learned_of_a_topic_that_was_made_again_misleads_nobody(flowing: PlainFlow, tmp_path: Path) -> None:
     flowing.write(60)
     flowing.start()
     flowing.wait_copied()
@@ -140,7 +140,7 @@ def test_what_was_learned_of_a_topic_that_was_made_again_misleads_nobody(flowing
     assert store.read("east-to-west").topic_ids == kept.topic_ids
 
 
-def test_pairs_that_are_wrong_are_found_out_by_content(flowing: Flowing, tmp_path: Path) -> None:
+def test_pairs_that_are_wrong_are_found_out_by_content(flowing: PlainFlow, tmp_path: Path) -> None:
     flowing.write(60)
     flowing.start()
     flowing.wait_copied()
@@ -153,7 +153,7 @@ def test_pairs_that_are_wrong_are_found_out_by_content(flowing: Flowing, tmp_pat
     check(flowing, positions, between(flowing, store=store))
 
 
-def test_foreign_records_on_the_target_cost_a_bracket_and_no_more(flowing: Flowing) -> None:
+def test_foreign_records_on_the_target_cost_a_bracket_and_no_more(flowing: PlainFlow) -> None:
     flowing.write(60)
     flowing.start()
     flowing.wait_copied()
@@ -171,7 +171,7 @@ def test_foreign_records_on_the_target_cost_a_bracket_and_no_more(flowing: Flowi
         assert len(following) <= 101
 
 
-def test_a_position_past_the_end_is_unknown(flowing: Flowing) -> None:
+def test_a_position_past_the_end_is_unknown(flowing: PlainFlow) -> None:
     flowing.write(10)
     flowing.start()
     flowing.wait_copied()
@@ -180,7 +180,7 @@ def test_a_position_past_the_end_is_unknown(flowing: Flowing) -> None:
     assert (answer.kind, answer.target_offset) == ("unknown", None)
 
 
-def test_a_group_that_has_not_read_what_expired_on_the_target_first_has_no_place(flowing: Flowing) -> None:
+def test_a_group_that_has_not_read_what_expired_on_the_target_first_has_no_place(flowing: PlainFlow) -> None:
     flowing.write(60)
     flowing.start()
     flowing.write_in_transactions(20)
@@ -198,7 +198,7 @@ def test_a_group_that_has_not_read_what_expired_on_the_target_first_has_no_place
 
 @pytest.mark.parametrize("sides", [("west",), ("east",), ("east", "west")])
 def test_heads_that_differ_do_not_matter_where_both_sides_hold_the_records_around_a_position(
-    flowing: Flowing, sides: tuple[str, ...]
+    flowing: PlainFlow, sides: tuple[str, ...]
 ) -> None:
     flowing.write(180)
     flowing.start()
@@ -218,5 +218,5 @@ def test_heads_that_differ_do_not_matter_where_both_sides_hold_the_records_aroun
         assert {answer.kind for answer in found.values()} == {"unknown"}
 
 
-def test_nothing_is_asked_of_the_clusters_for_groups_that_never_committed(flowing: Flowing) -> None:
+def test_nothing_is_asked_of_the_clusters_for_groups_that_never_committed(flowing: PlainFlow) -> None:
     assert between(flowing).translate({flowing.partitions[0]: []}) == {}

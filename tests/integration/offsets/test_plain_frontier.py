@@ -6,12 +6,12 @@ import pytest
 
 from kafka_dr.audit import FileFrontierStore, FindingKind
 from kafka_dr.offsets import PlainFrontier
-from support.flowing import Flowing
+from support.plain_flow import PlainFlow
 
 pytestmark = pytest.mark.kafka
 
 
-def frontier(flowing: Flowing, *, epoch: int = 1, starts: dict | None = None) -> PlainFrontier:  # type: ignore[type-arg]
+def frontier(flowing: PlainFlow, *, epoch: int = 1, starts: dict | None = None) -> PlainFrontier:  # type: ignore[type-arg]
     return PlainFrontier(
         flowing.audit(flowing.active),
         flowing.audit(flowing.standby),
@@ -21,12 +21,12 @@ def frontier(flowing: Flowing, *, epoch: int = 1, starts: dict | None = None) ->
     )
 
 
-def advance(flowing: Flowing, **how):  # type: ignore[no-untyped-def]
+def advance(flowing: PlainFlow, **how):  # type: ignore[no-untyped-def]
     until = flowing.audit(flowing.active).topics.last_stable_offsets(flowing.partitions)
     return until, frontier(flowing, **how).advance(until)
 
 
-def test_a_true_copy_is_verified_to_the_end_and_then_from_there_on(flowing: Flowing) -> None:
+def test_a_true_copy_is_verified_to_the_end_and_then_from_there_on(flowing: PlainFlow) -> None:
     flowing.write(60)
     flowing.write_in_transactions(6)
     flowing.start()
@@ -41,7 +41,7 @@ def test_a_true_copy_is_verified_to_the_end_and_then_from_there_on(flowing: Flow
     assert [found.records for found in later.values()] == [30 + 1 + 4 + 11] * 2
 
 
-def test_a_foreign_record_stops_it_there_and_it_stays_there(flowing: Flowing) -> None:
+def test_a_foreign_record_stops_it_there_and_it_stays_there(flowing: PlainFlow) -> None:
     flowing.write(20)
     flowing.start()
     flowing.wait_copied()
@@ -55,7 +55,7 @@ def test_a_foreign_record_stops_it_there_and_it_stays_there(flowing: Flowing) ->
             assert (found.finding.kind, found.finding.records, found.records) == (FindingKind.FOREIGN, 1, 11)
 
 
-def test_what_was_not_copied_is_missing_and_never_equal(flowing: Flowing) -> None:
+def test_what_was_not_copied_is_missing_and_never_equal(flowing: PlainFlow) -> None:
     flowing.write(20)
     flowing.start()
     flowing.wait_copied()
@@ -67,7 +67,7 @@ def test_what_was_not_copied_is_missing_and_never_equal(flowing: Flowing) -> Non
         assert (found.finding.kind, found.records) == (FindingKind.MISSING, 11)
 
 
-def test_another_epoch_begins_at_its_own_seed(flowing: Flowing) -> None:
+def test_another_epoch_begins_at_its_own_seed(flowing: PlainFlow) -> None:
     flowing.write(20)
     flowing.start()
     flowing.wait_copied()
@@ -80,7 +80,7 @@ def test_another_epoch_begins_at_its_own_seed(flowing: Flowing) -> None:
     assert [(found.finding, found.records) for found in verified.values()] == [(None, 6), (None, 6)]
 
 
-def test_of_a_topic_that_is_gone_nothing_is_verified(flowing: Flowing) -> None:
+def test_of_a_topic_that_is_gone_nothing_is_verified(flowing: PlainFlow) -> None:
     flowing.start()
     flowing.write(20)
     flowing.wait_copied()
@@ -93,7 +93,7 @@ def test_of_a_topic_that_is_gone_nothing_is_verified(flowing: Flowing) -> None:
         assert (found.finding.kind, found.source_offset, found.records) == (FindingKind.MISSING, 0, 0)
 
 
-def test_a_topic_that_was_created_again_is_compared_again(flowing: Flowing) -> None:
+def test_a_topic_that_was_created_again_is_compared_again(flowing: PlainFlow) -> None:
     flowing.start()
     flowing.write(20)
     flowing.wait_copied()

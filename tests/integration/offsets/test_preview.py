@@ -26,19 +26,19 @@ from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.topology.model import GroupsPolicy
 from lab import rights
-from support import onlooker
+from support import outside_view
+from support.outside_topics import OutsideTopics, member
 from support.protection import Protection
-from support.reading_elsewhere import Beyond, member
 from support.share_group import join_share_group
-from support.switching import Switching, failed
+from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture
-def group(protection: Protection) -> Switching:
+def group(protection: Protection) -> SwitchedGroup:
     """A group with records, a reader at the head, one far behind, and one that never read on."""
-    switching = Switching.adopt(protection, records=0)
+    switching = SwitchedGroup.adopt(protection, records=0)
     protection.produce("east", 600)
     protection.commit("east", f"{protection.name}-slow", switching.at(117, 233))
     protection.commit("east", f"{protection.name}-idle", switching.at(3))
@@ -49,9 +49,9 @@ def group(protection: Protection) -> Switching:
     return switching
 
 
-def test_every_group_is_shown_beside_mirrormaker_and_nothing_is_changed(group: Switching) -> None:
+def test_every_group_is_shown_beside_mirrormaker_and_nothing_is_changed(group: SwitchedGroup) -> None:
     protection = group.protection
-    before = onlooker.committed(protection, "west")
+    before = outside_view.committed(protection, "west")
     with protection.world() as world:
         assert archive_syncs(group.name, world).outcome == "ok"
         found = preview_offsets(group.name, world, folder=f"audits/{group.name}/offsets/east-to-west/one")
@@ -67,11 +67,11 @@ def test_every_group_is_shown_beside_mirrormaker_and_nothing_is_changed(group: S
     assert found.report["proof"]["state"] == "ok", found.report["proof"]
     assert found.report["mm2_redelivered"] > 0
     assert [row["partition"] for row in found.report["never_committed"]] == [1]
-    assert onlooker.committed(protection, "west") == before
+    assert outside_view.committed(protection, "west") == before
     for row in found.report["positions"]:
         place = TopicPartition(row["topic"], row["partition"])
-        here = onlooker.next_values(protection, "east", {place: row["source_offset"]})
-        assert onlooker.next_values(protection, "west", {place: row["target_offset"]}) == here
+        here = outside_view.next_values(protection, "east", {place: row["source_offset"]})
+        assert outside_view.next_values(protection, "west", {place: row["target_offset"]}) == here
     slow = next(row for row in found.report["positions"] if row["group"].endswith("-slow"))
     place, here, there = TopicPartition(slow["topic"], slow["partition"]), slow["source_offset"], slow["target_offset"]
     with protection.world() as world:
@@ -85,7 +85,7 @@ def test_every_group_is_shown_beside_mirrormaker_and_nothing_is_changed(group: S
     assert json.loads(kept.read_text())["redelivered"] == 0
 
 
-def test_the_archive_grows_by_what_is_new_and_outlives_both_topics(group: Switching) -> None:
+def test_the_archive_grows_by_what_is_new_and_outlives_both_topics(group: SwitchedGroup) -> None:
     protection = group.protection
     with protection.world() as world:
         archive_syncs(group.name, world)
@@ -94,7 +94,7 @@ def test_the_archive_grows_by_what_is_new_and_outlives_both_topics(group: Switch
     assert "0 syncs archived" in again.sentences[0]
     partition = TopicPartition(protection.topic, 0)
     assert len(whole.of(partition).pairs) >= 3
-    east, west = (dict(onlooker.contents(protection, cluster))[partition] for cluster in ("east", "west"))
+    east, west = (dict(outside_view.contents(protection, cluster))[partition] for cluster in ("east", "west"))
     assert len(east) == len(west)
     folder = Path(protection.folder, "evidence", "offset_syncs", "east-to-west")
     assert [file.suffix for place in folder.iterdir() for file in place.iterdir()] == [".parquet"]
@@ -104,13 +104,13 @@ def test_each_group_starts_where_its_owners_chose(protection: Protection) -> Non
     name = protection.name
     choices = {f"{name}-{each}": each for each in ("mm2_checkpoint", "timestamp", "earliest", "latest")}
     protection.changes["groups_policy"] = GroupsPolicy(start_of=choices, timestamp_margin_seconds=0.001)
-    group = Switching.adopt(protection, records=0)
+    group = SwitchedGroup.adopt(protection, records=0)
     protection.produce("east", 600)
     for consumer_group in (*choices, f"{name}-exact"):
         protection.commit("east", consumer_group, group.at(117, 233))
     group.wait_equal()
     request = group.go(StepName.CUT_OVER_GROUPS)
-    after = onlooker.committed(protection, "west")
+    after = outside_view.committed(protection, "west")
     exact = after[f"{name}-exact"]
     with protection.cluster("west", "admin") as admin:
         ends = admin.topics.high_watermarks(group.at(0, 0))
@@ -123,7 +123,7 @@ def test_each_group_starts_where_its_owners_chose(protection: Protection) -> Non
     group.roll_back(request)
 
 
-def test_a_position_without_a_place_becomes_what_the_policy_says(group: Switching) -> None:
+def test_a_position_without_a_place_becomes_what_the_policy_says(group: SwitchedGroup) -> None:
     protection, idle = group.protection, f"{group.name}-idle"
     partition = min(group.at(3))
     client = AdminClient(protection.lab.client_settings("west", "admin"))
@@ -151,7 +151,7 @@ def test_the_map_is_exported_for_who_keeps_positions_elsewhere_and_what_it_lacks
     protection: Protection,
 ) -> None:
     protection.changes["groups_policy"] = GroupsPolicy(external_offsets=(f"{protection.name}-lake",))
-    group = Switching.adopt(protection, records=0)
+    group = SwitchedGroup.adopt(protection, records=0)
     protection.produce("east", 60)
     group.wait_equal()
     first, second = group.at(0, 0)
@@ -194,7 +194,7 @@ def matched(folder: Path, protection: Protection, runs: Mapping[TopicPartition, 
     (folder / "state.json").write_text(json.dumps({"identity": ["e", "w", 1], "maps": ["one"], "partitions": []}))
 
 
-def test_a_group_that_may_not_be_read_is_named(group: Switching) -> None:
+def test_a_group_that_may_not_be_read_is_named(group: SwitchedGroup) -> None:
     protection = group.protection
     hidden = f"{group.name}-slow"
     deny = Acl(
@@ -218,10 +218,10 @@ def test_a_group_that_may_not_be_read_is_named(group: Switching) -> None:
 
 
 def test_what_groups_read_outside_the_protection_group_is_shown_and_red_until_the_policy_leaves_it_out(
-    group: Switching,
+    group: SwitchedGroup,
 ) -> None:
     protection = group.protection
-    beyond, folder = Beyond.create(protection, "east"), f"audits/{group.name}/offsets/east-to-west"
+    beyond, folder = OutsideTopics.create(protection, "east"), f"audits/{group.name}/offsets/east-to-west"
     beyond.commit("east", f"{group.name}-slow", beyond.of_neighbour, 1, 2)
     with member(protection, "east", f"{group.name}-idle", protection.topic, beyond.of_nobody), protection.world() as w:
         refused = preview_offsets(group.name, w, folder=f"{folder}/refused")
@@ -241,7 +241,7 @@ def test_what_groups_read_outside_the_protection_group_is_shown_and_red_until_th
     assert "are left out by policy" in left.watched.sentences[-1]
 
 
-def test_a_share_group_is_refused_by_name_and_never_passed_over(group: Switching) -> None:
+def test_a_share_group_is_refused_by_name_and_never_passed_over(group: SwitchedGroup) -> None:
     protection = group.protection
     shared = f"{group.name}-shared"
     join_share_group(protection.lab, "east", shared, topic=protection.topic, folder=protection.folder)
@@ -261,7 +261,7 @@ def test_a_share_group_is_refused_by_name_and_never_passed_over(group: Switching
     assert found.blocking == ()
 
 
-def test_a_streams_application_is_refused_until_somebody_takes_care_of_it(group: Switching) -> None:
+def test_a_streams_application_is_refused_until_somebody_takes_care_of_it(group: SwitchedGroup) -> None:
     protection = group.protection
     topic = f"{group.name}-slow-counts-changelog"
     with protection.cluster("east", "admin") as admin:
@@ -275,7 +275,7 @@ def test_a_streams_application_is_refused_until_somebody_takes_care_of_it(group:
     with protection.world() as world:
         assert only_offsets_to_move(Run(protection.request("look"), world)).outcome == "ok"
     moved = group.go(StepName.CUT_OVER_GROUPS)
-    after = onlooker.committed(protection, "west")
+    after = outside_view.committed(protection, "west")
     assert f"{group.name}-idle" in after
     assert f"{group.name}-slow" not in after, "a moved offset alone would count records twice or never"
     group.roll_back(moved)

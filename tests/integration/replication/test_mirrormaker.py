@@ -6,12 +6,12 @@ import pytest
 
 from kafka_dr.errors import Refused
 from kafka_dr.replication import ConnectorNotFound, ConnectRefused, SourceOffset, data_ends, flow_moves
-from support.flowing import Flowing
+from support.plain_flow import PlainFlow
 
 pytestmark = pytest.mark.kafka
 
 
-def test_a_flow_is_created_stopped_and_says_so(flowing: Flowing) -> None:
+def test_a_flow_is_created_stopped_and_says_so(flowing: PlainFlow) -> None:
     replicator = flowing.replicator
     assert replicator.status().state == "absent"
     assert replicator.ensure(stopped=True) == "created"
@@ -21,7 +21,7 @@ def test_a_flow_is_created_stopped_and_says_so(flowing: Flowing) -> None:
     assert replicator.where().seed_epoch is None
 
 
-def test_a_copy_is_the_same_record_for_record_and_nothing_aborted_is_in_it(flowing: Flowing) -> None:
+def test_a_copy_is_the_same_record_for_record_and_nothing_aborted_is_in_it(flowing: PlainFlow) -> None:
     flowing.write(60)
     flowing.write_in_transactions(9)
     flowing.start()
@@ -32,7 +32,7 @@ def test_a_copy_is_the_same_record_for_record_and_nothing_aborted_is_in_it(flowi
         assert len(source) == 30 + 1 + 6
 
 
-def test_a_seed_replaces_every_position_and_carries_its_epoch(flowing: Flowing) -> None:
+def test_a_seed_replaces_every_position_and_carries_its_epoch(flowing: PlainFlow) -> None:
     flowing.write(20)
     flowing.start()
     flowing.wait_copied()
@@ -51,14 +51,14 @@ def test_a_seed_replaces_every_position_and_carries_its_epoch(flowing: Flowing) 
     assert flowing.replicator.where().seed_epoch == 5
 
 
-def test_a_running_flow_is_not_placed(flowing: Flowing) -> None:
+def test_a_running_flow_is_not_placed(flowing: PlainFlow) -> None:
     flowing.start()
     with pytest.raises(Refused, match="stop it first"):
         flowing.replicator.seed({}, epoch=2)
     assert flowing.replicator.where().seed_epoch == 1
 
 
-def test_a_flow_stops_in_time_and_keeps_its_place(flowing: Flowing) -> None:
+def test_a_flow_stops_in_time_and_keeps_its_place(flowing: PlainFlow) -> None:
     flowing.write(20)
     flowing.start()
     flowing.wait_copied()
@@ -67,7 +67,7 @@ def test_a_flow_stops_in_time_and_keeps_its_place(flowing: Flowing) -> None:
     assert flowing.replicator.positions() == before
 
 
-def test_a_changed_topology_updates_the_connector_and_leaves_it_stopped(flowing: Flowing) -> None:
+def test_a_changed_topology_updates_the_connector_and_leaves_it_stopped(flowing: PlainFlow) -> None:
     flowing.replicator.ensure(stopped=True)
     flowing.replicator.wait_stopped(30)
     connect, name = flowing.replicator.connect, flowing.flow.connector
@@ -77,7 +77,7 @@ def test_a_changed_topology_updates_the_connector_and_leaves_it_stopped(flowing:
     assert connect.config(name) == flowing.replicator.config()
 
 
-def test_whoever_takes_its_transactional_ids_over_ends_the_flow(flowing: Flowing) -> None:
+def test_whoever_takes_its_transactional_ids_over_ends_the_flow(flowing: PlainFlow) -> None:
     flowing.write(20)
     flowing.start()
     flowing.wait_copied()
@@ -89,7 +89,7 @@ def test_whoever_takes_its_transactional_ids_over_ends_the_flow(flowing: Flowing
     assert flowing.replicator.wait_stopped(30).state == "stopped", "a failed one is stopped, too, not only let be"
 
 
-def test_a_flow_that_runs_is_seen_to_move_and_one_that_is_stopped_to_be_stuck(flowing: Flowing) -> None:
+def test_a_flow_that_runs_is_seen_to_move_and_one_that_is_stopped_to_be_stuck(flowing: PlainFlow) -> None:
     source = flowing.audit("east")
     flowing.start()
     flowing.write_in_transactions(4)
@@ -108,7 +108,7 @@ def test_a_flow_that_runs_is_seen_to_move_and_one_that_is_stopped_to_be_stuck(fl
     assert flow_moves(stopped, flowing.replicator.positions(), ends).verdict == "stuck"
 
 
-def test_what_connect_will_not_do_is_refused_with_its_reason(flowing: Flowing) -> None:
+def test_what_connect_will_not_do_is_refused_with_its_reason(flowing: PlainFlow) -> None:
     connect, name = flowing.replicator.connect, flowing.flow.connector
     with pytest.raises(ConnectorNotFound):
         connect.offsets(name)
@@ -125,7 +125,7 @@ def test_what_connect_will_not_do_is_refused_with_its_reason(flowing: Flowing) -
     assert name not in connect.connectors()
 
 
-def test_secrets_do_not_come_out_of_connect(flowing: Flowing) -> None:
+def test_secrets_do_not_come_out_of_connect(flowing: PlainFlow) -> None:
     flowing.replicator.ensure(stopped=True)
     password = flowing.protection.lab.client_settings("west", "replicator")["sasl.password"]
     config = flowing.replicator.connect.config(flowing.flow.connector)

@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from lab.api import Lab
     from support.disaster import Disaster
     from support.protection import Protection
-    from support.switching import Switching
+    from support.switched_group import SwitchedGroup
 
 
 @pytest.fixture(scope="package")
-def _shared(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Switching]]:
+def _shared(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[SwitchedGroup]]:
     """Hold the groups that tests hand on, the newest last; their flows are deleted at the end."""
-    made: list[Switching] = []
+    made: list[SwitchedGroup] = []
     yield made
     for switching in made:
         switching.protection.delete_flows()
 
 
 @pytest.fixture
-def passing(lab: Lab, tmp_path_factory: pytest.TempPathFactory, _shared: list[Switching]) -> Iterator[Disaster]:
+def passing(lab: Lab, tmp_path_factory: pytest.TempPathFactory, _shared: list[SwitchedGroup]) -> Iterator[Disaster]:
     """Return a disaster that passes: when the test is over its group is at rest, and the next test has it."""
     from support.disaster import adopted, disaster_is_over
     from support.protection import Protection
-    from support.switching import Switching
+    from support.switched_group import SwitchedGroup
 
     if not _shared or not _shared[-1].is_at_rest():
         _shared.append(adopted(Protection(lab, tmp_path_factory.mktemp("group"))))
-    group = Switching(_shared[-1].protection)
+    group = SwitchedGroup(_shared[-1].protection)
     declared = dict(group.protection.changes)
     made = disaster_at_rest(group)
     yield made
@@ -54,7 +54,7 @@ def disaster(protection: Protection) -> Iterator[Disaster]:
     disaster_is_over(made)
 
 
-def disaster_at_rest(group: Switching) -> Disaster:
+def disaster_at_rest(group: SwitchedGroup) -> Disaster:
     """Return a group that was looked at a moment ago, as the canary does every minute."""
     from support.disaster import Disaster
 

@@ -13,7 +13,7 @@ from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
 from lab import rights
 from lab.clusters import cluster_named
-from support import onlooker
+from support import outside_view
 from support.disaster import Disaster
 from support.own_network import answers_lost
 from support.vantage import vantage
@@ -80,5 +80,5 @@ def test_it_is_seen_down_in_time_and_the_group_leaves_it_and_it_is_fenced_when_i
     assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
     # One way only: the application gave it up, and the source has it.
     assert unacknowledged is None
-    there = onlooker.contents(group.protection, "east")
+    there = outside_view.contents(group.protection, "east")
     assert UNHEARD in {value for log in there.values() for _, _, value, _ in log}

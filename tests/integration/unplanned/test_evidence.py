@@ -17,12 +17,12 @@ from kafka_dr.group_offsets.other_topics import NAME as READ_ONLY_OWNED
 from kafka_dr.health.proposal import Move, consider
 from kafka_dr.runs.probe import Probe
 from kafka_dr.runs.request import StepName
-from support import onlooker
+from support import outside_view
 from support.disaster import Disaster
-from support.reading_elsewhere import Beyond
-from support.settling import settled
-from support.switching import failed
+from support.outside_topics import OutsideTopics
+from support.switched_group import failed
 from support.vantage import Vantage, vantage
+from support.waiting import settled
 
 pytestmark = pytest.mark.kafka
 
@@ -72,7 +72,7 @@ def _with_everything_hanging(disaster: Disaster, office: Vantage) -> list[Probe]
     group, seconds = disaster.group, 3.0
     office.hangs = True
     with (
-        disaster.hanging(onlooker.broker_of(disaster.standby)),
+        disaster.hanging(outside_view.broker_of(disaster.standby)),
         disaster.hanging(f"{disaster.standby}-connect"),
         group.protection.world() as world,
     ):
@@ -86,7 +86,7 @@ def _with_everything_hanging(disaster: Disaster, office: Vantage) -> list[Probe]
 
 def test_what_groups_read_elsewhere_is_judged_by_the_last_look_at_a_source_that_is_dead(passing: Disaster) -> None:
     protection, slow = passing.group.protection, f"{passing.group.name}-slow"
-    beyond = Beyond.create(protection, passing.active)
+    beyond = OutsideTopics.create(protection, passing.active)
     beyond.commit(passing.active, slow, beyond.of_neighbour, 3, 4)
     passing.look()
     with passing.seen_down_elsewhere(), passing.hanging(passing.broker):

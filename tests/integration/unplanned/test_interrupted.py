@@ -13,10 +13,10 @@ from kafka_dr.register import Phase
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
-from support import onlooker
+from support import outside_view
 from support.disaster import STEPS, Disaster
-from support.mortal import Mortal
-from support.silence import silence
+from support.dying_process import DyingProcess
+from support.silent_brokers import silent_brokers
 
 pytestmark = pytest.mark.kafka
 
@@ -48,11 +48,11 @@ def test_every_step_may_die_behind_each_of_its_changes_and_is_run_again(disaster
     assert group.protection.takes_writes("west")
     assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
     # And once more, now that all is done: nothing is changed by a second click.
-    before = onlooker.acls_of(group.protection, "west")
+    before = outside_view.acls_of(group.protection, "west")
     for step in STEPS:
         assert disaster.step(step, request).good
     assert disaster.state() == state
-    assert onlooker.acls_of(group.protection, "west") == before
+    assert outside_view.acls_of(group.protection, "west") == before
 
 
 def test_every_step_may_die_beside_a_source_that_answers_and_nothing_is_lost(passing: Disaster) -> None:
@@ -86,7 +86,7 @@ def mortal_steps(disaster: Disaster, request: RunRequest) -> list[str]:
     """Run every step behind the approval, each dying behind each of its changes; return where they died."""
     died: list[str] = []
     for step in STEPS:
-        mortal = Mortal()
+        mortal = DyingProcess()
         assert mortal.until_through(partial(disaster.step, step, request)).good
         died += mortal.died
     return died
@@ -133,7 +133,7 @@ def test_a_source_that_a_stranger_may_write_to_is_not_fenced_and_abandoned_it_is
         with group.protection.world() as world:
             resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test"), world)
 
-    mortal = Mortal()
+    mortal = DyingProcess()
     mortal.until_through(abandoned)
 
     assert len(mortal.died) >= 6, mortal.died
@@ -143,7 +143,7 @@ def test_a_source_that_a_stranger_may_write_to_is_not_fenced_and_abandoned_it_is
 @pytest.mark.long
 def test_a_roll_back_may_die_behind_each_of_its_changes_while_the_source_hangs(passing: Disaster) -> None:
     group = passing.group
-    mortal = Mortal()
+    mortal = DyingProcess()
     with passing.hanging(passing.broker):
         request = passing.request()
         passing.go(StepName.CUT_OVER_GROUPS, request)
@@ -164,9 +164,9 @@ def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_from_e
     request = passing.request()
     passing.go(StepName.CUT_OVER_GROUPS, request)
     outcomes = {}
-    with silence():
+    with silent_brokers():
         for step in STEPS[STEPS.index(StepName.OPEN_TARGET) : -1]:
-            record = Mortal().until_through(partial(passing.step, step, request))
+            record = DyingProcess().until_through(partial(passing.step, step, request))
             outcomes[step] = record.outcome
         with pytest.raises(StepFailed, match="report unknown: writes_allowed"):
             passing.step(StepName.REPORT, request)

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
-from support import hostile_names, onlooker
+from support import hostile_names, outside_view
 from support.disaster import Disaster, adopted, disaster_is_over
 from support.protection import Protection
 
@@ -37,7 +37,7 @@ def test_names_that_look_like_secrets_are_moved_from_a_source_that_is_dead(named
 
     assert {step: record.outcome for step, record in records.items()} == dict.fromkeys(records, "done")
     assert named.state().phase is Phase.UNFENCED
-    assert onlooker.committed(protection, "west").keys() >= set(hostile_names.groups(protection))
+    assert outside_view.committed(protection, "west").keys() >= set(hostile_names.groups(protection))
     assert set(named.read_again()) >= set(hostile_names.groups(protection))
     with protection.world() as world:
         bundle = world.evidence.newest_seal(protection.name, request.run)

@@ -13,7 +13,7 @@ from kafka_dr.failover.unplanned import source
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import ResumeRequest, StepName
 from kafka_dr.runs.run import Run
-from support import onlooker
+from support import outside_view
 from support.disaster import STEPS, Disaster
 
 pytestmark = pytest.mark.kafka
@@ -56,9 +56,9 @@ def test_a_source_that_cannot_be_drained_in_time_is_left_diverged(disaster: Disa
     report = disaster.step(StepName.REPORT, disaster.request_of(disaster.state().run)).facts
     assert report["predicted_loss"]["at_least_records"] == 25
     # What was left is on the old side alone, and its connector can write nothing of it, however long it lives.
-    ends = len(onlooker.contents(group.protection, "west")[next(iter(group.at(0)))])
+    ends = len(outside_view.contents(group.protection, "west")[next(iter(group.at(0)))])
     assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
-    assert len(onlooker.contents(group.protection, "west")[next(iter(group.at(0)))]) == ends
+    assert len(outside_view.contents(group.protection, "west")[next(iter(group.at(0)))]) == ends
 
 
 def test_a_source_that_answers_late_is_fenced_beside_the_flow_and_opened_again_when_the_run_is_abandoned(

@@ -8,7 +8,7 @@ from kafka_dr.failover.resume import resume
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import ResumeRequest, StepName
 from support.disaster import Disaster
-from support.switching import failed
+from support.switched_group import failed
 
 pytestmark = pytest.mark.kafka
 

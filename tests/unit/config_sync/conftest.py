@@ -11,7 +11,7 @@ import pytest
 
 from kafka_dr.config_sync import Plan, Snapshot, TopicConfig, make_plan
 from kafka_dr.topology import ProtectionGroup, load
-from support.config_sides import side
+from support.config_snapshots import side
 
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
 

@@ -11,7 +11,7 @@ from kafka_dr.config_sync.mirrormaker import compare_connector, unknown_connecto
 from kafka_dr.config_sync.text import lines, table
 from kafka_dr.evidence import canonical
 from kafka_dr.topology import ProtectionGroup
-from support.config_sides import acl, side, topic
+from support.config_snapshots import acl, side, topic
 
 
 def test_the_same_differences_have_the_same_digest_and_others_another(planned: Any) -> None:

@@ -14,7 +14,7 @@ from kafka_dr.config_sync.items import AddAcl, RemoveAcl, SetQuota
 from kafka_dr.fencing import plan as fences
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.topology import ProtectionGroup
-from support.config_sides import APP, OTHER_APP, STRANGER, acl, side, topic
+from support.config_snapshots import APP, OTHER_APP, STRANGER, acl, side, topic
 
 DENY, LITERAL = AclPermission.DENY, PatternType.LITERAL
 RATE = "producer_byte_rate"

@@ -12,7 +12,7 @@ from kafka_dr.config_sync import gate
 from kafka_dr.config_sync.simulation import compare_access
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.topology import ProtectionGroup
-from support.config_sides import APP, OTHER_APP, STRANGER, acl, side, topic
+from support.config_snapshots import APP, OTHER_APP, STRANGER, acl, side, topic
 
 
 def test_an_application_that_could_no_longer_produce_is_named_with_its_topics(planned: Any) -> None:

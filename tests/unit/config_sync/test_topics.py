@@ -13,7 +13,7 @@ from kafka_dr.config_sync.items import AddPartitions, CreateTopic, SetConfig
 from kafka_dr.config_sync.policy import KeyClass
 from kafka_dr.config_sync.snapshot import NAMES, TOPICS
 from kafka_dr.topology import ProtectionGroup
-from support.config_sides import APP, DEFAULTS, acl, side, topic
+from support.config_snapshots import APP, DEFAULTS, acl, side, topic
 
 INHERITED = ConfigValue("5", Origin.STATIC)
 DAY, WEEK = "86400000", "604800000"

@@ -14,7 +14,7 @@ import yaml
 from lab import jars
 from lab.bootstrap import cache_folder
 from lab.clusters import CLUSTERS
-from lab.compose import SETTINGS, premises, prepare_spark, write_files
+from lab.compose import SETTINGS, context, prepare_spark, write_files
 from lab.layout import PROJECT, Home
 
 FILE = PROJECT / "docker-compose.yml"
@@ -46,7 +46,7 @@ def test_kafka_has_the_version_of_the_locked_jars() -> None:
 def test_every_broker_and_worker_of_the_lab_is_a_service() -> None:
     names = {node.name for cluster in CLUSTERS for node in cluster.nodes(SETTINGS)}
     names |= {cluster.connect_name for cluster in CLUSTERS}
-    assert set(SERVICES) == names | {"volume", "files", "furnish", "airflow"}
+    assert set(SERVICES) == names | {"volume", "files", "provision", "airflow"}
 
 
 def test_a_broker_is_formatted_with_the_id_of_its_cluster() -> None:
@@ -68,7 +68,7 @@ def test_every_host_that_a_file_names_is_a_service(home: Home) -> None:
         text = path.read_text()
         hosts |= set(re.findall(r"([a-z]+-broker-\d+):\d+", text)) | set(re.findall(r"([a-z]+-connect)\b", text))
         assert "127.0.0.1" not in text
-    assert hosts == set(SERVICES) - {"volume", "files", "furnish", "airflow"}
+    assert hosts == set(SERVICES) - {"volume", "files", "provision", "airflow"}
 
 
 def test_clients_meet_the_port_on_which_the_broker_listens(home: Home) -> None:
@@ -101,7 +101,7 @@ def test_one_service_builds_the_image_and_the_others_neither_build_nor_pull_it()
     assert {name for name, service in image.items() if "build" in service} == {"files"}
     assert {name: service["pull_policy"] for name, service in image.items()} == {
         "files": "build",
-        "furnish": "never",
+        "provision": "never",
         "airflow": "never",
     }
 
@@ -145,5 +145,5 @@ def test_airflow_finds_a_java_and_the_settings_of_spark(home: Home) -> None:
 
 def test_no_password_stands_in_the_file(home: Home) -> None:
     text = FILE.read_text()
-    assert premises(home).credentials.kafka("east", "probe") not in text
+    assert context(home).credentials.kafka("east", "probe") not in text
     assert not re.search(r"(?i)(password|secret)\s*[:=]\s*\S", text.replace("passwords: docker compose", ""))

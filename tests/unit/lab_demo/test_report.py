@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lab.demo.failover_run import FailoverRun
-from lab.demo.report import Outcome, as_json, longest, mirrormaker
+from lab.demo.report import DemoOutcome, as_json, longest, mirrormaker
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.screen import closing
-from lab.judge.verdict import judge, not_judged
-from support.judged_worlds import SWITCH_AT, TENURES, healthy
+from lab.invariants.check import check_invariants, not_judged
+from support.healthy_switch import SWITCH_AT, TENURES, healthy
 from support.written_evidence import RUN, evidence, wrote
 
 ASKED_FOR = {
@@ -33,7 +33,7 @@ ASKED_FOR = {
 }
 
 
-def went_through(root: Path) -> Outcome:
+def went_through(root: Path) -> DemoOutcome:
     wrote(root, "08-open_target.1.json")
     wrote(root, "10-verify.1.json", finished_at="1970-01-01T00:01:46.500000Z")
     run = FailoverRun(
@@ -44,7 +44,7 @@ def went_through(root: Path) -> Outcome:
         state="success",
         evidence=RunEvidence(root, group="orders", run=RUN),
     )
-    return Outcome(ready_seconds=40.0, runs=(run,), verdict=judge(healthy(), TENURES))
+    return DemoOutcome(ready_seconds=40.0, runs=(run,), verdict=check_invariants(healthy(), TENURES))
 
 
 def test_a_good_demo_reports_every_figure(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_run_that_did_not_go_through_is_not_good_although_every_invariant_held
 def test_a_broken_invariant_is_named_in_the_last_line(tmp_path: Path) -> None:
     world = healthy()
     without = {part: [each for each in log if each.offset] for part, log in world.logs["west"].items()}
-    broken = judge(replace(world, logs={**world.logs, "west": without}), TENURES)
+    broken = check_invariants(replace(world, logs={**world.logs, "west": without}), TENURES)
     outcome = replace(went_through(tmp_path), verdict=broken)
     assert not outcome.good
     assert closing(outcome).startswith("I2 is violated: 2 acknowledged records")
@@ -87,7 +87,7 @@ def test_a_broken_invariant_is_named_in_the_last_line(tmp_path: Path) -> None:
 
 def test_what_could_not_be_judged_is_never_good(tmp_path: Path) -> None:
     world = healthy()
-    silent = judge(replace(world, writes=world.writes[:SWITCH_AT]), TENURES)
+    silent = check_invariants(replace(world, writes=world.writes[:SWITCH_AT]), TENURES)
     outcome = replace(went_through(tmp_path), verdict=silent)
     assert not outcome.good
     assert "I1 is unknown" in closing(outcome)

@@ -17,7 +17,7 @@ from kafka_dr.rescue import Destination, destination, missing_from, read_partiti
 from kafka_dr.rescue.fitting import Limits, in_transactions
 from kafka_dr.rescue.kept import KeptRecord
 from kafka_dr.rescue.ledger import Entry
-from support import kept_files
+from support import damaged_files
 
 _SCHEMA = pa.schema(
     [
@@ -123,7 +123,7 @@ def test_records_of_zeroes_under_a_footer_that_counts_them_are_not_kept(tmp_path
     found = replace(former, files=(file,))
     assert missing_from(found, tmp_path) == ""
 
-    kept_files.zero_the_pages(tmp_path / "part-0.parquet")
+    damaged_files.zero_the_pages(tmp_path / "part-0.parquet")
 
     assert missing_from(former, tmp_path) == ""
     assert "part-0.parquet is not what was written when the list was made" in missing_from(found, tmp_path)

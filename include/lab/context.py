@@ -1,0 +1,17 @@
+"""One lab as its parts see it: where it lies, what it was made with, its passwords."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.credentials import Credentials
+from lab.layout import Home, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class LabContext:
+    """What every part needs to write its files."""
+
+    home: Home
+    settings: Settings
+    credentials: Credentials

@@ -1,0 +1,69 @@
+"""The verdict: every rule asked, every figure counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lab.invariants.completeness import Completeness, check_completeness, loss_seconds
+from lab.invariants.group_offsets import check_group_offsets, repeats
+from lab.invariants.losses import LossCheck, check_losses
+from lab.invariants.model import (
+    PROMISES,
+    ActivePeriod,
+    Figures,
+    Invariant,
+    InvariantReport,
+    InvariantResult,
+    LostCluster,
+    Observation,
+)
+from lab.invariants.single_writer import check_single_writer, switches
+
+
+def check_invariants(
+    observation: Observation, tenures: Sequence[ActivePeriod], *, left: LostCluster | None = None
+) -> InvariantReport:
+    """Judge everything that happened since the first tenure began; loss and order also of what was there before.
+
+    :param tenures: the clusters in the order in which they were meant to be active, the present one last
+    :param left: the cluster that a disaster left behind, which is back
+    """
+    since, active = tenures[0].since, tenures[-1].cluster
+    one_side, both_sides = check_single_writer(observation, tenures, left=left)
+    complete, no_loop, seen = check_completeness(observation, active=active)
+    in_position, skipped = check_group_offsets(observation, since=since)
+    again = repeats(observation, since=since)
+    changes = switches(observation, tenures)
+    losses = None if left is None else check_losses(observation, active=active, left=left)
+    return InvariantReport(
+        findings=(one_side, complete, in_position, *((losses.finding,) if losses else ()), no_loop),
+        figures=Figures(
+            acknowledged=sum(write.at >= since for write in observation.writes),
+            lost=len(seen.lost),
+            reordered=len(seen.reordered),
+            duplicated=len(seen.duplicated),
+            looped=len(seen.looped),
+            both_sides=both_sides,
+            skipped=skipped,
+            redelivered=sum(again.redelivered.values()),
+            uncommitted_at_freeze=sum(again.uncommitted.values()),
+            redelivered_by_group=again.redelivered,
+            uncommitted_by_group=again.uncommitted,
+            rpo_seconds=_rpo(observation, seen, losses, left),
+            losses=losses.figures if losses else None,
+        ),
+        switches=changes,
+        unknown=tuple(sentence for change in changes for sentence in change.unknown),
+    )
+
+
+def not_judged(invariant: Invariant, why: str) -> InvariantResult:
+    """Say that a kind of run has nothing to say about an invariant, and who has."""
+    return InvariantResult(invariant, "not judged", f"{PROMISES[invariant]}: not judged here, {why}")
+
+
+def _rpo(observation: Observation, seen: Completeness, losses: LossCheck | None, left: LostCluster | None) -> float:
+    """Of a disaster what it took counts, although it is in the list; what was taken after the switch does not."""
+    if losses is None or left is None:
+        return loss_seconds(observation, seen.lost)
+    return loss_seconds(observation, losses.taken, until=left.since)

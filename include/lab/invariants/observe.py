@@ -1,0 +1,78 @@
+"""Brings together what the applications say and what the clusters hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from lab.invariants.app_logs import read_app_logs
+from lab.invariants.cluster_contents import ClusterReader
+from lab.invariants.model import FormerLogs, Logs, Observation, Partition
+from lab.invariants.stranded_list import Range, parse_range, stranded, without
+from lab.traffic.fleet import fleet, groups
+from lab.traffic.rates import Rates
+
+
+def topics() -> list[str]:
+    """The topics of the applications."""
+    return [job.writes for job in fleet(Rates()).values() if job.writes is not None]
+
+
+def logs_of(cluster: str, settings: Mapping[str, str]) -> Logs:
+    """Read what a cluster holds, for when its logs are going to be created anew.
+
+    :raises LabError: it could not be read whole
+    """
+    return ClusterReader(cluster, settings).logs(topics())
+
+
+def observe(
+    logs: Path,
+    settings: Mapping[str, Mapping[str, str]],
+    *,
+    aside: Path | None = None,
+    quarantine: Mapping[str, Sequence[str]] | None = None,
+    earlier: Sequence[FormerLogs] = (),
+) -> Observation:
+    """Read everything there is to judge; traffic should have stopped.
+
+    :param logs: the folder of the applications' logs
+    :param settings: cluster → how an admin reaches it, in librdkafka's names
+    :param aside: the folder of the list of stranded records, after a disaster
+    :param quarantine: cluster → ranges of its logs that nobody counts on, as ``topic-partition:first-after``
+    :param earlier: logs that were created anew since
+    :raises LabError: something could not be read whole
+    """
+    inspectors = {cluster: ClusterReader(cluster, each) for cluster, each in settings.items()}
+    with ThreadPoolExecutor(2 * len(inspectors)) as pool:
+        held = {cluster: pool.submit(each.logs, topics()) for cluster, each in inspectors.items()}
+        stored = [pool.submit(each.commits, set(groups())) for each in inspectors.values()]
+        said = read_app_logs(logs)
+        clusters = {
+            cluster: without(each.result(), _ranges((quarantine or {}).get(cluster, ())))
+            for cluster, each in held.items()
+        }
+        commits = [commit for each in stored for commit in each.result()]
+    every = [*clusters.values(), *(each.logs for each in earlier)]
+    said.resolve({each.record for log in every for part in log.values() for each in part if each.record})
+    return Observation(
+        writes=said.writes,
+        deliveries=said.deliveries,
+        commits=commits,
+        logs=clusters,
+        groups=groups(),
+        attempts=said.attempts,
+        void=frozenset(said.void),
+        undecided=[each.records for each in said.undecided],
+        stranded=stranded(aside) if aside is not None else (),
+        earlier=earlier,
+    )
+
+
+def _ranges(texts: Sequence[str]) -> dict[Partition, list[Range]]:
+    ranges: dict[Partition, list[Range]] = {}
+    for text in texts:
+        partition, each = parse_range(text)
+        ranges.setdefault(partition, []).append(each)
+    return ranges

@@ -1,0 +1,71 @@
+"""What was put aside after a disaster, read from where it is kept: the list of stranded records, ranges in quarantine.
+
+The files are read as anybody could read them: JSON that names Parquet files of records with key, value and headers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lab.errors import LabError
+from lab.invariants.model import LogRecord, Logs, Partition, RecordId, StrandedRecord
+from lab.traffic.records import fingerprint, identify
+
+Range = tuple[int, int]
+
+
+def stranded(folder: Path) -> list[StrandedRecord]:
+    """Read the list of stranded records.
+
+    :param folder: where the list of one run lies
+    :raises LabError: there is no list, or it cannot be read
+    """
+    import pyarrow.parquet as parquet
+
+    try:
+        summary = json.loads((folder / "summary.json").read_text())
+        files = [folder / each["path"] for each in summary["files"]]
+        rows = [row for file in files for row in parquet.read_table(file).to_pylist()]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise LabError(f"the list of stranded records in {folder} cannot be read: {error!r}") from error
+    return [_stranded(row) for row in rows]
+
+
+def without(logs: Logs, quarantine: Mapping[Partition, Sequence[Range]]) -> Logs:
+    """Leave out the ranges that stay aside: nobody counts on them.
+
+    :param quarantine: offsets ``first <= offset < after`` by partition
+    """
+    return {partition: _outside(log, quarantine.get(partition, ())) for partition, log in logs.items()}
+
+
+def parse_range(text: str) -> tuple[Partition, Range]:
+    """Read ``topic-partition:first-after``.
+
+    :raises LabError: it is something else
+    """
+    name, _, offsets = text.rpartition(":")
+    topic, _, number = name.rpartition("-")
+    first, _, after = offsets.partition("-")
+    try:
+        return Partition(topic, int(number)), (int(first), int(after))
+    except ValueError as error:
+        raise LabError(f"{text!r} is no range in quarantine") from error
+
+
+def _outside(log: Sequence[LogRecord], ranges: Sequence[Range]) -> tuple[LogRecord, ...]:
+    return tuple(each for each in log if not any(first <= each.offset < after for first, after in ranges))
+
+
+def _stranded(row: Mapping[str, Any]) -> StrandedRecord:
+    partition = Partition(row["topic"], row["partition"])
+    who = identify((header["key"], header["value"]) for header in row["headers"] or ())
+    if who is None:
+        return StrandedRecord(partition, row["offset"], None)
+    now = fingerprint(row["key"], row["value"], row["timestamp"])
+    return StrandedRecord(
+        partition, row["offset"], RecordId(who.application, who.sequence), intact=now == who.fingerprint
+    )

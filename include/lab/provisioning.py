@@ -1,0 +1,123 @@
+"""What the lab puts on its clusters: users, rights and topics, each created if it is missing and never taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from lab.clients import broker_user, librdkafka
+from lab.clusters import TOPICS, Cluster
+from lab.context import LabContext
+from lab.credentials import ADMIN
+from lab.errors import LabError
+from lab.rights import PRINCIPALS, Allowed, Resource, allowed_on
+
+SECONDS = 15.0
+_RESOURCES = {
+    Resource.CLUSTER: ResourceType.BROKER,  # the client's name for the cluster resource
+    Resource.TOPIC: ResourceType.TOPIC,
+    Resource.GROUP: ResourceType.GROUP,
+    Resource.TRANSACTIONAL_ID: ResourceType.TRANSACTIONAL_ID,
+}
+
+
+def brokers_answer(context: LabContext, cluster: Cluster) -> bool:
+    """Whether all brokers of the cluster are registered and answer on the brokers' listener.
+
+    :raises LabError: they are brokers of another cluster.
+    """
+    admin = AdminClient(_quiet(broker_user(context, cluster)))
+    try:
+        description = admin.describe_cluster(request_timeout=2).result(timeout=3)
+    except (KafkaException, TimeoutError):
+        return False
+    if description.cluster_id != cluster.cluster_id:
+        raise LabError(
+            f"the data in {context.home.root / 'kafka'} is of the cluster {description.cluster_id}, "
+            f"and {cluster.name} is {cluster.cluster_id}: run `down --delete`, or choose another --home"
+        )
+    return len(description.nodes) == context.settings.brokers
+
+
+def provision(context: LabContext, cluster: Cluster) -> None:
+    """Create the users, then their rights and the topics of the protection group.
+
+    :raises LabError: the cluster refuses one of them.
+    """
+    _create_users(context, cluster)
+    admin = AdminClient(_quiet(librdkafka(context, cluster, ADMIN)))
+    bindings = [_binding(allowed) for allowed in allowed_on(cluster)]
+    topics = [
+        NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=min(context.settings.brokers, 3))
+        for topic in TOPICS
+    ]
+    # A new user's first login may meet a broker that has not seen the user yet; the client tries again by itself.
+    rights = admin.create_acls(bindings, request_timeout=SECONDS)
+    created = admin.create_topics(topics, request_timeout=SECONDS)
+    _await(rights.values(), cluster, "the rights")
+    _await(created.values(), cluster, "the topics", harmless={KafkaError.TOPIC_ALREADY_EXISTS})
+    _create_group_coordinator(admin, cluster)
+
+
+def _create_users(context: LabContext, cluster: Cluster) -> None:
+    admin = AdminClient(_quiet(broker_user(context, cluster)))
+    how = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    users = [
+        UserScramCredentialUpsertion(name, how, context.credentials.kafka(cluster.name, name).encode())
+        for name in (ADMIN, *PRINCIPALS)
+    ]
+    _await(admin.alter_user_scram_credentials(users, request_timeout=SECONDS).values(), cluster, "the users")
+
+
+def _create_group_coordinator(admin: AdminClient, cluster: Cluster) -> None:
+    """Have the topic of group offsets created now, so that the first group to join does not wait for it."""
+    try:
+        admin.list_consumer_groups(request_timeout=SECONDS).result(timeout=SECONDS)
+    except (KafkaException, TimeoutError) as error:
+        raise LabError(
+            f"{cluster.name} does not list its groups ({error}): see `logs {cluster.name}-broker-1`"
+        ) from error
+
+
+def _binding(allowed: Allowed) -> AclBinding:
+    return AclBinding(
+        _RESOURCES[allowed.resource],
+        allowed.name,
+        ResourcePatternType.PREFIXED if allowed.prefixed else ResourcePatternType.LITERAL,
+        f"User:{allowed.principal}",
+        "*",
+        AclOperation[allowed.operation.value],
+        AclPermissionType.ALLOW,
+    )
+
+
+def _await(
+    futures: Iterable[Future[Any]], cluster: Cluster, what: str, *, harmless: frozenset[int] | set[int] = frozenset()
+) -> None:
+    for future in futures:
+        try:
+            future.result(timeout=SECONDS + 1)
+        except KafkaException as error:
+            if error.args[0].code() not in harmless:
+                raise LabError(
+                    f"{cluster.name} did not take {what} ({error}): see `logs {cluster.name}-broker-1`"
+                ) from error
+
+
+def _quiet(settings: Mapping[str, str]) -> dict[str, Any]:
+    return {**settings, "log_level": 2, "client.id": "lab", "socket.connection.setup.timeout.ms": 2000}

@@ -1,0 +1,31 @@
+"""A world whose answers are waited for three seconds, not ten: for tests of clusters that do not answer."""
+
+from __future__ import annotations
+
+from kafka_dr.clusters import KafkaCluster
+from kafka_dr.register import KafkaRegister
+from kafka_dr.replication import ConnectClient
+from kafka_dr.runs.clients import Role, World
+
+_SECONDS = 3.0
+
+
+class ShortTimeoutWorld(World):
+    """Gives up sooner than the real one; nothing else differs."""
+
+    def cluster(self, name: str, role: Role) -> KafkaCluster:
+        with self._lock:
+            if (name, role) not in self._clusters:
+                settings = self._settings_of(getattr(self.topology.cluster(name).connections, role))
+                self._clusters[name, role] = KafkaCluster(name, settings, request_seconds=_SECONDS)
+            return self._clusters[name, role]
+
+    def register(self, cluster: str) -> KafkaRegister:
+        return KafkaRegister(self.cluster(cluster, "operator"), self.clock, deadline_seconds=_SECONDS)
+
+    def connect(self, cluster: str) -> ConnectClient:
+        with self._lock:
+            if cluster not in self._connects:
+                endpoint = self._connect_of(self.topology.cluster(cluster).connect)
+                self._connects[cluster] = ConnectClient(endpoint, clock=self.clock, request_seconds=_SECONDS)
+            return self._connects[cluster]

@@ -1,0 +1,30 @@
+"""Brokers that do not say whether applications are let in: they refuse whom they have to, and that is all they tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from unittest import mock
+
+from kafka_dr.clusters import ClusterUnreachable, TopicPartition, WriteAnswer, asking
+from kafka_dr.clusters.large_record import LargeRecord
+from kafka_dr.fencing import proof
+from kafka_dr.runs import run
+
+
+def _no_second_question(
+    _: object, leaders: Mapping[TopicPartition, int], _configs: object
+) -> dict[TopicPartition, WriteAnswer]:
+    return {partition: WriteAnswer(partition, "unknown", "it does not say") for partition in leaders}
+
+
+@contextmanager
+def silent_brokers() -> Iterator[None]:
+    """Ask the leaders in words that they answer only with a refusal, and no coordinator at all."""
+    with (
+        mock.patch.object(asking, "question", return_value=b"no batch at all"),
+        mock.patch.object(LargeRecord, "ask", _no_second_question),
+        mock.patch.object(proof, "reads_allowed", side_effect=ClusterUnreachable("the coordinators moved")),
+        mock.patch.object(run, "PROOF_SECONDS", 0.2),
+    ):
+        yield
