@@ -31,8 +31,8 @@ from kafka_dr.runs.clients import World
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.topology import ConfigSyncSpec
-from kafka_dr.watch.config_approval import ask_config
-from kafka_dr.watch.configuration import Planned, apply_config, plan_config
+from kafka_dr.watch.ask_config_approval import ask_config
+from kafka_dr.watch.config_changes import KeptPlan, apply_config, plan_config
 from lab.api import Lab
 from lab.rights import APPLICATIONS
 from support.protection import Protection
@@ -89,7 +89,7 @@ class ConfiguredGroup(Protection):
     def plan(self, world: World, run: str) -> Plan:
         """Plan, and keep it as a task would."""
         planned = plan_config(self.name, world, run)
-        assert isinstance(planned, Planned), planned
+        assert isinstance(planned, KeptPlan), planned
         return planned.plan
 
     def apply_everything(self, world: World, run: str) -> list[StepRecord]:

@@ -20,7 +20,7 @@ from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.runner import run_step
 from kafka_dr.group_offsets.last_look import look
-from kafka_dr.health.watch import watch_health
+from kafka_dr.health.health_check import check_health
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.clients import World
 from kafka_dr.runs.record import StepFailed
@@ -214,7 +214,7 @@ class RandomDisaster:
         while True:
             try:
                 with self.world() as world:
-                    self.story.append(watch_health(self.protection.name, world).summary)
+                    self.story.append(check_health(self.protection.name, world).summary)
                 states = [self.protection.state(cluster) for cluster in (LOST, KEPT)]
             except KafkaDrError as error:
                 self.story.append(str(error))

@@ -28,7 +28,7 @@ KAFKAS_OWN: Mapping[str, str] = {
 }
 
 #: What each broker says, by its number; ``None`` for a value that is kept back.
-Told = Mapping[int, Mapping[str, str | None]]
+BrokerAnswers = Mapping[int, Mapping[str, str | None]]
 
 
 def authorizer_of(run: Run, cluster: str, acls: Collection[Acl]) -> Authorizer:
@@ -67,7 +67,7 @@ def authorizer_is_kafkas(run: Run, cluster: str) -> Check:
     return Check(NAME, "ok", f"the brokers of {cluster} decide by ACLs")
 
 
-def strangers(cluster: str, told: Told, declared: str | None) -> Iterator[str]:
+def strangers(cluster: str, told: BrokerAnswers, declared: str | None) -> Iterator[str]:
     """Say which broker shows an authorizer that does not decide by ACLs alone, or another one than is declared."""
     for broker, settings in told.items():
         shown = settings.get(AUTHORIZER)
@@ -86,7 +86,7 @@ def strangers(cluster: str, told: Told, declared: str | None) -> Iterator[str]:
             )
 
 
-def nameless(cluster: str, told: Told, declared: str | None) -> Iterator[str]:
+def nameless(cluster: str, told: BrokerAnswers, declared: str | None) -> Iterator[str]:
     """Say that brokers do not show which authorizer they use, and the topology does not name it."""
     hiding = [broker for broker, settings in told.items() if settings.get(AUTHORIZER) is None]
     if hiding and declared is None:
@@ -96,7 +96,7 @@ def nameless(cluster: str, told: Told, declared: str | None) -> Iterator[str]:
         )
 
 
-def contradictions(cluster: str, told: Told, declared: bool | None) -> Iterator[str]:
+def contradictions(cluster: str, told: BrokerAnswers, declared: bool | None) -> Iterator[str]:
     """Say where a broker lets everybody in, or does not, other than the topology declares."""
     for broker, settings in told.items():
         value = settings.get(ALLOW_EVERYONE, "false")
@@ -108,7 +108,7 @@ def contradictions(cluster: str, told: Told, declared: bool | None) -> Iterator[
             )
 
 
-def unsaid(cluster: str, told: Told, declared: bool | None, super_users: Collection[str]) -> Iterator[str]:
+def unsaid(cluster: str, told: BrokerAnswers, declared: bool | None, super_users: Collection[str]) -> Iterator[str]:
     """Say what brokers have set and keep back, and the topology does not name."""
     hidden = {
         key: [b for b, found in told.items() if found.get(key, "") is None] for key in (ALLOW_EVERYONE, SUPER_USERS)

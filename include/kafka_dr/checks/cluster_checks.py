@@ -29,11 +29,11 @@ def active_side(run: Run) -> Check:
 def right_clusters(run: Run, clusters: Collection[str], *, name: str = "right_clusters") -> Check:
     """Return whether each cluster is the declared one."""
     found = {cluster: run.operator(cluster).topics.identity().cluster_id for cluster in clusters}
-    wrong = [said for cluster, told in found.items() if (said := stranger(run.world, cluster, told))]
+    wrong = [said for cluster, told in found.items() if (said := wrong_cluster_id(run.world, cluster, told))]
     return Check.that(name, not wrong, "; ".join(wrong) or f"the declared cluster id on {' and '.join(clusters)}")
 
 
-def stranger(world: World, cluster: str, found: str) -> str:
+def wrong_cluster_id(world: World, cluster: str, found: str) -> str:
     """Say that a cluster is another one than was declared; empty where it is that one.
 
     :param found: the id that the cluster itself told
@@ -55,7 +55,7 @@ def target_refuses(run: Run) -> Check:
     return Check.of("target_refuses", tells)
 
 
-def would_stay_shut(run: Run, foreign: Collection[Acl]) -> Check:
+def foreign_denies_remain(run: Run, foreign: Collection[Acl]) -> Check:
     """Say that DENYs that others added would stay, and the target with them shut."""
     shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
     detail = f"{run.target} holds DENYs that were not added here and would not be lifted: {shown}. Remove them"

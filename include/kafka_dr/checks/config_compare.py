@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from kafka_dr.checks.cluster_checks import stranger
+from kafka_dr.checks.cluster_checks import wrong_cluster_id
 from kafka_dr.clusters import Acl
 from kafka_dr.config_sync import Item, Plan, Side, gate, make_plan, read_sides
 from kafka_dr.config_sync.mirrormaker import compare_connector, unknown_connector
@@ -79,5 +79,5 @@ def require_cluster(run: Run, name: str, found: str) -> None:
     :param found: the id that the cluster itself told
     :raises Refused: it is another one
     """
-    if said := stranger(run.world, name, found):
+    if said := wrong_cluster_id(run.world, name, found):
         raise Refused(f"{said}: nothing is compared or changed there; mend the address, or the topology")

@@ -20,7 +20,7 @@ Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class UncopiedRecords:
     """What a returned cluster holds.
 
     :param ends: next to read, behind its fence
@@ -54,7 +54,9 @@ class Accepted:
         }
 
 
-def count_accepted(ends: Offsets, *, starts: Offsets, frontier: Offsets | None, opening: Offsets | None) -> Accepted:
+def count_uncopied(
+    ends: Offsets, *, starts: Offsets, frontier: Offsets | None, opening: Offsets | None
+) -> UncopiedRecords:
     """Count, purely.
 
     :param starts: where each log begins; a partition that the frontier does not name never crossed
@@ -66,10 +68,10 @@ def count_accepted(ends: Offsets, *, starts: Offsets, frontier: Offsets | None, 
         beyond = sum(max(0, end - frontier.get(p, starts.get(p, 0))) for p, end in ends.items())
     if opening is not None:
         since = sum(max(0, end - opening.get(p, end)) for p, end in ends.items())
-    return Accepted(dict(ends), beyond, since)
+    return UncopiedRecords(dict(ends), beyond, since)
 
 
-def look_at_returned(run: Run, cluster: str, journal: Mapping[str, Any]) -> Accepted:
+def count_on_returned(run: Run, cluster: str, journal: Mapping[str, Any]) -> UncopiedRecords:
     """Ask a returned and fenced cluster for its ends, and count them against what the run journaled."""
     topics, partitions = run.operator(cluster).topics, run.partitions(cluster)
     ends, starts = topics.last_stable_offsets(partitions), topics.log_starts(partitions)
@@ -78,7 +80,7 @@ def look_at_returned(run: Run, cluster: str, journal: Mapping[str, Any]) -> Acce
     if opened is not None:
         found = Times.of(run.operator(cluster)).offsets_at(partitions, int(opened.timestamp() * 1000))
         opening = {partition: offset for partition, offset in found.items() if offset is not None}
-    return count_accepted(ends, starts=starts, frontier=_frontier(journal.get("unverified")), opening=opening)
+    return count_uncopied(ends, starts=starts, frontier=_frontier(journal.get("unverified")), opening=opening)
 
 
 def _frontier(fact: Any) -> Offsets | None:

@@ -33,7 +33,7 @@ Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TopicLayout:
     """What a cluster held at a moment.
 
     :param topics: id and number of partitions of each topic
@@ -48,7 +48,7 @@ class Layout:
     lasting: Offsets
 
     @classmethod
-    def seen(cls, run: Run, cluster: str) -> Layout:
+    def seen(cls, run: Run, cluster: str) -> TopicLayout:
         """Look at a cluster."""
         at, topics, seen = run.clock.now(), run.topics(cluster), run.operator(cluster).topics
         starts, configs = run.at_once(
@@ -68,7 +68,7 @@ class Layout:
         }
 
     @classmethod
-    def from_json(cls, fact: Mapping[str, Any]) -> Layout:
+    def from_json(cls, fact: Mapping[str, Any]) -> TopicLayout:
         """Read what :meth:`to_json` returned."""
         return cls(
             datetime.fromisoformat(fact["at"]),
@@ -79,7 +79,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class LayoutChanges:
     """What is otherwise than it was.
 
     :param certainly: what somebody has done
@@ -90,7 +90,7 @@ class Changed:
     perhaps: tuple[str, ...] = ()
 
 
-def compare(before: Layout, now: Layout, elsewhere: Mapping[str, int]) -> Changed:
+def compare(before: TopicLayout, now: TopicLayout, elsewhere: Mapping[str, int]) -> LayoutChanges:
     """Say how a cluster differs from what it was.
 
     :param elsewhere: the number of partitions of each topic on the cluster that is replicated to this one by now:
@@ -105,10 +105,10 @@ def compare(before: Layout, now: Layout, elsewhere: Mapping[str, int]) -> Change
         if start > former and before.topics[partition.topic][0] == now.topics[partition.topic][0]:
             explained = now.at - before.at > _SOON or start <= before.lasting.get(partition, start)
             (perhaps if explained else certainly).append(f"{partition} begins at {start}, began at {former}")
-    return Changed((*gone, *shapes, *certainly), tuple(perhaps))
+    return LayoutChanges((*gone, *shapes, *certainly), tuple(perhaps))
 
 
-def _otherwise(name: str, before: Layout, now: Layout, elsewhere: int | None) -> str:
+def _otherwise(name: str, before: TopicLayout, now: TopicLayout, elsewhere: int | None) -> str:
     """Say what became of a topic that is there; nothing where it is as it was, or as replication made it."""
     topic_id, partitions = now.topics[name]
     if name not in before.topics:
@@ -125,16 +125,16 @@ def old_side_unchanged(run: Run) -> Check:
     if journaled is None:
         said = f"what {run.source} held was not journaled: it did not say, or the run began with a former version"
         return Check(NAME, "excused", said)
-    before = Layout.from_json(journaled)
+    before = TopicLayout.from_json(journaled)
     try:
-        now = background.ask(run.source, lambda: Layout.seen(run, run.source), seconds=_SECONDS)
+        now = background.ask(run.source, lambda: TopicLayout.seen(run, run.source), seconds=_SECONDS)
         elsewhere = {name: len(topic.partitions) for name, topic in run.topics(run.target).items()}
     except KafkaDrError as error:
         return Check(NAME, "excused", f"{run.source} does not say what it holds: {error}")
     return judged(run.source, compare(before, now, elsewhere), topics=len(before.topics))
 
 
-def judged(cluster: str, changed: Changed, *, topics: int) -> Check:
+def judged(cluster: str, changed: LayoutChanges, *, topics: int) -> Check:
     """Put what changed into a sentence."""
     facts = {"changed": list(changed.certainly), "perhaps_by_retention": list(changed.perhaps)}
     outcome: CheckOutcome = "failed" if changed.certainly else "excused" if changed.perhaps else "ok"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_dr.disaster.probes import take, take_of_silent
-from kafka_dr.disaster.verdict import Answer, Verdict, judge
+from kafka_dr.disaster.disaster_rule import ClusterCondition, ClusterVerdict, judge
+from kafka_dr.disaster.probes import ask_vantages, take_probes
 from kafka_dr.runs.probe import Probe
 
-__all__ = ["Answer", "Probe", "Verdict", "judge", "take", "take_of_silent"]
+__all__ = ["ClusterCondition", "Probe", "ClusterVerdict", "judge", "take_probes", "ask_vantages"]

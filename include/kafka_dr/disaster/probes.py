@@ -11,8 +11,8 @@ from functools import partial
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.disaster.disaster_rule import VANTAGE
 from kafka_dr.disaster.vantage import sees_up
-from kafka_dr.disaster.verdict import VANTAGE
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.fencing import proof
 from kafka_dr.replication import Flow
@@ -25,10 +25,10 @@ from kafka_dr.topology import ProtectionGroup
 #: Canaries of the last minutes lie among so many offsets at the end of the log.
 _LOOK_BACK = 50
 
-Look = Callable[[], Probe]
+TakeProbe = Callable[[], Probe]
 
 
-def take(
+def take_probes(
     group: ProtectionGroup, world: World, *, source: str, target: str, seconds: float | None = None
 ) -> list[Probe]:
     """Take every probe at once.
@@ -39,7 +39,7 @@ def take(
     """
     seconds = seconds or group.disaster.probe_seconds
     world.hurry(source, seconds)
-    looks: dict[str, Look] = {
+    looks: dict[str, TakeProbe] = {
         "metadata brokers controller": partial(_ask_identity, world, source),
         "partitions": partial(_partitions, group, world, source),
         "writes": partial(_writes, group, world, source, seconds),
@@ -51,21 +51,21 @@ def take(
     return _within(looks, world, source=source, seconds=seconds)
 
 
-def take_of_silent(group: ProtectionGroup, world: World, *, source: str, seconds: float) -> list[Probe]:
+def ask_vantages(group: ProtectionGroup, world: World, *, source: str, seconds: float) -> list[Probe]:
     """Ask only those elsewhere about a cluster that has just given no answer here."""
     looks = _elsewhere(group, source, seconds)
     silent = Probe("metadata", "failed", f"{source} did not answer when its register was asked for")
     return [silent, *_within(looks, world, source=source, seconds=seconds)]
 
 
-def _elsewhere(group: ProtectionGroup, source: str, seconds: float) -> dict[str, Look]:
+def _elsewhere(group: ProtectionGroup, source: str, seconds: float) -> dict[str, TakeProbe]:
     return {
         f"{VANTAGE} {name}": partial(_vantage, name, address, source, seconds)
         for name, address in sorted(group.disaster.vantages.items())
     }
 
 
-def _within(looks: dict[str, Look], world: World, *, source: str, seconds: float) -> list[Probe]:
+def _within(looks: dict[str, TakeProbe], world: World, *, source: str, seconds: float) -> list[Probe]:
     began = world.clock.monotonic()
     timed = {name: partial(_timed, look, world) for name, look in looks.items()}
     answers = background.ask_all(timed, seconds=dict.fromkeys(timed, seconds))
@@ -87,7 +87,7 @@ def _parts(name: str) -> list[str]:
     return [name] if name.startswith(VANTAGE) else name.split()
 
 
-def _timed(look: Look, world: World) -> Probe:
+def _timed(look: TakeProbe, world: World) -> Probe:
     began = world.clock.monotonic()
     found = look()
     passed = round(world.clock.monotonic() - began, 3)
@@ -170,10 +170,10 @@ def _lag(group: ProtectionGroup, world: World, flow: Flow) -> Probe:
     if kept is None:
         return Probe("lag", "unknown", f"no lag audit of {flow} was ever kept")
     limit = group.audits.lag_max_age_seconds
-    return told_by(kept, now=world.clock.now(), limit_seconds=limit, threshold=group.thresholds.max_lag_seconds)
+    return lag_probe(kept, now=world.clock.now(), limit_seconds=limit, threshold=group.thresholds.max_lag_seconds)
 
 
-def told_by(kept: AuditResult, *, now: datetime, limit_seconds: float, threshold: float) -> Probe:
+def lag_probe(kept: AuditResult, *, now: datetime, limit_seconds: float, threshold: float) -> Probe:
     """Say what a lag audit says of a cluster that nobody may be able to ask any more.
 
     :param limit_seconds: how old it may be

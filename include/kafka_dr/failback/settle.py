@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.audit import GateAnswer
-from kafka_dr.checks.audits import green, newest_checksum_audit
+from kafka_dr.checks.audit_checks import green, newest_checksum_audit
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.group_offsets import content, live_verification
 from kafka_dr.register import Phase

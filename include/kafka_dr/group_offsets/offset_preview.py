@@ -32,7 +32,7 @@ from kafka_dr.offsets.preview import (
 )
 from kafka_dr.offsets.proof import Claim
 from kafka_dr.offsets.strategies import Strategy
-from kafka_dr.runs.at_rest import Watched, at_rest
+from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import World
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.request import RunRequest
@@ -51,10 +51,10 @@ class Preview:
     """
 
     report: dict[str, Any]
-    watched: Watched
+    watched: WatchResult
 
 
-def preview_offsets(group: str, world: World, *, folder: str) -> Preview | Watched:
+def preview_offsets(group: str, world: World, *, folder: str) -> Preview | WatchResult:
     """Look at every consumer group of a protection group, and write the report.
 
     :param folder: below the evidence root, where ``report.json`` goes
@@ -62,7 +62,7 @@ def preview_offsets(group: str, world: World, *, folder: str) -> Preview | Watch
     """
     run = Run(RunRequest(group, "offsets"), world)
     state = at_rest(group, run.read_standing())
-    if isinstance(state, Watched):
+    if isinstance(state, WatchResult):
         return state
     found = look(run)
     place = world.evidence_root.joinpath(*folder.split("/"))
@@ -94,7 +94,7 @@ class Look:
 
     report: dict[str, Any]
     blocking: tuple[str, ...]
-    watched: Watched
+    watched: WatchResult
     gathered: Gathered
     rows: tuple[PositionRow, ...]
 
@@ -253,8 +253,8 @@ def _without_place(report: Mapping[str, Any]) -> tuple[str, ...]:
     return (f"positions of {', '.join(unknown)} have no place: see groups_policy.unknown_offsets",) if unknown else ()
 
 
-def _watched(run: Run, report: Mapping[str, Any], problems: tuple[str, ...]) -> Watched:
-    return Watched(run.group.name, "failed" if problems else "ok", (str(report["sentence"]), *problems))
+def _watched(run: Run, report: Mapping[str, Any], problems: tuple[str, ...]) -> WatchResult:
+    return WatchResult(run.group.name, "failed" if problems else "ok", (str(report["sentence"]), *problems))
 
 
 def _records(count: int | None) -> str:

@@ -6,11 +6,11 @@ from itertools import permutations
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.offsets.archiving import SyncFlow, extend
-from kafka_dr.runs.at_rest import Watched, WatchOutcome
+from kafka_dr.runs.at_rest import WatchOutcome, WatchResult
 from kafka_dr.runs.clients import World
 
 
-def archive_syncs(group: str, world: World) -> Watched:
+def archive_syncs(group: str, world: World) -> WatchResult:
     """Archive the offset syncs of both directions of a protection group's clusters.
 
     All flows between two clusters share their topic of syncs, so groups with the same clusters share the archive; who
@@ -25,7 +25,7 @@ def archive_syncs(group: str, world: World) -> Watched:
         except KafkaDrError as error:
             outcome = "unknown"
             sentences.append(f"{source} → {target}: its newest syncs are not archived: {error}")
-    return Watched(group, outcome, tuple(sentences))
+    return WatchResult(group, outcome, tuple(sentences))
 
 
 def sync_flow(source: str, target: str, world: World) -> SyncFlow:

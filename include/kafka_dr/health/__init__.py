@@ -6,6 +6,6 @@ cluster that does not answer holds up nothing that concerns another one.
 
 from __future__ import annotations
 
-from kafka_dr.health.watch import watch_health
+from kafka_dr.health.health_check import check_health
 
-__all__ = ["watch_health"]
+__all__ = ["check_health"]

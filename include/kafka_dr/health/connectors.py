@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import permutations
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.health.roles import may_run, must_run
+from kafka_dr.health.desired_state import may_run, must_run
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow, FlowStatus
 from kafka_dr.runs import background

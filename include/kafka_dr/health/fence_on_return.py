@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_dr.checks.returned_cluster import look_at_returned
-from kafka_dr.health.fence import Fenced
+from kafka_dr.checks.returned_cluster import count_on_returned
+from kafka_dr.health.restore_fence import FenceRepair
 from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import fenced_on_return
 from kafka_dr.runs.attempt import Attempt
@@ -21,7 +21,7 @@ from kafka_dr.runs.run import Run
 NUMBER, STEP = 92, "fence_on_return"
 
 
-def welcome_back(run: Run, state: RegisterState, fenced: Fenced, still: Callable[[], None]) -> Check:
+def record_return(run: Run, state: RegisterState, fenced: FenceRepair, still: Callable[[], None]) -> Check:
     """Count what a returned cluster accepted, now that it is proven to refuse, and move the register on.
 
     :param state: the record, ``unfenced``
@@ -32,7 +32,7 @@ def welcome_back(run: Run, state: RegisterState, fenced: Fenced, still: Callable
     request = RunRequest(state.group, state.run, verb=state.verb)
     attempt = Attempt.start(request, world, STEP, NUMBER, goes_forward=True)
     journal = world.register(state.active).facts(state.group, state.run)
-    accepted = look_at_returned(run, cluster, journal)
+    accepted = count_on_returned(run, cluster, journal)
     fact = accepted.fact(cluster, fenced_at=run.clock.now())
     world.register(state.active).write_fact(state.group, state.run, "returned", fact)
     still()

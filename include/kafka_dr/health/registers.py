@@ -15,7 +15,7 @@ REGISTER_SECONDS = 6.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RegisterAnswer:
     """What one cluster answered.
 
     :param cluster_id: its own word about which cluster it is
@@ -26,7 +26,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Registers:
+class RegisterAnswers:
     """Every cluster's answer, or why there is none.
 
     :param states: by cluster that answered; ``None`` where it has no record
@@ -47,13 +47,13 @@ class Registers:
         return highest(dict(self.states))
 
 
-def read_registers(run: Run) -> Registers:
+def read_registers(run: Run) -> RegisterAnswers:
     """Ask every cluster of the group at the same time."""
 
-    def asked(cluster: str) -> Callable[[], Reading]:
-        def ask() -> Reading:
+    def asked(cluster: str) -> Callable[[], RegisterAnswer]:
+        def ask() -> RegisterAnswer:
             identity = run.operator(cluster).topics.identity()
-            return Reading(identity.cluster_id, run.world.register(cluster).read(run.group.name))
+            return RegisterAnswer(identity.cluster_id, run.world.register(cluster).read(run.group.name))
 
         return ask
 
@@ -63,15 +63,15 @@ def read_registers(run: Run) -> Registers:
     questions = {name: asked(name) for name in run.group.clusters}
     answers = background.ask_all(questions, seconds=dict.fromkeys(questions, REGISTER_SECONDS))
     declared = {name: run.world.topology.cluster(name).cluster_id for name in run.group.clusters}
-    found = {name: answer for name, answer in answers.items() if isinstance(answer, Reading)}
-    return Registers(
+    found = {name: answer for name, answer in answers.items() if isinstance(answer, RegisterAnswer)}
+    return RegisterAnswers(
         states={name: reading.state for name, reading in found.items() if reading.cluster_id == declared[name]},
         strangers={name: r.cluster_id for name, r in found.items() if r.cluster_id != declared[name]},
         silent={name: answer for name, answer in answers.items() if isinstance(answer, KafkaDrError)},
     )
 
 
-def newest_now(run: Run, answered: Registers) -> RegisterState | None:
+def newest_now(run: Run, answered: RegisterAnswers) -> RegisterState | None:
     """Read the registers that answered once more, and return the highest record.
 
     :raises NeedsPerson: two of them contradict each other
@@ -79,7 +79,7 @@ def newest_now(run: Run, answered: Registers) -> RegisterState | None:
     return highest({name: run.world.register(name).read(run.group.name) for name in answered.states})
 
 
-def as_long_as(run: Run, answered: Registers, holds: Callable[[RegisterState], bool]) -> Callable[[], None]:
+def as_long_as(run: Run, answered: RegisterAnswers, holds: Callable[[RegisterState], bool]) -> Callable[[], None]:
     """Return what is asked right before each change: is what the change rests on still so?
 
     Only registers that answered are read again, so that a dead one cannot hold up the change. That is enough: a

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka_dr.clock import Clock
 
 
-class TimeLeft:
+class TimeBudget:
     """Counts down from when it is made.
 
     :param seconds: what all that follows may take together

@@ -12,7 +12,7 @@ WatchOutcome = Literal["ok", "left_alone", "failed", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchResult:
     """What a look at a group found, and what was done about it.
 
     :param sentences: what was seen and done, in order
@@ -28,11 +28,13 @@ class Watched:
         return f"{self.group}: " + "; ".join(self.sentences)
 
 
-def at_rest(group: str, state: RegisterState | None) -> RegisterState | Watched:
+def at_rest(group: str, state: RegisterState | None) -> RegisterState | WatchResult:
     """Return the record of a group that may be touched, or why this one may not."""
     if state is None:
-        return Watched(group, "left_alone", ("no register has a record of it: it is not adopted, nothing is touched",))
+        return WatchResult(
+            group, "left_alone", ("no register has a record of it: it is not adopted, nothing is touched",)
+        )
     if state.phase is not Phase.STABLE:
         held = f"it is {state.phase} by run {state.run} (epoch {state.epoch}), nothing is touched"
-        return Watched(group, "left_alone", (held,))
+        return WatchResult(group, "left_alone", (held,))
     return state

@@ -29,7 +29,7 @@ class ObservedFlow:
     differing: tuple[str, ...] = ()
 
 
-class Action(StrEnum):
+class FlowAction(StrEnum):
     """What to do with a flow."""
 
     STOP = "stop"
@@ -46,7 +46,7 @@ class FlowChange:
     """One change, and why."""
 
     flow: Flow
-    action: Action
+    action: FlowAction
     reason: str
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class FlowPlan:
     @property
     def acts(self) -> bool:
         """Whether anything is to be changed."""
-        return any(change.action is not Action.LEAVE for change in self.changes)
+        return any(change.action is not FlowAction.LEAVE for change in self.changes)
 
 
 def plan_flows(state: RegisterState, observed: Iterable[ObservedFlow], seed: FlowSeed | None) -> FlowPlan:
@@ -83,14 +83,14 @@ def plan_flows(state: RegisterState, observed: Iterable[ObservedFlow], seed: Flo
     if seed is None or seed.flow != wanted:
         found_seed = f"the newest one is for {seed.flow}" if seed else "there is none"
         problem = f"{wanted} has no journaled seed, {found_seed}: it is neither created nor resumed"
-        return FlowPlan((*stops, FlowChange(wanted, Action.LEAVE, problem)), problem)
+        return FlowPlan((*stops, FlowChange(wanted, FlowAction.LEAVE, problem)), problem)
     changes, problem = _turn(flows[wanted], seed)
     return FlowPlan((*stops, *changes), problem)
 
 
 def _stop(found: ObservedFlow, wanted: Flow) -> FlowChange:
     reason = f"it is {found.status.state}, and only {wanted.source} → {wanted.target} may run"
-    return FlowChange(found.flow, Action.STOP, reason)
+    return FlowChange(found.flow, FlowAction.STOP, reason)
 
 
 def _turn(found: ObservedFlow, seed: FlowSeed) -> tuple[Collection[FlowChange], str]:
@@ -102,22 +102,22 @@ def _turn(found: ObservedFlow, seed: FlowSeed) -> tuple[Collection[FlowChange], 
             f"{flow.connector} is {state} from {_seed_name(found.seed_epoch)} and not from that of epoch {seed.epoch}: "
             f"it is stopped, and what it copied meanwhile has to be looked at on {flow.target}"
         )
-        return [FlowChange(flow, Action.STOP, problem)], problem
+        return [FlowChange(flow, FlowAction.STOP, problem)], problem
     if seed.keeps_place and state == "absent":
         problem = f"{flow.connector} was adopted with the position that it had, and is gone: find out where it stood"
-        return [FlowChange(flow, Action.LEAVE, problem)], problem
+        return [FlowChange(flow, FlowAction.LEAVE, problem)], problem
     changes = []
     if state == "absent":
-        changes.append(FlowChange(flow, Action.CREATE, "there is no such connector"))
+        changes.append(FlowChange(flow, FlowAction.CREATE, "there is no such connector"))
     elif found.differing:
-        changes.append(FlowChange(flow, Action.UPDATE, f"other settings are wanted: {', '.join(found.differing)}"))
+        changes.append(FlowChange(flow, FlowAction.UPDATE, f"other settings are wanted: {', '.join(found.differing)}"))
     if not seeded:
-        changes.append(FlowChange(flow, Action.SEED, f"to where it begins in epoch {seed.epoch}"))
+        changes.append(FlowChange(flow, FlowAction.SEED, f"to where it begins in epoch {seed.epoch}"))
     if state in ("absent", "stopped", "paused"):
-        changes.append(FlowChange(flow, Action.RESUME, f"{flow.source} is active"))
+        changes.append(FlowChange(flow, FlowAction.RESUME, f"{flow.source} is active"))
     elif state == "failed":
-        changes.append(FlowChange(flow, Action.RESTART, found.status.detail or "it failed"))
-    return changes or [FlowChange(flow, Action.LEAVE, f"it is {state} as it should be")], ""
+        changes.append(FlowChange(flow, FlowAction.RESTART, found.status.detail or "it failed"))
+    return changes or [FlowChange(flow, FlowAction.LEAVE, f"it is {state} as it should be")], ""
 
 
 def _seed_name(epoch: int | None) -> str:

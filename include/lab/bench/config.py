@@ -38,7 +38,7 @@ from kafka_dr.runs.clients import Role, World
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import ConfigSyncSpec, Topology, load
-from kafka_dr.watch.configuration import Planned, apply_config, plan_config, watch_config
+from kafka_dr.watch.config_changes import KeptPlan, apply_config, plan_config, watch_config
 from lab import credentials, rights
 from lab.api import Lab
 from lab.clusters import CLUSTERS, cluster_named
@@ -219,7 +219,7 @@ class _ConfigBench:
             began = time.monotonic()
             planned = plan_config(_GROUP, world, f"bench-{time.monotonic_ns()}")
             seconds = time.monotonic() - began
-        if not isinstance(planned, Planned):
+        if not isinstance(planned, KeptPlan):
             raise LabError(planned.summary)
         return seconds, requests, planned.plan
 

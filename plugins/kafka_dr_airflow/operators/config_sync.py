@@ -14,7 +14,7 @@ from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.receipt import Receipt, perform, plain_errors
 
 if TYPE_CHECKING:
-    from kafka_dr.runs.at_rest import Watched
+    from kafka_dr.runs.at_rest import WatchResult
     from kafka_dr.runs.clients import World
 
 #: A look or a change is not tried again: the next run comes soon, and begins with what is left.
@@ -50,14 +50,14 @@ class ConfigPlanOperator(_OfGroup):
     @fails_plainly
     def execute(self, context: Any) -> Receipt | None:
         """Plan, show the plan, and say where it is kept."""
-        from kafka_dr.runs.at_rest import Watched
-        from kafka_dr.watch.configuration import plan_config
+        from kafka_dr.runs.at_rest import WatchResult
+        from kafka_dr.watch.config_changes import plan_config
         from kafka_dr_airflow.connections import open_world
 
         accept = bool(context["params"].get("accept_cluster_ids"))
         with plain_errors(), open_world() as world:
             planned = plan_config(self.protection_group, world, context["run_id"], accept_cluster_ids=accept)
-        if isinstance(planned, Watched):
+        if isinstance(planned, WatchResult):
             self.evidence_kept = False
             raise AirflowSkipException(planned.summary)
         for line in planned.lines:
@@ -82,7 +82,7 @@ class ConfigApplyOperator(_OfGroup):
     @fails_plainly
     def execute(self, context: Any) -> Receipt | None:
         """Apply, prove by reading back, and plan what is left."""
-        from kafka_dr.watch.configuration import apply_config, has_safe_changes
+        from kafka_dr.watch.config_changes import apply_config, has_safe_changes
         from kafka_dr_airflow.connections import open_world
 
         group, run = self.protection_group, context["run_id"]
@@ -105,8 +105,8 @@ class ConfigGateOperator(WatchOperator):
         defaults = {"task_id": "standby_configured", "trigger_rule": TriggerRule.ALL_DONE}
         super().__init__(**{**defaults, **ONCE, **kwargs})
 
-    def look(self, world: World) -> Watched:
+    def look(self, world: World) -> WatchResult:
         """Compare once more, with what was just applied."""
-        from kafka_dr.watch.configuration import watch_config
+        from kafka_dr.watch.config_changes import watch_config
 
         return watch_config(self.protection_group, world)

@@ -16,14 +16,14 @@ from kafka_dr_airflow.operators.receipt import plain_errors
 from kafka_dr_airflow.report_folders import prune, report_folder
 
 if TYPE_CHECKING:
-    from kafka_dr.runs.at_rest import Watched
+    from kafka_dr.runs.at_rest import WatchResult
     from kafka_dr.runs.clients import World
 
 
 class OffsetSyncsOperator(WatchOperator):
     """Archives the offset syncs between the clusters of a protection group."""
 
-    def look(self, world: World) -> Watched:
+    def look(self, world: World) -> WatchResult:
         """Read what was written since the last time, and keep it."""
         from kafka_dr.group_offsets.sync_archive import archive_syncs
 
@@ -73,7 +73,7 @@ class OffsetPreviewOperator(BaseOperator):
         }
 
     def _direction(self, world: World) -> str:
-        from kafka_dr.checks.audits import flow_to_audit
+        from kafka_dr.checks.audit_checks import flow_to_audit
         from kafka_dr.replication import Flow
 
         flow = flow_to_audit(self.protection_group, world)

@@ -14,7 +14,7 @@ from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.receipt import plain_errors
 
 if TYPE_CHECKING:
-    from kafka_dr.runs.at_rest import Watched
+    from kafka_dr.runs.at_rest import WatchResult
     from kafka_dr.runs.clients import World
 
 
@@ -43,7 +43,7 @@ class WatchOperator(BaseOperator):
         self.protection_group = protection_group
 
     @abstractmethod
-    def look(self, world: World) -> Watched:
+    def look(self, world: World) -> WatchResult:
         """Look at the group, and do what is due."""
 
     @fails_plainly
@@ -64,9 +64,9 @@ class WatchOperator(BaseOperator):
 class CanaryOperator(WatchOperator):
     """Sends canaries across the group's flow and judges how they arrive."""
 
-    def look(self, world: World) -> Watched:
+    def look(self, world: World) -> WatchResult:
         """Send, wait, judge."""
-        from kafka_dr.watch.canaries import watch_canary
+        from kafka_dr.watch.canary_check import watch_canary
 
         return watch_canary(self.protection_group, world)
 
@@ -74,18 +74,18 @@ class CanaryOperator(WatchOperator):
 class FlowsOperator(WatchOperator):
     """Compares the connectors that exist with what the register asks for, mends them, and sees that they move."""
 
-    def look(self, world: World) -> Watched:
+    def look(self, world: World) -> WatchResult:
         """Compare, mend, measure."""
-        from kafka_dr.watch.flows import tend_flows
+        from kafka_dr.watch.reconcile_flows import reconcile_flows
 
-        return tend_flows(self.protection_group, world)
+        return reconcile_flows(self.protection_group, world)
 
 
 class HealthOperator(WatchOperator):
     """Sees that each cluster is what the register says: fences what returned, and names what does not follow."""
 
-    def look(self, world: World) -> Watched:
+    def look(self, world: World) -> WatchResult:
         """Close, prove, name."""
-        from kafka_dr.health.watch import watch_health
+        from kafka_dr.health.health_check import check_health
 
-        return watch_health(self.protection_group, world)
+        return check_health(self.protection_group, world)

@@ -13,7 +13,7 @@ from kafka_dr_airflow.operators.plain_failure import fails_plainly
 from kafka_dr_airflow.operators.receipt import plain_errors
 
 if TYPE_CHECKING:
-    from kafka_dr.health.proposal import Proposal, ProposedRun
+    from kafka_dr.health.failover_proposal import Proposal, ProposedRun
 
 #: A run that is going to do something yet.
 _ALIVE = ["queued", "running"]
@@ -46,26 +46,26 @@ class ProposalOperator(TriggerDagRunOperator):
     @fails_plainly
     def execute(self, context: Any) -> None:
         """Look, and start the run or have it look again."""
-        from kafka_dr.health.proposal import Act, Move, act_on, close, consider
+        from kafka_dr.health.failover_proposal import ProposalDecision, RunAction, act_on, close, consider
         from kafka_dr_airflow.connections import open_world
 
         with plain_errors(), open_world() as world:
             proposal = consider(self.protection_group, world)
             act = act_on(proposal.move, self._run(context["ti"], proposal.run))
-            if act is Act.FORGET:
+            if act is RunAction.FORGET:
                 close(self.protection_group, proposal, world)
         self.log.info("%s: %s", act, line(proposal.sentence))
-        if proposal.move is Move.HELD:
+        if proposal.move is ProposalDecision.HELD:
             raise AirflowException(line(proposal.sentence))
-        if act in (Act.LEAVE, Act.FORGET):
+        if act in (RunAction.LEAVE, RunAction.FORGET):
             raise AirflowSkipException(line(proposal.sentence))
         self.proposed_run = proposal.run
-        self._aim(proposal, again=act is Act.LOOK_AGAIN)
+        self._aim(proposal, again=act is RunAction.LOOK_AGAIN)
         super().execute(context)
 
     def _run(self, task: Any, run: str) -> ProposedRun | None:
         """Ask Airflow how far a run is."""
-        from kafka_dr.health.proposal import ProposedRun
+        from kafka_dr.health.failover_proposal import ProposedRun
 
         if not run or not task.get_dr_count(self.trigger_dag_id, run_ids=[run]):
             return None

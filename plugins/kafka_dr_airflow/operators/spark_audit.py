@@ -97,7 +97,7 @@ class SparkAuditOperator(SparkJobOperator):
         return found
 
     def _flow(self, wanted: str | None) -> Flow:
-        from kafka_dr.checks.audits import flow_to_audit
+        from kafka_dr.checks.audit_checks import flow_to_audit
         from kafka_dr.replication import Flow
         from kafka_dr_airflow.connections import open_world
 

@@ -41,7 +41,7 @@ class ConfigApprovalSensor(ManualApprovalSensor):
 
     def question(self, context: Any) -> ApprovalQuestion:
         """Make the question; skip where nobody has to be asked, or has been asked already."""
-        from kafka_dr.watch.config_approval import ask_config
+        from kafka_dr.watch.ask_config_approval import ask_config
         from kafka_dr_airflow.connections import open_world
 
         with plain_errors(), open_world() as world:

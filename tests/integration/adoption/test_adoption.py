@@ -23,7 +23,7 @@ from kafka_dr.replication import Mm2Replicator
 from kafka_dr.routing import Route
 from kafka_dr.runs.clients import World
 from kafka_dr.runs.record import StepFailed, StepRecord
-from kafka_dr.watch.flows import tend_flows
+from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab import rights
 from support import outside_view
 from support.outside_topics import OutsideTopics
@@ -151,7 +151,7 @@ def test_a_connector_that_replicates_already_is_taken_over_where_it_stands(
     assert record.outcome == "done"
     assert record.facts["seed"]["mode"] == "continue"
     assert protection.refuses_writes("west")
-    assert tend_flows(protection.name, world).outcome == "ok"
+    assert reconcile_flows(protection.name, world).outcome == "ok"
     protection.produce("east", 10)
     protection.wait_copied()
     assert outside_view.contents(protection, "west") == outside_view.contents(protection, "east")

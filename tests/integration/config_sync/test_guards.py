@@ -20,8 +20,8 @@ from kafka_dr.fencing import plan as fences
 from kafka_dr.register import Phase
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.run import Run
-from kafka_dr.watch.config_approval import ask_config
-from kafka_dr.watch.configuration import apply_config, plan_config, watch_config
+from kafka_dr.watch.ask_config_approval import ask_config
+from kafka_dr.watch.config_changes import apply_config, plan_config, watch_config
 from support.switched_group import Killed
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import plan
-from kafka_dr.health.watch import watch_health
+from kafka_dr.health.health_check import check_health
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import RunRequest, StepName
 from lab.api import Lab
@@ -82,7 +82,7 @@ def test_the_side_that_becomes_active_can_be_changed_and_the_other_one_cannot(
 
     assert protection.told("east") == REFUSED
     with protection.world() as world:
-        assert watch_health(protection.name, world).outcome == "ok"
+        assert check_health(protection.name, world).outcome == "ok"
     report = _evidence(protection, run, "report")
     assert ("old_side_unchanged", "ok") in {(each["name"], each["outcome"]) for each in report["proofs"]}
     assert protection.told("west") == ALLOWED
@@ -93,7 +93,7 @@ def test_a_deny_of_somebody_else_shuts_nothing_and_stays(protection: ChangingApp
     with allowed(protection, "east", *theirs), allowed(protection, "west", *theirs):
         owned = _at_rest(protection)
         with protection.world() as world:
-            watched = watch_health(protection.name, world)
+            watched = check_health(protection.name, world)
             assert watched.outcome == "ok", watched
         owned.go(StepName.REPORT)
 

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_dr.failover.runner import run_step
 from kafka_dr.runs.request import StepName
-from kafka_dr.watch.flows import tend_flows
+from kafka_dr.watch.reconcile_flows import reconcile_flows
 from support import outside_view
 from support.protection import Protection
 from support.short_timeouts import ShortTimeoutWorld
@@ -76,7 +76,7 @@ def test_connect_that_falls_silent_behind_the_fence_holds_up_no_application_and_
     assert "RUNNING" not in outside_view.connectors(protection).get(f"dr.{own_group.name}.{new}-to-{old}", "")
 
     with protection.world() as world:
-        assert tend_flows(own_group.name, world).outcome == "ok"
+        assert reconcile_flows(own_group.name, world).outcome == "ok"
     own_group.assert_at_rest(new)
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.fencing import plan
-from kafka_dr.health.watch import watch_health
+from kafka_dr.health.health_check import check_health
 from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import claimed_unplanned, handed_over, left_behind
 from kafka_dr.routing import FileRouter, Route
-from kafka_dr.runs.at_rest import Watched
+from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.run import positions_to_json
 from lab.api import Lab
 from support import outside_view
@@ -76,13 +76,13 @@ def _left_behind(stable: RegisterState | None) -> RegisterState:
     return left_behind(handed_over(claimed, run=RUN, at=now), run=RUN, fenced=False, at=now)
 
 
-def look(protection: Protection) -> Watched:
+def look(protection: Protection) -> WatchResult:
     """Look once, in a world of its own, as each run of the DAG does."""
     with protection.world() as world:
-        return watch_health(protection.name, world)
+        return check_health(protection.name, world)
 
 
-def said(watched: Watched) -> str:
+def said(watched: WatchResult) -> str:
     return "\n".join(watched.sentences)
 
 

@@ -11,8 +11,8 @@ from integration.health.conftest import look, said
 
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
+from kafka_dr.health.health_check import check_health
 from kafka_dr.health.registers import as_long_as, newest_now, read_registers
-from kafka_dr.health.watch import watch_health
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import adopted, claimed
 from kafka_dr.replication import Flow
@@ -36,7 +36,7 @@ def test_a_group_whose_adoption_is_under_way_is_left_alone(protection: Protectio
     state = adopted(protection.name, active="east", standby="west", run="adoption", at=datetime.now(UTC))
     with protection.world() as world:
         world.register("east").copy(state)
-        watched = watch_health(protection.name, world)
+        watched = check_health(protection.name, world)
     assert watched.outcome == "left_alone"
     assert "run dr_adopt again" in said(watched)
     assert outside_view.denies(protection, "west") == frozenset()
@@ -150,7 +150,7 @@ def test_a_connector_against_the_register_is_stopped_and_named(at_rest: Switched
         replicator = world.replicator(back)
         replicator.ensure(stopped=False)
         replicator.wait_running(30)
-        watched = watch_health(protection.name, world)
+        watched = check_health(protection.name, world)
         assert watched.outcome == "failed"
         assert "the register forbids this direction" in said(watched)
         assert replicator.wait_stopped(30).state == "stopped"

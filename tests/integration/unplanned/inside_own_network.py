@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 import pytest
 from confluent_kafka import Producer
 
-from kafka_dr.disaster.probes import take
+from kafka_dr.disaster.probes import take_probes
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import StepName
 from lab import rights
@@ -50,7 +50,7 @@ def test_it_is_seen_down_in_time_and_the_group_leaves_it_and_it_is_fenced_when_i
         application.produce(topic, value=UNHEARD)
         began = time.monotonic()
         with group.protection.world() as world:
-            probes = take(group.protection.group, world, source="east", target="west", seconds=5)
+            probes = take_probes(group.protection.group, world, source="east", target="west", seconds=5)
         took = time.monotonic() - began
         disaster.go(StepName.VERIFY, disaster.request(override=""))
         took_writes = group.protection.takes_writes("west")

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 import pytest
 
 from kafka_dr.approvals.approval import Answer, record_answer
-from kafka_dr.disaster.probes import take
+from kafka_dr.disaster.probes import take_probes
 from kafka_dr.errors import Refused
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.group_offsets.other_topics import NAME as READ_ONLY_OWNED
-from kafka_dr.health.proposal import Move, consider
+from kafka_dr.health.failover_proposal import ProposalDecision, consider
 from kafka_dr.runs.probe import Probe
 from kafka_dr.runs.request import StepName
 from support import outside_view
@@ -77,7 +77,9 @@ def _with_everything_hanging(disaster: Disaster, office: Vantage) -> list[Probe]
         group.protection.world() as world,
     ):
         began = time.monotonic()
-        probes = take(group.protection.group, world, source=disaster.active, target=disaster.standby, seconds=seconds)
+        probes = take_probes(
+            group.protection.group, world, source=disaster.active, target=disaster.standby, seconds=seconds
+        )
         assert time.monotonic() - began < seconds + 2
     office.hangs = False
     group.wait_for_register(disaster.standby)
@@ -164,7 +166,7 @@ def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement_and_is_not
         group.protection.changes["disaster"] = spec
         with group.protection.world() as world:
             proposal = consider(group.name, world)
-        assert (proposal.move, proposal.run) == (Move.HELD, "")
+        assert (proposal.move, proposal.run) == (ProposalDecision.HELD, "")
         only = rf"a run would ask nobody: hold_down: planned_failover {state.run} moved it \d+ s ago, [^.]+\. Trigger"
         assert re.search(only, proposal.sentence), proposal.sentence
         assert not back.journal("proposals")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_dr.adoption.adopt import adopt
-from kafka_dr.runs.at_rest import Watched
+from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.request import StepName
-from kafka_dr.watch.canaries import watch_canary
-from kafka_dr.watch.flows import tend_flows
+from kafka_dr.watch.canary_check import watch_canary
+from kafka_dr.watch.reconcile_flows import reconcile_flows
 
 if TYPE_CHECKING:
     from kafka_dr.runs.clients import World
@@ -28,13 +28,13 @@ def world(protection: Protection) -> Iterator[World]:
         yield world
 
 
-def said(watched: Watched) -> str:
+def said(watched: WatchResult) -> str:
     return "\n".join(watched.sentences)
 
 
 def test_a_group_that_is_not_adopted_is_left_alone(protection: Protection) -> None:
     with protection.world() as world:
-        for look in (tend_flows, watch_canary):
+        for look in (reconcile_flows, watch_canary):
             watched = look(protection.name, world)
             assert watched.outcome == "left_alone"
             assert "not adopted" in said(watched)
@@ -43,32 +43,32 @@ def test_a_group_that_is_not_adopted_is_left_alone(protection: Protection) -> No
 
 def test_the_flow_of_an_adopted_group_is_set_up_and_moves(protection: Protection, world: World) -> None:
     protection.produce("east", 200)
-    watched = tend_flows(protection.name, world)
+    watched = reconcile_flows(protection.name, world)
     assert watched.outcome == "ok", said(watched)
     for word in ("create", "seed", "resume"):
         assert f"{word} {protection.flow.connector}" in said(watched)
     protection.wait_copied()
-    again = tend_flows(protection.name, world)
+    again = reconcile_flows(protection.name, world)
     assert again.outcome == "ok"
     assert f"leave {protection.flow.connector}" in said(again)
 
 
 def test_a_flow_that_somebody_stopped_is_resumed_where_it_was(protection: Protection, world: World) -> None:
     protection.produce("east", 100)
-    tend_flows(protection.name, world)
+    reconcile_flows(protection.name, world)
     protection.wait_copied()
     replicator = world.replicator(protection.flow)
     before = replicator.positions()
     replicator.stop()
     replicator.wait_stopped(30)
-    watched = tend_flows(protection.name, world)
+    watched = reconcile_flows(protection.name, world)
     assert watched.outcome == "ok", said(watched)
     assert f"resume {protection.flow.connector}" in said(watched)
     assert all(replicator.positions()[p] >= offset for p, offset in before.items())
 
 
 def test_canaries_cross_and_are_judged(protection: Protection, world: World) -> None:
-    tend_flows(protection.name, world)
+    reconcile_flows(protection.name, world)
     watched = watch_canary(protection.name, world)
     assert watched.outcome == "ok", said(watched)
     assert "1 of 1 canaries arrived" in said(watched)
@@ -84,11 +84,11 @@ def test_during_a_switch_nothing_is_touched_and_the_old_direction_is_not_restart
     protection: Protection, world: World
 ) -> None:
     protection.produce("east", 50)
-    tend_flows(protection.name, world)
+    reconcile_flows(protection.name, world)
     protection.wait_copied()
     request = protection.request("run-1")
     protection.run_until(request, StepName.STOP_FLOW, world)
-    for look in (tend_flows, watch_canary):
+    for look in (reconcile_flows, watch_canary):
         watched = look(protection.name, world)
         assert watched.outcome == "left_alone"
         assert "switching by run run-1" in said(watched)
@@ -97,14 +97,14 @@ def test_during_a_switch_nothing_is_touched_and_the_old_direction_is_not_restart
 
 def test_after_a_switch_only_the_new_direction_runs(protection: Protection, world: World) -> None:
     protection.produce("east", 50)
-    tend_flows(protection.name, world)
+    reconcile_flows(protection.name, world)
     protection.wait_copied()
     protection.run_until(protection.request("run-1"), StepName.REPORT, world)
     old = world.replicator(protection.flow)
     assert old.status().state == "stopped"
     old.resume()
     old.wait_running(30)
-    watched = tend_flows(protection.name, world)
+    watched = reconcile_flows(protection.name, world)
     assert f"stop {protection.flow.connector}" in said(watched)
     assert watched.outcome == "ok", said(watched)
     assert old.status().state == "stopped"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict
-from kafka_dr.checks.audits import by_policy, flow_began
+from kafka_dr.checks.audit_checks import by_policy, flow_began
 from kafka_dr.replication import Flow
 from kafka_dr.runs.record import Check, worst
 from kafka_dr.topology import AuditsSpec

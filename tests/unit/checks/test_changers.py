@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.checks.changers import Changers, changers
+from kafka_dr.checks.change_rights import ChangeRights, change_rights
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.authorizer import Authorizer
@@ -35,9 +35,9 @@ def allow(
     return Acl(kind, name, pattern, who, operation, AclPermission.ALLOW)
 
 
-def found(group: ProtectionGroup, *acls: Acl, fenced: bool = True, super_users: tuple[str, ...] = ()) -> Changers:
+def found(group: ProtectionGroup, *acls: Acl, fenced: bool = True, super_users: tuple[str, ...] = ()) -> ChangeRights:
     fence = plan.standby(group) if fenced else frozenset()
-    return changers(Authorizer({*acls, *fence}, super_users), group, topics=["orders.payments"])
+    return change_rights(Authorizer({*acls, *fence}, super_users), group, topics=["orders.payments"])
 
 
 def test_a_declared_application_may_change_nothing_behind_the_fence(group: ProtectionGroup) -> None:
@@ -45,7 +45,7 @@ def test_a_declared_application_may_change_nothing_behind_the_fence(group: Prote
 
     rights = found(group, *everything, fenced=False).rights[APP]
     assert rights == ("CREATE topics", "DELETE topics", "ALTER topics", "ALTER_CONFIGS topics", "DELETE groups")
-    assert found(group, *everything) == Changers()
+    assert found(group, *everything) == ChangeRights()
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_who_has_to_change_things_and_who_cannot_is_not_named(group: ProtectionG
         allow(STRANGER, DELETE, "carts."),
         allow(STRANGER, AclOperation.WRITE),
     ]
-    assert found(group, *rights, super_users=tuple(group.super_users)) == Changers()
+    assert found(group, *rights, super_users=tuple(group.super_users)) == ChangeRights()
 
 
 def test_a_deny_of_somebody_else_stops_as_ours_do(group: ProtectionGroup) -> None:
     deny = Acl(TOPIC, "orders.", PatternType.PREFIXED, STRANGER, DELETE, AclPermission.DENY)
 
-    assert found(group, allow(STRANGER, DELETE), deny) == Changers()
+    assert found(group, allow(STRANGER, DELETE), deny) == ChangeRights()

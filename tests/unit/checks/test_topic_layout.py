@@ -7,24 +7,24 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kafka_dr.checks.topic_layout import Changed, Layout, compare, judged
+from kafka_dr.checks.topic_layout import LayoutChanges, TopicLayout, compare, judged
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.evidence import KnownSecrets
 from kafka_dr.evidence.known_secrets import refuse_secrets
 
 AT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 ONE, TWO = TopicPartition("orders.a", 0), TopicPartition("orders.a", 1)
-BEFORE = Layout(AT, {"orders.a": ("id-a", 2), "orders.b": ("id-b", 1)}, {ONE: 5, TWO: 0}, {ONE: 40})
+BEFORE = TopicLayout(AT, {"orders.a": ("id-a", 2), "orders.b": ("id-b", 1)}, {ONE: 5, TWO: 0}, {ONE: 40})
 ELSEWHERE = {"orders.a": 2, "orders.b": 1}
 
 
-def now(**changes: object) -> Layout:
+def now(**changes: object) -> TopicLayout:
     return replace(BEFORE, at=AT + timedelta(seconds=9), **changes)  # type: ignore[arg-type]
 
 
 def test_a_side_that_was_left_alone_is_as_it_was() -> None:
-    assert compare(BEFORE, now(), ELSEWHERE) == Changed()
-    assert judged("east", Changed(), topics=2).outcome == "ok"
+    assert compare(BEFORE, now(), ELSEWHERE) == LayoutChanges()
+    assert judged("east", LayoutChanges(), topics=2).outcome == "ok"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_side_that_was_left_alone_is_as_it_was() -> None:
 def test_what_somebody_changed_is_named_and_fails(changes: dict[str, object], said: str) -> None:
     changed = compare(BEFORE, now(**changes), ELSEWHERE)
 
-    assert changed == Changed((said,))
+    assert changed == LayoutChanges((said,))
     check = judged("east", changed, topics=2)
     assert (check.outcome, said in check.detail) == ("failed", True)
 
@@ -57,21 +57,21 @@ def test_what_retention_may_have_taken_is_named_and_accuses_nobody(starts: dict[
 def test_after_a_long_time_nobody_can_say_what_retention_took() -> None:
     later = replace(BEFORE, at=AT + timedelta(days=2), starts={ONE: 90, TWO: 0})
 
-    assert compare(BEFORE, later, ELSEWHERE) == Changed((), ("orders.a-0 begins at 90, began at 5",))
+    assert compare(BEFORE, later, ELSEWHERE) == LayoutChanges((), ("orders.a-0 begins at 90, began at 5",))
 
 
 def test_what_replication_brought_is_no_change() -> None:
     topics = {**BEFORE.topics, "orders.a": ("id-a", 4), "orders.new": ("id-n", 1)}
 
-    assert compare(BEFORE, now(topics=topics), {"orders.a": 4, "orders.b": 1, "orders.new": 1}) == Changed()
+    assert compare(BEFORE, now(topics=topics), {"orders.a": 4, "orders.b": 1, "orders.new": 1}) == LayoutChanges()
 
 
 def test_a_layout_is_journaled_and_read_back() -> None:
-    assert Layout.from_json(BEFORE.to_json()) == BEFORE
+    assert TopicLayout.from_json(BEFORE.to_json()) == BEFORE
 
 
 def test_a_topic_called_like_a_secret_is_data_and_one_that_was_journaled_by_name_is_read() -> None:
     before = replace(BEFORE, topics={"orders_token": ("id-a", 2)})
     kept = before.to_json()
     refuse_secrets(kept, KnownSecrets())
-    assert Layout.from_json({**kept, "topics": {"orders_token": ["id-a", 2]}}) == before
+    assert TopicLayout.from_json({**kept, "topics": {"orders_token": ["id-a", 2]}}) == before

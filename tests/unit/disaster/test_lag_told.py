@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict
-from kafka_dr.disaster.probes import told_by
+from kafka_dr.disaster.probes import lag_probe
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -24,7 +24,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 )
 def test_a_lag_audit_says_something_only_while_it_is_fresh(verdict: AuditVerdict, age: int, outcome: str) -> None:
     kept = AuditResult(AuditKind.LAG, "orders", "east", "west", 1, verdict, NOW - timedelta(seconds=age), "as it was")
-    found = told_by(kept, now=NOW, limit_seconds=900, threshold=300)
+    found = lag_probe(kept, now=NOW, limit_seconds=900, threshold=300)
     assert (found.name, found.outcome) == ("lag", outcome)
     assert "as it was (at 2026-02-28" in found.detail
 
@@ -39,5 +39,5 @@ def test_only_a_copy_that_was_too_far_behind_a_moment_ago_is_a_reason_to_move(
     kept = AuditResult(
         AuditKind.LAG, "orders", "east", "west", 1, AuditVerdict.RED, at, "as it was", behind_seconds=behind
     )
-    found = told_by(kept, now=NOW, limit_seconds=900, threshold=300)
+    found = lag_probe(kept, now=NOW, limit_seconds=900, threshold=300)
     assert found.facts.get("over_threshold", False) is over

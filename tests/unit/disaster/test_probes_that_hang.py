@@ -12,8 +12,8 @@ import pytest
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings
-from kafka_dr.disaster.probes import take
-from kafka_dr.disaster.verdict import judge
+from kafka_dr.disaster.disaster_rule import judge
+from kafka_dr.disaster.probes import take_probes
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import World
 from kafka_dr.topology import Topology, load
@@ -89,7 +89,7 @@ def _everything_ends_in_time(hole: int, tmp_path: Path) -> None:
     group = topology.group("orders")
 
     began = time.monotonic()
-    probes = take(group, world, source="east", target="west")
+    probes = take_probes(group, world, source="east", target="west")
     asked = time.monotonic() - began
     world.close()
     ended = time.monotonic() - began

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from kafka_dr.disaster.verdict import Answer, judge
+from kafka_dr.disaster.disaster_rule import ClusterCondition, judge
 from kafka_dr.runs.probe import Probe, ProbeOutcome
 from kafka_dr.topology import DisasterSpec
 
@@ -35,7 +35,7 @@ def probes(metadata: ProbeOutcome = "ok", **others: ProbeOutcome) -> list[Probe]
         (probes("unknown", vantage_at_office="failed"), "unclear"),
     ],
 )
-def test_a_cluster_is_down_when_a_sign_is_seen_by_enough(seen: list[Probe], answer: Answer) -> None:
+def test_a_cluster_is_down_when_a_sign_is_seen_by_enough(seen: list[Probe], answer: ClusterCondition) -> None:
     found = judge("east", seen, DisasterSpec())
     assert (found.answer, "east" in found.sentence) == (answer, True)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.disaster.verdict import Verdict
+from kafka_dr.disaster.disaster_rule import ClusterVerdict
 from kafka_dr.evidence.status_colour import colour_of
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.checks import groups_read_only_owned_topics, source_is_down
@@ -16,12 +16,14 @@ from kafka_dr.group_offsets.other_topics import ReadElsewhere
 from kafka_dr.offsets.elsewhere import Elsewhere
 from kafka_dr.runs.record import shortfall, worst
 
-UP = Verdict("up", "east answers and shows none of unreachable", up_for=("office",))
-UNCLEAR = Verdict("unclear", "east shows unreachable, and 1 of 2 vantages see that (here)", ("unreachable",), ("here",))
-DOWN = Verdict("down", "east shows unreachable, seen by here, office", ("unreachable",), ("here", "office"))
+UP = ClusterVerdict("up", "east answers and shows none of unreachable", up_for=("office",))
+UNCLEAR = ClusterVerdict(
+    "unclear", "east shows unreachable, and 1 of 2 vantages see that (here)", ("unreachable",), ("here",)
+)
+DOWN = ClusterVerdict("down", "east shows unreachable, seen by here, office", ("unreachable",), ("here", "office"))
 
 
-def judged(verdict: Verdict, override: str) -> Any:
+def judged(verdict: ClusterVerdict, override: str) -> Any:
     run: Any = SimpleNamespace(request=SimpleNamespace(override=override))
     return source_is_down(run, verdict)
 
@@ -38,7 +40,7 @@ def judged(verdict: Verdict, override: str) -> Any:
     ],
 )
 def test_what_the_rule_says_and_what_a_person_says_are_two_outcomes(
-    verdict: Verdict, override: str, outcome: str
+    verdict: ClusterVerdict, override: str, outcome: str
 ) -> None:
     assert judged(verdict, override).outcome == outcome
 

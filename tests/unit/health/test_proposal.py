@@ -6,8 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_dr.disaster.verdict import Answer
-from kafka_dr.health.proposal import Act, Move, Proposed, ProposedRun, act_on, decide
+from kafka_dr.disaster.disaster_rule import ClusterCondition
+from kafka_dr.health.failover_proposal import (
+    JournaledProposal,
+    ProposalDecision,
+    ProposedRun,
+    RunAction,
+    act_on,
+    decide,
+)
 from kafka_dr.register import RegisterState
 from support.register_states import AT, a_state
 
@@ -15,45 +22,45 @@ STATE = a_state(epoch=4)
 
 
 def decided(
-    answer: Answer, newest: Proposed | None, *, minutes: int = 0, state: RegisterState = STATE
-) -> tuple[Move, Proposed]:
+    answer: ClusterCondition, newest: JournaledProposal | None, *, minutes: int = 0, state: RegisterState = STATE
+) -> tuple[ProposalDecision, JournaledProposal]:
     return decide(state, answer, newest, now=AT + timedelta(minutes=minutes))
 
 
 def test_a_disaster_is_proposed_once_however_long_it_lasts() -> None:
     move, first = decided("down", None)
-    assert move is Move.PROPOSE
+    assert move is ProposalDecision.PROPOSE
     assert first.run.startswith("proposed-orders-4-")
-    assert decided("down", first, minutes=7) == (Move.PROPOSE, first)
+    assert decided("down", first, minutes=7) == (ProposalDecision.PROPOSE, first)
 
 
 def test_what_was_journaled_is_read_back() -> None:
     _, made = decided("down", None)
-    assert Proposed.of(made.fact()) == made
+    assert JournaledProposal.of(made.fact()) == made
 
 
 def test_a_proposal_whose_cause_is_gone_is_withdrawn_and_the_next_disaster_gets_its_own() -> None:
     _, first = decided("down", None)
-    assert decided("up", first, minutes=1) == (Move.WITHDRAW, first)
-    over = Proposed(first.run, first.epoch, open=False)
-    assert decided("up", over, minutes=2)[0] is Move.NOTHING
+    assert decided("up", first, minutes=1) == (ProposalDecision.WITHDRAW, first)
+    over = JournaledProposal(first.run, first.epoch, open=False)
+    assert decided("up", over, minutes=2)[0] is ProposalDecision.NOTHING
     move, second = decided("down", over, minutes=3)
-    assert move is Move.PROPOSE
+    assert move is ProposalDecision.PROPOSE
     assert second.run != first.run
 
 
 def test_what_is_not_known_neither_proposes_nor_withdraws() -> None:
     _, first = decided("down", None)
-    assert decided("unclear", None)[0] is Move.NOTHING
-    assert decided("unclear", first)[0] is Move.NOTHING
+    assert decided("unclear", None)[0] is ProposalDecision.NOTHING
+    assert decided("unclear", first)[0] is ProposalDecision.NOTHING
 
 
 def test_a_proposal_of_another_epoch_is_about_another_disaster() -> None:
     _, first = decided("down", None)
     later = a_state(epoch=1000)
-    assert decided("up", first, state=later)[0] is Move.NOTHING
+    assert decided("up", first, state=later)[0] is ProposalDecision.NOTHING
     move, second = decided("down", first, state=later)
-    assert move is Move.PROPOSE
+    assert move is ProposalDecision.PROPOSE
     assert second.run != first.run
 
 
@@ -67,32 +74,32 @@ ENDED_UNASKED = ProposedRun(alive=False, asked=False, begun=False)
 @pytest.mark.parametrize(
     ("run", "act"),
     [
-        (None, Act.START),
-        (WAITING, Act.LEAVE),
-        (APPROVED, Act.LEAVE),
-        (REJECTED, Act.LEAVE),
-        (GATHERING, Act.LEAVE),
+        (None, RunAction.START),
+        (WAITING, RunAction.LEAVE),
+        (APPROVED, RunAction.LEAVE),
+        (REJECTED, RunAction.LEAVE),
+        (GATHERING, RunAction.LEAVE),
         # Its own look saw less than this one: nobody knows of the disaster yet.
-        (ENDED_UNASKED, Act.FORGET),
+        (ENDED_UNASKED, RunAction.FORGET),
     ],
 )
-def test_while_the_cause_lasts_somebody_is_asked_and_nobody_twice(run: ProposedRun | None, act: Act) -> None:
-    assert act_on(Move.PROPOSE, run) is act
+def test_while_the_cause_lasts_somebody_is_asked_and_nobody_twice(run: ProposedRun | None, act: RunAction) -> None:
+    assert act_on(ProposalDecision.PROPOSE, run) is act
 
 
 @pytest.mark.parametrize(
     ("run", "act"),
     [
-        (None, Act.FORGET),
-        (WAITING, Act.LOOK_AGAIN),
-        (GATHERING, Act.LEAVE),
-        (APPROVED, Act.LEAVE),
-        (REJECTED, Act.FORGET),
-        (ENDED_UNASKED, Act.FORGET),
+        (None, RunAction.FORGET),
+        (WAITING, RunAction.LOOK_AGAIN),
+        (GATHERING, RunAction.LEAVE),
+        (APPROVED, RunAction.LEAVE),
+        (REJECTED, RunAction.FORGET),
+        (ENDED_UNASKED, RunAction.FORGET),
     ],
 )
 def test_when_the_cause_is_gone_a_run_that_waits_looks_again_and_one_that_was_approved_goes_on(
-    run: ProposedRun | None, act: Act
+    run: ProposedRun | None, act: RunAction
 ) -> None:
-    assert act_on(Move.WITHDRAW, run) is act
-    assert act_on(Move.NOTHING, run) is Act.LEAVE
+    assert act_on(ProposalDecision.WITHDRAW, run) is act
+    assert act_on(ProposalDecision.NOTHING, run) is RunAction.LEAVE

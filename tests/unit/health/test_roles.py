@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.fencing import plan
-from kafka_dr.health.roles import denies_of, may_run, must_run, stragglers
+from kafka_dr.health.desired_state import denies_of, may_run, must_run, stale_registers
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
 from kafka_dr.topology import ProtectionGroup, load
@@ -70,15 +70,15 @@ def test_only_a_group_at_rest_has_to_replicate(phase: Phase) -> None:
 
 def test_registers_of_a_group_at_rest_are_brought_up() -> None:
     newest = a_state(epoch=3)
-    assert stragglers(newest, {"east": newest, "west": a_state(epoch=2), "north": None}) == ("north", "west")
+    assert stale_registers(newest, {"east": newest, "west": a_state(epoch=2), "north": None}) == ("north", "west")
 
 
 @pytest.mark.parametrize("phase", [Phase.SWITCHING, Phase.HANDED_OVER, Phase.UNFENCED])
 def test_registers_of_a_group_that_moves_are_its_runs_alone(phase: Phase) -> None:
     newest = a_state(epoch=3, phase=phase)
-    assert stragglers(newest, {"east": newest, "west": a_state(epoch=2)}) == ()
+    assert stale_registers(newest, {"east": newest, "west": a_state(epoch=2)}) == ()
 
 
 def test_the_side_that_was_left_is_told_once_it_is_fenced() -> None:
     newest = a_state(epoch=1000, revision=3, phase=Phase.DIVERGED, active="west", standby="east")
-    assert stragglers(newest, {"west": newest, "east": a_state()}) == ("east",)
+    assert stale_registers(newest, {"west": newest, "east": a_state()}) == ("east",)

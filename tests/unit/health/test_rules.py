@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict
-from kafka_dr.checks.returned_cluster import _frontier, count_accepted
+from kafka_dr.checks.returned_cluster import _frontier, count_uncopied
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.health.dead_runs import check_progress
-from kafka_dr.health.following import judge_lag, judge_route
+from kafka_dr.health.report_only import judge_lag, judge_route
+from kafka_dr.health.stalled_runs import check_progress
 from kafka_dr.register import Phase, Verb
 from kafka_dr.routing import Route
 from kafka_dr.runs.record import Check
@@ -67,16 +67,16 @@ def test_a_run_that_settled_a_group_and_sealed_nothing_is_named(verb: Verb, deci
 
 
 def test_what_a_returned_cluster_accepted_is_counted_from_where_crossing_was_proven() -> None:
-    found = count_accepted({ONE: 120, TWO: 80}, starts={}, frontier={ONE: 100, TWO: 80}, opening={ONE: 115})
+    found = count_uncopied({ONE: 120, TWO: 80}, starts={}, frontier={ONE: 100, TWO: 80}, opening={ONE: 115})
     assert (found.beyond_frontier, found.since_opening) == (20, 5)
 
 
 def test_a_partition_of_which_nothing_ever_crossed_counts_from_its_start() -> None:
-    assert count_accepted({ONE: 50}, starts={ONE: 10}, frontier={}, opening={}).beyond_frontier == 40
+    assert count_uncopied({ONE: 50}, starts={ONE: 10}, frontier={}, opening={}).beyond_frontier == 40
 
 
 def test_what_was_never_known_stays_unknown() -> None:
-    found = count_accepted({ONE: 50}, starts={ONE: 0}, frontier=None, opening=None)
+    found = count_uncopied({ONE: 50}, starts={ONE: 0}, frontier=None, opening=None)
     assert (found.beyond_frontier, found.since_opening) == (None, None)
     assert found.sentence.count("unknown") == 2
 

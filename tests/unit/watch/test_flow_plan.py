@@ -11,7 +11,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow, FlowStatus
 from kafka_dr.runs.flow_seed import FlowSeed, newest_seed
-from kafka_dr.watch.flow_plan import Action, ObservedFlow, plan_flows
+from kafka_dr.watch.flow_plan import FlowAction, ObservedFlow, plan_flows
 
 THERE = Flow("orders", "east", "west")
 BACK = THERE.reverse
@@ -37,31 +37,31 @@ def seen(flow: Flow, status: str, *, seed: int | None = None, differing: tuple[s
     return ObservedFlow(flow, FlowStatus(status, 0 if status == "absent" else 2, ""), seed, differing)  # type: ignore[arg-type]
 
 
-def actions(*observed: ObservedFlow, seed: FlowSeed | None = SEED) -> list[tuple[Action, Flow]]:
+def actions(*observed: ObservedFlow, seed: FlowSeed | None = SEED) -> list[tuple[FlowAction, Flow]]:
     flows = {THERE: seen(THERE, "absent"), BACK: seen(BACK, "absent")} | {each.flow: each for each in observed}
     return [(change.action, change.flow) for change in plan_flows(state(), flows.values(), seed).changes]
 
 
 def test_a_flow_that_runs_from_its_seed_is_left_as_it_is() -> None:
-    assert actions(seen(THERE, "running", seed=3)) == [(Action.LEAVE, THERE)]
+    assert actions(seen(THERE, "running", seed=3)) == [(FlowAction.LEAVE, THERE)]
 
 
 def test_a_flow_that_does_not_exist_is_created_seeded_and_only_then_resumed() -> None:
-    assert actions() == [(Action.CREATE, THERE), (Action.SEED, THERE), (Action.RESUME, THERE)]
+    assert actions() == [(FlowAction.CREATE, THERE), (FlowAction.SEED, THERE), (FlowAction.RESUME, THERE)]
 
 
 @pytest.mark.parametrize("status", ["running", "failed", "paused", "unassigned", "unknown"])
 def test_the_other_direction_is_stopped_before_anything_else(status: str) -> None:
-    assert actions(seen(BACK, status, seed=2))[0] == (Action.STOP, BACK)
+    assert actions(seen(BACK, status, seed=2))[0] == (FlowAction.STOP, BACK)
 
 
 def test_a_stopped_connector_of_the_other_direction_is_not_touched() -> None:
-    assert actions(seen(BACK, "stopped", seed=2), seen(THERE, "running", seed=3)) == [(Action.LEAVE, THERE)]
+    assert actions(seen(BACK, "stopped", seed=2), seen(THERE, "running", seed=3)) == [(FlowAction.LEAVE, THERE)]
 
 
 @pytest.mark.parametrize("old", [None, 1, 2])
 def test_a_stopped_connector_with_an_old_position_is_seeded_before_it_is_resumed(old: int | None) -> None:
-    assert actions(seen(THERE, "stopped", seed=old)) == [(Action.SEED, THERE), (Action.RESUME, THERE)]
+    assert actions(seen(THERE, "stopped", seed=old)) == [(FlowAction.SEED, THERE), (FlowAction.RESUME, THERE)]
 
 
 @pytest.mark.parametrize("old", [None, 1, 2])
@@ -70,7 +70,7 @@ def test_a_connector_that_runs_from_an_old_position_is_stopped_and_left_to_a_per
     status: str, old: int | None
 ) -> None:
     plan = plan_flows(state(), [seen(THERE, status, seed=old), seen(BACK, "absent")], SEED)
-    assert [change.action for change in plan.changes] == [Action.STOP]
+    assert [change.action for change in plan.changes] == [FlowAction.STOP]
     assert "has to be looked at on west" in plan.problem
 
 
@@ -78,7 +78,7 @@ def test_a_connector_that_runs_from_an_old_position_is_stopped_and_left_to_a_per
 @pytest.mark.parametrize("status", ["absent", "stopped", "running"])
 def test_without_a_seed_for_its_direction_nothing_is_created_or_resumed(status: str, seed: FlowSeed | None) -> None:
     plan = plan_flows(state(), [seen(THERE, status, seed=3), seen(BACK, "absent")], seed)
-    assert {change.action for change in plan.changes} == {Action.LEAVE}
+    assert {change.action for change in plan.changes} == {FlowAction.LEAVE}
     assert "neither created nor resumed" in plan.problem
 
 
@@ -86,26 +86,27 @@ def test_other_settings_are_named_and_mended() -> None:
     plan = plan_flows(
         state(), [seen(THERE, "running", seed=3, differing=("tasks.max", "topics")), seen(BACK, "absent")], SEED
     )
-    assert [change.action for change in plan.changes] == [Action.UPDATE]
+    assert [change.action for change in plan.changes] == [FlowAction.UPDATE]
     assert "tasks.max, topics" in str(plan.changes[0])
 
 
 @pytest.mark.parametrize(
-    ("status", "wanted"), [("stopped", Action.RESUME), ("paused", Action.RESUME), ("failed", Action.RESTART)]
+    ("status", "wanted"),
+    [("stopped", FlowAction.RESUME), ("paused", FlowAction.RESUME), ("failed", FlowAction.RESTART)],
 )
-def test_a_flow_in_its_place_is_brought_to_run(status: str, wanted: Action) -> None:
+def test_a_flow_in_its_place_is_brought_to_run(status: str, wanted: FlowAction) -> None:
     assert actions(seen(THERE, status, seed=3)) == [(wanted, THERE)]
 
 
 def test_a_connector_that_was_adopted_keeps_its_place() -> None:
     adopted = FlowSeed(1, THERE, {}, keeps_place=True)
-    assert actions(seen(THERE, "running"), seed=adopted) == [(Action.LEAVE, THERE)]
-    assert actions(seen(THERE, "stopped"), seed=adopted) == [(Action.RESUME, THERE)]
+    assert actions(seen(THERE, "running"), seed=adopted) == [(FlowAction.LEAVE, THERE)]
+    assert actions(seen(THERE, "stopped"), seed=adopted) == [(FlowAction.RESUME, THERE)]
 
 
 def test_an_adopted_connector_that_is_gone_is_not_started_from_zero() -> None:
     plan = plan_flows(state(), [seen(THERE, "absent"), seen(BACK, "absent")], FlowSeed(1, THERE, {}, keeps_place=True))
-    assert [change.action for change in plan.changes] == [Action.LEAVE]
+    assert [change.action for change in plan.changes] == [FlowAction.LEAVE]
     assert "is gone" in plan.problem
 
 

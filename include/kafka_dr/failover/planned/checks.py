@@ -7,15 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from kafka_dr.audit import AuditKind, Verified
-from kafka_dr.checks import authorizers, changers
-from kafka_dr.checks.audits import audit_check
+from kafka_dr.checks import authorizers, change_rights
+from kafka_dr.checks.audit_checks import audit_check
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.checks.cluster_checks import (
     active_side,
+    foreign_denies_remain,
     leaderless,
     right_clusters,
     target_refuses,
-    would_stay_shut,
     writers_declared,
 )
 from kafka_dr.checks.config_compare import standby_configured
@@ -104,7 +104,7 @@ def _target_can_be_opened(run: Run) -> Check:
     fence = plan.standby(run.group)
     foreign = (plan.shut_out(run.group) & there) - run.world.register(run.target).added_acls(run.group.name, run.target)
     if foreign:
-        return would_stay_shut(run, foreign)
+        return foreign_denies_remain(run, foreign)
     topics = run.sight.topics(run.target)
     opened, source = authorizer_of(run, run.target, there - fence), authorizer_of(run, run.source, here)
     lost = [
@@ -176,7 +176,7 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("topics_have_leaders", _topics_have_leaders),
     ("writers_declared", _writers_declared),
     (undeclared_readers.NAME, lambda run: undeclared_readers.readers_declared(run, (run.source, run.target))),
-    (changers.NAME, lambda run: changers.changers_declared(run, (run.source, run.target), seen=run.sight)),
+    (change_rights.NAME, lambda run: change_rights.changers_declared(run, (run.source, run.target), seen=run.sight)),
     (authorizers.NAME, lambda run: authorizers.authorizers_as_declared(run, (run.source, run.target))),
     ("source_can_be_fenced", _source_can_be_fenced),
     ("target_refuses", target_refuses),

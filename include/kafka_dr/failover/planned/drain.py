@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.audit import FindingKind, Verified
-from kafka_dr.checks.changers import changes_refused
-from kafka_dr.checks.topic_layout import Layout
+from kafka_dr.checks.change_rights import changes_refused
+from kafka_dr.checks.topic_layout import TopicLayout
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import plan, proof
@@ -81,7 +81,7 @@ class Frozen:
     elsewhere: tuple[Elsewhere, ...]
 
 
-def keep_as_it_is(run: Run) -> Layout | None:
+def keep_as_it_is(run: Run) -> TopicLayout | None:
     """Deny the applications every change of what is there, and return what is there then, as far as the source says.
 
     It is done in parallel with what takes longer, and writes are refused already. What is there is only compared in the
@@ -89,13 +89,13 @@ def keep_as_it_is(run: Run) -> Layout | None:
     """
     run.acl_changes(run.source, run.permission(Phase.SWITCHING)).add(plan.change_fence(run.group))
     try:
-        return Layout.seen(run, run.source)
+        return TopicLayout.seen(run, run.source)
     except KafkaDrError:
         return None
 
 
 def journal_frozen(
-    run: Run, ends: Mapping[TopicPartition, int], kept: Layout | None, seen: Sequence[Elsewhere] = ()
+    run: Run, ends: Mapping[TopicPartition, int], kept: TopicLayout | None, seen: Sequence[Elsewhere] = ()
 ) -> Frozen:
     """Freeze the groups and journal their offsets, with the ends up to where all was matched.
 

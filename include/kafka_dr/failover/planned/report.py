@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.checks.topic_layout import old_side_unchanged
-from kafka_dr.checks.writes_after_fence import PastTheFence
+from kafka_dr.checks.writes_after_fence import WritesAfterFence
 from kafka_dr.evidence import ObjectiveResult
 from kafka_dr.failover import write_outage
 from kafka_dr.failover.planned import open_target
@@ -31,7 +31,7 @@ def act(run: Run) -> Mapping[str, Any]:
     """Measure from the journal and from the logs themselves."""
     claim = run.fact("claim")
     verified_at = datetime.fromisoformat(run.fact("verified")["at"])
-    passed = PastTheFence.from_json(run.fact("verified"))
+    passed = WritesAfterFence.from_json(run.fact("verified"))
     placed = content.placed_from_json(run.fact("translations")["positions"])
     again = [position.redelivered_at_most for position in placed]
     outage = write_outage.measured(run)
@@ -62,7 +62,7 @@ def prove(run: Run) -> Sequence[Check]:
 
     A missed objective is said in the report, and is no reason to undo anything. A lost record is no objective.
     """
-    passed = PastTheFence.from_json(run.fact("verified"))
+    passed = WritesAfterFence.from_json(run.fact("verified"))
     outcome: CheckOutcome = "ok" if passed.nothing else "excused" if passed.ends is None else "failed"
     return (
         measurements_kept(run),

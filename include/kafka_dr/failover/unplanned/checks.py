@@ -9,8 +9,14 @@ from typing import Any
 
 from kafka_dr.approvals import decision
 from kafka_dr.checks import authorizers
-from kafka_dr.checks.cluster_checks import active_side, leaderless, right_clusters, target_refuses, would_stay_shut
-from kafka_dr.disaster.verdict import Verdict
+from kafka_dr.checks.cluster_checks import (
+    active_side,
+    foreign_denies_remain,
+    leaderless,
+    right_clusters,
+    target_refuses,
+)
+from kafka_dr.disaster.disaster_rule import ClusterVerdict
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.cut_over_groups import no_live_members
 from kafka_dr.failover.unplanned import last_known
@@ -27,7 +33,7 @@ _SECONDS = 8.0
 _MOVES = ("planned_failover", "unplanned_failover", "failback")
 
 
-def unplanned_checks(run: Run, verdict: Verdict) -> tuple[Check, ...]:
+def unplanned_checks(run: Run, verdict: ClusterVerdict) -> tuple[Check, ...]:
     """Ask every question; one that cannot be answered is unknown and does not keep the others from being asked.
 
     :param verdict: what the probes say about the source
@@ -67,7 +73,7 @@ def _under_an_override(run: Run, verdicts: Mapping[str, str]) -> dict[str, str]:
     return {name: "passes" for name, said in about.items() if said and verdicts.get(name) == "ok"}
 
 
-def source_is_down(run: Run, verdict: Verdict) -> Check:
+def source_is_down(run: Run, verdict: ClusterVerdict) -> Check:
     """Return whether the source may be given up: by the topology's rule, or because somebody says so and why."""
     facts = {"signs": list(verdict.signs), "down_for": list(verdict.down_for), "up_for": list(verdict.up_for)}
     if verdict.answer == "down":
@@ -128,7 +134,7 @@ def _target_can_be_opened(run: Run) -> Check:
     foreign = run.acl_changes(run.target, lambda: None).foreign(plan.shut_out(run.group))
     if not foreign:
         return Check("target_can_be_opened", "ok", f"what shuts {run.target} was added here and can be lifted")
-    return would_stay_shut(run, foreign)
+    return foreign_denies_remain(run, foreign)
 
 
 def _positions_known(run: Run) -> Check:

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.approvals import approval, decision
-from kafka_dr.disaster.probes import take, take_of_silent
-from kafka_dr.disaster.verdict import judge
+from kafka_dr.disaster.disaster_rule import judge
+from kafka_dr.disaster.probes import ask_vantages, take_probes
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover.planned.claim import is_claimed
 from kafka_dr.failover.unplanned import last_known
@@ -99,8 +99,8 @@ def _fact(run: Run, state: RegisterState) -> dict[str, Any]:
 
 def _last_look_at_source(run: Run) -> list[Probe]:
     if run.source in run.silent and "unreachable" in run.group.disaster.down_when:
-        return take_of_silent(run.group, run.world, source=run.source, seconds=_PROBE_SECONDS)
-    return take(run.group, run.world, source=run.source, target=run.target, seconds=_PROBE_SECONDS)
+        return ask_vantages(run.group, run.world, source=run.source, seconds=_PROBE_SECONDS)
+    return take_probes(run.group, run.world, source=run.source, target=run.target, seconds=_PROBE_SECONDS)
 
 
 def _next(run: Run, state: RegisterState, answer: approval.Answer) -> RegisterState:

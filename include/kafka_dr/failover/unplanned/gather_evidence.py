@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from kafka_dr.approvals import decision
-from kafka_dr.checks.audits import newest_checksum_audit
-from kafka_dr.disaster.probes import take
-from kafka_dr.disaster.verdict import Verdict, judge
+from kafka_dr.checks.audit_checks import newest_checksum_audit
+from kafka_dr.disaster.disaster_rule import ClusterVerdict, judge
+from kafka_dr.disaster.probes import take_probes
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
@@ -51,8 +51,8 @@ def prove(run: Run) -> Sequence[Check]:
     return ()
 
 
-def _look(run: Run) -> tuple[list[Probe], Verdict]:
-    probes = take(run.group, run.world, source=run.source, target=run.target)
+def _look(run: Run) -> tuple[list[Probe], ClusterVerdict]:
+    probes = take_probes(run.group, run.world, source=run.source, target=run.target)
     return probes, judge(run.source, probes, run.group.disaster)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.checks.returned_cluster import look_at_returned
+from kafka_dr.checks.returned_cluster import count_on_returned
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover.planned import protect as planned
 from kafka_dr.failover.planned.stop_flow import replicator_refused
@@ -107,7 +107,7 @@ def _welcomed(run: Run, before: SourceSide, late: Check) -> SourceSide:
     try:
         found = background.ask(
             f"what {run.source} accepted",
-            lambda: look_at_returned(run, run.source, run.journal),
+            lambda: count_on_returned(run, run.source, run.journal),
             seconds=source.FENCE_SECONDS,
         )
     except KafkaDrError as error:

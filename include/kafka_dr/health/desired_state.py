@@ -26,17 +26,17 @@ def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str) -> fro
     """Return the DENYs that have to stand on a cluster, whatever else does."""
     if cluster == state.active:
         return plan.flow_fence(group)
-    return plan.standby(group) | (plan.flow_fence(group) if left_side_is_closed(state) else frozenset())
+    return plan.standby(group) | (plan.flow_fence(group) if old_cluster_is_closed(state) else frozenset())
 
 
-def left_side_is_closed(state: RegisterState) -> bool:
+def old_cluster_is_closed(state: RegisterState) -> bool:
     """Return whether nothing may be copied to the side that was left, because no failback has begun yet."""
     return state.phase is Phase.UNFENCED or (state.phase is Phase.DIVERGED and state.verb != "failback")
 
 
 def may_run(state: RegisterState, flow: Flow) -> bool:
     """Return whether the register's direction allows a flow; that it allows it does not mean that it has to run."""
-    return flow == Flow(state.group, state.active, state.standby) and not left_side_is_closed(state)
+    return flow == Flow(state.group, state.active, state.standby) and not old_cluster_is_closed(state)
 
 
 def must_run(state: RegisterState, flow: Flow) -> bool:
@@ -44,7 +44,7 @@ def must_run(state: RegisterState, flow: Flow) -> bool:
     return state.phase is Phase.STABLE and may_run(state, flow)
 
 
-def stragglers(state: RegisterState, states: Mapping[str, RegisterState | None]) -> tuple[str, ...]:
+def stale_registers(state: RegisterState, states: Mapping[str, RegisterState | None]) -> tuple[str, ...]:
     """Return the clusters whose register is behind and may be brought up.
 
     Between two switches only, and once the side that was left is fenced: the record that says so belongs there, too.

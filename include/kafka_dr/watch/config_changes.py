@@ -20,7 +20,7 @@ from kafka_dr.config_sync.text import lines, table
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan as fences
 from kafka_dr.register import RegisterState
-from kafka_dr.runs.at_rest import Watched, at_rest
+from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import World
 from kafka_dr.runs.record import Check, StepOutcome, StepRecord, worst
@@ -39,7 +39,7 @@ _SECONDS_A_CHANGE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class KeptPlan:
     """A plan that was made, and kept.
 
     :param lines: the plan in colour, for a log
@@ -51,7 +51,7 @@ class Planned:
     record: StepRecord | None
 
 
-def plan_config(group: str, world: World, run_id: str, *, accept_cluster_ids: bool = False) -> Planned | Watched:
+def plan_config(group: str, world: World, run_id: str, *, accept_cluster_ids: bool = False) -> KeptPlan | WatchResult:
     """Compare the active cluster with its standby, and keep the plan in the evidence where anything differs.
 
     :param accept_cluster_ids: a cluster was replaced on purpose: pin the ids that the topology names now
@@ -59,7 +59,7 @@ def plan_config(group: str, world: World, run_id: str, *, accept_cluster_ids: bo
     """
     run = Run(RunRequest(group, run_id), world)
     state = at_rest(group, run.read_standing())
-    if isinstance(state, Watched):
+    if isinstance(state, WatchResult):
         return state
     attempt = start_plan(run)
     plan = current_plan(run, state)
@@ -72,14 +72,14 @@ def start_plan(run: Run) -> Attempt:
     return Attempt.start(run.request, run.world, PLAN, NUMBERS[PLAN])
 
 
-def watch_config(group: str, world: World) -> Watched:
+def watch_config(group: str, world: World) -> WatchResult:
     """Say whether the standby is configured to take over; red where what must match does not, or is unknown."""
     run = Run(RunRequest(group, "config"), world)
     state = at_rest(group, run.read_standing())
-    if isinstance(state, Watched):
+    if isinstance(state, WatchResult):
         return state
     answer = gate.ask(current_plan(run, state))
-    return Watched(group, answer.outcome, (answer.sentence,))
+    return WatchResult(group, answer.outcome, (answer.sentence,))
 
 
 def apply_config(group: str, world: World, run_id: str, *, approved: bool) -> StepRecord:
@@ -114,7 +114,7 @@ def _apply(run: Run, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[F
     elif not run.group.config_sync.apply_safe:
         raise Refused("config_sync.apply_safe is not set in the topology, so nothing is changed without an approval")
     state = at_rest(run.group.name, run.read_standing())
-    if isinstance(state, Watched):
+    if isinstance(state, WatchResult):
         raise Refused(state.summary)
     _pin(run, state)
     with _lock(run, state) as lock:
@@ -211,12 +211,12 @@ def _read_back(run: Run, state: RegisterState, wanted: Collection[Item], failure
         run.clock.sleep(_LOOK_SECONDS)
 
 
-def keep_plan(run: Run, attempt: Attempt, plan: Plan) -> Planned:
+def keep_plan(run: Run, attempt: Attempt, plan: Plan) -> KeptPlan:
     """Keep a plan in the evidence, unless there is nothing to keep and nothing was kept before."""
     answer = gate.ask(plan)
     said = tuple(lines(plan))
     if not plan.items and not plan.access and run.world.evidence.newest(plan.group, run.request.run, PLAN) is None:
-        return Planned(plan, said, None)
+        return KeptPlan(plan, said, None)
     attempt.checks = (Check("standby_configured", answer.outcome, answer.sentence),)
     attempt.facts = {
         "verb": "config_sync",
@@ -229,7 +229,7 @@ def keep_plan(run: Run, attempt: Attempt, plan: Plan) -> Planned:
         "safe": len(plan.of(Verdict.SAFE)),
         "difference": table(plan),
     }
-    return Planned(plan, said, attempt.end(run.world, "done", plan.summary))
+    return KeptPlan(plan, said, attempt.end(run.world, "done", plan.summary))
 
 
 def newest_plan(run: Run) -> Mapping[str, Any] | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kafka_dr.checks.changers import changes_refused
+from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.clusters import Acl
 from kafka_dr.fencing import open_transactions, plan, proof
 from kafka_dr.fencing.proof import Finding
-from kafka_dr.health.roles import denies_of, left_side_is_closed
+from kafka_dr.health.desired_state import denies_of, old_cluster_is_closed
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.record import Check, worst
@@ -18,7 +18,7 @@ from kafka_dr.runs.run import PROOF_SECONDS, Run
 
 
 @dataclass(frozen=True, slots=True)
-class Fenced:
+class FenceRepair:
     """What was found and done on one cluster.
 
     :param added: how many DENYs were missing
@@ -38,7 +38,7 @@ class Fenced:
         return bool(self.proofs) and worst(self.proofs) == "ok"
 
 
-def close_standby(run: Run, cluster: str, state: RegisterState, still: Callable[[], None]) -> Fenced:
+def restore_standby_fence(run: Run, cluster: str, state: RegisterState, still: Callable[[], None]) -> FenceRepair:
     """Put back what a cluster that is not active lacks, end what its applications left open, and prove the fence.
 
     :param still: asked right before each change
@@ -48,17 +48,17 @@ def close_standby(run: Run, cluster: str, state: RegisterState, still: Callable[
     before = run.world.register(cluster).added_acls(run.group.name, cluster)
     added = run.acl_changes(cluster, still).add(wanted - probe - changes, wanted & probe, wanted & changes)
     completed = bool(added) and added <= changes and not before & changes
-    left = left_side_is_closed(state)
+    left = old_cluster_is_closed(state)
     # On a side that was left everything has to end; whoever added its DENYs may have come no further.
     ended = end_transactions(run, cluster, still, all_of_them=left) if added - changes or left else ()
-    return Fenced(cluster, len(added), completed, ended, _proofs(run, cluster, wanted, still_ends=left))
+    return FenceRepair(cluster, len(added), completed, ended, _proofs(run, cluster, wanted, still_ends=left))
 
 
-def close_to_replication(run: Run, cluster: str, state: RegisterState, still: Callable[[], None]) -> Fenced:
+def restore_flow_fence(run: Run, cluster: str, state: RegisterState, still: Callable[[], None]) -> FenceRepair:
     """Put back what keeps flows from writing to the active cluster; its applications are left alone."""
     wanted = denies_of(run.group, state, cluster)
     added = run.acl_changes(cluster, still).add(wanted)
-    return Fenced(cluster, len(added), proofs=(_denies(run, cluster, wanted),))
+    return FenceRepair(cluster, len(added), proofs=(_denies(run, cluster, wanted),))
 
 
 def _denies(run: Run, cluster: str, wanted: frozenset[Acl]) -> Check:

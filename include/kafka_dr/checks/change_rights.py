@@ -27,7 +27,7 @@ _MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Changers:
+class ChangeRights:
     """Who may change what is there, apart from those who have to: the operator, replication, and super users.
 
     :param rights: what each may do, in the order of the operations, for instance ``DELETE topics``
@@ -51,7 +51,7 @@ class Changers:
             yield f"{', '.join(self.creators)} may create topics by CREATE on the cluster, which a DENY does not stop"
 
 
-def changers(authorizer: Authorizer, group: ProtectionGroup, *, topics: Collection[str]) -> Changers:
+def change_rights(authorizer: Authorizer, group: ProtectionGroup, *, topics: Collection[str]) -> ChangeRights:
     """Decide who may change the group's topics and consumer groups.
 
     Asked about are the names that exist, those that are declared, and those that ACLs know: of topics to come, too.
@@ -71,14 +71,14 @@ def changers(authorizer: Authorizer, group: ProtectionGroup, *, topics: Collecti
             for who in authorizer.able(operation, kind, names) - aside:
                 rights.setdefault(who, []).append(f"{operation} {kind}s")
     creators = authorizer.able(AclOperation.CREATE, ResourceType.CLUSTER, [_CLUSTER]) - aside
-    return Changers({who: tuple(rights[who]) for who in sorted(rights)}, tuple(sorted(creators)))
+    return ChangeRights({who: tuple(rights[who]) for who in sorted(rights)}, tuple(sorted(creators)))
 
 
 def changers_declared(run: Run, clusters: Collection[str], *, seen: Sight) -> Check:
     """Name who could change what a fenced cluster holds in spite of the fence."""
     said = []
     for name in clusters:
-        found = changers(authorizer_of(run, name, seen.acls(name)), run.group, topics=seen.topics(name))
+        found = change_rights(authorizer_of(run, name, seen.acls(name)), run.group, topics=seen.topics(name))
         said += [f"{sentence} (on {name})" for sentence in found.others(run.group.principals)]
     if not said:
         return Check(NAME, "ok", "nobody else may change the topics and groups")
@@ -92,7 +92,7 @@ def changes_refused(run: Run, cluster: str) -> Check:
     if present.outcome != "ok":
         return Check.of(name, present)
     acls: frozenset[Acl] = operator.acls.list()
-    found = changers(authorizer_of(run, cluster, acls), group, topics=run.topics(cluster))
+    found = change_rights(authorizer_of(run, cluster, acls), group, topics=run.topics(cluster))
     if passing := found.of(group.principals):
         said = "; ".join(f"{who} may {', '.join(rights)}" for who, rights in passing.items())
         return Check(name, "failed", f"in spite of its DENYs {said} on {cluster}")

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.health.registers import Registers, as_long_as
-from kafka_dr.health.roles import stragglers
+from kafka_dr.health.desired_state import stale_registers
+from kafka_dr.health.registers import RegisterAnswers, as_long_as
 from kafka_dr.register import RegisterState
 from kafka_dr.runs import background
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 
-def bring_up_stragglers(run: Run, state: RegisterState, registers: Registers, *, seconds: float) -> list[Check]:
+def update_stale_registers(
+    run: Run, state: RegisterState, registers: RegisterAnswers, *, seconds: float
+) -> list[Check]:
     """Copy the newest record to each register that answers and is behind.
 
     :param seconds: how long each of them may take
@@ -22,12 +24,12 @@ def bring_up_stragglers(run: Run, state: RegisterState, registers: Registers, *,
     def copying(cluster: str) -> Callable[[], Check]:
         return lambda: _copied(run, cluster, state, registers)
 
-    behind = stragglers(state, registers.states)
+    behind = stale_registers(state, registers.states)
     answers = background.ask_all({name: copying(name) for name in behind}, seconds=dict.fromkeys(behind, seconds))
     return [_named(name, answer) for name, answer in answers.items()]
 
 
-def _copied(run: Run, cluster: str, state: RegisterState, registers: Registers) -> Check:
+def _copied(run: Run, cluster: str, state: RegisterState, registers: RegisterAnswers) -> Check:
     as_long_as(run, registers, lambda now: now == state)()
     if run.world.register(cluster).read(state.group) == state:
         return Check("register_copy", "ok", f"the register of {cluster} has been told meanwhile")

@@ -13,8 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from kafka_dr.disaster.probes import take
-from kafka_dr.disaster.verdict import Answer, Verdict, judge
+from kafka_dr.disaster.disaster_rule import ClusterCondition, ClusterVerdict, judge
+from kafka_dr.disaster.probes import take_probes
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.unplanned.checks import unplanned_checks
 from kafka_dr.health.registers import read_registers
@@ -28,7 +28,7 @@ from kafka_dr.runs.run import Run
 _JOURNAL, _FACT = "proposals", "newest"
 
 
-class Move(StrEnum):
+class ProposalDecision(StrEnum):
     """What to do about a proposal."""
 
     NOTHING = "nothing"
@@ -39,7 +39,7 @@ class Move(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Proposed:
+class JournaledProposal:
     """The newest proposal, as journaled.
 
     :param epoch: of the register when it was made; in another epoch it is about something else
@@ -51,7 +51,7 @@ class Proposed:
     open: bool
 
     @classmethod
-    def of(cls, fact: Mapping[str, Any] | None) -> Proposed | None:
+    def of(cls, fact: Mapping[str, Any] | None) -> JournaledProposal | None:
         """Read what was journaled."""
         return None if fact is None else cls(str(fact["run"]), int(fact["epoch"]), bool(fact["open"]))
 
@@ -60,7 +60,7 @@ class Proposed:
         return {"run": self.run, "epoch": self.epoch, "open": self.open}
 
 
-class Act(StrEnum):
+class RunAction(StrEnum):
     """What to do with the run of a proposal."""
 
     LEAVE = "leave"
@@ -87,22 +87,22 @@ class ProposedRun:
     waiting: bool = False
 
 
-def act_on(move: Move, run: ProposedRun | None) -> Act:
+def act_on(move: ProposalDecision, run: ProposedRun | None) -> RunAction:
     """Decide what a move means for its run, purely.
 
     :param run: ``None`` where there is none yet
     """
-    if move in (Move.NOTHING, Move.HELD):
-        return Act.LEAVE
-    if move is Move.PROPOSE:
+    if move in (ProposalDecision.NOTHING, ProposalDecision.HELD):
+        return RunAction.LEAVE
+    if move is ProposalDecision.PROPOSE:
         if run is None:
-            return Act.START
-        return Act.LEAVE if run.alive or run.asked else Act.FORGET
+            return RunAction.START
+        return RunAction.LEAVE if run.alive or run.asked else RunAction.FORGET
     if run is None or not run.alive:
-        return Act.FORGET
+        return RunAction.FORGET
     # One that gathers its evidence, or claims, looks at the cluster by itself; and Airflow's scheduler can die of a run
     # that is reset while it is being scheduled.
-    return Act.LOOK_AGAIN if run.waiting and not run.begun else Act.LEAVE
+    return RunAction.LOOK_AGAIN if run.waiting and not run.begun else RunAction.LEAVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +112,16 @@ class Proposal:
     :param run: the run that is proposed or withdrawn; empty where there is none
     """
 
-    move: Move
+    move: ProposalDecision
     sentence: str
     run: str = ""
     source: str = ""
     target: str = ""
 
 
-def decide(state: RegisterState, answer: Answer, newest: Proposed | None, *, now: datetime) -> tuple[Move, Proposed]:
+def decide(
+    state: RegisterState, answer: ClusterCondition, newest: JournaledProposal | None, *, now: datetime
+) -> tuple[ProposalDecision, JournaledProposal]:
     """Decide, purely.
 
     :param answer: whether the active cluster is down
@@ -127,11 +129,11 @@ def decide(state: RegisterState, answer: Answer, newest: Proposed | None, *, now
     """
     standing = newest if newest is not None and newest.epoch == state.epoch and newest.open else None
     if answer == "down":
-        made = Proposed(f"proposed-{state.group}-{state.epoch}-{now:%Y%m%dT%H%M%SZ}", state.epoch, True)
-        return Move.PROPOSE, standing or made
+        made = JournaledProposal(f"proposed-{state.group}-{state.epoch}-{now:%Y%m%dT%H%M%SZ}", state.epoch, True)
+        return ProposalDecision.PROPOSE, standing or made
     if answer == "up" and standing is not None:
-        return Move.WITHDRAW, standing
-    return Move.NOTHING, standing or Proposed("", state.epoch, False)
+        return ProposalDecision.WITHDRAW, standing
+    return ProposalDecision.NOTHING, standing or JournaledProposal("", state.epoch, False)
 
 
 def consider(group: str, world: World) -> Proposal:
@@ -141,27 +143,29 @@ def consider(group: str, world: World) -> Proposal:
     """
     run = Run(RunRequest(group, "health"), world)
     if not run.group.disaster.auto_propose:
-        return Proposal(Move.NOTHING, f"{group}: the topology leaves proposals to people (auto_propose)")
+        return Proposal(ProposalDecision.NOTHING, f"{group}: the topology leaves proposals to people (auto_propose)")
     state = read_registers(run).newest
     if state is None or not _may_be_taken(state):
         standing = "not adopted, or does not answer" if state is None else f"{state.phase} by run {state.run}"
-        return Proposal(Move.NOTHING, f"{group} is {standing}: there is nothing to propose")
-    seen = judge(state.active, take(run.group, world, source=state.active, target=state.standby), run.group.disaster)
+        return Proposal(ProposalDecision.NOTHING, f"{group} is {standing}: there is nothing to propose")
+    seen = judge(
+        state.active, take_probes(run.group, world, source=state.active, target=state.standby), run.group.disaster
+    )
     try:
-        newest = Proposed.of(world.register(state.standby).facts(group, _JOURNAL).get(_FACT))
+        newest = JournaledProposal.of(world.register(state.standby).facts(group, _JOURNAL).get(_FACT))
     except KafkaDrError as error:
         said = f"{seen.sentence}; but the register of {state.standby} cannot be read, so nothing can go there ({error})"
-        return Proposal(Move.NOTHING, said)
+        return Proposal(ProposalDecision.NOTHING, said)
     move, proposed = decide(state, seen.answer, newest, now=run.clock.now())
-    if move is Move.PROPOSE and proposed != newest:
+    if move is ProposalDecision.PROPOSE and proposed != newest:
         if in_the_way := _in_the_way(proposed.run, state, seen, world):
             said = f"{seen.sentence}; but a run would ask nobody: {in_the_way} Trigger dr_unplanned_failover yourself"
-            return Proposal(Move.HELD, said, "", state.active, state.standby)
+            return Proposal(ProposalDecision.HELD, said, "", state.active, state.standby)
         world.register(state.standby).write_fact(group, _JOURNAL, _FACT, proposed.fact())
     return Proposal(move, seen.sentence, proposed.run, state.active, state.standby)
 
 
-def _in_the_way(run: str, state: RegisterState, seen: Verdict, world: World) -> str:
+def _in_the_way(run: str, state: RegisterState, seen: ClusterVerdict, world: World) -> str:
     """Say what a run would be refused for before it could ask anybody; empty where that is nothing."""
     request = RunRequest(state.group, run, state.active, state.standby, verb="unplanned_failover")
     stopped = shortfall(unplanned_checks(Run(request, world), seen), failed="refused")
@@ -177,6 +181,6 @@ def _may_be_taken(state: RegisterState) -> bool:
 def close(group: str, proposal: Proposal, world: World) -> None:
     """Journal that a proposal is over, so that the next disaster of this epoch gets one of its own."""
     register = world.register(proposal.target)
-    newest = Proposed.of(register.facts(group, _JOURNAL).get(_FACT))
+    newest = JournaledProposal.of(register.facts(group, _JOURNAL).get(_FACT))
     if newest is not None and newest.run == proposal.run:
-        register.write_fact(group, _JOURNAL, _FACT, Proposed(newest.run, newest.epoch, False).fact())
+        register.write_fact(group, _JOURNAL, _FACT, JournaledProposal(newest.run, newest.epoch, False).fact())

@@ -8,7 +8,7 @@ from kafka_dr.audit import AuditKind, AuditResult, ResultStore, ResultUnreadable
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import plan
-from kafka_dr.health.roles import SETTLED
+from kafka_dr.health.desired_state import SETTLED
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.routing import Route
 from kafka_dr.runs.record import Check

@@ -9,7 +9,7 @@ from kafka_dr.canary.probe import CanaryReport, run_canary
 from kafka_dr.group_offsets import last_look
 from kafka_dr.offsets import LastLook
 from kafka_dr.register import RegisterState
-from kafka_dr.runs.at_rest import Watched, WatchOutcome, at_rest
+from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
 from kafka_dr.runs.clients import World
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
@@ -17,7 +17,7 @@ from kafka_dr.runs.run import Run
 _OUTCOMES: dict[Verdict, WatchOutcome] = {Verdict.ON_TIME: "ok", Verdict.UNKNOWN: "unknown"}
 
 
-def watch_canary(group: str, world: World) -> Watched:
+def watch_canary(group: str, world: World) -> WatchResult:
     """Send a canary through each partition of the group's flow, and judge how these and earlier ones arrive.
 
     And look at the active cluster, so that a disaster of the next minute finds what nobody can ask then.
@@ -27,13 +27,15 @@ def watch_canary(group: str, world: World) -> Watched:
     """
     run = Run(RunRequest(group, "canary"), world)
     state = at_rest(group, run.read_standing())
-    if isinstance(state, Watched):
+    if isinstance(state, WatchResult):
         return state
     report = _send(run, state)
     seen = last_look.look(run, active=state.active, standby=state.standby, epoch=state.epoch)
     if run.read_standing() != state:
-        return Watched(group, "left_alone", ("it began to move while the canary was on its way, so it is not judged",))
-    return Watched(group, _OUTCOMES.get(report.verdict.verdict, "failed"), (*_sentences(report), _remembered(seen)))
+        return WatchResult(
+            group, "left_alone", ("it began to move while the canary was on its way, so it is not judged",)
+        )
+    return WatchResult(group, _OUTCOMES.get(report.verdict.verdict, "failed"), (*_sentences(report), _remembered(seen)))
 
 
 def _send(run: Run, state: RegisterState) -> CanaryReport:

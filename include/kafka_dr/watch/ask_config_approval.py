@@ -13,12 +13,12 @@ from kafka_dr.config_sync import Verdict
 from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.quoting import code, markdown
 from kafka_dr.register import RegisterState
-from kafka_dr.runs.at_rest import Watched, at_rest
+from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import World
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
-from kafka_dr.watch.configuration import APPROVAL, NUMBERS, keep_plan, newest_plan, start_plan
+from kafka_dr.watch.config_changes import APPROVAL, NUMBERS, keep_plan, newest_plan, start_plan
 
 #: The newest question, among the facts of the active cluster's register.
 _QUESTION = "question"
@@ -38,7 +38,7 @@ def ask_config(group: str, world: World, run_id: str, *, page: str = "") -> Appr
     if newest_plan(run) is None:
         return "nothing needs an approval"
     state = at_rest(group, run.read_standing())
-    if isinstance(state, Watched):
+    if isinstance(state, WatchResult):
         return state.summary
     kept = _plan_of_now(run, state)
     if not (kept["needs_approval"] or (kept["safe"] and not run.group.config_sync.apply_safe)):

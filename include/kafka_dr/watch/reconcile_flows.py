@@ -9,12 +9,12 @@ from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow, Mm2Replicator, Moving, data_ends, flow_moves
-from kafka_dr.runs.at_rest import Watched, WatchOutcome, at_rest
+from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
 from kafka_dr.runs.clients import World
 from kafka_dr.runs.flow_seed import FlowSeed, newest_seed
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
-from kafka_dr.watch.flow_plan import Action, FlowChange, ObservedFlow, plan_flows
+from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
 
 _LOOK_SECONDS = 1.0
 #: How long a flow that was just started may seem stuck.
@@ -22,7 +22,7 @@ _START_SECONDS = 20.0
 _OUTCOMES: dict[str, WatchOutcome] = {"moves": "ok", "idle": "ok", "stuck": "failed", "unknown": "unknown"}
 
 
-def tend_flows(group: str, world: World) -> Watched:
+def reconcile_flows(group: str, world: World) -> WatchResult:
     """Bring the group's connectors to what the register says, if it stands still, and see that they move.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
@@ -30,7 +30,7 @@ def tend_flows(group: str, world: World) -> Watched:
     """
     run = Run(RunRequest(group, "flows"), world)
     state = at_rest(group, run.read_standing())
-    if isinstance(state, Watched):
+    if isinstance(state, WatchResult):
         return state
 
     def still() -> None:
@@ -41,14 +41,14 @@ def tend_flows(group: str, world: World) -> Watched:
     planned = plan_flows(state, [_observe(world, flow) for flow in _flows(run)], seed)
     said = [] if planned.problem else _let_replicator_in(run, state, still)
     for change in planned.changes:
-        if change.action is not Action.LEAVE:
+        if change.action is not FlowAction.LEAVE:
             still()
             _carry_out(run, change, seed)
         said.append(str(change))
     if planned.problem:
-        return Watched(group, "failed", tuple(said))
+        return WatchResult(group, "failed", tuple(said))
     moving = _moving(run, state, patience=_START_SECONDS if planned.acts else 0.0)
-    return Watched(group, _OUTCOMES[moving.verdict], (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"))
+    return WatchResult(group, _OUTCOMES[moving.verdict], (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"))
 
 
 def _wanted(state: RegisterState) -> Flow:
@@ -85,19 +85,19 @@ def _carry_out(run: Run, change: FlowChange, seed: FlowSeed | None) -> None:
     replicator: Mm2Replicator = run.world.replicator(change.flow)
     seconds = run.group.timing.step_deadline_seconds
     match change.action:
-        case Action.STOP:
+        case FlowAction.STOP:
             replicator.stop()
             replicator.wait_stopped(seconds)
-        case Action.CREATE | Action.UPDATE:
+        case FlowAction.CREATE | FlowAction.UPDATE:
             replicator.ensure(stopped=True)
-        case Action.SEED if seed is not None:
+        case FlowAction.SEED if seed is not None:
             replicator.wait_stopped(seconds)
             # Connect keeps the positions of a connector that was deleted: seeded again it would copy twice.
             if replicator.where().seed_epoch != seed.epoch:
                 replicator.seed(seed.positions, epoch=seed.epoch)
-        case Action.RESUME:
+        case FlowAction.RESUME:
             replicator.resume()
-        case Action.RESTART:
+        case FlowAction.RESTART:
             run.world.connect(change.flow.target).restart_failed(change.flow.connector)
 
 

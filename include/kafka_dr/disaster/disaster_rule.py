@@ -14,7 +14,7 @@ from kafka_dr.runs.probe import Probe
 from kafka_dr.topology.model import DisasterSpec, Sign
 
 #: ``down``: the rule holds. ``up``: it answers. ``unclear``: neither is known well enough.
-Answer = Literal["down", "up", "unclear"]
+ClusterCondition = Literal["down", "up", "unclear"]
 
 VANTAGE = "vantage"
 #: Which probe shows which sign.
@@ -28,7 +28,7 @@ _PROBE_OF: dict[Sign, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ClusterVerdict:
     """What all probes say together.
 
     :param signs: the signs that were seen, of those that count
@@ -36,26 +36,28 @@ class Verdict:
     :param up_for: the vantages that see it up
     """
 
-    answer: Answer
+    answer: ClusterCondition
     sentence: str
     signs: tuple[str, ...] = ()
     down_for: tuple[str, ...] = ()
     up_for: tuple[str, ...] = ()
 
 
-def judge(cluster: str, probes: Sequence[Probe], spec: DisasterSpec) -> Verdict:
+def judge(cluster: str, probes: Sequence[Probe], spec: DisasterSpec) -> ClusterVerdict:
     """Apply the topology's rule to what was seen of a cluster."""
     found = {probe.name: probe for probe in probes}
     signs = tuple(sign for sign in spec.down_when if _failed(found.get(_PROBE_OF[sign])))
     elsewhere = [probe for probe in probes if probe.name.startswith(f"{VANTAGE} ")]
     down_for = (*(["here"] if signs else []), *_names(p for p in elsewhere if p.outcome == "failed"))
     up_for = _names(p for p in elsewhere if p.outcome == "ok")
-    seen = Verdict("unclear", "", signs, down_for, up_for)
+    seen = ClusterVerdict("unclear", "", signs, down_for, up_for)
     answer, sentence = _said(cluster, seen, found, spec)
-    return Verdict(answer, sentence, signs, down_for, up_for)
+    return ClusterVerdict(answer, sentence, signs, down_for, up_for)
 
 
-def _said(cluster: str, seen: Verdict, found: dict[str, Probe], spec: DisasterSpec) -> tuple[Answer, str]:
+def _said(
+    cluster: str, seen: ClusterVerdict, found: dict[str, Probe], spec: DisasterSpec
+) -> tuple[ClusterCondition, str]:
     if not seen.signs:
         metadata = found.get("metadata")
         if metadata is not None and metadata.outcome == "ok":

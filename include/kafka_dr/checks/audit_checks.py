@@ -9,7 +9,7 @@ from typing import Any
 from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict, gate
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow
-from kafka_dr.runs.at_rest import Watched, at_rest
+from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import World
 from kafka_dr.runs.flow_seed import newest_seed
 from kafka_dr.runs.record import Check, Outcome
@@ -28,13 +28,13 @@ _OUTCOMES: dict[GateAnswer, Outcome] = {
 _EXCUSED = (GateAnswer.TOO_OLD, GateAnswer.NEVER)
 
 
-def flow_to_audit(group: str, world: World) -> Flow | Watched:
+def flow_to_audit(group: str, world: World) -> Flow | WatchResult:
     """Return the flow from the active cluster to the standby, or why this group is left alone.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     """
     state = at_rest(group, Run(RunRequest(group, "audit"), world).read_standing())
-    return state if isinstance(state, Watched) else Flow(group, state.active, state.standby)
+    return state if isinstance(state, WatchResult) else Flow(group, state.active, state.standby)
 
 
 def flow_began(history: Mapping[str, Mapping[str, Any]], state: RegisterState | None, flow: Flow) -> tuple[int, bool]:

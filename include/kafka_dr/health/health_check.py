@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafka_dr.checks.cluster_checks import stranger
+from kafka_dr.checks.cluster_checks import wrong_cluster_id
 from kafka_dr.errors import KafkaDrError, NeedsPerson
-from kafka_dr.health import following
+from kafka_dr.health import report_only
 from kafka_dr.health.connectors import check_connectors
-from kafka_dr.health.dead_runs import check_run
-from kafka_dr.health.fence import Fenced, close_standby, close_to_replication
-from kafka_dr.health.fence_on_return import welcome_back
-from kafka_dr.health.reconciliation import bring_up_stragglers
-from kafka_dr.health.registers import REGISTER_SECONDS, Registers, as_long_as, newest_now, read_registers
-from kafka_dr.health.roles import denies_of, left_side_is_closed
-from kafka_dr.health.time_left import TimeLeft
+from kafka_dr.health.desired_state import denies_of, old_cluster_is_closed
+from kafka_dr.health.fence_on_return import record_return
+from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, as_long_as, newest_now, read_registers
+from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, restore_standby_fence
+from kafka_dr.health.stale_registers import update_stale_registers
+from kafka_dr.health.stalled_runs import check_run
+from kafka_dr.health.time_left import TimeBudget
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs import background
-from kafka_dr.runs.at_rest import Watched
+from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import World
 from kafka_dr.runs.record import Check, Outcome, worst
 from kafka_dr.runs.request import RunRequest
@@ -31,32 +31,34 @@ FENCE_SECONDS = 25.0
 QUESTION_SECONDS = 15.0
 
 
-def watch_health(group: str, world: World) -> Watched:
+def check_health(group: str, world: World) -> WatchResult:
     """Look at a group's clusters, close what has to be closed, and name everything that does not follow the register.
 
     A cluster that does not answer is named, and unknown is what it makes of the look.
     """
-    run, left = Run(RunRequest(group, "health"), world), TimeLeft(world.clock, LOOK_SECONDS)
+    run, left = Run(RunRequest(group, "health"), world), TimeBudget(world.clock, LOOK_SECONDS)
     registers = read_registers(run)
     try:
         state = registers.newest
     except NeedsPerson as conflict:
-        return Watched(group, "failed", (str(conflict),))
+        return WatchResult(group, "failed", (str(conflict),))
     if state is None:
         return _without_record(group, registers)
     if _is_being_adopted(run, state, registers):
-        return Watched(group, "left_alone", ("its adoption is under way, or died: then run dr_adopt again",))
+        return WatchResult(group, "left_alone", ("its adoption is under way, or died: then run dr_adopt again",))
     checks = [_standing(state), *_fences(run, state, registers, left)]
     moved = _see_to_the_rest(run, state, registers, left, checks)
     checks += [_silent(state, name, error) for name, error in registers.silent.items()]
     checks += [_stranger(run, name, found) for name, found in registers.strangers.items()]
     told = tuple(check.detail for check in checks if check.outcome != "ok" or check.name == "register")
     if moved:
-        return Watched(group, "left_alone", (*told, "it began to move meanwhile: what was seen counts for nothing"))
-    return Watched(group, worst(checks), told)
+        return WatchResult(group, "left_alone", (*told, "it began to move meanwhile: what was seen counts for nothing"))
+    return WatchResult(group, worst(checks), told)
 
 
-def _see_to_the_rest(run: Run, state: RegisterState, registers: Registers, left: TimeLeft, checks: list[Check]) -> bool:
+def _see_to_the_rest(
+    run: Run, state: RegisterState, registers: RegisterAnswers, left: TimeBudget, checks: list[Check]
+) -> bool:
     """Look at what can wait, add to the checks what was found, and return whether the group began to move meanwhile."""
 
     def newest() -> RegisterState | None:
@@ -68,7 +70,7 @@ def _see_to_the_rest(run: Run, state: RegisterState, registers: Registers, left:
         reached = newest()
         if reached is None or not _is_ours(state, reached):
             return True
-        checks += bring_up_stragglers(run, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
+        checks += update_stale_registers(run, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
         checks += _followers(run, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
         return newest() != reached
     except KafkaDrError as error:
@@ -77,7 +79,7 @@ def _see_to_the_rest(run: Run, state: RegisterState, registers: Registers, left:
         return False
 
 
-def _is_being_adopted(run: Run, state: RegisterState, registers: Registers) -> bool:
+def _is_being_adopted(run: Run, state: RegisterState, registers: RegisterAnswers) -> bool:
     """Return whether the first fence is still being made, which only one may do: the seed is journaled behind it."""
     if state.verb != "adopt" or state.active not in registers.states:
         return False
@@ -94,7 +96,7 @@ def _is_ours(before: RegisterState, now: RegisterState) -> bool:
 
 def _standing(state: RegisterState) -> Check:
     said = f"{state.group} is {state.phase} on {state.active} (epoch {state.epoch}, run {state.run})"
-    if state.phase is Phase.DIVERGED and left_side_is_closed(state):
+    if state.phase is Phase.DIVERGED and old_cluster_is_closed(state):
         return Check("register", "failed", f"{said}: bring {state.standby} home with dr_failback")
     if state.phase is Phase.DIVERGED:
         way = f"that run brings {state.standby} home; if it is dead, finish or abandon it with dr_resume"
@@ -104,11 +106,11 @@ def _standing(state: RegisterState) -> Check:
     return Check("register", "ok", said)
 
 
-def _without_record(group: str, registers: Registers) -> Watched:
+def _without_record(group: str, registers: RegisterAnswers) -> WatchResult:
     if registers.silent:
         told = tuple(f"{name} is silent: {error}" for name, error in registers.silent.items())
-        return Watched(group, "unknown", ("no register that answers has a record of it", *told))
-    return Watched(group, "left_alone", ("no register has a record of it: it is not adopted, nothing is touched",))
+        return WatchResult(group, "unknown", ("no register that answers has a record of it", *told))
+    return WatchResult(group, "left_alone", ("no register has a record of it: it is not adopted, nothing is touched",))
 
 
 def _silent(state: RegisterState, cluster: str, error: KafkaDrError) -> Check:
@@ -116,7 +118,7 @@ def _silent(state: RegisterState, cluster: str, error: KafkaDrError) -> Check:
     return Check("silent", "unknown", f"{cluster} {role} does not answer ({error})")
 
 
-def _fences(run: Run, state: RegisterState, registers: Registers, left: TimeLeft) -> list[Check]:
+def _fences(run: Run, state: RegisterState, registers: RegisterAnswers, left: TimeBudget) -> list[Check]:
     """Close every cluster that answers, side by side; one that was left unfenced may be welcomed back then."""
 
     def closing(cluster: str) -> Callable[[], list[Check]]:
@@ -131,19 +133,19 @@ def _fences(run: Run, state: RegisterState, registers: Registers, left: TimeLeft
     return checks
 
 
-def _closed(run: Run, cluster: str, state: RegisterState, registers: Registers) -> list[Check]:
+def _closed(run: Run, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:
     wanted = denies_of(run.group, state, cluster)
     still = as_long_as(run, registers, lambda now: wanted <= denies_of(run.group, now, cluster))
-    close = close_to_replication if cluster == state.active else close_standby
+    close = restore_flow_fence if cluster == state.active else restore_standby_fence
     fenced = close(run, cluster, state, still)
     checks = _told(fenced, state)
     if state.phase is Phase.UNFENCED and cluster == state.standby and fenced.proven:
         unchanged = as_long_as(run, registers, lambda now: now == state)
-        checks.append(welcome_back(run, state, fenced, unchanged))
+        checks.append(record_return(run, state, fenced, unchanged))
     return checks
 
 
-def _told(fenced: Fenced, state: RegisterState) -> list[Check]:
+def _told(fenced: FenceRepair, state: RegisterState) -> list[Check]:
     checks = list(fenced.proofs)
     if fenced.completed:
         said = f"{fenced.cluster} was fenced by a version that let applications change topics and delete groups there"
@@ -159,22 +161,22 @@ def _told(fenced: Fenced, state: RegisterState) -> list[Check]:
 
 
 def _stranger(run: Run, cluster: str, found: str) -> Check:
-    said = stranger(run.world, cluster, found)
+    said = wrong_cluster_id(run.world, cluster, found)
     return Check("cluster_id", "failed", f"{said}: it is not touched, and what it holds counts for nothing")
 
 
-def _followers(run: Run, state: RegisterState, registers: Registers, *, seconds: float) -> list[Check]:
+def _followers(run: Run, state: RegisterState, registers: RegisterAnswers, *, seconds: float) -> list[Check]:
     """Look at everything else that should follow the record; what nobody can be asked about is unknown."""
     questions: dict[str, Callable[[], tuple[Check, ...]]] = {
         "the connectors": lambda: check_connectors(run, state, lambda holds: as_long_as(run, registers, holds)),
-        "the route": lambda: (following.check_route(run, state),),
-        "the lag": lambda: (following.check_lag(run, state),),
+        "the route": lambda: (report_only.check_route(run, state),),
+        "the lag": lambda: (report_only.check_lag(run, state),),
         "the run": lambda: (check_run(run, state),),
     }
     if state.active in registers.states:
-        questions[state.active] = lambda: (following.check_active(run, state),)
+        questions[state.active] = lambda: (report_only.check_active(run, state),)
     if state.standby in registers.states:
-        questions[state.standby] = lambda: (following.check_standby(run, state),)
+        questions[state.standby] = lambda: (report_only.check_standby(run, state),)
     checks: list[Check] = []
     for what, answer in background.ask_all(questions, seconds=dict.fromkeys(questions, seconds)).items():
         asked = Check("followers", "unknown", f"{what} could not be looked at: {answer}")
