@@ -31,16 +31,49 @@ OWNERS = {
 }
 #: What no file under a folder may import, by the first part of the name or by a dotted beginning.
 FORBIDDEN = {
-    "include/kafka_dr": {"airflow", "pyspark", "kafka_dr_airflow", "kafka_dr_spark", "lab", "dags", "support"},
-    "plugins": {"pyspark", "kafka_dr_spark", "lab", "confluent_kafka", "kafka", "httpx", "pydantic", "yaml", "dns"},
-    "dags": {"pyspark", "kafka_dr_spark", "lab", "confluent_kafka", "kafka", "httpx", "pydantic", "yaml", "dns"},
+    "include/kafka_dr": {
+        "airflow",
+        "pyspark",
+        "kafka_dr_airflow",
+        "kafka_dr_spark",
+        "copy_audit",
+        "lab",
+        "dags",
+        "support",
+    },
+    "plugins": {
+        "pyspark",
+        "kafka_dr_spark",
+        "copy_audit",
+        "lab",
+        "confluent_kafka",
+        "kafka",
+        "httpx",
+        "pydantic",
+        "yaml",
+        "dns",
+    },
+    "dags": {
+        "pyspark",
+        "kafka_dr_spark",
+        "copy_audit",
+        "lab",
+        "confluent_kafka",
+        "kafka",
+        "httpx",
+        "pydantic",
+        "yaml",
+        "dns",
+    },
     "spark": {"airflow", "kafka_dr_airflow", "lab", "confluent_kafka", "kafka", "httpx", "pydantic", "yaml"},
-    "include/lab/traffic": {"kafka_dr", "kafka_dr_airflow", "kafka_dr_spark", "airflow"},
-    "include/lab/invariants": {"kafka_dr", "kafka_dr_airflow", "kafka_dr_spark", "airflow"},
+    "spark/copy_audit": {"pyspark", "py4j", "pandas", "kafka_dr_spark", "jobs"},
+    "spark/kafka_dr_spark": {"kafka_dr", "copy_audit", "jobs"},
+    "include/lab/traffic": {"kafka_dr", "kafka_dr_airflow", "kafka_dr_spark", "copy_audit", "airflow"},
+    "include/lab/invariants": {"kafka_dr", "kafka_dr_airflow", "kafka_dr_spark", "copy_audit", "airflow"},
 }
-#: What Spark may take from the core: executors only audit, drivers also what resolves ranges.
+#: What Spark's drivers may take from the core. Executors run none of this project's Python.
 SPARK_MAY = {
-    "spark/kafka_dr_spark": {"kafka_dr.audit", "kafka_dr.positions"},
+    "spark/copy_audit": {"kafka_dr.audit", "kafka_dr.positions"},
     "spark/jobs": {
         *("kafka_dr.audit", "kafka_dr.topology", "kafka_dr.clusters", "kafka_dr.replication"),
         *("kafka_dr.lag", "kafka_dr.errors", "kafka_dr.clock", "kafka_dr.named_rows", "kafka_dr.positions"),
@@ -54,6 +87,8 @@ WALLS = {
     "include/kafka_dr/failover/planned": {"kafka_dr.failover.unplanned", *_RUNNERS},
     "include/kafka_dr/failover/unplanned": _RUNNERS,
 }
+#: What sends Python to Spark's executors.
+SENT_TO_EXECUTORS = re.compile(r"\b(udf|pandas_udf|mapIn\w+|applyIn\w+|foreach(Partition)?|rdd|addPyFile|py_files)\b")
 PILES = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc", "tools"}
 LONGEST, LONGEST_TEST = 400, 500
 #: Joined here, so that this file does not contain what it looks for.
@@ -103,6 +138,12 @@ def test_no_folder_imports_against_the_direction(folder: str) -> None:
 def test_spark_takes_from_the_core_only_what_it_may(folder: str) -> None:
     taken = [(str(p), name) for p in python_files(folder) for name in imported(p) if within(name, {"kafka_dr"})]
     assert [each for each in taken if not within(each[1], SPARK_MAY[folder])] == []
+
+
+def test_no_python_is_sent_to_executors() -> None:
+    """So nothing of this project has to be installed where they run."""
+    wrong = [(str(p), found[0]) for p in python_files("spark") for found in SENT_TO_EXECUTORS.finditer(p.read_text())]
+    assert wrong == []
 
 
 def test_each_library_is_imported_only_by_the_rooms_that_own_it() -> None:

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from copy_audit.logs import MOST_IN_MEMORY, Log, Longs, Spool
+from copy_audit.unmatched import Ancestry
 from kafka_dr.clusters import ClientSettings, OffsetRange, TopicPartition
 from kafka_dr_spark.fingerprints import WRITE_OPTIONS, Special, fingerprints
-from kafka_dr_spark.logs import MOST_IN_MEMORY, Log, Longs, Spool
-from kafka_dr_spark.loose import Ancestry
 
 Side = Literal["source", "target"]
 #: Offsets of a partition that are taken from Spark at once.

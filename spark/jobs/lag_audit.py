@@ -20,7 +20,7 @@ _SPARK = Path(__file__).resolve().parents[1]
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _SPARK / "jobs"]
 sys.path[:0] = [str(_SPARK), str(_SPARK.parent / "include")]
 
-from jobs.libraries import lean  # noqa: E402
+from jobs.import_guard import lean  # noqa: E402
 
 lean()
 
@@ -29,7 +29,7 @@ from jobs.session import session_begun  # noqa: E402
 if __name__ == "__main__":
     with session_begun("lag audit", sys.argv[1:]) as sessions:
         # What it takes to import all this is done while Spark starts.
-        from jobs.lag import main
+        from jobs.lag.job import main
 
         code = main(sys.argv[1:], os.environ, sessions)
     sys.exit(code)

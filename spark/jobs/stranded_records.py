@@ -20,11 +20,11 @@ _SPARK = Path(__file__).resolve().parents[1]
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _SPARK / "jobs"]
 sys.path[:0] = [str(_SPARK), str(_SPARK.parent / "include")]
 
-from jobs.libraries import lean  # noqa: E402
+from jobs.import_guard import lean  # noqa: E402
 
 lean()
 
-from jobs.stranded import main  # noqa: E402
+from jobs.stranded.job import main  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:], os.environ))

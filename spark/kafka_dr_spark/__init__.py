@@ -1,3 +1,3 @@
-"""What audits do with data: data frames for what is read from Kafka, arrays for what is read from the log."""
+"""Spark data frames: what is read from Kafka, and what is computed from it before it comes to the driver."""
 
 from __future__ import annotations

@@ -172,10 +172,10 @@ def test_a_log_is_read_back_by_partition_and_in_order(spark: SparkSession, tmp_p
 
 
 def test_a_log_that_is_too_long_for_memory_is_read_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    from copy_audit.logs import Log
     from jobs.fingerprint_log import FingerprintLog, collected, spooled
     from kafka_dr.clusters import TopicPartition
     from kafka_dr_spark.fingerprints import WRITE_OPTIONS, fingerprints
-    from kafka_dr_spark.logs import Log
 
     records = frame(spark, [(b"k", bytes([n]), None) for n in range(90)])
     parts = [records.where(f"offset >= {start} and offset < {start + 30}").coalesce(1) for start in (60, 0, 30)]

@@ -106,6 +106,6 @@ def test_only_the_newest_syncs_of_each_partition_count(spark: SparkSession) -> N
     ],
 )
 def test_ranges_that_meet_are_read_as_one(ranges: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
-    from jobs.lag_reading import joined
+    from jobs.lag.reading import joined
 
     assert joined(ranges) == expected

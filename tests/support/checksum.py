@@ -64,7 +64,7 @@ class Auditor:
     number: int = 0
 
     def __call__(self, *more: str, flow: str | None = None, environ: Mapping[str, str] | None = None) -> Audited:
-        from jobs.checksum import main
+        from jobs.checksum.job import main
 
         @contextmanager
         def shared(_name: str) -> Iterator[SparkSession]:

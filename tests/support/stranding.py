@@ -46,7 +46,7 @@ class Listed:
 
 def list_stranded(protection: Protection, spark: SparkSession, *, run: str) -> Listed:
     """Run the job in the shared session."""
-    from jobs.stranded import main
+    from jobs.stranded.job import main
 
     @contextmanager
     def shared(_name: str) -> Iterator[SparkSession]:

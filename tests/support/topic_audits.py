@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from copy_audit.expired import Stretch
+from copy_audit.logs import Log
+from copy_audit.partitions import Outside, PartitionLogs, PartitionOutcome
+from copy_audit.topic_audit import audit_topic
+from copy_audit.unmatched import nowhere
 from kafka_dr.audit.corruption import Parts, Payload, PayloadOf
 from kafka_dr.audit.difference import Difference, Suspects
-from kafka_dr_spark.logs import Log
-from kafka_dr_spark.loose import nowhere
-from kafka_dr_spark.partitions import Outside, PartitionLogs, PartitionOutcome
-from kafka_dr_spark.topic_audit import audit_topic
-from kafka_dr_spark.unread import Stretch
 from support.faulty_copy import FaultyCopy, Known, Written
 
 OLD = 2**60  # everything is older than this: nothing may still come

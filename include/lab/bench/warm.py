@@ -22,7 +22,7 @@ sys.path[:0] = [str(_INCLUDE), str(_INCLUDE.parent / "spark")]
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
 from pyspark.sql import functions as f  # noqa: E402
 
-from jobs.checksum import main as audit  # noqa: E402
+from jobs.checksum.job import main as audit  # noqa: E402
 from jobs.connections import Connections  # noqa: E402
 from jobs.session import spark_session  # noqa: E402
 

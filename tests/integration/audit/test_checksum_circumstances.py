@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Deleted
 from confluent_kafka.admin import AdminClient
 
-from jobs.payloads import payloads_of
+from jobs.checksum.payloads import payloads_of
 from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
 from kafka_dr.audit.corruption import Parts, Unseen
 from kafka_dr.audit.difference import Fault, Loose, Suspects

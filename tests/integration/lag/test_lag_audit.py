@@ -54,7 +54,7 @@ def audit(flowing: PlainFlow, spark: SparkSession, tmp_path: Path) -> Run:
         yield spark
 
     def run(*more: str, flow: str | None = None, environ: dict[str, str] | None = None) -> Audited:
-        from jobs.lag import main
+        from jobs.lag.job import main
 
         out = tmp_path / f"out-{time.monotonic_ns()}"
         arguments = ["--topology", str(topology_file(flowing.protection)), "--out", str(out)]

@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jobs.checksum_outcome import next_state
-from jobs.checksum_plan import make, stretches, without_times
-from jobs.checksum_ranges import Held, Resolved
-from jobs.checksum_state import AuditState, PartitionState, Scan
-from jobs.earlier import earlier_scans
+from copy_audit.partitions import PartitionOutcome
+from jobs.checksum.outcome import next_state
+from jobs.checksum.plan import make, stretches, without_times
+from jobs.checksum.previous_scans import earlier_scans
+from jobs.checksum.ranges import Held, Resolved
+from jobs.checksum.state import AuditState, PartitionState, Scan
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.difference import Fault
 from kafka_dr.clusters import OffsetRange, Topic, TopicPartition
-from kafka_dr_spark.partitions import PartitionOutcome
 
 P = TopicPartition("orders", 0)
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pyarrow.parquet as pq
 
-from jobs.checksum_report import PartitionReport, Report, parquet
+from jobs.checksum.report import PartitionReport, Report, parquet
 from jobs.offset_map import map_table
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.difference import Difference, Fault

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.checksum_state import AuditState, PartitionState, Scan, StateStore
+from jobs.checksum.state import AuditState, PartitionState, Scan, StateStore
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from jobs.checksum_outcome import blocked_too_long, held_since
-from jobs.checksum_ranges import Held, Resolved
-from jobs.checksum_state import PartitionState
+from jobs.checksum.outcome import blocked_too_long, held_since
+from jobs.checksum.ranges import Held, Resolved
+from jobs.checksum.state import PartitionState
 from kafka_dr.audit.difference import Fault
 from kafka_dr.clusters import OffsetRange, TopicPartition
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from jobs.payloads import keys_of
+from jobs.checksum.payloads import keys_of
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 
 _VALUE = b"x" * 1_000

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jobs.self_test import Batch, truth
+from jobs.checksum.self_test import Batch, truth
 from kafka_dr.audit.difference import Difference, Fault
 from support.faulty_copy import KINDS
 

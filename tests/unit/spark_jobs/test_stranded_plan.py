@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.stranded_plan import Standing, newest_seed
+from jobs.stranded.plan import Standing, newest_seed
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.register.abandonment import Abandonment
 

@@ -1,0 +1,97 @@
+"""Offsets of a log that no record has: which of them may have been deleted before anybody read them.
+
+Markers and aborted records leave such offsets, too, and the log does not say which is which. So only what was deleted
+counts as unread: what lay between two audits, and what went while the log was being read and is not among what came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from copy_audit.logs import Log, Longs
+
+#: The first offset, and next after the last.
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The offsets of one side of a partition that are compared.
+
+    :param start: next to read when comparing begins
+    :param end: next to read when it ends
+    :param expired: offsets in between that were deleted before they were read
+    :param first_kept: the first offset that the log held when it was read for the first time
+    :param vanished: what was deleted while it was being read: what is in the log was read in time, the rest was not
+    """
+
+    start: int
+    end: int
+    expired: tuple[Span, ...] = ()
+    first_kept: int = 0
+    vanished: Span = (0, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unread:
+    """What one side of a partition no longer had when it was to be read.
+
+    :param first: whether nothing of it was compared before
+    :param aside: offsets that were left out of the log on purpose
+    """
+
+    log: Log
+    stretch: Stretch
+    first: bool
+    aside: tuple[Span, ...] = ()
+
+    @property
+    def headless(self) -> bool:
+        """Whether the log's first records were gone before they could be read for the first time."""
+        start, end = self.stretch.vanished
+        begins_later = start < end and (not len(self.log) or int(self.log.offsets[0]) > start)
+        return self.first and (self.stretch.first_kept > 0 or begins_later)
+
+    @property
+    def holes(self) -> tuple[Span, ...]:
+        """What was deleted before reading began; that of a first audit may be what came before it."""
+        before = ((0, self.stretch.first_kept),) if self.first and self.stretch.first_kept else ()
+        return (*before, *self.stretch.expired)
+
+    def between(self, start: int, end: int) -> int:
+        """Count the offsets of a stretch that were deleted unread, those that are left out aside."""
+        expired = sum(_overlap(hole, (start, end)) for hole in self.holes)
+        return expired + self.vanished_between(start, end)
+
+    def vanished_between(self, start: int, end: int) -> int:
+        """Count those of them that went while the log was being read."""
+        span = max(start, self.stretch.vanished[0]), min(end, self.stretch.vanished[1])
+        if span[0] >= span[1]:
+            return 0
+        first, after = np.searchsorted(self.log.offsets, span)
+        return span[1] - span[0] - int(after - first) - sum(_overlap(each, span) for each in self.aside)
+
+    def gaps(self, starts: Longs, lengths: Longs) -> frozenset[int]:
+        """Return the gaps between blocks in which something was deleted unread; -1 stands for the inside of a block.
+
+        :param starts: the first place on this side of each block
+        """
+        offsets = np.array([start for start, _ in self.stretch.expired] + list(self._vanished_from()), np.int64)
+        places = np.searchsorted(self.log.offsets, offsets)
+        gaps = np.searchsorted(starts, places)
+        ends = np.concatenate(([0], starts + lengths))
+        return frozenset(np.where(places >= ends[gaps], gaps, -1).tolist())
+
+    def _vanished_from(self) -> Iterator[int]:
+        start, end = self.stretch.vanished
+        if start < end:
+            places: Sequence[int] = np.searchsorted(self.log.offsets, [start, end]).tolist()
+            known = np.concatenate(([start - 1], self.log.offsets[slice(*places)], [end]))
+            yield from (known[np.flatnonzero(np.diff(known) > 1)] + 1).tolist()
+
+
+def _overlap(one: Span, other: Span) -> int:
+    return max(0, min(one[1], other[1]) - max(one[0], other[0]))

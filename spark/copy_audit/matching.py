@@ -1,0 +1,157 @@
+"""Comparing both sides of a partition: blocks of records that are each other's copy, and what is loose between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from copy_audit.logs import ArrayPair, Log, Longs, among
+from copy_audit.unmatched import Ancestry, LooseRecords
+from kafka_dr.audit.alignment import aligned
+from kafka_dr.audit.offset_runs import OffsetRun, joined
+
+_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Both sides of one partition, aligned.
+
+    :param blocks: a row for each block: its first place on the source, that on the target, and its length
+    """
+
+    partition: int
+    source: Log
+    target: Log
+    blocks: Longs
+
+    @property
+    def matched(self) -> int:
+        """How many records are matched."""
+        return int(self.blocks[:, 2].sum())
+
+    @property
+    def tail(self) -> int:
+        """The number of the gap behind the last block."""
+        return len(self.blocks)
+
+    @property
+    def tail_places(self) -> tuple[int, int]:
+        """Where the tail begins, on the source and on the target: behind the last record that was matched."""
+        if not len(self.blocks):
+            return 0, 0
+        source, target, length = self.blocks[-1]
+        return int(source + length), int(target + length)
+
+    @property
+    def matched_until(self) -> int | None:
+        """The source's offset after the last record that was matched; ``None`` where none was."""
+        after, _ = self.tail_places
+        return int(self.source.offsets[after - 1]) + 1 if after else None
+
+    def source_loose(self) -> LooseRecords:
+        """Return the records of the source that were not matched."""
+        starts = self.blocks[:, 0]
+        return LooseRecords(self.partition, self.source, _between(starts, self.blocks[:, 2], len(self.source)), starts)
+
+    def target_loose(self) -> LooseRecords:
+        """Return the records of the target that were not matched."""
+        starts = self.blocks[:, 1]
+        return LooseRecords(self.partition, self.target, _between(starts, self.blocks[:, 2], len(self.target)), starts)
+
+    def gap_at(self, source_offset: int) -> int:
+        """Return the gap in which an offset of the source lies that no record has; -1 inside of a block."""
+        place = int(np.searchsorted(self.source.offsets, source_offset))
+        gap = int(np.searchsorted(self.blocks[:, 0], place))
+        inside = gap > 0 and place < self.blocks[gap - 1, 0] + self.blocks[gap - 1, 2]
+        return -1 if inside else gap
+
+    def runs(self) -> list[OffsetRun]:
+        """Return the offset map of what is matched."""
+        return joined([run for stretch in self._stretches() for run in self._runs_of(*stretch)])
+
+    def _stretches(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the blocks in parts, so that no more memory is needed however long they are."""
+        for source, target, length in self.blocks.tolist():
+            for done in range(0, length, _AT_ONCE):
+                yield source + done, target + done, min(_AT_ONCE, length - done)
+
+    def _runs_of(self, source: int, target: int, length: int) -> list[OffsetRun]:
+        here, there = self.source.offsets[source : source + length], self.target.offsets[target : target + length]
+        breaks = np.flatnonzero((np.diff(here) != 1) | (np.diff(there) != 1)) + 1
+        starts = np.concatenate(([0], breaks))
+        lengths = np.diff(np.concatenate((starts, [length])))
+        rows = zip(here[starts].tolist(), there[starts].tolist(), lengths.tolist(), strict=True)
+        return [OffsetRun(*row) for row in rows]
+
+
+def compare(partition: int, source: Log, target: Log) -> Comparison:
+    """Align both sides of a partition."""
+    blocks = list(aligned(ArrayPair(source.hashes, target.hashes)))
+    return Comparison(partition, source, target, np.array(blocks, np.int64).reshape(-1, 3))
+
+
+def find_ancestors(comparisons: Sequence[Comparison], partitions: Longs, hashes: Longs) -> Ancestry:
+    """Find which records of the source have these hashes: in the same partition if any has, and of several the first.
+
+    :param partitions: of the records that are asked for
+    :param hashes: theirs
+    """
+    wanted, number = np.unique(hashes, return_inverse=True)
+    found, anywhere = Ancestry.unknown(len(hashes)), Ancestry.unknown(len(wanted))
+    for comparison in comparisons:
+        offsets = _first_offsets(comparison.source, wanted)
+        there = np.flatnonzero((offsets >= 0) & (anywhere.offsets < 0))
+        anywhere.put(there, comparison.partition, offsets[there])
+        own = np.flatnonzero((partitions == comparison.partition) & (offsets[number] >= 0))
+        found.put(own, comparison.partition, offsets[number[own]])
+    left = found.missing
+    found.put(left, anywhere.partitions[number[left]], anywhere.offsets[number[left]])
+    return found
+
+
+def _first_offsets(log: Log, wanted: Longs) -> Longs:
+    """Return the offset of the first record with each of these hashes; -1 where there is none."""
+    offsets = np.full(len(wanted), -1, np.int64)
+    places = _holding(log.hashes, wanted)
+    numbers, first = np.unique(np.searchsorted(wanted, log.hashes[places]), return_index=True)
+    offsets[numbers] = log.offsets[places[first]]
+    return offsets
+
+
+def latest_offsets(log: Log, keys: Longs) -> Mapping[int, int]:
+    """Return the offset of the newest record of each of these keys that the log holds; tombstones count."""
+    if log.keys is None or not len(keys):
+        return {}
+    plain = log.keys >> 1
+    places = _holding(plain, np.unique(keys >> 1))
+    return dict(zip(plain[places].tolist(), log.offsets[places].tolist(), strict=True))
+
+
+def _holding(values: Longs, wanted: Longs) -> Longs:
+    """Return the places of values that are wanted; mostly few are, and most are ruled out by their lowest bits alone.
+
+    :param wanted: rising
+    """
+    if not len(wanted) or not len(values):
+        return np.empty(0, np.int64)
+    # Large enough to rule out most, and as small as that allows: it is looked into for each value.
+    lowest = (1 << min(max(16, len(wanted).bit_length() + 4), 26)) - 1
+    mask = np.zeros(lowest + 1, np.bool_)
+    mask[wanted & lowest] = True
+    found = []
+    for start in range(0, len(values), _AT_ONCE):
+        part = values[start : start + _AT_ONCE]
+        candidates = np.flatnonzero(mask[part & lowest])
+        found.append(candidates[among(part[candidates], wanted)] + start)
+    return np.concatenate(found)
+
+
+def _between(starts: Longs, lengths: Longs, end: int) -> Longs:
+    """Return the places that no block covers."""
+    loose = np.ones(end, np.bool_)
+    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+        loose[start : start + length] = False
+    return np.flatnonzero(loose)

@@ -1,0 +1,101 @@
+"""What the audit of a topic is given for each partition, what it may ask of others, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from copy_audit.arrivals import Keys, no_keys
+from copy_audit.compaction import Living, none_living
+from copy_audit.digests import Digests
+from copy_audit.expired import Stretch
+from copy_audit.logs import NOTHING, Log, Longs
+from copy_audit.unmatched import Ancestry
+from kafka_dr.audit.corruption import PayloadOf
+from kafka_dr.audit.coverage import Coverage
+from kafka_dr.audit.difference import Difference, Fault, Suspects
+from kafka_dr.audit.offset_runs import OffsetRun
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionLogs:
+    """One partition, as the fingerprint log holds it, and what was found out when its ranges were resolved.
+
+    :param first: whether nothing of it was compared before
+    :param position: next to be read by the flow; ``None`` where nobody could tell
+    :param held_back: whether an open transaction hides the end of the target's log
+    :param left_over: below this offset the target has copies of what the source had before its log was cut off
+    :param aside: offsets of the source that were left out, because they are meant to have no copy
+    :param seen_below: what is below was there, longer ago than a record may wait
+    :param missing: records of the source that earlier audits reported lost, and that have not come
+    """
+
+    partition: int
+    source: Log
+    target: Log
+    source_stretch: Stretch
+    target_stretch: Stretch
+    first: bool = True
+    position: int | None = None
+    held_back: bool = False
+    left_over: int = 0
+    aside: tuple[tuple[int, int], ...] = ()
+    seen_below: int = 0
+    missing: Log = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionOutcome:
+    """What is known about a partition now.
+
+    :param settled: differences that will not be looked at again
+    :param waiting: what may still be copied, and what comes after it
+    :param settled_coverage: of the source's offsets from the start to ``resume``, and what changes in the account of
+        those before: what had been lost and came late is verified
+    :param waiting_coverage: from there to the end
+    :param frontier: next to verify on the source and on the target: below, every record was matched in order
+    :param resume: where the next audit goes on, on the source and on the target
+    :param digests: of what is settled; ``None`` where compaction takes from one side what the other has
+    :param late: first of what waits too long, and next after the last of it; ``None`` where nothing does
+    :param missing: records of the source that are reported lost, by this audit and by earlier ones
+    :param came: offsets of the source whose records earlier audits reported lost, and that have come since
+    """
+
+    partition: int
+    matched: int
+    settled: tuple[Difference, ...]
+    waiting: tuple[Difference, ...]
+    settled_coverage: Coverage
+    waiting_coverage: Coverage
+    frontier: tuple[int, int]
+    resume: tuple[int, int]
+    runs: tuple[OffsetRun, ...] = field(repr=False)
+    unverified_since: int | None = None
+    digests: Digests | None = field(default=None, repr=False)
+    late: tuple[int, int] | None = None
+    missing: Log = field(default=NOTHING, repr=False)
+    came: tuple[int, ...] = ()
+
+    def in_time(self) -> PartitionOutcome:
+        """Return the same where what waits has turned out to be on its way, however old its time says it is."""
+        waiting = tuple(replace(d, fault=Fault.IN_FLIGHT) if d.fault is Fault.LATE else d for d in self.waiting)
+        late = sum(d.count for d in self.waiting if d.fault is Fault.LATE)
+        covered = self.waiting_coverage
+        covered = replace(covered, differing=covered.differing - late, in_flight=covered.in_flight + late)
+        return replace(self, waiting=waiting, waiting_coverage=covered, late=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What has to be asked of others.
+
+    :param payloads: fetches what suspects consist of, and returns how to look at it, by side
+    :param ancestors: finds records in what earlier audits kept, by hash; of none twice
+    :param living: which keys a side of a partition may still have a value of, from before what is compared now
+    :param keys: of records of the source
+    """
+
+    payloads: Callable[[Sequence[Suspects]], tuple[PayloadOf, PayloadOf]]
+    ancestors: Callable[[Longs], Ancestry]
+    living: Living = none_living
+    keys: Keys = no_keys

@@ -1,0 +1,381 @@
+"""The audit of one topic, from its fingerprints: what differs, what is covered, how far it is verified.
+
+Everything up to where the next audit resumes is settled: it is never looked at again. What the target has is settled at
+once, because its end was read before the source's; of the source, what may still be copied is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from copy_audit.arrivals import MOST_COMPARED, Arrivals
+from copy_audit.classify import explain
+from copy_audit.compaction import Living, Superseded, superseded
+from copy_audit.digests import digests
+from copy_audit.expired import Unread
+from copy_audit.in_flight import NEVER_LATE, Waiting
+from copy_audit.logs import Log, Longs, runs
+from copy_audit.matching import Comparison, compare, find_ancestors
+from copy_audit.partitions import Outside, PartitionLogs, PartitionOutcome
+from copy_audit.unmatched import Ancestry, LooseRecords
+from kafka_dr.audit.circumstances import PartitionFacts
+from kafka_dr.audit.corruption import judge
+from kafka_dr.audit.coverage import Coverage
+from kafka_dr.audit.difference import Difference, Fault
+
+#: Records at the end of the source that are looked at one by one although they may still come: one of the strange
+#: records at the target's end may be one of them, changed.
+_LOOKED_AT = 64
+_REPEATED = frozenset({Fault.DUPLICATE, Fault.REPLAY})
+#: What is on both sides, though not as it should be. What came again may have its first copy in another partition.
+_ARRIVED = frozenset(Fault) - _REPEATED - {Fault.LOST, Fault.IN_FLIGHT, Fault.LATE, Fault.UNVERIFIABLE, Fault.FOREIGN}
+
+
+def audit_topic(
+    partitions: Sequence[PartitionLogs],
+    *,
+    compacted: bool,
+    young_from: int,
+    outside: Outside,
+    late_before: int = NEVER_LATE,
+) -> list[PartitionOutcome]:
+    """Compare all partitions of a topic.
+
+    :param compacted: whether either side compacts the topic
+    :param young_from: milliseconds since the epoch; younger records may still be on their way
+    :param late_before: milliseconds since the epoch; what the flow has not read and is older waits too long
+    """
+    audits = [_PartitionAudit(logs, compacted=compacted, young_from=young_from) for logs in partitions]
+    _take_arrivals(audits)
+    for audit in audits:
+        audit.excuse(outside.living)
+    comparisons = [audit.comparison for audit in audits]
+
+    def ancestors(partitions: Longs, hashes: Longs) -> Ancestry:
+        found = find_ancestors(comparisons, partitions, hashes)
+        left = found.missing
+        if len(left):
+            unknown, number = np.unique(hashes[left], return_inverse=True)
+            earlier = outside.ancestors(unknown)
+            found.put(left, earlier.partitions[number], earlier.offsets[number])
+        return found
+
+    circumstances = {audit.logs.partition: audit.facts.circumstances for audit in audits}
+    explained = explain(
+        [audit.missing for audit in audits],
+        [audit.strange for audit in audits],
+        ancestors=ancestors,
+        circumstances=circumstances,
+    )
+    differences = list(explained.differences)
+    if explained.suspects:
+        source, target = outside.payloads(explained.suspects)
+        for suspects in explained.suspects:
+            differences += judge(suspects, source=source, target=target, circumstances=circumstances)
+    for audit in audits:
+        differences = audit.without_changed_arrivals(differences, outside)
+    arrivals = [d for audit in audits for d in audit.arrivals.differences(outside.keys)]
+    return [
+        audit.outcome(
+            [d for d in differences if d.partition == audit.logs.partition],
+            [d for d in arrivals if d.partition == audit.logs.partition],
+            late_before,
+        )
+        for audit in audits
+    ]
+
+
+def _take_arrivals(audits: Sequence[_PartitionAudit]) -> None:
+    """Look for what was missing among what was not matched: in its own partition first."""
+    for audit in audits:
+        audit.take_arrivals(audit)
+    for audit in audits:
+        for other in (each for each in audits if each is not audit):
+            audit.take_arrivals(other)
+
+
+class _PartitionAudit:
+    """One partition, aligned; its loose records sorted into those that need an explanation and those that do not."""
+
+    def __init__(self, logs: PartitionLogs, *, compacted: bool, young_from: int) -> None:
+        self.logs = logs
+        self.compacted = compacted
+        self.comparison = compare(logs.partition, logs.source, logs.target)
+        self.unread = Unread(logs.source, logs.source_stretch, logs.first, logs.aside)
+        self.facts = _facts(logs, self.comparison, self.unread, young_from)
+        self.missing, self.strange = self.comparison.source_loose(), self.comparison.target_loose()
+        self.in_flight = self._in_flight(self.missing.places, self.strange.places)
+        nothing = np.empty(0, np.int64)
+        self.gone = Superseded(nothing, nothing)
+        self.arrivals = Arrivals(logs.partition, logs.missing)
+
+    def take_arrivals(self, other: _PartitionAudit) -> None:
+        """Take what was missing here from what is strange in a partition."""
+        other.strange = self.arrivals.take(other.strange, other.came_before)
+
+    def came_before(self, places: Longs) -> Longs:
+        """Return, for places on the target, next after the last record of the source that was matched before."""
+        starts, targets, lengths = self.comparison.blocks.T
+        blocks = np.searchsorted(targets, places) - 1
+        ends = np.concatenate(
+            (self.comparison.source.offsets[starts + lengths - 1] + 1, [self.logs.source_stretch.start])
+        )
+        return ends[blocks]
+
+    def excuse(self, living: Living) -> None:
+        """Leave out what needs no explanation."""
+        if self.compacted:
+            # What may still come needs no excuse; counted twice, nothing would add up.
+            missed = np.setdiff1d(self.missing.places, self.in_flight, assume_unique=True)
+            self.gone = superseded(self.comparison, self.logs, (missed, self.strange.places), living)
+        self.missing = self.missing.besides(self.gone.source).besides(self.in_flight)
+        self.strange = self.strange.besides(self.gone.target).since(self.logs.left_over)
+
+    def without_changed_arrivals(self, differences: Sequence[Difference], outside: Outside) -> list[Difference]:
+        """Take what was missing from what is foreign here, and return all other differences."""
+        foreign: list[Difference] = []
+        others: list[Difference] = []
+        for each in differences:
+            is_foreign = each.fault is Fault.FOREIGN and each.partition == self.logs.partition
+            (foreign if is_foreign else others).append(each)
+        if not len(self.arrivals.missing) or not foreign:
+            return list(differences)
+        log, starts = self.comparison.target, self.comparison.blocks[:, 1]
+        places = np.sort(_places(log, [(d.target_offset, d.count) for d in foreign]))
+        # There may be as many as the topic has: of more than can be compared none becomes an object.
+        strange = LooseRecords(self.logs.partition, log, places[:MOST_COMPARED], starts).records()
+        left = [record.place for record in self.arrivals.take_changed(strange, outside.payloads)]
+        return [*others, *self._foreign(np.concatenate((np.array(left, np.int64), places[MOST_COMPARED:])))]
+
+    def _foreign(self, places: Longs) -> list[Difference]:
+        """Return records of the target that nothing explains, in runs.
+
+        :param places: rising
+        """
+        if not len(places):
+            return []
+        log, partition = self.comparison.target, self.logs.partition
+        offsets, times = log.offsets[places], log.timestamps[places]
+        return [
+            Difference(Fault.FOREIGN, partition, None, int(offsets[row]), count, int(times[row]))
+            for row, count in runs(np.diff(places) == 1)
+        ]
+
+    def _in_flight(self, source: Longs, target: Longs) -> Longs:
+        """Return the places of records that may still come, and that nothing on the target could be."""
+        comparison, facts = self.comparison, self.facts
+        tail_source, tail_target = comparison.tail_places
+        tail = source[source >= tail_source]
+        if facts.position is None:
+            strangers = target[target >= tail_target]
+            tail = tail[len(strangers) + (_LOOKED_AT if len(strangers) else 0) :]
+        log = comparison.source
+        if facts.held_back:
+            return tail
+        if facts.position is not None:
+            return tail[log.offsets[tail] >= facts.position]
+        # One that is old was passed over, and so was whatever lies before it.
+        old = np.flatnonzero(log.timestamps[tail] < facts.young_from)
+        return tail[old[-1] + 1 if len(old) else 0 :]
+
+    def outcome(
+        self, differences: Sequence[Difference], arrivals: Sequence[Difference], late_before: int
+    ) -> PartitionOutcome:
+        """Say what became of the partition.
+
+        :param arrivals: what has come of what was missing: it counts among what was compared before
+        """
+        log, end = self.comparison.source, self.logs.source_stretch.end
+        # These have no record that could be counted: their offsets are among the expired ones.
+        unread = self._never_copied()
+        on_its_way = Waiting(log, self.in_flight, self.logs.position, self.logs.seen_below, late_before)
+        found = sorted([*_none_on_its_way(differences), *unread], key=_source_first)
+        coming = [d.source_offset for d in found if d.fault is Fault.IN_FLIGHT and d.source_offset is not None]
+        coming += log.offsets[self.in_flight[:1]].tolist()
+        resume = min(coming, default=end)
+        waiting = [
+            d
+            for d in found
+            if d.source_offset is not None and d.source_offset >= resume and _only_here(d) and d not in unread
+        ]
+        waiting += on_its_way.differences(self.logs.partition)
+        settled = [d for d in found if d not in waiting]
+        frontier = self._frontier([*settled, *waiting], resume)
+        return PartitionOutcome(
+            partition=self.logs.partition,
+            matched=self.comparison.matched,
+            settled=(*settled, *arrivals),
+            waiting=tuple(waiting),
+            settled_coverage=self._coverage(
+                self.logs.source_stretch.start, resume, [d for d in settled if d not in unread]
+            )
+            + _found_equal(arrivals),
+            waiting_coverage=self._coverage(resume, end, [d for d in waiting if d not in unread]),
+            frontier=frontier,
+            resume=(resume, self.logs.target_stretch.end),
+            runs=tuple(self.comparison.runs()),
+            unverified_since=self._unverified_since(frontier[0]),
+            digests=None if self.compacted else digests(log.below(resume), self.comparison.target),
+            late=on_its_way.late,
+            missing=self._missing([d for d in settled if d.fault is Fault.LOST and d not in unread]),
+            came=self.arrivals.offsets,
+        )
+
+    def _missing(self, lost: Sequence[Difference]) -> Log:
+        """Return what was missing and has not come, and what is lost now."""
+        log = self.comparison.source
+        now = log.at(_places(log, [(d.source_offset, d.count) for d in lost]))
+        return Log.joined([self.arrivals.missing, replace(now, keys=None)])
+
+    def _never_copied(self) -> list[Difference]:
+        """Return what the source deleted before the flow had read it, as far as that is certain."""
+        found = []
+        position = self.logs.position
+        for start, end in self.unread.holes:
+            gap = self.comparison.gap_at(start)
+            copies = int((self.strange.gaps == gap).sum()) if gap >= 0 else 0
+            beginning = self.logs.first and start == 0
+            lost_from = start + copies if not beginning else end
+            # Nothing was copied yet: what a first audit finds gone by then may have gone before there was a flow.
+            if position is not None and position < end and not (beginning and position == 0):
+                lost_from = max(start, position)
+            if gap == self.comparison.tail and position is None:
+                lost_from = end  # nobody knows what the flow did meanwhile, and nothing came after it
+            if lost_from < end:
+                detail = "deleted on the source before it was copied; at most so many, control records among them"
+                found.append(Difference(Fault.LOST, self.logs.partition, lost_from, None, end - lost_from, 0, detail))
+        return [*found, *self._perhaps_not_copied()]
+
+    def _perhaps_not_copied(self) -> list[Difference]:
+        """Return what the source deleted while it was being read. The flow had read what lies below its position: that
+        was asked for before, when all of it was there. Of what lies above nobody knows. Without a position it had read
+        as far as its copies match.
+        """
+        start, end = self.logs.source_stretch.vanished
+        read = self.comparison.matched_until if self.logs.position is None else self.logs.position
+        start = max(start, read or 0)
+        if start >= end:
+            return []
+        count = self.unread.vanished_between(start, end)
+        detail = "deleted on the source while it was being read, perhaps before it was copied; at most so many"
+        return [Difference(Fault.UNVERIFIABLE, self.logs.partition, start, None, count, 0, detail)] if count else []
+
+    def _coverage(self, start: int, end: int, differences: Sequence[Difference]) -> Coverage:
+        """Account for every offset of a stretch of the source."""
+        offsets = self.comparison.source.offsets
+        places = slice(*np.searchsorted(offsets, [start, end]).tolist())
+        records = places.stop - places.start
+        expired = self.unread.between(start, end)
+        gone = _within(self.gone.source, places)
+        in_flight = sum(d.count for d in differences if d.fault is Fault.IN_FLIGHT)
+        differing = sum(d.count for d in differences if d.fault not in _REPEATED | {Fault.IN_FLIGHT, Fault.FOREIGN})
+        differing -= sum(d.count for d in differences if d.source_offset is None and d.fault is Fault.UNVERIFIABLE)
+        matched = self._matched_within(places)
+        excused = records - gone - in_flight - differing - matched
+        excluded = self._left_out(start, end)
+        without_record = end - start - records - expired - excluded
+        return Coverage(
+            produced=end - start,
+            verified=matched,
+            differing=differing,
+            in_flight=in_flight,
+            expired=expired + (excused if self.facts.shorter_target else 0),
+            control=0 if self.compacted else without_record,
+            compacted=gone + (without_record if self.compacted else 0),
+            excluded=excluded,
+        )
+
+    def _left_out(self, start: int, end: int) -> int:
+        """Count the offsets of a stretch that were left out; those that expired count as such."""
+        count = 0
+        for first, after in self.logs.aside:
+            low, high = max(start, first), min(end, after)
+            gone = (max(0, min(high, hole_end) - max(low, hole)) for hole, hole_end in self.unread.holes)
+            count += max(0, high - low) - sum(gone)
+        return max(0, count)
+
+    def _matched_within(self, places: slice) -> int:
+        starts, lengths = self.comparison.blocks[:, 0], self.comparison.blocks[:, 2]
+        ends = np.minimum(starts + lengths, places.stop)
+        return int(np.maximum(ends - np.maximum(starts, places.start), 0).sum())
+
+    def _frontier(self, differences: Sequence[Difference], resume: int) -> tuple[int, int]:
+        """Return the first place that is not verified; repetitions and late copies do not hold it back."""
+        late = {each.target.offset for each in self.arrivals.found if each.target.partition == self.logs.partition}
+        offsets = [d.source_offset for d in differences if d.source_offset is not None and d.fault not in _REPEATED]
+        source = min([*offsets, resume])
+        place = int(np.searchsorted(self.comparison.source.offsets, source))
+        blocks = self.comparison.blocks
+        before = int(np.searchsorted(blocks[:, 0], place)) - 1
+        there = self.comparison.target.offsets
+        after = 0
+        if before >= 0:
+            start, target, length = blocks[before].tolist()
+            after = target + min(length, place - start)
+        while after < len(there) and int(there[after]) in late:
+            after += 1
+        return source, int(there[after - 1]) + 1 if after else self.logs.target_stretch.start
+
+    def _unverified_since(self, frontier: int) -> int | None:
+        """Return when the first record was made that is not verified, in milliseconds; ``None`` where all are."""
+        log = self.comparison.source
+        place = int(np.searchsorted(log.offsets, frontier))
+        return int(log.timestamps[place]) if place < len(log) else None
+
+
+def _facts(logs: PartitionLogs, comparison: Comparison, here: Unread, young_from: int) -> PartitionFacts:
+    there = Unread(logs.target, logs.target_stretch, logs.first)
+    starts_here, starts_there, lengths = comparison.blocks.T
+    return PartitionFacts(
+        tail=comparison.tail,
+        position=logs.position,
+        held_back=logs.held_back,
+        young_from=young_from,
+        expired_on_source=here.gaps(starts_here, lengths),
+        expired_on_target=there.gaps(starts_there, lengths),
+        shorter_source=here.headless,
+        shorter_target=there.headless,
+    )
+
+
+def _none_on_its_way(differences: Sequence[Difference]) -> list[Difference]:
+    """A record is not on its way if a later one has arrived: then it was passed over."""
+    arrived = max(
+        (d.source_offset for d in differences if d.fault in _ARRIVED and d.source_offset is not None), default=-1
+    )
+    return [
+        replace(d, fault=Fault.LOST) if d.fault is Fault.IN_FLIGHT and (d.source_offset or 0) < arrived else d
+        for d in differences
+    ]
+
+
+def _found_equal(arrivals: Sequence[Difference]) -> Coverage:
+    """Return what changes in the account of earlier audits: as lost, these counted among what differs."""
+    late = sum(each.count for each in arrivals if each.fault is Fault.LATE)
+    return Coverage(verified=late, differing=-late)
+
+
+def _places(log: Log, found: Sequence[tuple[int | None, int]]) -> Longs:
+    """Return the places of runs of records.
+
+    :param found: the offset of the first of each, and how many there are
+    """
+    first = np.searchsorted(log.offsets, [offset for offset, _ in found if offset is not None])
+    parts = [np.arange(start, start + count) for start, (_, count) in zip(first.tolist(), found, strict=True)]
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _only_here(difference: Difference) -> bool:
+    return difference.target_offset is None
+
+
+def _source_first(difference: Difference) -> tuple[int, int]:
+    source, target = difference.source_offset, difference.target_offset
+    return -1 if source is None else source, -1 if target is None else target
+
+
+def _within(places: Longs, wanted: slice) -> int:
+    return int(((places >= wanted.start) & (places < wanted.stop)).sum())

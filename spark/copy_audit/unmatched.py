@@ -1,0 +1,218 @@
+"""Records that were not matched in order, as arrays: there may be as many as a topic has, and most are never looked at
+one by one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+
+from copy_audit.logs import Log, Longs
+from kafka_dr.audit.difference import Loose
+
+#: So many numbers are sorted at once; of more, those with the same lowest bits.
+_AT_ONCE_BITS = 22
+_NO_ROWS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LooseRecords:
+    """Those of one partition on one side.
+
+    :param places: in the log, rising
+    :param starts: where the blocks of matched records begin in the log
+    """
+
+    partition: int
+    log: Log
+    places: Longs
+    starts: Longs
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def hashes(self) -> Longs:
+        """What stands for the content of each."""
+        return self.log.hashes[self.places]
+
+    @property
+    def offsets(self) -> Longs:
+        """The offset of each."""
+        return self.log.offsets[self.places]
+
+    @property
+    def timestamps(self) -> Longs:
+        """When each was made, in milliseconds since the epoch."""
+        return self.log.timestamps[self.places]
+
+    @property
+    def gaps(self) -> Longs:
+        """Between which two blocks each lies."""
+        return np.searchsorted(self.starts, self.places)
+
+    @property
+    def bounds(self) -> Longs:
+        """The first row of each gap, and the end."""
+        return np.concatenate(([0], np.searchsorted(self.places, self.starts), [len(self)]))
+
+    def at(self, rows: slice | Longs) -> LooseRecords:
+        """Return some of them."""
+        return LooseRecords(self.partition, self.log, self.places[rows], self.starts)
+
+    def without(self, rows: Longs) -> LooseRecords:
+        """Return the others."""
+        if not len(rows):
+            return self
+        kept = np.ones(len(self), np.bool_)
+        kept[rows] = False
+        return self.at(np.flatnonzero(kept))
+
+    def besides(self, places: Longs) -> LooseRecords:
+        """Return those at other places than these."""
+        return self.without(np.flatnonzero(np.isin(self.places, places, assume_unique=True)))
+
+    def since(self, offset: int) -> LooseRecords:
+        """Return those from an offset on."""
+        first = int(np.searchsorted(self.log.offsets, offset))
+        return self.at(slice(int(np.searchsorted(self.places, first)), None))
+
+    def record(self, row: int) -> Loose:
+        """Return one of them."""
+        place = int(self.places[row])
+        gap = int(np.searchsorted(self.starts, place))
+        log = self.log
+        return Loose(
+            self.partition, place, gap, int(log.offsets[place]), int(log.timestamps[place]), int(log.hashes[place])
+        )
+
+    def records(self) -> list[Loose]:
+        """Return all of them; for few."""
+        columns = (self.places, self.gaps, self.offsets, self.timestamps, self.hashes)
+        return [Loose(self.partition, *row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LooseSide:
+    """Those of all partitions of a topic on one side: rows, counted through."""
+
+    parts: tuple[LooseRecords, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @property
+    def bounds(self) -> list[int]:
+        """The first row of each partition, and the end."""
+        return [0, *accumulate(map(len, self.parts))]
+
+    @property
+    def numbers(self) -> Longs:
+        """Which of the parts each row is of."""
+        return np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
+
+    @property
+    def places(self) -> Longs:
+        """The place of each row in the log of its partition."""
+        return _joined([part.places for part in self.parts])
+
+    @property
+    def hashes(self) -> Longs:
+        """What stands for the content of each row."""
+        return _joined([part.hashes for part in self.parts])
+
+    def record(self, row: int) -> Loose:
+        """Return one of them."""
+        bounds = self.bounds
+        number = bisect_right(bounds, row) - 1
+        return self.parts[number].record(row - bounds[number])
+
+    def without(self, rows: Longs) -> LooseSide:
+        """Return the others."""
+        if not len(rows):
+            return self
+        rows, bounds = np.sort(rows), self.bounds
+        cuts = np.searchsorted(rows, bounds)
+        return LooseSide(
+            tuple(
+                part.without(rows[cuts[number] : cuts[number + 1]] - bounds[number])
+                for number, part in enumerate(self.parts)
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ancestry:
+    """Where on the source the records lie that others have the content of; -1 where there is none.
+
+    :param partitions: one for each record that was asked for
+    :param offsets: the same
+    """
+
+    partitions: Longs
+    offsets: Longs
+
+    @classmethod
+    def unknown(cls, count: int) -> Ancestry:
+        """Return that so many records have no ancestor."""
+        return cls(np.full(count, -1, np.int64), np.full(count, -1, np.int64))
+
+    @property
+    def known(self) -> Longs:
+        """The rows that have one."""
+        return np.flatnonzero(self.offsets >= 0)
+
+    @property
+    def missing(self) -> Longs:
+        """The rows that have none."""
+        return np.flatnonzero(self.offsets < 0)
+
+    def at(self, rows: Longs) -> Ancestry:
+        """Return those of some rows."""
+        return Ancestry(self.partitions[rows], self.offsets[rows])
+
+    def put(self, rows: Longs, partitions: Longs | int, offsets: Longs) -> None:
+        """Say where the ancestors of some rows are."""
+        self.partitions[rows] = partitions
+        self.offsets[rows] = offsets
+
+
+def nowhere(hashes: Longs) -> Ancestry:
+    """Return that none of these has an ancestor."""
+    return Ancestry.unknown(len(hashes))
+
+
+def paired(here: Longs, there: Longs) -> tuple[Longs, Longs]:
+    """Pair equal numbers, the first with the first; return the rows of both sides, rising on the other one."""
+    parts = 1 << (max(len(here), len(there)) >> _AT_ONCE_BITS).bit_length()
+    rows = [_paired((here, _rows_of(here, parts, n)), (there, _rows_of(there, parts, n))) for n in range(parts)]
+    ours, theirs = (np.concatenate(found) for found in zip(*rows, strict=True))
+    order = np.argsort(theirs)
+    return ours[order], theirs[order]
+
+
+def _rows_of(values: Longs, parts: int, number: int) -> Longs:
+    return np.arange(len(values)) if parts == 1 else np.flatnonzero((values & (parts - 1)) == number)
+
+
+def _paired(mine: tuple[Longs, Longs], others: tuple[Longs, Longs]) -> tuple[Longs, Longs]:
+    """Pair some rows.
+
+    :param mine: the numbers of one side, and which rows of them
+    :param others: the same of the other side
+    """
+    (here, ours), (there, theirs) = mine, others
+    ours, theirs = (rows[np.argsort(numbers[rows], kind="stable")] for rows, numbers in ((ours, here), (theirs, there)))
+    values, wanted = here[ours], there[theirs]
+    first, after = np.searchsorted(values, wanted), np.searchsorted(values, wanted, "right")
+    partner = first + np.arange(len(wanted)) - np.searchsorted(wanted, wanted)
+    has_one = partner < after
+    return ours[partner[has_one]], theirs[has_one]
+
+
+def _joined(columns: Sequence[Longs]) -> Longs:
+    return columns[0] if len(columns) == 1 else np.concatenate([_NO_ROWS, *columns])

@@ -1,0 +1,116 @@
+"""The checksum audit: arguments, session, what is written where, exit code."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jobs.checksum.audit_store import Memory
+from jobs.checksum.bounded import OffsetStretch, Wishes
+from jobs.checksum.grace import Patience
+from jobs.checksum.run import ChecksumRun, Watch, ask
+from jobs.connections import Connections
+from jobs.flows import declared_flow, reached
+from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
+from jobs.storage import local, place, set_aside
+from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.clusters import KafkaCluster
+from kafka_dr.register import KafkaRegister
+from kafka_dr.register.abandonment import History
+from kafka_dr.replication import Flow
+from kafka_dr.topology import load
+
+FINDINGS = 1
+
+
+def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Sessions = spark_session) -> int:
+    """Audit one flow.
+
+    :param sessions: where the Spark session comes from
+    :returns: 0 where the copy is equal, 1 where there are findings, 2 where that is not known
+    """
+    options = _parse(arguments)
+    return exit_code(lambda: _audit(options, environ, SystemClock(), sessions))
+
+
+def _history(flow: Flow, clusters: Sequence[KafkaCluster], clock: Clock) -> History:
+    """Return what either register holds about the group, run by run; each fact is written to both."""
+    merged: dict[str, dict[str, Any]] = {}
+    for cluster in clusters:
+        for run, facts in KafkaRegister(cluster, clock).history(flow.group).items():
+            merged.setdefault(run, {}).update(facts)
+    return merged
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="checksum_audit.py", description="Verify, record by record, that the copy of a flow is the original."
+    )
+    parser.add_argument("--topology", required=True, type=Path, help="the topology file")
+    parser.add_argument("--flow", required=True, help="GROUP.SOURCE-to-TARGET")
+    parser.add_argument("--out", required=True, help="a folder for the report: a path, or a URI that Spark knows")
+    parser.add_argument("--full", action="store_true", help="begin anew instead of where the last audit ended")
+    parser.add_argument("--topics", nargs="+", default=[], metavar="TOPIC", help="only these topics of the group")
+    when = "; ISO 8601, UTC unless it says otherwise; nothing but the report is kept then"
+    parser.add_argument("--since", type=_moment, metavar="TIME", help=f"only records made then or later{when}")
+    parser.add_argument("--until", type=_moment, metavar="TIME", help=f"only records made before{when}")
+    parser.add_argument(
+        "--offsets",
+        nargs="+",
+        default=[],
+        type=_stretch,
+        metavar="TOPIC-PARTITION:START-END",
+        help="only these offsets of the source, END excluded, both may be left out; nothing but the report is kept",
+    )
+    options = parser.parse_args(arguments)
+    if options.offsets and (options.topics or options.since or options.until):
+        parser.error("--offsets says what is audited: leave out --topics, --since and --until")
+    return options
+
+
+def _stretch(text: str) -> OffsetStretch:
+    try:
+        return OffsetStretch.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _moment(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock, sessions: Sessions) -> int:
+    watch = Watch(clock)
+    if (folder := local(options.out)) is not None:
+        set_aside(folder)
+    topology = load(options.topology, environ)
+    flow = declared_flow(topology, options.flow)
+    connections = Connections.read(environ)
+    wishes = Wishes(options.full, tuple(options.topics), options.since, options.until, tuple(options.offsets))
+    with reached(topology, flow, connections, clock) as (source, target, replicator):
+        group, history = topology.group(flow.group), _history(flow, (source, target), clock)
+        asked = ask(group, source=source, target=target, replicator=replicator, clock=clock, wishes=wishes)
+        watch.lap("resolve")
+        with sessions(f"checksum audit of {options.flow}") as session:
+            watch.lap("session")
+            out = place(options.out, session)
+            out.mkdir(parents=True, exist_ok=True)
+            set_aside(out)
+            memory = Memory.of(topology.evidence.root, session, flow)
+            patience = Patience(replicator, clock, group.thresholds.max_replication_latency_seconds)
+            run = ChecksumRun(group, source, target, memory, watch, patience, history)
+            done = run.audit(wishes, asked)
+            report = done.report
+            # In this order: whatever dies in between, no finding is settled that nobody can read, and nothing that was
+            # not kept lets a failover begin.
+            report.write(out)
+            if not wishes.bounded and not report.failure:
+                run.keep(done)
+            if wishes.whole or report.verdict == "findings":
+                memory.publish(report, report_place=f"{out}/report.json", whole=wishes.whole)
+    print(f"{report.verdict}: {report.sentence}")
+    return {"equal": 0, "findings": FINDINGS}.get(report.verdict, UNKNOWN)

@@ -1,0 +1,138 @@
+"""What becomes of a partition when it was compared: what is said about it, and what the next audit goes on from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+
+from copy_audit.logs import Log
+from copy_audit.partitions import PartitionOutcome
+from jobs.checksum.plan import PartitionPlan
+from jobs.checksum.ranges import Resolved
+from jobs.checksum.report import REPEATED, PartitionReport, Report, counted
+from jobs.checksum.state import Both, MissingRecord, PartitionState
+from kafka_dr.audit.coverage import Coverage
+from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr.clusters import TopicPartition
+
+#: Lost records of a partition that are remembered; what comes of others is called a duplicate, and all stays open.
+_MOST_MISSING = 100_000
+
+
+def next_state(
+    partition: TopicPartition, plan: PartitionPlan, outcome: PartitionOutcome, resolved: Resolved, scan: str
+) -> PartitionState:
+    """Return how far a partition is settled now.
+
+    :param scan: what this audit read
+    """
+    known = plan.known
+    found = _open(known, [*plan.events, *outcome.settled], outcome)
+    before = None if _over(found, outcome) else known.faulty_from
+    faulty = before is None and outcome.frontier[0] < outcome.resume[0]
+    return PartitionState(
+        resume=outcome.resume,
+        scanned=(max(plan.source.end, known.scanned[0]), max(plan.target.end, known.scanned[1])),
+        first_kept=known.first_kept,
+        coverage=known.coverage + outcome.settled_coverage,
+        open=found,
+        faulty_from=outcome.frontier if faulty else before,
+        faulty_since=outcome.unverified_since if faulty else None if before is None else known.faulty_since,
+        held=held_since(partition, known, resolved),
+        begun=scan if plan.anew else known.begun,
+        from_start=(known.from_start and not plan.anew) or (plan.first and not plan.events),
+        missing=_missing(outcome.missing),
+    )
+
+
+def reported(
+    partition: TopicPartition,
+    plan: PartitionPlan,
+    outcome: PartitionOutcome,
+    resolved: Resolved,
+    blocked: Sequence[Difference],
+) -> PartitionReport:
+    """Return what is said about a partition."""
+    known = plan.known
+    differences = (*plan.events, *outcome.settled, *outcome.waiting, *blocked)
+    found = _open(known, differences, outcome)
+    before = None if _over(_open(known, [*plan.events, *outcome.settled], outcome), outcome) else known.faulty_from
+    # Only a bounded audit begins or ends elsewhere than the log does and the audits before did.
+    held = resolved.source.ranges.get(partition)
+    end = plan.source.end if held is None else max(held.end, plan.source.end)
+    excluded = end - plan.source.end + (0 if known.coverage.produced else known.resume[0])
+    outside = Coverage(produced=excluded, excluded=excluded)
+    return PartitionReport(
+        partition=partition,
+        differences=differences,
+        open=found,
+        coverage=known.coverage + outside + outcome.settled_coverage + outcome.waiting_coverage,
+        frontier=before or outcome.frontier,
+        end=end,
+        unverified_since=outcome.unverified_since if before is None else known.faulty_since,
+        hidden={
+            side: {"from_offset": held.ranges[partition].end, "offsets": held.hidden[partition]}
+            for side, held in (("source", resolved.source), ("target", resolved.target))
+            if partition in held.hidden
+        },
+        runs=outcome.runs,
+        digests=outcome.digests,
+    )
+
+
+def held_since(partition: TopicPartition, known: PartitionState, resolved: Resolved) -> tuple[Both | None, Both | None]:
+    """Return from which offset on an open transaction hides each side, and since when that is known."""
+    now_ms = int(resolved.at.timestamp() * 1000)
+    found: list[Both | None] = []
+    for before, side in zip(known.held, (resolved.source, resolved.target), strict=True):
+        offset = side.ranges[partition].end if partition in side.hidden else None
+        same = before is not None and before[0] == offset
+        found.append(before if same else None if offset is None else (offset, now_ms))
+    return found[0], found[1]
+
+
+def blocked_too_long(
+    partition: TopicPartition, known: PartitionState, resolved: Resolved, age: timedelta
+) -> list[Difference]:
+    """Return open transactions that an audit long enough ago has seen at the same offset."""
+    found = []
+    now_ms = int(resolved.at.timestamp() * 1000)
+    sides = (("source", resolved.source), ("target", resolved.target))
+    for number, held in enumerate(held_since(partition, known, resolved)):
+        name, side = sides[number]
+        if held is not None and now_ms - held[1] >= age.total_seconds() * 1000:
+            here, there = (held[0], None) if number == 0 else (None, held[0])
+            detail = f"an open transaction on the {name} has held back what follows since an earlier audit"
+            count = side.hidden[partition]
+            found.append(Difference(Fault.UNVERIFIABLE, partition.partition, here, there, count, 0, detail))
+    return found
+
+
+def _open(known: PartitionState, found: Iterable[Difference], outcome: PartitionOutcome) -> dict[str, int]:
+    """Add up what stays open: what was lost and has come since is closed."""
+    counts = Counter(known.open)
+    counts.update(counted(found))
+    counts[Fault.LOST] -= len(outcome.came)
+    return {str(kind): count for kind, count in sorted(counts.items()) if count > 0}
+
+
+def _over(found: Mapping[str, int], outcome: PartitionOutcome) -> bool:
+    """Whether all that was wrong is closed, because what was missing has come."""
+    return bool(outcome.came) and not found.keys() - {str(each) for each in REPEATED}
+
+
+def _missing(log: Log) -> tuple[MissingRecord, ...]:
+    some = log.below(int(log.offsets[_MOST_MISSING])) if len(log) > _MOST_MISSING else log
+    rows = zip(some.offsets.tolist(), some.timestamps.tolist(), some.hashes.tolist(), strict=True)
+    return tuple(rows)
+
+
+def failure_of(report: Report) -> str:
+    """Return why nothing can be said; empty where that is not so."""
+    if report.self_test:
+        return f"the audit missed what was known to be wrong ({report.self_test[0]}): nothing it says counts"
+    for each in report.partitions:
+        if not each.coverage.adds_up or each.coverage.produced != each.end:
+            return f"{each.partition}: the coverage does not add up ({each.coverage}): nothing the audit says counts"
+    return ""

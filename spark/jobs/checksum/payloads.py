@@ -1,0 +1,195 @@
+"""The payloads of the few records that a finding is about, read again by their offsets.
+
+A payload may have ten megabytes, so none is kept: what stands for its parts is, and that is enough to tell them apart.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Lock
+
+from copy_audit.arrivals import Keys
+from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, Unseen
+from kafka_dr.audit.difference import Loose, Suspects
+from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters.model import Record
+
+#: Records nearer together than this are read in one go: what lies between costs less than another request.
+_NEAR = 64
+#: What is read in one go: between two such ranges it is seen how much that was.
+_LONGEST = 1_000
+#: Readers of one side, and how many rounds each is worth.
+_MOST_READERS, _ROUNDS_EACH = 4, 8
+#: After so many bytes of a topic and side no more are read: that takes minutes, and an audit has to end.
+_MOST_BYTES = 8 * 1024**3
+
+#: Offsets of a partition whose keys are asked for at once.
+_MOST_KEYS = 200_000
+
+_Place = tuple[int, int]
+_Round = Mapping[TopicPartition, OffsetRange]
+
+
+def payloads_of(
+    topic: str, *, source: KafkaCluster, target: KafkaCluster, restamped: bool, most_bytes: int = _MOST_BYTES
+) -> Callable[[Sequence[Suspects]], tuple[PayloadOf, PayloadOf]]:
+    """Return what fetches the payloads of suspects of a topic, from both sides at once.
+
+    :param restamped: whether the target stamps records itself, so that times say nothing
+    :param most_bytes: what is read of each side at most
+    """
+
+    def fetch(suspects: Sequence[Suspects]) -> tuple[PayloadOf, PayloadOf]:
+        here = [record for each in suspects for record in each.source]
+        there = [record for each in suspects for record in each.target]
+        with ThreadPoolExecutor(2) as pool:
+            wanted = [(source, here), (target, there)]
+            jobs = [
+                pool.submit(_Reading.of(cluster, topic, records, restamped, most_bytes).all)
+                for cluster, records in wanted
+            ]
+            found = [job.result() for job in jobs]
+        return _looking_in(found[0]), _looking_in(found[1])
+
+    return fetch
+
+
+def keys_of(topic: str, source: KafkaCluster, *, most_bytes: int = _MOST_BYTES) -> Keys:
+    """Return what reads the keys of a topic's records on the source.
+
+    :param most_bytes: what is read of each partition at most; brokers give out no key without its value
+    """
+
+    def read(partition: int, start: int, end: int) -> Mapping[int, bytes | None] | None:
+        place = TopicPartition(topic, partition)
+        found: dict[int, bytes | None] = {}
+        left = most_bytes
+        try:
+            if end - start > _MOST_KEYS or source.topics.log_starts([place])[place] > start:
+                return None
+            for first in range(start, end, _LONGEST):
+                if left <= 0:
+                    return None
+                for record in source.log.read({place: OffsetRange(first, min(end, first + _LONGEST))}):
+                    found[record.offset] = record.key
+                    left -= len(record.key or b"") + len(record.value or b"")
+        except ClusterError:
+            return None
+        return found
+
+    return read
+
+
+def _looking_in(found: Mapping[_Place, Parts | Unseen]) -> PayloadOf:
+    return lambda record: found[record.partition, record.offset]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The payloads of one side while they are read.
+
+    :param found: by partition and offset; that there is too much to be read, until it was
+    :param wanted: the offsets by partition, rising
+    :param left: bytes that may still be read
+    """
+
+    cluster: KafkaCluster
+    topic: str
+    restamped: bool
+    found: dict[_Place, Parts | Unseen]
+    wanted: Mapping[int, Sequence[int]]
+    left: int
+    _lock: Lock = field(default_factory=Lock)
+
+    @classmethod
+    def of(
+        cls, cluster: KafkaCluster, topic: str, records: Iterable[Loose], restamped: bool, most_bytes: int
+    ) -> _Reading:
+        found: dict[_Place, Parts | Unseen] = {(each.partition, each.offset): Unseen.TOO_MUCH for each in records}
+        wanted: dict[int, list[int]] = {}
+        for partition, offset in sorted(found):
+            wanted.setdefault(partition, []).append(offset)
+        return cls(cluster, topic, restamped, found, wanted, most_bytes)
+
+    def all(self) -> Mapping[_Place, Parts | Unseen]:
+        """Read them, and return what was found out about each."""
+        rounds = list(_rounds(self.topic, self.wanted))
+        # Most of a round is waiting for the brokers; a reader of its own costs as much as some of them.
+        readers = min(_MOST_READERS, len(rounds) // _ROUNDS_EACH + 1)
+
+        def read(number: int) -> None:
+            for ranges in rounds[number::readers]:
+                if self.left > 0:
+                    self._round(ranges)
+
+        with ThreadPoolExecutor(readers) as pool:
+            list(pool.map(read, range(readers)))
+        return self.found
+
+    def _round(self, ranges: _Round) -> None:
+        try:
+            for record in self.cluster.log.read(ranges):
+                self._take(record)
+        except ClusterError:
+            if len(ranges) > 1:
+                for partition, wanted in ranges.items():
+                    self._round({partition: wanted})
+                return
+            self._refused(*next(iter(ranges.items())))
+        else:
+            for partition, wanted in ranges.items():
+                self._say(partition, wanted, Unseen.GONE)
+
+    def _take(self, record: Record) -> None:
+        place = (record.partition, record.offset)
+        size = len(record.key or b"") + len(record.value or b"")
+        if place in self.found:
+            stamped = None if self.restamped else record.timestamp_ms
+            self.found[place] = Parts.of(Payload(record.key, record.value, record.headers, stamped))
+        with self._lock:
+            self.left -= size
+
+    def _refused(self, partition: TopicPartition, wanted: OffsetRange) -> None:
+        """Find out why a range could not be read: what the log no longer has says nothing about the rest."""
+        try:
+            start = self.cluster.topics.log_starts([partition])[partition]
+        except ClusterError:
+            start = wanted.start
+        gone = OffsetRange(wanted.start, min(max(start, wanted.start), wanted.end))
+        self._say(partition, gone, Unseen.GONE)
+        if not len(gone):
+            self._say(partition, wanted, Unseen.REFUSED)
+        elif gone.end < wanted.end:
+            self._round({partition: OffsetRange(gone.end, wanted.end)})
+
+    def _say(self, partition: TopicPartition, within: OffsetRange, why: Unseen) -> None:
+        """Say why what was not found in a range was not."""
+        number = partition.partition
+        offsets = self.wanted[number]
+        for offset in offsets[bisect_left(offsets, within.start) : bisect_left(offsets, within.end)]:
+            if self.found[number, offset] is Unseen.TOO_MUCH:
+                self.found[number, offset] = why
+
+
+def _rounds(topic: str, wanted: Mapping[int, Sequence[int]]) -> Iterator[_Round]:
+    """Yield ranges that cover the records: in each round one of every partition, so that all are fetched together."""
+    queues = {partition: deque(covering(offsets)) for partition, offsets in wanted.items()}
+    while queues := {partition: queue for partition, queue in queues.items() if queue}:
+        yield {TopicPartition(topic, partition): queue.popleft() for partition, queue in queues.items()}
+
+
+def covering(offsets: Sequence[int]) -> Iterator[OffsetRange]:
+    """Yield ranges, none of them long, that cover these rising offsets."""
+    if not offsets:
+        return
+    start = end = offsets[0]
+    for offset in offsets:
+        if offset >= end + _NEAR or offset - start >= _LONGEST:
+            yield OffsetRange(start, end)
+            start = offset
+        end = offset + 1
+    yield OffsetRange(start, end)

@@ -1,0 +1,288 @@
+"""What a checksum audit says: for programs, for people, and for the failover's gate."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from copy_audit.digests import Digests
+from jobs.offset_map import map_table
+from kafka_dr.audit.coverage import Coverage, total
+from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr.audit.kept_map import MapKey
+from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.audit.whole_file import write_whole
+from kafka_dr.clusters import TopicPartition
+
+SCHEMA_VERSION = 1
+_FINDINGS = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("source_offset", pa.int64()),
+        ("target_offset", pa.int64()),
+        ("count", pa.int64()),
+        ("timestamp", pa.int64()),
+        ("detail", pa.string()),
+    ]
+)
+_DIGESTS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("minute", pa.int64()),
+        ("source_records", pa.int64()),
+        ("source_sum", pa.int64()),
+        ("target_records", pa.int64()),
+        ("target_sum", pa.int64()),
+    ]
+)
+#: What was copied more than once.
+REPEATED = frozenset({Fault.DUPLICATE, Fault.REPLAY})
+#: Findings that the report names in words; all of them are in ``findings.jsonl``.
+_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReport:
+    """What is said about one partition.
+
+    :param differences: found by this audit
+    :param open: all findings that stand, of earlier audits, too: how many records, by kind
+    :param frontier: next to verify, on the source and on the target
+    :param end: of the source: next to be written
+    :param unverified_since: when the first record that is not verified was made, in ms; ``None`` where all are
+    :param hidden: offsets that an open transaction hides, on the source and on the target, and where
+    :param digests: by minute, of what this audit settled
+    """
+
+    partition: TopicPartition
+    differences: tuple[Difference, ...]
+    open: Mapping[str, int]
+    coverage: Coverage
+    frontier: tuple[int, int]
+    end: int
+    unverified_since: int | None
+    hidden: Mapping[str, Mapping[str, int]]
+    runs: tuple[OffsetRun, ...]
+    digests: Digests | None = None
+
+    def verified_rpo_seconds(self, at: datetime) -> float:
+        """Return how old the first record is that is not verified; 0 where all are."""
+        since = self.unverified_since
+        return 0.0 if since is None else max(0.0, round(at.timestamp() - since / 1000, 3))
+
+    def to_json(self, at: datetime) -> dict[str, Any]:
+        """Return it for ``report.json``.
+
+        :param at: when the source's ends were read
+        """
+        return {
+            "partition": self.partition.partition,
+            "verdict": "findings" if self.open else "equal",
+            "counts": dict(self.open),
+            "coverage": self.coverage.to_json(),
+            "frontier": {"source_offset": self.frontier[0], "target_offset": self.frontier[1]},
+            "verified_rpo_records": self.end - self.frontier[0],
+            "verified_rpo_seconds": self.verified_rpo_seconds(at),
+            "held_back": dict(self.hidden),
+            "minutes": None
+            if self.digests is None
+            else {"compared": len(self.digests.minutes), "differing": self.digests.differing},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The whole audit.
+
+    :param topic_ids: on the source and on the target
+    :param failure: why nothing can be said, where that is so
+    :param duplicates_fail: whether what was copied twice makes the audit red
+    :param restamped: topics whose times are not compared
+    :param times_lost: why not: a property of their configuration, said once; empty where there is none
+    """
+
+    flow: str
+    epoch: int | None
+    at: datetime
+    full: bool
+    partitions: tuple[PartitionReport, ...]
+    topic_ids: Mapping[str, tuple[str, str]]
+    self_test: Sequence[str]
+    failure: str
+    duplicates_fail: bool
+    seconds: Mapping[str, float]
+    records_read: int
+    log_bytes: int
+    restamped: frozenset[str] = frozenset()
+    times_lost: str = ""
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many records each kind of finding is about."""
+        counts: Counter[str] = Counter()
+        for partition in self.partitions:
+            counts.update(partition.open)
+        return counts
+
+    @property
+    def verdict(self) -> str:
+        """``equal``, ``findings`` or ``unknown``."""
+        if self.failure:
+            return "unknown"
+        tolerated = set() if self.duplicates_fail else {str(each) for each in REPEATED}
+        return "findings" if set(self.counts) - tolerated else "equal"
+
+    @property
+    def came_late(self) -> int:
+        """How many records have come that had been reported lost."""
+        return sum(found.count for each in self.partitions for found in each.differences if _came_late(found))
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        if self.failure:
+            return self.failure
+        said = ", ".join(f"{count} {kind}" for kind, count in sorted(self.counts.items()))
+        verified = total(p.coverage for p in self.partitions).sentence
+        if late := self.came_late:
+            verified += f", {late} reported lost before came late"
+        verified += f". {self.times_lost}" if self.times_lost else ""
+        return f"{said}; {verified}" if said else f"every record that could be compared is equal: {verified}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``report.json``."""
+        topics = []
+        for topic in sorted({p.partition.topic for p in self.partitions}):
+            of_topic = [p for p in self.partitions if p.partition.topic == topic]
+            counts: Counter[str] = Counter()
+            for each in of_topic:
+                counts.update(each.open)
+            topics.append(
+                {
+                    "topic": topic,
+                    "topic_ids": {"source": self.topic_ids[topic][0], "target": self.topic_ids[topic][1]},
+                    "verdict": "findings" if counts else "equal",
+                    "counts": dict(counts),
+                    "times": "lost" if topic in self.restamped else "compared",
+                    "coverage": total(p.coverage for p in of_topic).to_json(),
+                    "partitions": [p.to_json(self.at) for p in of_topic],
+                }
+            )
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "flow": self.flow,
+            "epoch": self.epoch,
+            "at": self.at.astimezone(UTC).isoformat(),
+            "full": self.full,
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "counts": dict(self.counts),
+            "coverage": total(p.coverage for p in self.partitions).to_json(),
+            "verified_rpo_records": sum(p.end - p.frontier[0] for p in self.partitions),
+            "verified_rpo_seconds": max((p.verified_rpo_seconds(self.at) for p in self.partitions), default=0.0),
+            "findings": [{"sentence": _in_words(f)} for f in self.findings() if f["kind"] != Fault.IN_FLIGHT][:_NAMED],
+            "self_test": {"passed": not self.self_test, "missed": list(self.self_test)},
+            "records_read": self.records_read,
+            "log_bytes": self.log_bytes,
+            "seconds": dict(self.seconds),
+            "topics": topics,
+        }
+
+    def findings(self) -> Iterator[dict[str, Any]]:
+        """Yield what this audit found, as ``findings.jsonl`` has it."""
+        for partition in self.partitions:
+            for found in partition.differences:
+                yield {
+                    "kind": str(found.fault),
+                    "topic": partition.partition.topic,
+                    "partition": found.partition,
+                    "source_offset": found.source_offset,
+                    "target_offset": found.target_offset,
+                    "count": found.count,
+                    "timestamp": found.timestamp,
+                    "detail": found.detail,
+                }
+
+    def offset_map(self) -> dict[MapKey, list[OffsetRun]]:
+        """Return the runs that this audit adds to the offset map."""
+        return {
+            MapKey(self.epoch or 0, *self.topic_ids[p.partition.topic], p.partition.topic, p.partition.partition): list(
+                p.runs
+            )
+            for p in self.partitions
+            if p.runs
+        }
+
+    def minutes(self) -> pa.Table:
+        """Return the digests by minute: they add up over audits, modulo 2^64."""
+        tables = [_DIGESTS.empty_table()]
+        for each in self.partitions:
+            if each.digests is not None and len(each.digests.minutes):
+                places = [
+                    [value] * len(each.digests.minutes) for value in (each.partition.topic, each.partition.partition)
+                ]
+                columns = [*places, each.digests.minutes, *each.digests.source.T, *each.digests.target.T]
+                tables.append(pa.table(dict(zip(_DIGESTS.names, columns, strict=True)), schema=_DIGESTS))
+        return pa.concat_tables(tables)
+
+    def write(self, out: Any) -> None:
+        """Write everything into a folder; ``report.json`` comes last, so that it stands for the rest."""
+        found = list(self.findings())
+        write_whole(out.joinpath("findings.jsonl"), "".join(f"{json.dumps(each)}\n" for each in found).encode())
+        write_whole(out.joinpath("findings", "part-0.parquet"), parquet(pa.Table.from_pylist(found, _FINDINGS)))
+        write_whole(out.joinpath("digests", "part-0.parquet"), parquet(self.minutes()))
+        write_whole(out.joinpath("offset_map", "part-0.parquet"), parquet(map_table(self.offset_map())))
+        write_whole(out.joinpath("report.json"), (json.dumps(self.to_json(), indent=1) + "\n").encode())
+
+
+def parquet(table: pa.Table) -> bytes:
+    """Return a table as the bytes of a small Parquet file: numbers that rise are kept as differences."""
+    buffer = io.BytesIO()
+    rising = [
+        name
+        for name in ("source_start", "target_start", "source_offset", "target_offset")
+        if name in table.column_names
+    ]
+    pq.write_table(
+        table,
+        buffer,
+        compression="zstd",
+        use_dictionary=[name for name in table.column_names if name not in rising],
+        column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+    )
+    return buffer.getvalue()
+
+
+def counted(differences: Iterable[Difference]) -> dict[str, int]:
+    """Count records by kind; what is only on its way is no finding, and what came late is none any more."""
+    counts: Counter[str] = Counter()
+    for found in differences:
+        if found.fault is not Fault.IN_FLIGHT and not _came_late(found):
+            counts[str(found.fault)] += found.count
+    return dict(counts)
+
+
+def _came_late(found: Difference) -> bool:
+    return found.fault is Fault.LATE and found.target_offset is not None
+
+
+def _in_words(found: Mapping[str, Any]) -> str:
+    where = [
+        f"{side} offset {found[f'{side}_offset']}"
+        for side in ("source", "target")
+        if found[f"{side}_offset"] is not None
+    ]
+    records = "one record" if found["count"] == 1 else f"{found['count']} records from there on"
+    detail = f" ({found['detail']})" if found["detail"] else ""
+    return f"{found['kind']}: {found['topic']}-{found['partition']}, {', '.join(where)}: {records}{detail}"

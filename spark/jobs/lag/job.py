@@ -1,0 +1,166 @@
+"""The lag audit: ask, read, judge, remember, report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jobs.connections import Connections
+from jobs.flows import declared_flow, reached
+from jobs.lag.facts import Facts, ask
+from jobs.lag.reading import Reading, read
+from jobs.session import Sessions, exit_code, spark_session
+from jobs.storage import local, place, set_aside
+from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
+from kafka_dr.audit.whole_file import write_whole
+from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.lag import (
+    Assessment,
+    LagFinding,
+    Limits,
+    Look,
+    Subject,
+    Window,
+    WindowStore,
+    WindowUnreadable,
+    assess,
+    behind_seconds,
+    find,
+    report,
+)
+from kafka_dr.replication import Flow
+from kafka_dr.topology import Thresholds, load
+
+FINDINGS = 1
+
+
+def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Sessions = spark_session) -> int:
+    """Audit the lag of one flow.
+
+    :param sessions: where the Spark session comes from
+    :returns: 0 where nothing is beyond its limit, 1 where something is, 2 where that is not known
+    """
+    return exit_code(lambda: _audit(_parse(arguments), environ, SystemClock(), sessions))
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="lag_audit.py", description="Audit the lag of one flow and of its groups.")
+    parser.add_argument("--topology", required=True, type=Path, help="the topology file")
+    parser.add_argument("--flow", required=True, help="GROUP.SOURCE-to-TARGET")
+    parser.add_argument("--out", required=True, help="a folder for report.json: a path, or a URI that Spark knows")
+    parser.add_argument(
+        "--most-offsets",
+        type=int,
+        default=1_000_000,
+        help="offsets between two readers of a partition that are read; what lies beyond is estimated (%(default)s)",
+    )
+    return parser.parse_args(arguments)
+
+
+def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock, sessions: Sessions) -> int:
+    began = clock.monotonic()
+    if (folder := local(options.out)) is not None:
+        set_aside(folder)
+    topology = load(options.topology, environ)
+    flow = declared_flow(topology, options.flow)
+    connections = Connections.read(environ)
+    with sessions(f"lag audit of {options.flow}") as session:
+        memory = _Memory(place(topology.evidence.root, session), flow)
+        window = memory.window()
+        out = place(options.out, session)
+        out.mkdir(parents=True, exist_ok=True)
+        set_aside(out)
+        with reached(topology, flow, connections, clock) as (source, target, replicator):
+            facts = ask(topology.group(flow.group), replicator, source=source, target=target, clock=clock)
+            access = {"source": source.settings, "target": target.settings}
+            reading = read(session, facts, **access, most_offsets=options.most_offsets)
+        limits = _limits(topology.group(flow.group).thresholds)
+        found = assess(reading.partitions, facts.groups, _look(facts, window, limits))
+        findings = find(found, limits)
+        subject = _subject(flow, facts, reading, seconds=clock.monotonic() - began)
+        content = report(subject, found, findings, limits)
+        _write(out, content)
+        memory.keep(found, facts, findings, sentence=content["sentence"], report=f"{out}/report.json")
+    print(f"{content['verdict']}: {content['sentence']}")
+    return FINDINGS if findings else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What lies below the evidence root."""
+
+    root: Any
+    flow: Flow
+
+    @property
+    def _windows(self) -> WindowStore:
+        return WindowStore(self.root, self.flow.group, source=self.flow.source, target=self.flow.target)
+
+    def window(self) -> Window:
+        try:
+            return self._windows.read()
+        except WindowUnreadable as error:
+            raise NeedsPerson(f"{error}: look at it, then remove it, and the trend is judged from now on") from error
+
+    def keep(
+        self, found: Assessment, facts: Facts, findings: Sequence[LagFinding], *, sentence: str, report: str
+    ) -> None:
+        """Remember the look first: a result without it would be judged by less the next time."""
+        self._windows.write(found.window)
+        blocking = any(finding.blocks_failover for finding in findings)
+        ResultStore(self.root).write(
+            AuditResult(
+                kind=AuditKind.LAG,
+                group=self.flow.group,
+                source=self.flow.source,
+                target=self.flow.target,
+                epoch=facts.epoch,
+                verdict=AuditVerdict.RED if blocking else AuditVerdict.GREEN,
+                at=facts.at,
+                sentence=sentence,
+                report=report,
+                behind_seconds=behind_seconds(found),
+            )
+        )
+
+
+def _limits(thresholds: Thresholds) -> Limits:
+    return Limits(
+        record_age=thresholds.max_record_age_seconds,
+        failover_lag=thresholds.max_lag_seconds,
+        replication_latency=thresholds.max_replication_latency_seconds,
+        checkpoint_latency=thresholds.max_checkpoint_latency_seconds,
+        retention_headroom=thresholds.min_retention_headroom_seconds,
+    )
+
+
+def _look(facts: Facts, window: Window, limits: Limits) -> Look:
+    return Look(
+        at=facts.at,
+        window=window,
+        life=f"epoch {facts.epoch}",
+        active=facts.active,
+        allowed_seconds=limits.record_age,
+        headroom_seconds=limits.retention_headroom,
+    )
+
+
+def _subject(flow: Flow, facts: Facts, reading: Reading, *, seconds: float) -> Subject:
+    return Subject(
+        flow=f"{flow.group}.{flow.source}-to-{flow.target}",
+        epoch=facts.epoch,
+        flow_state=facts.state,
+        at=facts.at,
+        seconds=seconds,
+        records_read=reading.records,
+        latency_from=reading.latency_from,
+    )
+
+
+def _write(out: Any, content: Mapping[str, Any]) -> None:
+    write_whole(out.joinpath("report.json"), (json.dumps(content, indent=1) + "\n").encode())

@@ -1,0 +1,157 @@
+"""What a lag audit reads: the offset syncs on the target, then each offset of the source that matters, once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from pyspark.sql import Row, SparkSession
+
+from jobs.lag.facts import Facts
+from kafka_dr.clusters import ClientSettings, OffsetRange
+from kafka_dr.lag import Content, PartitionSeen, Stretch, cut
+from kafka_dr_spark.kafka_ranges import Ranges, read_ranges
+from kafka_dr_spark.offset_syncs import decode, newest
+from kafka_dr_spark.stretches import POINTS, STRETCHES, measure
+
+#: Latency is that of records that crossed lately: so long ago at most, so many of each partition, so near together.
+CROSSED_WITHIN = timedelta(minutes=15)
+MOST_CROSSED = 100
+CROSSED_SPAN = 10_000
+
+#: A topic and the number of a partition.
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read.
+
+    :param partitions: with what lies in their stretches and how long their records took
+    :param records: records of the source that were read
+    :param latency_from: how the time of arrival is known, or why it is not
+    """
+
+    partitions: tuple[PartitionSeen, ...]
+    records: int
+    latency_from: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Crossed:
+    """A record of the source that was written down to have arrived."""
+
+    place: Place
+    offset: int
+    synced_ms: int
+
+
+def read(
+    session: SparkSession, facts: Facts, *, source: ClientSettings, target: ClientSettings, most_offsets: int
+) -> Reading:
+    """Read what lies before each reader, and when what crossed lately was written.
+
+    :param most_offsets: of one stretch that are read; the rest is estimated
+    """
+    stretches = {seen.place: _stretches(seen, facts, most_offsets) for seen in facts.partitions}
+    crossed = _still_there(_crossed(session, facts, target), facts)
+    ranges = _ranges(stretches, crossed)
+    rows = _measured(session, stretches, crossed, ranges, source) if ranges else []
+    contents = {(row.topic, row.partition, row.start): row for row in rows}
+    written = {((row.topic, row.partition), point.offset): point.timestamp_ms for row in rows for point in row.points}
+    latencies: dict[Place, list[float]] = defaultdict(list)
+    for each in crossed:
+        if (timestamp_ms := written.get((each.place, each.offset))) is not None:
+            latencies[each.place].append((each.synced_ms - timestamp_ms) / 1000)
+    partitions = tuple(
+        replace(
+            seen,
+            stretches=tuple(
+                (part, _content(contents.get((*seen.place, part.start)))) for part in stretches[seen.place]
+            ),
+            latencies=tuple(latencies[seen.place]),
+        )
+        for seen in facts.partitions
+    )
+    measured = sum(len(found) for found in latencies.values())
+    return Reading(partitions, sum(row.records for row in rows), _latency_from(facts, measured))
+
+
+def _stretches(seen: PartitionSeen, facts: Facts, most: int) -> tuple[Stretch, ...]:
+    positions = [group.positions[seen.place] for group in facts.groups if seen.place in group.positions]
+    flow = seen.start if seen.position is None else seen.position
+    return cut(*seen.place, positions=[flow, *positions], start=seen.start, end=seen.stable_end, most=most)
+
+
+def _crossed(session: SparkSession, facts: Facts, target: ClientSettings) -> list[_Crossed]:
+    if facts.syncs is None or not len(facts.syncs[1]):
+        return []
+    place, offsets = facts.syncs
+    records = read_ranges(session, target.spark(), {(place.topic, place.partition): [(offsets.start, offsets.end)]})
+    since = round((facts.at - CROSSED_WITHIN).timestamp() * 1000)
+    found = newest(decode(records), since_ms=since, most=MOST_CROSSED, span=CROSSED_SPAN).collect()
+    return [_Crossed((row.topic, row.partition), row.source_offset, row.synced_ms) for row in found]
+
+
+def _still_there(crossed: Iterable[_Crossed], facts: Facts) -> list[_Crossed]:
+    held = {seen.place: OffsetRange(seen.start, seen.stable_end) for seen in facts.partitions}
+    nothing = OffsetRange(0, 0)
+    return [each for each in crossed if (within := held.get(each.place, nothing)).start <= each.offset < within.end]
+
+
+def _ranges(stretches: Mapping[Place, Sequence[Stretch]], crossed: Iterable[_Crossed]) -> Ranges:
+    """Join what is wanted, so that no offset is read twice."""
+    wanted: dict[Place, list[tuple[int, int]]] = defaultdict(list)
+    for place, parts in stretches.items():
+        wanted[place] += [(part.start, part.read_end) for part in parts]
+    points: dict[Place, list[int]] = defaultdict(list)
+    for each in crossed:
+        points[each.place].append(each.offset)
+    for place, offsets in points.items():
+        wanted[place].append((min(offsets), max(offsets) + 1))
+    return {place: joined(ranges) for place, ranges in wanted.items() if ranges}
+
+
+def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the same offsets as ranges that neither overlap nor touch."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _measured(
+    session: SparkSession,
+    stretches: Mapping[Place, Sequence[Stretch]],
+    crossed: Iterable[_Crossed],
+    ranges: Ranges,
+    source: ClientSettings,
+) -> list[Row]:
+    parts = [(each.topic, each.partition, each.start, each.read_end) for found in stretches.values() for each in found]
+    points = [(*each.place, each.offset) for each in crossed]
+    return measure(
+        read_ranges(session, source.spark(), ranges),
+        session.createDataFrame(parts, STRETCHES),
+        session.createDataFrame(points, POINTS).distinct(),
+    ).collect()
+
+
+def _content(row: Row | None) -> Content:
+    return Content(0, 0, None) if row is None else Content(row.records, row.size, row.first_timestamp_ms)
+
+
+def _latency_from(facts: Facts, measured: int) -> str:
+    if facts.syncs_missing:
+        return f"not known: {facts.syncs_missing}"
+    if not measured:
+        minutes = CROSSED_WITHIN.total_seconds() / 60
+        return f"not known: the flow wrote down no arrival in the last {minutes:g} minutes"
+    return (
+        f"offset syncs of {measured} records: from a record's own timestamp to the moment at which the Connect worker "
+        "wrote down that it can be read on the target"
+    )

@@ -1,0 +1,116 @@
+"""The list of stranded records: arguments, session, who is asked, exit code."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from jobs.checksum.run import Watch
+from jobs.connections import Connections
+from jobs.session import Sessions, exit_code, spark_session
+from jobs.storage import place
+from jobs.stranded.plan import Standing, plan, standing
+from jobs.stranded.run import find
+from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable, knows_less
+from kafka_dr.clock import Clock, SystemClock
+from kafka_dr.clusters import KafkaCluster, TopicPartition
+from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
+from kafka_dr.register import KafkaRegister
+from kafka_dr.register.abandonment import set_aside_since
+from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
+from kafka_dr.topology import Topology, load
+
+FINDINGS = 1
+
+
+def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Sessions = spark_session) -> int:
+    """List the stranded records of one protection group, and keep them.
+
+    :param sessions: where the Spark session comes from
+    :returns: 0 where nothing is stranded, 1 where something is, 2 where that is not known
+    """
+    return exit_code(lambda: _list(_parse(arguments), environ, SystemClock(), sessions))
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="stranded_records.py",
+        description="List and keep the records that the side that was left holds, and that never crossed.",
+    )
+    parser.add_argument("--topology", required=True, type=Path, help="the topology file")
+    parser.add_argument("--group", required=True, help="the protection group")
+    return parser.parse_args(arguments)
+
+
+def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock, sessions: Sessions) -> int:
+    watch = Watch(clock)
+    topology = load(options.topology, environ)
+    group = topology.group(options.group)
+    connections = Connections.read(environ)
+    with ExitStack() as stack:
+        clusters = {name: stack.enter_context(_reached(topology, name, connections)) for name in group.clusters}
+        left = standing(group, {name: KafkaRegister(cluster, clock) for name, cluster in clusters.items()})
+        old, new = clusters[left.abandonment.old], clusters[left.abandonment.new]
+        session = stack.enter_context(sessions(f"stranded records of {group.name}"))
+        watch.lap("session")
+        root = place(topology.evidence.root, session)
+        store = StrandedStore(root, group.name, left.abandonment.run)
+        kept = _kept(store)
+        if kept is not None and (left.held or set_aside_since(left.history, left.abandonment.run)):
+            return _said_before(kept, "a failback rests on it")
+        said = _flow_says(topology, left, connections, clock)
+        planned = plan(group, left, old, new, root=root, positions=said, now=clock.now())
+        watch.lap("resolve")
+        if kept is not None and knows_less(planned.as_list(), kept):
+            return _said_before(kept, f"{kept.old} has changed since")
+        found = find(session, planned, old, new, uri=_uri(topology, store), watch=watch)
+        store.write(found)
+    print(f"{found.verdict}: {found.sentence}")
+    return FINDINGS if found.records else 0
+
+
+def _said_before(kept: StrandedList, why: str) -> int:
+    """Let a list stand that knows what the old side does not tell any more, or that somebody has approved."""
+    print(f"{kept.verdict}: {kept.sentence} (kept before; {why})")
+    return FINDINGS if kept.records else 0
+
+
+def _reached(topology: Topology, name: str, connections: Connections) -> KafkaCluster:
+    declared = topology.cluster(name)
+    cluster = KafkaCluster(name, connections.kafka(declared.connections.audit))
+    if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:
+        cluster.close()
+        raise Refused(f"{name} answers with cluster id {seen}, the topology says {declared.cluster_id}")
+    return cluster
+
+
+def _flow_says(
+    topology: Topology, left: Standing, connections: Connections, clock: Clock
+) -> Mapping[TopicPartition, int]:
+    """Return up to where the flow says that it copied; nothing where Connect is silent: content decides anyway."""
+    old, new = left.abandonment.old, left.abandonment.new
+    group = topology.group(left.group)
+    try:
+        with ConnectClient(connections.connect(topology.cluster(new).connect), clock=clock) as connect:
+            flow = Flow(group.name, old, new)
+            ends = {"source": topology.cluster(old), "target": topology.cluster(new)}
+            return Mm2Replicator(flow, group=group, **ends, connect=connect).positions()
+    except KafkaDrError:
+        return {}
+
+
+def _kept(store: StrandedStore) -> StrandedList | None:
+    try:
+        return store.read()
+    except StrandedUnreadable as error:
+        raise NeedsPerson(f"{error}: look at it, and move it away before another list takes its place") from error
+
+
+def _uri(topology: Topology, store: StrandedStore) -> Any:
+    """Return the list's folder as Spark names it."""
+    root = topology.evidence.root
+    whole = root if "://" in root else f"file://{root}"
+    return f"{whole.rstrip('/')}/stranded/{store.folder.parent.name}/{store.folder.name}"

@@ -1,0 +1,156 @@
+"""Reading both sides once, aligning them, and keeping what is loose on the old one with everything in it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+from copy_audit.logs import Log
+from copy_audit.stranding import Sides, Stranding, strand
+from jobs.checksum.run import Watch
+from jobs.fingerprint_log import FingerprintLog, Side
+from jobs.stranded.plan import PartitionPlan, Plan
+from kafka_dr.audit.stranded import StrandedFile, StrandedList, StrandedPartition
+from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.errors import TryAgain
+from kafka_dr_spark.fingerprints import Special
+from kafka_dr_spark.kafka_ranges import read_ranges
+from kafka_dr_spark.stranded_records import counted, whole, within
+
+_NOTHING = Log.joined([])
+
+
+def find(
+    session: SparkSession, planned: Plan, old: KafkaCluster, new: KafkaCluster, *, uri: str, watch: Watch
+) -> StrandedList:
+    """Find the stranded records and keep them.
+
+    :param uri: the list's folder, as Spark names it
+    :raises TryAgain: not all that was found could be read again
+    """
+    name = f"{planned.at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    log = FingerprintLog(session, f"{uri}/scans")
+    try:
+        found = _align(log, name, planned, old, new)
+    finally:
+        log.remove(name)
+    watch.lap("compare")
+    partitions = [_row(p, planned.partitions[p], found[p]) for p in sorted(planned.partitions)]
+    folder = f"records-{name}"
+    files: tuple[StrandedFile, ...] = ()
+    if any(each.records for each in partitions):
+        partitions = _keep(session, partitions, old, f"{uri}/{folder}")
+        files = _files(session, f"{uri}/{folder}", below=folder)
+    watch.lap("keep")
+    return replace(planned.as_list(partitions), files=files, seconds=watch.total())
+
+
+def _align(
+    log: FingerprintLog, name: str, planned: Plan, old: KafkaCluster, new: KafkaCluster
+) -> dict[TopicPartition, Stranding]:
+    ranges: dict[Side, dict[TopicPartition, OffsetRange]] = {
+        "source": {p: each.old for p, each in planned.partitions.items()},
+        "target": {p: _of_new(each) for p, each in planned.partitions.items()},
+    }
+    settings = {"source": old.settings, "target": new.settings}
+    restamped = planned.restamped
+    while True:
+        special = Special(compacted=planned.compacted, restamped=restamped)
+        log.scan(name, settings=settings, ranges=ranges, special=special)  # type: ignore[arg-type]
+        # What was written before a setting changed still bears the new side's time.
+        if log.stamped(name, "target") <= restamped:
+            break
+        restamped |= log.stamped(name, "target")
+    found = {}
+    for topic in sorted({p.topic for p in planned.partitions}):
+        here, there = (
+            log.read(side, [name], [topic]) if log.exists(name, side) else {} for side in ("source", "target")
+        )
+        for p in (p for p in planned.partitions if p.topic == topic):
+            each = planned.partitions[p]
+            copies = there.get(p, _NOTHING)
+            switch = int(np.searchsorted(copies.offsets, each.new.end))
+            sides = Sides(
+                p.partition,
+                here.get(p, _NOTHING),
+                copies.at(np.arange(switch)),
+                copies.at(np.arange(switch, len(copies))),
+                begins=each.old.start,
+                crossed=each.position,
+                expired=each.expired,
+                copies_expired=each.copies_expired,
+            )
+            found[p] = strand(sides, compacted=topic in planned.compacted)
+    return found
+
+
+def _of_new(each: PartitionPlan) -> OffsetRange:
+    return OffsetRange(each.new.start, max(each.new.end, each.since.end))
+
+
+def _row(partition: TopicPartition, planned: PartitionPlan, found: Stranding) -> StrandedPartition:
+    return StrandedPartition(
+        topic=partition.topic,
+        partition=partition.partition,
+        from_offset=planned.old.start,
+        crossed=min(found.crossed, planned.old.end),
+        end=planned.old.end,
+        new_end=planned.new.end,
+        records=found.records,
+        ranges=found.ranges,
+        missing=found.missing,
+    )
+
+
+def _keep(
+    session: SparkSession, partitions: list[StrandedPartition], old: KafkaCluster, folder: str
+) -> list[StrandedPartition]:
+    """Read what is stranded once more, whole, write it, and count what was written."""
+    wanted = [each for each in partitions if each.records]
+    spans = {(each.topic, each.partition): [(each.ranges[0][0], each.ranges[-1][1])] for each in wanted}
+    records = whole(read_ranges(session, old.settings.spark(), spans))
+    if any(len(each.ranges) > 1 for each in wanted):
+        stretches = [(each.topic, each.partition, *stretch) for each in wanted for stretch in each.ranges]
+        records = within(session, records, stretches)
+    records.write.mode("overwrite").parquet(folder)
+    rows = {(row["topic"], row["partition"]): row.asDict() for row in counted(session.read.parquet(folder)).collect()}
+    return [_counted(each, rows.get((each.topic, each.partition), {})) for each in partitions]
+
+
+def _counted(found: StrandedPartition, row: Mapping[str, Any]) -> StrandedPartition:
+    if row.get("records", 0) != found.records:
+        raise TryAgain(
+            f"{found.topic}-{found.partition}: {found.records} records are stranded, {row.get('records', 0)} could be "
+            "read again and kept: does retention delete them? Raise it, and run this again at once"
+        )
+    return replace(found, **{name: row[name] for name in ("keys", "size", "oldest_ms", "newest_ms") if name in row})
+
+
+def _files(session: SparkSession, folder: str, *, below: str) -> tuple[StrandedFile, ...]:
+    """Return each file that Spark wrote, with the digest of what can be read of it now.
+
+    :param below: the folder's name in the paths
+    """
+    path = session._jvm.org.apache.hadoop.fs.Path(folder)  # type: ignore[union-attr]
+    system = path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+    statuses = [status for status in system.listStatus(path) if status.isFile()]
+    found = {str(status.getPath().getName()): status for status in statuses if status.getLen()}
+    return tuple(
+        StrandedFile(f"{below}/{name}", int(found[name].getLen()), _sha256(session, system, found[name].getPath()))
+        for name in sorted(found)
+        if name.endswith(".parquet")
+    )
+
+
+def _sha256(session: SparkSession, system: Any, path: Any) -> str:
+    """Return the digest of a file, computed where the file is read: its bytes never come to Python."""
+    stream = system.open(path)
+    try:
+        return str(session._jvm.org.apache.commons.codec.digest.DigestUtils.sha256Hex(stream))  # type: ignore[union-attr]
+    finally:
+        stream.close()

@@ -1,0 +1,126 @@
+"""A topic of which everything is loose: told in runs, whatever is too much to be looked at told by time, nothing
+invented where it is cut.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from copy_audit.classify import explain
+from copy_audit.logs import Log, Longs
+from copy_audit.matching import Comparison, compare, find_ancestors
+from copy_audit.unmatched import paired
+from kafka_dr.audit.circumstances import PartitionFacts
+from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, judge
+from kafka_dr.audit.difference import Difference, Fault, Loose
+
+_MANY = 200_000
+
+
+def log(hashes: Longs, timestamps: Longs | None = None) -> Log:
+    numbers = np.arange(len(hashes), dtype=np.int64)
+    return Log(numbers, numbers if timestamps is None else timestamps, hashes)
+
+
+def told(
+    source: Log, target: Log, *, most: int, position: int | None = None, young_from: int = 2**62
+) -> list[Difference]:
+    """Return what is said of one partition; payloads show that the headers were changed."""
+    comparison: Comparison = compare(0, source, target)
+    facts = PartitionFacts(tail=comparison.tail, position=position, held_back=False, young_from=young_from)
+    circumstances = {0: facts.circumstances}
+    explained = explain(
+        [comparison.source_loose()],
+        [comparison.target_loose()],
+        ancestors=lambda partitions, hashes: find_ancestors([comparison], partitions, hashes),
+        circumstances=circumstances,
+        most_suspects=most,
+    )
+    assert sum(len(each.source) for each in explained.suspects) <= most
+    found = list(explained.differences)
+    for suspects in explained.suspects:
+        sides: list[PayloadOf] = [with_headers(b"1"), with_headers(b"2")]
+        found += judge(suspects, source=sides[0], target=sides[1], circumstances=circumstances)
+    return sorted(found, key=lambda each: (each.source_offset or 0, each.target_offset or 0))
+
+
+def with_headers(header: bytes) -> PayloadOf:
+    """Return payloads of which the time of the record says which one it is."""
+
+    def look(record: Loose) -> Parts:
+        return Parts.of(Payload(b"key", str(record.timestamp).encode(), (("h", header),), record.timestamp))
+
+    return look
+
+
+def short(found: Sequence[Difference]) -> list[tuple[Fault, int | None, int | None, int]]:
+    return [(each.fault, each.source_offset, each.target_offset, each.count) for each in found]
+
+
+def test_records_that_were_all_rewritten_are_looked_at_as_far_as_that_goes_and_told_by_time_from_there_on() -> None:
+    here, there = np.arange(1_000, dtype=np.int64), np.arange(5_000, 6_000, dtype=np.int64)
+    assert short(told(log(here), log(there), most=300)) == [
+        (Fault.CORRUPT_HEADER, 0, 0, 300),
+        (Fault.CORRUPT_UNKNOWN, 300, 300, 700),
+    ]
+
+
+@pytest.mark.parametrize("gone", [50, 299, 300, 301, 900])
+def test_a_loss_among_rewritten_records_is_that_one_loss_wherever_it_lies(gone: int) -> None:
+    here, there = np.arange(1_000, dtype=np.int64), np.arange(5_000, 6_000, dtype=np.int64)
+    kept = np.arange(1_000) != gone
+    found = told(log(here), Log(np.arange(999), np.flatnonzero(kept), there[kept]), most=300)
+    assert [each for each in short(found) if each[0] not in (Fault.CORRUPT_HEADER, Fault.CORRUPT_UNKNOWN)] == [
+        (Fault.LOST, gone, None, 1)
+    ]
+    assert sum(each.count for each in found) == 1_000
+
+
+def test_what_may_still_come_ends_where_the_flow_stands_or_where_records_are_young() -> None:
+    nothing = np.empty(0, np.int64)
+    here = np.arange(100, dtype=np.int64)
+    assert short(told(log(here), log(nothing), most=10, position=60)) == [
+        (Fault.LOST, 0, None, 60),
+        (Fault.IN_FLIGHT, 60, None, 40),
+    ]
+    shuffled = np.array([1, 9, 9, 1] * 25, np.int64)
+    found = told(log(here, shuffled), log(nothing), most=10, young_from=5)
+    assert [each.fault for each in found] == [Fault.LOST, Fault.IN_FLIGHT] * 25 + [Fault.LOST]
+
+
+@pytest.mark.parametrize("case", ["lost", "foreign", "delivered again", "rewritten"])
+def test_a_record_that_is_not_looked_at_is_no_object(case: str) -> None:
+    numbers = np.arange(_MANY, dtype=np.int64)
+    nothing = np.empty(0, np.int64)
+    source, target = {
+        "lost": (numbers, nothing),
+        "foreign": (nothing, numbers),
+        "delivered again": (numbers, np.concatenate((numbers, numbers))),
+        "rewritten": (numbers, numbers + _MANY),
+    }[case]
+    sides = log(source), log(target)
+    tracemalloc.start()
+    try:
+        found = told(*sides, most=100)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sum(each.count for each in found) == _MANY
+    assert len(found) <= 2
+    # A tuple of numbers would take more than 200.
+    assert most / _MANY < 150
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(-3, 3), max_size=30), st.lists(st.integers(-3, 3), max_size=30))
+def test_equal_numbers_are_paired_the_first_with_the_first(here: list[int], there: list[int]) -> None:
+    waiting = {value: [n for n, each in enumerate(here) if each == value] for value in set(here)}
+    expected = [(waiting[value].pop(0), n) for n, value in enumerate(there) if waiting.get(value)]
+    rows, others = paired(np.array(here, np.int64), np.array(there, np.int64))
+    assert list(zip(rows.tolist(), others.tolist(), strict=True)) == expected

@@ -1,0 +1,107 @@
+"""Which records never crossed: the rule alone, on sequences of made-up content."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from copy_audit.logs import Log
+from copy_audit.stranding import Sides, Stranding, strand
+
+#: Offsets of a log whose records have holes between them, as transaction markers leave.
+_HOLES = 3
+
+
+def log(contents: str, *, first: int = 0, every: int = 1, keys: str | None = None) -> Log:
+    """Return a log with one record for each letter; a capital letter in ``keys`` is a tombstone."""
+    offsets = np.arange(len(contents), dtype=np.int64) * every + first
+    hashes = np.array([ord(letter) for letter in contents], np.int64)
+    keyed = None
+    if keys is not None:
+        keyed = np.array([ord(letter.lower()) << 1 | letter.isupper() for letter in keys], np.int64)
+    return Log(offsets, np.zeros(len(contents), np.int64), hashes, keyed)
+
+
+def stranded(
+    old: Log, new: Log, *, compacted: bool = False, since: Log | None = None, crossed: int = 0, **expired: bool
+) -> Stranding:
+    begins = int(old.offsets[0]) if len(old) else 0
+    sides = Sides(0, old, new, since or log(""), begins=begins, crossed=crossed, **expired)
+    return strand(sides, compacted=compacted)
+
+
+def test_what_lies_behind_the_last_record_that_crossed_is_stranded() -> None:
+    found = stranded(log("abcdef", first=10), log("abcd"))
+    assert found == Stranding(crossed=14, records=2, ranges=((14, 16),), missing=0)
+
+
+def test_nothing_is_stranded_where_all_of_it_crossed() -> None:
+    assert stranded(log("abc"), log("abc")) == Stranding(3, 0, (), 0)
+
+
+def test_all_is_stranded_where_nothing_ever_crossed() -> None:
+    assert stranded(log("abc", first=5), log("")) == Stranding(5, 3, ((5, 8),), 0)
+
+
+def test_of_equal_records_at_the_boundary_as_many_are_stranded_as_did_not_cross() -> None:
+    assert stranded(log("xaaa"), log("xa")) == Stranding(2, 2, ((2, 4),), 0)
+
+
+def test_holes_between_records_do_not_split_a_stretch() -> None:
+    found = stranded(log("abcde", every=_HOLES), log("ab", every=2))
+    assert (found.crossed, found.records, found.ranges) == (4, 3, ((6, 13),))
+
+
+def test_a_record_that_was_passed_over_is_stranded_as_well() -> None:
+    assert stranded(log("abcd"), log("acd")) == Stranding(4, 1, ((1, 2),), 0)
+
+
+def test_what_the_old_side_lost_of_what_had_crossed_is_counted_and_not_stranded() -> None:
+    assert stranded(log("ab"), log("abcd")) == Stranding(2, 0, (), 2)
+
+
+def test_what_expired_on_the_old_side_is_not_missing_there() -> None:
+    assert stranded(log("cd", first=2), log("abcd"), expired=True).missing == 0
+    assert stranded(log("", first=2), log("abcd"), expired=True).missing == 0
+    assert stranded(log("cd", first=2), log("abcde"), expired=True).missing == 1
+
+
+def test_a_copy_that_expired_is_no_reason_to_call_its_original_stranded() -> None:
+    old = log("abcdef")
+    assert stranded(old, log("cd", first=2), copies_expired=True) == Stranding(4, 2, ((4, 6),), 0)
+    # No copy is left: what the flow itself said decides, and without a word of it nothing is given up.
+    assert stranded(old, log(""), copies_expired=True, crossed=4).ranges == ((4, 6),)
+    assert stranded(old, log(""), copies_expired=True).ranges == ((0, 6),)
+    assert stranded(old, log("cd", first=2)).ranges == ((0, 2), (4, 6))
+
+
+def test_a_copy_that_compaction_took_is_no_reason_to_call_its_original_stranded() -> None:
+    old, new = log("abcd", keys="kklm"), log("bd", keys="km")
+    # "a" was replaced by "b" already on the old side; "c" by a record that was written to the new side since.
+    assert stranded(old, new, compacted=True, since=log("z", keys="l")).records == 0
+    assert stranded(old, new, compacted=True).ranges == ((2, 3),)
+
+
+def test_behind_what_the_flow_copied_a_newer_record_of_the_key_excuses_nothing() -> None:
+    old, new = log("abc", keys="klm"), log("a", keys="k")
+    assert stranded(old, new, compacted=True, since=log("z", keys="l")).ranges == ((1, 3),)
+    # The flow says that it had copied "b": the newer record took its copy's place.
+    assert stranded(old, new, compacted=True, since=log("z", keys="l"), crossed=2).ranges == ((2, 3),)
+
+
+def test_a_tombstone_that_crossed_and_is_gone_is_not_stranded() -> None:
+    old, new = log("abc", keys="kLm"), log("ac", keys="km")
+    assert stranded(old, new, compacted=True).records == 0
+
+
+@pytest.mark.parametrize("every", [1, _HOLES])
+@given(contents=st.text("abc", max_size=40), crossing=st.integers(0, 40))
+def test_a_copy_of_any_beginning_leaves_exactly_the_rest(contents: str, crossing: int, every: int) -> None:
+    old, new = log(contents, first=100, every=every), log(contents[:crossing])
+    found = stranded(old, new)
+    assert (found.records, found.missing) == (max(0, len(contents) - crossing), 0)
+    if found.records:
+        rest = old.offsets[crossing:]
+        assert found.ranges == ((int(rest[0]), int(rest[-1]) + 1),)
