@@ -1,4 +1,4 @@
-"""The world of a task: the declared clusters, reached through Airflow's connections."""
+"""The clients of a task: the declared clusters, reached through Airflow's connections."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.replication import ConnectEndpoint
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.hooks.connect import ConnectHook
 from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
 from kafka_dr_airflow.trigger_forms import read_topology
 
 
-def open_world(environ: Mapping[str, str] = os.environ) -> World:
-    """Build the world from the topology and Airflow's connections; use it in a ``with``, which lets its clients go.
+def open_clients(environ: Mapping[str, str] = os.environ) -> Clients:
+    """Build the clients from the topology and Airflow's connections; use it in a ``with``, which lets its clients go.
 
     Nothing is connected to before it is asked for.
 
@@ -24,7 +24,7 @@ def open_world(environ: Mapping[str, str] = os.environ) -> World:
     :raises TopologyError: carrying everything that is wrong with the topology
     """
     topology = read_topology(environ)
-    return World(
+    return Clients(
         topology,
         settings_of=_settings_of,
         connect_of=_connect_of,

@@ -27,7 +27,7 @@ from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, 
 from kafka_dr.clusters import ResourceType as Resource
 from kafka_dr.clusters.requesting import RequestingAdminClient
 from kafka_dr.config_sync import Plan
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.topology import ConfigSyncSpec
@@ -54,8 +54,8 @@ class ConfiguredGroup(Protection):
             "config_sync": ConfigSyncSpec(apply_safe=True, must_match=("retention.ms",)),
         }
         made.create()
-        with made.world() as world:
-            adopt(made.name, world, "adoption")
+        with made.clients() as clients:
+            adopt(made.name, clients, "adoption")
         return made
 
     @property
@@ -86,27 +86,27 @@ class ConfiguredGroup(Protection):
         for operation in (AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE):
             yield self.acl(operation)
 
-    def plan(self, world: World, run: str) -> Plan:
+    def plan(self, clients: Clients, run: str) -> Plan:
         """Plan, and keep it as a task would."""
-        planned = plan_config(self.name, world, run)
+        planned = plan_config(self.name, clients, run)
         assert isinstance(planned, KeptPlan), planned
         return planned.plan
 
-    def apply_everything(self, world: World, run: str) -> list[StepRecord]:
+    def apply_everything(self, clients: Clients, run: str) -> list[StepRecord]:
         """Plan, apply what is safe, have the rest approved by alice and apply it."""
-        self.plan(world, run)
-        records = [apply_config(self.name, world, run, approved=False)]
-        if self.answer(world, run):
-            records.append(apply_config(self.name, world, run, approved=True))
+        self.plan(clients, run)
+        records = [apply_config(self.name, clients, run, approved=False)]
+        if self.answer(clients, run):
+            records.append(apply_config(self.name, clients, run, approved=True))
         return records
 
-    def answer(self, world: World, run: str, *, approved: bool = True) -> bool:
+    def answer(self, clients: Clients, run: str, *, approved: bool = True) -> bool:
         """Answer the question about what is left, if there is one."""
-        question = ask_config(self.name, world, run)
+        question = ask_config(self.name, clients, run)
         if isinstance(question, str):
             return False
         answer = Answer(approved, "alice", datetime.now(UTC), question.digest)
-        record_answer(RunRequest(self.name, run), world, answer)
+        record_answer(RunRequest(self.name, run), clients, answer)
         return True
 
     def admin(self, cluster: str) -> RawAdmin:

@@ -82,10 +82,10 @@ class Disaster:
 
     def look(self) -> None:
         """Look at the active cluster as the canary does every minute."""
-        with self.group.protection.world() as world:
-            state = world.register(self.active).read(self.group.name)
+        with self.group.protection.clients() as clients:
+            state = clients.register(self.active).read(self.group.name)
             assert state is not None
-            run = Run(RunRequest(self.group.name, "look"), world)
+            run = Run(RunRequest(self.group.name, "look"), clients)
             look(run, active=state.active, standby=state.standby, epoch=state.epoch)
 
     def produce_what_never_crosses(self, count: int) -> None:
@@ -100,8 +100,8 @@ class Disaster:
     def archive_syncs(self) -> None:
         """Archive what the flow wrote down so far, and let its topic lose that, as one that is compacted does."""
         protection, topic = self.group.protection, sync_topic(self.active)
-        with protection.world() as world:
-            assert archive_syncs(self.group.name, world).outcome == "ok"
+        with protection.clients() as clients:
+            assert archive_syncs(self.group.name, clients).outcome == "ok"
         with protection.cluster(self.standby, "admin") as admin:
             kept = admin.topics.configs([topic])[topic]["cleanup.policy"]
             (end,) = admin.topics.last_stable_offsets([TopicPartition(topic, 0)]).values()
@@ -140,10 +140,10 @@ class Disaster:
 
     def approve(self, request: RunRequest) -> StepRecord:
         """Gather evidence, ask, and say yes."""
-        with self.group.protection.world() as world:
-            record = run_step(StepName.GATHER_EVIDENCE, request, world)
-            question = ask_approval(request, world)
-            record_answer(request, world, Answer(True, "alice", datetime.now(UTC), question.digest))
+        with self.group.protection.clients() as clients:
+            record = run_step(StepName.GATHER_EVIDENCE, request, clients)
+            question = ask_approval(request, clients)
+            record_answer(request, clients, Answer(True, "alice", datetime.now(UTC), question.digest))
         return record
 
     def go(self, last: StepName, request: RunRequest | None = None) -> dict[StepName, StepRecord]:
@@ -159,29 +159,29 @@ class Disaster:
 
     def step(self, step: StepName, request: RunRequest) -> StepRecord:
         """Run one step in a world of its own."""
-        with self.group.protection.world() as world:
-            return run_step(step, request, world)
+        with self.group.protection.clients() as clients:
+            return run_step(step, request, clients)
 
     def killed(self, step: StepName, request: RunRequest, place: AbstractContextManager[None]) -> None:
         """Run a step that does not live to see its end."""
-        with self.group.protection.world() as world, place:
+        with self.group.protection.clients() as clients, place:
             try:
-                run_step(step, request, world)
+                run_step(step, request, clients)
             except Killed:
                 return
         raise AssertionError(f"{step} came through: it never reached the place where it was to die")
 
     def state(self) -> RegisterState:
         """Return what the register of the new side says."""
-        with self.group.protection.world() as world:
-            found = world.register(self.standby).read(self.group.name)
+        with self.group.protection.clients() as clients:
+            found = clients.register(self.standby).read(self.group.name)
         assert found is not None
         return found
 
     def journal(self, run: str) -> dict[str, Any]:
         """Return what a run journaled on the new side."""
-        with self.group.protection.world() as world:
-            return world.register(self.standby).facts(self.group.name, run)
+        with self.group.protection.clients() as clients:
+            return clients.register(self.standby).facts(self.group.name, run)
 
     def remember(self) -> None:
         """Read the active cluster while it lives, as somebody who will know better when it is dead."""

@@ -23,7 +23,7 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.routing import FileRouter
-from kafka_dr.runs.background import Beside
+from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.record import StepFailed
 from support.switched_group import Killed
 
@@ -115,7 +115,7 @@ class DyingProcess:
         with ExitStack() as stack:
             for at, method, told in _CHANGES:
                 stack.enter_context(mock.patch.object(at, method, self._deadly(life, at, method, told)))
-            stack.enter_context(mock.patch.object(Beside, "__init__", self._beside(life)))
+            stack.enter_context(mock.patch.object(BackgroundCall, "__init__", self._beside(life)))
             yield life
 
     def _deadly(self, life: _Life, at: type, method: str, told: Told) -> Callable[..., object]:
@@ -138,7 +138,7 @@ class DyingProcess:
 
     def _beside(self, life: _Life) -> Callable[..., None]:
         """Whoever waits for what died beside it is told at once: it can change nothing any more either."""
-        real = Beside.__init__
+        real = BackgroundCall.__init__
 
         def marked(of: Any, name: str, question: Callable[[], object]) -> None:
             def asked() -> object:

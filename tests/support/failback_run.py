@@ -51,8 +51,8 @@ class FailbackRun:
 
     def step(self, step: StepName) -> StepRecord:
         """Run a step in a world of its own, as a new worker does."""
-        with self.protection.world() as world:
-            return run_step(step, self.request, world)
+        with self.protection.clients() as clients:
+            return run_step(step, self.request, clients)
 
     def failed(self, step: StepName) -> StepRecord:
         """Run a step that must not come through, and return what it left in the evidence."""
@@ -71,20 +71,20 @@ class FailbackRun:
 
     def killed(self, step: StepName, place: AbstractContextManager[None]) -> None:
         """Run a step that does not live to see its end."""
-        with self.protection.world() as world, place:
+        with self.protection.clients() as clients, place:
             try:
-                run_step(step, self.request, world)
+                run_step(step, self.request, clients)
             except Killed:
                 return
         raise AssertionError(f"{step} came through: it never reached the place where it was to die")
 
     def approve(self, responder: str = "alice", step: StepName = StepName.APPROVAL) -> bool:
         """Ask for an approval and answer it; whether anybody was asked."""
-        with self.protection.world() as world:
-            if step is StepName.SECOND_APPROVAL and not needs_second(self.request, world):
+        with self.protection.clients() as clients:
+            if step is StepName.SECOND_APPROVAL and not needs_second(self.request, clients):
                 return False
-            question = ask_approval(self.request, world, step)
-            record_answer(self.request, world, Answer(True, responder, datetime.now(UTC), question.digest), step)
+            question = ask_approval(self.request, clients, step)
+            record_answer(self.request, clients, Answer(True, responder, datetime.now(UTC), question.digest), step)
             return True
 
     def begin(self) -> None:

@@ -20,7 +20,7 @@ from kafka_dr.group_offsets import content
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import claimed_unplanned, fenced_on_return, handed_over, left_behind
 from kafka_dr.routing import Route
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run, positions_to_json
 from lab import rights
@@ -104,8 +104,8 @@ class OldClusterGroup:
     def stop_flow(self) -> None:
         """Stop replication when all there is has crossed: what is written from here on never crosses."""
         self.wait_equal()
-        with self.protection.world() as world:
-            replicator = world.replicator(self.protection.flow)
+        with self.protection.clients() as clients:
+            replicator = clients.replicator(self.protection.flow)
             replicator.stop()
             assert replicator.wait_stopped(_SECONDS).state == "stopped"
 
@@ -118,11 +118,11 @@ class OldClusterGroup:
 
     def leave(self) -> None:
         """Leave east for west without asking it: what an unplanned run does, and what it journals."""
-        with self.protection.world() as world:
-            run = Run(RunRequest(self.protection.name, RUN, "east", "west", verb="unplanned_failover"), world)
-            before = run.standing
+        with self.protection.clients() as clients:
+            run = Run(RunRequest(self.protection.name, RUN, "east", "west", verb="unplanned_failover"), clients)
+            before = run.register_state
             assert before is not None
-            registers = {name: world.register(name) for name in ("east", "west")}
+            registers = {name: clients.register(name) for name in ("east", "west")}
             at = datetime.now(UTC)
             state = claimed_unplanned(
                 before,
@@ -135,29 +135,29 @@ class OldClusterGroup:
                 at=at,
             )
             registers["west"].compare_and_set(before, state)
-            self._fact(world, "claim", {"source": "east", "target": "west", "epoch": state.epoch})
+            self._fact(clients, "claim", {"source": "east", "target": "west", "epoch": state.epoch})
             west = run.operator("west")
             run.acl_changes("west", _anything).add(plan.flow_fence(run.group))
-            west.transactions.take_over(world.replicator(run.flow).transactional_ids())
+            west.transactions.take_over(clients.replicator(run.flow).transactional_ids())
             ends = west.topics.high_watermarks(run.partitions("west"))
-            self._fact(world, "target_ends", {"ends": positions_to_json(ends)})
+            self._fact(clients, "target_ends", {"ends": positions_to_json(ends)})
             committed = run.operator("east").groups.offsets(run.consumer_groups("east"))
             placed = content.translate(run, committed)
             for position in placed:
                 assert position.target_offset is not None
                 west.groups.set_offsets({position.group: {position.partition: position.target_offset}})
-            state = _set(world, "west", state, handed_over(state, run=RUN, at=at))
+            state = _set(clients, "west", state, handed_over(state, run=RUN, at=at))
             run.acl_changes("west", _anything).lift(plan.standby(run.group))
-            route = world.router(run.group)
-            servers = world.topology.cluster("west").route_bootstrap_servers
+            route = clients.router(run.group)
+            servers = clients.topology.cluster("west").route_bootstrap_servers
             known = route.read()
             route.switch(
                 expected_epoch=known.epoch if known else None,
                 route=Route(self.protection.name, "west", servers, state.epoch, at),
             )
             seed = {"epoch": state.epoch, "source": "west", "target": "east", "held": True, "target_positions": []}
-            self._fact(world, "flow_seed", {**seed, "source_positions": positions_to_json(ends)})
-            _set(world, "west", state, left_behind(state, run=RUN, fenced=False, at=at))
+            self._fact(clients, "flow_seed", {**seed, "source_positions": positions_to_json(ends)})
+            _set(clients, "west", state, left_behind(state, run=RUN, fenced=False, at=at))
 
     def leave_by_the_verb(self) -> None:
         """Leave east for west by an unplanned failover in earnest: east lives, is fenced, and drained in vain."""
@@ -172,22 +172,22 @@ class OldClusterGroup:
 
     def fence_on_return(self) -> None:
         """East is back: fence it, end what is open there, and say so in the registers."""
-        with self.protection.world() as world:
-            run = Run(RunRequest(self.protection.name, RUN), world)
+        with self.protection.clients() as clients:
+            run = Run(RunRequest(self.protection.name, RUN), clients)
             changes = run.acl_changes("east", _anything)
             denies: frozenset[Acl] = plan.application_denies(run.group)
             changes.add(denies, plan.probe_fence(run.group) | plan.probe_freeze(run.group))
-            state = world.register("west").read(self.protection.name)
+            state = clients.register("west").read(self.protection.name)
             assert state is not None
-            state = _set(world, "west", state, fenced_on_return(state, at=datetime.now(UTC)))
-            world.register("east").copy(state)
+            state = _set(clients, "west", state, fenced_on_return(state, at=datetime.now(UTC)))
+            clients.register("east").copy(state)
 
-    def _fact(self, world: World, name: str, payload: Mapping[str, object]) -> None:
-        world.register("west").write_fact(self.protection.name, RUN, name, payload)
+    def _fact(self, clients: Clients, name: str, payload: Mapping[str, object]) -> None:
+        clients.register("west").write_fact(self.protection.name, RUN, name, payload)
 
 
-def _set(world: World, cluster: str, before: RegisterState, after: RegisterState) -> RegisterState:
-    world.register(cluster).compare_and_set(before, after)
+def _set(clients: Clients, cluster: str, before: RegisterState, after: RegisterState) -> RegisterState:
+    clients.register(cluster).compare_and_set(before, after)
     return after
 
 

@@ -15,7 +15,7 @@ from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.positions import SeedPoint
 from kafka_dr.replication import Flow, Mm2Replicator, data_ends
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from lab import rights
 from support.protection import Protection
 
@@ -27,7 +27,7 @@ class PlainFlow:
     """A group between two clusters; ``active`` is the one that is written to."""
 
     protection: Protection
-    world: World
+    clients: Clients
     active: str = "east"
     epoch: int = 1
     seeds: dict[TopicPartition, list[tuple[str, SeedPoint]]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class PlainFlow:
 
     @property
     def replicator(self) -> Mm2Replicator:
-        return self.world.replicator(self.flow)
+        return self.clients.replicator(self.flow)
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
@@ -55,7 +55,7 @@ class PlainFlow:
         return (*self.partitions, TopicPartition(self.protection.group.canary_topic, 0))
 
     def audit(self, cluster: str) -> KafkaCluster:
-        return self.world.cluster(cluster, "audit")
+        return self.clients.cluster(cluster, "audit")
 
     def start(self, positions: Mapping[TopicPartition, int] | None = None) -> None:
         """Start the flow of the present direction at these positions."""

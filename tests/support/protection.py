@@ -29,7 +29,7 @@ from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.runner import run_step
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.topology import ProtectionGroup, Topology, load
@@ -112,7 +112,7 @@ class Protection:
         groups = {self.name: group, **others}
         return declared.model_copy(update={"protection_groups": groups, "evidence": evidence})
 
-    def world(self, kind: type[World] = World) -> World:
+    def clients(self, kind: type[Clients] = Clients) -> Clients:
         """Build the world as Airflow would, from the lab's files instead of connections."""
         topology = self.topology
         root = self.folder / "evidence"
@@ -138,14 +138,14 @@ class Protection:
 
     def adopt(self, *, run: str = "adoption") -> StepRecord:
         """Adopt the group and start its flow from the beginning."""
-        with self.world() as world:
-            record = adopt(self.name, world, run)
-            self.start_flow(world)
+        with self.clients() as clients:
+            record = adopt(self.name, clients, run)
+            self.start_flow(clients)
             return record
 
-    def start_flow(self, world: World) -> None:
+    def start_flow(self, clients: Clients) -> None:
         """Start the flow as ``dr_flows`` would after an adoption."""
-        replicator = world.replicator(self.flow)
+        replicator = clients.replicator(self.flow)
         replicator.ensure(stopped=True)
         replicator.wait_stopped(30)
         replicator.seed({}, epoch=1)
@@ -196,9 +196,9 @@ class Protection:
     def wait_copied(self, *, source: str = "east", target: str = "west", seconds: float = 30) -> None:
         """Wait until the flow has passed every record of the source."""
         deadline = time.monotonic() + seconds
-        with self.world() as world:
-            replicator = world.replicator(Flow(self.name, source, target))
-            topics = world.cluster(source, "operator").topics
+        with self.clients() as clients:
+            replicator = clients.replicator(Flow(self.name, source, target))
+            topics = clients.cluster(source, "operator").topics
             owned = topics.describe(n for n in topics.names() if n.startswith(f"{self.name}."))
             partitions = [p for topic in owned.values() for p in topic.partitions]
             while True:
@@ -211,24 +211,26 @@ class Protection:
 
     def state(self, cluster: str) -> RegisterState | None:
         """Read a cluster's register."""
-        with self.world() as world:
-            return world.register(cluster).read(self.name)
+        with self.clients() as clients:
+            return clients.register(cluster).read(self.name)
 
     def request(self, run: str, **changes: object) -> RunRequest:
         """Return a request for a planned failover, east to west unless changed."""
         fields: dict[str, object] = {"source": "east", "target": "west", "reason": "a test"}
         return RunRequest(self.name, run, **{**fields, **changes})  # type: ignore[arg-type]
 
-    def approve(self, request: RunRequest, world: World, *, responder: str = "alice", approved: bool = True) -> None:
+    def approve(
+        self, request: RunRequest, clients: Clients, *, responder: str = "alice", approved: bool = True
+    ) -> None:
         """Ask for the approval and answer it."""
-        question = ask_approval(request, world)
-        record_answer(request, world, Answer(approved, responder, datetime.now(UTC), question.digest))
+        question = ask_approval(request, clients)
+        record_answer(request, clients, Answer(approved, responder, datetime.now(UTC), question.digest))
 
-    def run_until(self, request: RunRequest, last: StepName, world: World) -> list[StepRecord]:
+    def run_until(self, request: RunRequest, last: StepName, clients: Clients) -> list[StepRecord]:
         """Run the steps up to and with ``last``, the approval given."""
-        records = [run_step(StepName.PREFLIGHT, request, world)]
-        self.approve(request, world)
-        return [*records, *(run_step(step, request, world) for step in _through(last))]
+        records = [run_step(StepName.PREFLIGHT, request, clients)]
+        self.approve(request, clients)
+        return [*records, *(run_step(step, request, clients) for step in _through(last))]
 
     def refuses_writes(self, cluster: str) -> bool:
         """Ask every leader whether it refuses the probe."""

@@ -22,7 +22,7 @@ from kafka_dr.failover.runner import run_step
 from kafka_dr.group_offsets.last_look import look
 from kafka_dr.health.health_check import check_health
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import UNPLANNED_FAILOVER, RunRequest, StepName
 from kafka_dr.runs.run import Run
@@ -88,9 +88,9 @@ class RandomDisaster:
     over: bool = False
     story: list[str] = field(default_factory=list)
 
-    def world(self) -> World:
+    def clients(self) -> Clients:
         """Reach everything as it can be reached now."""
-        return self.protection.world(_world_without(frozenset(self.cut)))
+        return self.protection.clients(_clients_without(frozenset(self.cut)))
 
     def play(self) -> RegisterState:
         """Live through it, and return how the registers stand when it is over."""
@@ -137,8 +137,8 @@ class RandomDisaster:
         return [follows, forgotten, settles]
 
     def _strike(self) -> None:
-        with self.world() as world:
-            run = Run(RunRequest(self.protection.name, "look"), world)
+        with self.clients() as clients:
+            run = Run(RunRequest(self.protection.name, "look"), clients)
             look(run, active=LOST, standby=KEPT, epoch=1)
         match self.plan.strike:
             case Strike.KILL:
@@ -175,10 +175,10 @@ class RandomDisaster:
 
     def _approved(self, request: RunRequest) -> bool:
         try:
-            with self.world() as world:
-                run_step(StepName.GATHER_EVIDENCE, request, world)
-                question = ask_approval(request, world)
-                record_answer(request, world, Answer(True, "alice", datetime.now(UTC), question.digest))
+            with self.clients() as clients:
+                run_step(StepName.GATHER_EVIDENCE, request, clients)
+                question = ask_approval(request, clients)
+                record_answer(request, clients, Answer(True, "alice", datetime.now(UTC), question.digest))
         except StepFailed as failure:
             self.story.append(str(failure))
             return False
@@ -188,8 +188,8 @@ class RandomDisaster:
         """Run a step as often as its task would be."""
         for _ in range(_TRIES):
             try:
-                with self.world() as world:
-                    run_step(step, request, world)
+                with self.clients() as clients:
+                    run_step(step, request, clients)
                 return True
             except StepFailed as failure:
                 self.story.append(str(failure))
@@ -201,8 +201,8 @@ class RandomDisaster:
     def _rolled_back(self, request: RunRequest) -> None:
         for _ in range(_TRIES):
             try:
-                with self.world() as world:
-                    self.story.append(roll_back(request, world).detail)
+                with self.clients() as clients:
+                    self.story.append(roll_back(request, clients).detail)
                 return
             except StepFailed as failure:
                 self.story.append(str(failure))
@@ -213,8 +213,8 @@ class RandomDisaster:
         deadline = time.monotonic() + _SETTLED_SECONDS
         while True:
             try:
-                with self.world() as world:
-                    self.story.append(check_health(self.protection.name, world).summary)
+                with self.clients() as clients:
+                    self.story.append(check_health(self.protection.name, clients).summary)
                 states = [self.protection.state(cluster) for cluster in (LOST, KEPT)]
             except KafkaDrError as error:
                 self.story.append(str(error))
@@ -235,10 +235,10 @@ def ready(protection: Protection) -> SwitchedGroup:
     return SwitchedGroup.adopt(protection, records=100)
 
 
-def _world_without(cut: frozenset[str]) -> type[World]:
+def _clients_without(cut: frozenset[str]) -> type[Clients]:
     """Return a kind of world from which some clusters cannot be reached."""
 
-    class Cut(World):
+    class Cut(Clients):
         def __init__(self, topology: Any, *, settings_of: Callable[[str], ClientSettings], **more: Any) -> None:
             def reached(connection: str) -> ClientSettings:
                 found = settings_of(connection)

@@ -1,16 +1,16 @@
-"""A world whose answers are waited for three seconds, not ten: for tests of clusters that do not answer."""
+"""Clients whose answers are waited for three seconds, not ten: for tests of clusters that do not answer."""
 
 from __future__ import annotations
 
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import ConnectClient
-from kafka_dr.runs.clients import Role, World
+from kafka_dr.runs.clients import Clients, Role
 
 _SECONDS = 3.0
 
 
-class ShortTimeoutWorld(World):
+class ShortTimeoutClients(Clients):
     """Gives up sooner than the real one; nothing else differs."""
 
     def cluster(self, name: str, role: Role) -> KafkaCluster:

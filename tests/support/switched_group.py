@@ -16,7 +16,7 @@ from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.runner import STEPS, run_step
 from kafka_dr.register import Phase
 from kafka_dr.replication import Flow
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord, worst
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
@@ -89,16 +89,16 @@ class SwitchedGroup:
     def go(self, last: StepName, request: RunRequest | None = None) -> RunRequest:
         """Run a new run through a step, and return it."""
         request = request or self.request()
-        with self.protection.world() as world:
-            self.protection.run_until(request, last, world)
+        with self.protection.clients() as clients:
+            self.protection.run_until(request, last, clients)
         return request
 
     def interrupted_after_act(self, step: StepName, request: RunRequest | None = None) -> RunRequest:
         """Run a new run up to a step whose process dies when it has acted and proven nothing."""
         before = STEPS_AFTER_APPROVAL.index(step)
         request = self.go(STEPS_AFTER_APPROVAL[before - 1] if before else StepName.PREFLIGHT, request)
-        with self.protection.world() as world:
-            act_only(step, request, world)
+        with self.protection.clients() as clients:
+            act_only(step, request, clients)
         return request
 
     def killed(self, step: StepName, place: AbstractContextManager[None]) -> RunRequest:
@@ -108,17 +108,17 @@ class SwitchedGroup:
         """
         before = STEPS_AFTER_APPROVAL.index(step)
         request = self.go(STEPS_AFTER_APPROVAL[before - 1] if before else StepName.PREFLIGHT)
-        with self.protection.world() as world, place:
+        with self.protection.clients() as clients, place:
             try:
-                run_step(step, request, world)
+                run_step(step, request, clients)
             except Killed:
                 return request
         raise AssertionError(f"{step} came through: it never reached the place where it was to die")
 
     def roll_back(self, request: RunRequest) -> StepRecord:
         """Roll a run back in a process of its own."""
-        with self.protection.world() as world:
-            return roll_back(request, world)
+        with self.protection.clients() as clients:
+            return roll_back(request, clients)
 
     def produce(self, count: int = 20) -> None:
         """Write records where the group is active."""
@@ -152,8 +152,8 @@ class SwitchedGroup:
             try:
                 for cluster in ("east", "west"):
                     self.protection.state(cluster)
-                    with self.protection.world() as world:
-                        world.replicator(Flow(self.name, other(cluster), cluster)).status()
+                    with self.protection.clients() as clients:
+                        clients.replicator(Flow(self.name, other(cluster), cluster)).status()
                 return
             except KafkaDrError:
                 assert time.monotonic() < deadline, f"no answer within {seconds} s"
@@ -210,18 +210,18 @@ def other(cluster: str) -> str:
     return "west" if cluster == "east" else "east"
 
 
-def act_only(step: StepName, request: RunRequest, world: World) -> None:
+def act_only(step: StepName, request: RunRequest, clients: Clients) -> None:
     """Let a step check and act, and nothing after that: as if its process had died there."""
-    run = Run(request, world)
+    run = Run(request, clients)
     run.checks = tuple(STEPS[step].check(run))
     assert worst(run.checks) == "ok", run.checks
     STEPS[step].act(run)
 
 
-def failed(step: StepName, request: RunRequest, world: World) -> StepRecord:
+def failed(step: StepName, request: RunRequest, clients: Clients) -> StepRecord:
     """Run a step that must not come through, and return what it left in the evidence."""
     try:
-        record = run_step(step, request, world)
+        record = run_step(step, request, clients)
     except StepFailed as failure:
         return failure.record
     raise AssertionError(f"{step} went through: {record.summary()}")

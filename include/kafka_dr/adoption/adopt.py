@@ -17,7 +17,7 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import adopted
 from kafka_dr.routing import Route
 from kafka_dr.runs.attempt import Attempt
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import Check, StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run, positions_to_json
@@ -25,16 +25,16 @@ from kafka_dr.runs.run import Run, positions_to_json
 _NUMBER = 1
 
 
-def adopt(group: str, world: World, run: str) -> StepRecord:
+def adopt(group: str, clients: Clients, run: str) -> StepRecord:
     """Adopt a group, or complete an adoption that was interrupted.
 
     :param run: the run's id, Airflow's ``run_id``
     :raises StepFailed: it could not be adopted; the record says why
     """
     request = RunRequest(group, run, verb="adopt")
-    attempt = Attempt.start(request, world, "adopt", _NUMBER)
-    record = attempt.carry_out(world, lambda: _go(Run(request, world), attempt))
-    world.evidence.seal(group, run)
+    attempt = Attempt.start(request, clients, "adopt", _NUMBER)
+    record = attempt.carry_out(clients, lambda: _go(Run(request, clients), attempt))
+    clients.evidence.seal(group, run)
     return record
 
 
@@ -46,8 +46,8 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
         return forbidden
     for name in run.group.clusters:
         brokers = len(run.operator(name).topics.identity().brokers)
-        run.world.register(name).create(replication_factor=min(3, brokers))
-    standing = run.standing
+        run.clients.register(name).create(replication_factor=min(3, brokers))
+    standing = run.register_state
     if standing is not None and not _is_adoption(standing):
         return "passed", f"{run.group.name} is adopted: {standing.phase} on {standing.active} (epoch {standing.epoch})"
     state = standing or adopted(run.group.name, active=active, standby=standby, run=run.request.run, at=run.clock.now())
@@ -67,7 +67,7 @@ def _is_adoption(state: RegisterState) -> bool:
 def _complete(run: Run, state: RegisterState) -> Mapping[str, Any]:
     """Write the record, the active's first; fence the standby; place the flow; write the route."""
     for name in (state.active, state.standby):
-        run.world.register(name).copy(state)
+        run.clients.register(name).copy(state)
     run.acl_changes(state.active, _still(run, state)).add(plan.flow_fence(run.group))
     fence = run.acl_changes(state.standby, _still(run, state))
     added = fence.add(*plan.standby_in_order(run.group))
@@ -77,7 +77,7 @@ def _complete(run: Run, state: RegisterState) -> Mapping[str, Any]:
 
 def _still(run: Run, state: RegisterState) -> Permission:
     def ask() -> None:
-        found = run.world.register(state.active).read(run.group.name)
+        found = run.clients.register(state.active).read(run.group.name)
         if found != state:
             raise Refused(f"{state.active}'s register changed during the adoption: no ACL was changed")
 
@@ -91,7 +91,7 @@ def _place_flow(run: Run, state: RegisterState, fence: AclChanges) -> Mapping[st
 
     :raises Refused: the standby has come into use since it was looked at
     """
-    seed = run.world.register(state.active).facts(run.group.name, state.run).get("flow_seed")
+    seed = run.clients.register(state.active).facts(run.group.name, state.run).get("flow_seed")
     if seed is None:
         first = first_flow(run, state)
         if first.problem:
@@ -106,24 +106,24 @@ def _place_flow(run: Run, state: RegisterState, fence: AclChanges) -> Mapping[st
             "mode": first.mode,
         }
     for name in (state.active, state.standby):
-        run.world.register(name).write_fact(run.group.name, state.run, "flow_seed", seed)
+        run.clients.register(name).write_fact(run.group.name, state.run, "flow_seed", seed)
     return dict(seed)
 
 
 def _write_route(run: Run, state: RegisterState) -> str:
     """Return where the route leads: one that there is already was compared with the record, or is by the proofs."""
-    router = run.world.router(run.group)
+    router = run.clients.router(run.group)
     before = router.read()
     if before is not None:
         return before.active
-    servers = run.world.topology.cluster(state.active).route_bootstrap_servers
+    servers = run.clients.topology.cluster(state.active).route_bootstrap_servers
     route = Route(run.group.name, state.active, servers, state.epoch, run.clock.now())
     router.switch(expected_epoch=None, route=route)
     return state.active
 
 
 def _proofs(run: Run, state: RegisterState) -> Sequence[Check]:
-    records = {name: run.world.register(name).read(run.group.name) for name in (state.active, state.standby)}
+    records = {name: run.clients.register(name).read(run.group.name) for name in (state.active, state.standby)}
     differing = [name for name, found in records.items() if found != state]
     said = "the registers agree" if not differing else f"the register of {', '.join(differing)} says something else"
     # Where replication has yet to create the topics there is no leader to ask.

@@ -51,13 +51,13 @@ def adoptable(run: Run, state: RegisterState) -> Sequence[Check]:
 
 def seeded(run: Run, state: RegisterState) -> bool:
     """Whether this adoption has journaled where its flow begins, which it does behind the fence of the standby."""
-    return "flow_seed" in run.world.register(state.active).facts(run.group.name, state.run)
+    return "flow_seed" in run.clients.register(state.active).facts(run.group.name, state.run)
 
 
 def first_flow(run: Run, state: RegisterState) -> FirstFlow:
     """Look at the connector and at the standby's logs: whatever lies there has to have come by that connector."""
     flow = Flow(run.group.name, state.active, state.standby)
-    config = run.world.connect(state.standby).config(flow.connector)
+    config = run.clients.connect(state.standby).config(flow.connector)
     if config is None:
         return FirstFlow(
             "start", _unexplained(_holding_records(run, state.standby), flow, "there is no such connector")
@@ -76,7 +76,7 @@ def _not_brought(run: Run, flow: Flow) -> list[TopicPartition]:
 
     The flow is asked after the standby, and again for a moment: it may copy the first record of a partition just now.
     """
-    replicator = run.world.replicator(flow)
+    replicator = run.clients.replicator(flow)
 
     def unexplained() -> list[TopicPartition]:
         holding, copied = _holding_records(run, flow.target), replicator.positions()
@@ -141,7 +141,7 @@ def _no_members(run: Run, standby: str) -> Check:
 
 def _flow_back_is_still(run: Run, state: RegisterState) -> Check:
     back = Flow(run.group.name, state.standby, state.active)
-    found = run.world.replicator(back).status()
+    found = run.clients.replicator(back).status()
     detail = f"{back.connector} is {found.state}"
     if not found.at_rest:
         detail += (
@@ -153,7 +153,7 @@ def _flow_back_is_still(run: Run, state: RegisterState) -> Check:
 
 def route_agrees(run: Run, state: RegisterState) -> Check:
     """A route that leads elsewhere names the side that applications use; one that is ahead could not be switched."""
-    name, route = "route_agrees", run.world.router(run.group).read()
+    name, route = "route_agrees", run.clients.router(run.group).read()
     if route is None:
         return Check(name, "ok", f"there is no route yet: one to {state.active} is going to be written")
     said = f"the route of {route.group} leads to {route.active} (epoch {route.epoch})"

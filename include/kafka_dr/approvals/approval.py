@@ -10,7 +10,7 @@ from typing import Any
 from kafka_dr.approvals.approval_sheet import Sheet
 from kafka_dr.errors import Refused
 from kafka_dr.runs.attempt import Attempt
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import Check, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName, definition
 from kafka_dr.runs.run import Run
@@ -60,12 +60,12 @@ class ApprovalQuestion:
             sheet.subject, body, digest, approvers, expires_at, expires_after_seconds, "", written=sheet.written()
         )
 
-    def kept(self, attempt: Attempt, world: World) -> ApprovalQuestion:
+    def kept(self, attempt: Attempt, clients: Clients) -> ApprovalQuestion:
         """Write what is shown to the evidence, before anybody sees it, and return the same with its place there."""
         whole = f"{self.body}\n\n{self.written}" if self.written else self.body
         asked = {"subject": self.subject, "body": whole, "digest": self.digest, "expires_at": self.expires_at}
         attempt.facts = {"asked": asked, "approvers": list(self.approvers)}
-        return replace(self, evidence=attempt.end(world, "done", "asked").evidence)
+        return replace(self, evidence=attempt.end(clients, "done", "asked").evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,11 @@ class Answer:
     reason: str = ""
 
 
-def needs_second(request: RunRequest, world: World) -> bool:
+def needs_second(request: RunRequest, clients: Clients) -> bool:
     """Return whether a verb takes two different people for this group; what deletes data always does."""
     if request.verb == "failback":
         return request.mode == "rebuild"
-    group = world.topology.group(request.protection_group)
+    group = clients.topology.group(request.protection_group)
     return request.verb == "unplanned_failover" and group.disaster.approvers_needed > 1
 
 
@@ -104,13 +104,15 @@ def may_answer(run: Run, step: StepName) -> tuple[str, ...]:
     return tuple(name for name in run.group.approvers if name != first.responder)
 
 
-def record_answer(request: RunRequest, world: World, answer: Answer, step: StepName = StepName.APPROVAL) -> StepRecord:
+def record_answer(
+    request: RunRequest, clients: Clients, answer: Answer, step: StepName = StepName.APPROVAL
+) -> StepRecord:
     """Keep an answer in the evidence, where the claim looks for it.
 
     :raises StepFailed: it is not an approver's; it is kept all the same
     """
-    run = Run(request, world)
-    attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
+    run = Run(request, clients)
+    attempt = Attempt.start(request, clients, step, definition(step, request.verb).number)
     attempt.facts = {
         "answer": {
             "approved": answer.approved,
@@ -129,18 +131,18 @@ def record_answer(request: RunRequest, world: World, answer: Answer, step: StepN
         Check.that("responder_is_approver", allowed, detail),
         Check.that("answer_names_the_facts", named, said),
     )
-    record = attempt.end(world, "done" if allowed and named else "refused", detail if named else said)
+    record = attempt.end(clients, "done" if allowed and named else "refused", detail if named else said)
     if not answer.approved:
-        world.evidence.seal(run.group.name, request.run)
+        clients.evidence.seal(run.group.name, request.run)
     return record
 
 
-def record_expiry(request: RunRequest, world: World, step: StepName = StepName.APPROVAL) -> StepRecord:
+def record_expiry(request: RunRequest, clients: Clients, step: StepName = StepName.APPROVAL) -> StepRecord:
     """Keep in the evidence that nobody answered in time, and seal it: the run has ended unchanged."""
-    attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
+    attempt = Attempt.start(request, clients, step, definition(step, request.verb).number)
     attempt.facts = {"expired": True}
-    record = attempt.end(world, "passed", "nobody answered before the approval expired; nothing was changed")
-    world.evidence.seal(request.protection_group, request.run)
+    record = attempt.end(clients, "passed", "nobody answered before the approval expired; nothing was changed")
+    clients.evidence.seal(request.protection_group, request.run)
     return record
 
 
@@ -151,7 +153,7 @@ def newest_answer(run: Run) -> Answer | None:
 
 def answer_of(run: Run, step: StepName) -> Answer | None:
     """Return the newest answer to one of this run's approvals, ``None`` where nobody answered."""
-    kept = run.world.evidence.newest(run.group.name, run.request.run, step.value)
+    kept = run.clients.evidence.newest(run.group.name, run.request.run, step.value)
     found: dict[str, Any] | None = (kept or {}).get("facts", {}).get("answer")
     if found is None:
         return None

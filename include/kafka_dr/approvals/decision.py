@@ -33,7 +33,7 @@ def common(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
 
     :param checks: of the same moment
     """
-    topology, sides = run.world.topology, (run.source, run.target)
+    topology, sides = run.clients.topology, (run.source, run.target)
     return {
         "protection_group": run.group.name,
         "verb": run.request.verb,
@@ -91,7 +91,7 @@ def partitions_said(facts: Mapping[str, Any]) -> str:
 def difference(run: Run, now: Mapping[str, Any]) -> str:
     """Say which of the decision facts differ from those that the verb's first step wrote to the evidence."""
     first = first_step(run.request.verb)
-    kept = run.world.evidence.newest(run.group.name, run.request.run, first.value)
+    kept = run.clients.evidence.newest(run.group.name, run.request.run, first.value)
     before, now = in_former_shape((kept or {}).get("facts", {}).get("decision", {})), in_former_shape(now)
     parts = [
         f"{name} was {before.get(name)}, is {now.get(name)}"

@@ -10,7 +10,7 @@ from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict, gate
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow
 from kafka_dr.runs.at_rest import WatchResult, at_rest
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.flow_seed import newest_seed
 from kafka_dr.runs.record import Check, Outcome
 from kafka_dr.runs.request import RunRequest
@@ -28,12 +28,12 @@ _OUTCOMES: dict[GateAnswer, Outcome] = {
 _EXCUSED = (GateAnswer.TOO_OLD, GateAnswer.NEVER)
 
 
-def flow_to_audit(group: str, world: World) -> Flow | WatchResult:
+def flow_to_audit(group: str, clients: Clients) -> Flow | WatchResult:
     """Return the flow from the active cluster to the standby, or why this group is left alone.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     """
-    state = at_rest(group, Run(RunRequest(group, "audit"), world).read_standing())
+    state = at_rest(group, Run(RunRequest(group, "audit"), clients).read_register_state())
     return state if isinstance(state, WatchResult) else Flow(group, state.active, state.standby)
 
 
@@ -52,10 +52,10 @@ def flow_began(history: Mapping[str, Mapping[str, Any]], state: RegisterState | 
 
 def newest_audit(run: Run, kind: AuditKind) -> GateVerdict:
     """Return what the newest audit of the run's flow says, judged by the group's own limits."""
-    epoch, unseeded = flow_began(run.history, run.standing, run.flow)
+    epoch, unseeded = flow_began(run.history, run.register_state, run.flow)
     audits = run.group.audits
     return gate.ask(
-        run.world.evidence_root,
+        run.clients.evidence_root,
         kind,
         group=run.group.name,
         source=run.source,
@@ -93,5 +93,5 @@ def by_policy(verdict: GateVerdict, kind: AuditKind, audits: AuditsSpec, *, take
 
 def audit_check(kind: AuditKind, run: Run) -> Check:
     """Return whether the newest audit of a kind lets a failover begin."""
-    _, taken_over = flow_began(run.history, run.standing, run.flow)
+    _, taken_over = flow_began(run.history, run.register_state, run.flow)
     return by_policy(newest_audit(run, kind), kind, run.group.audits, taken_over=taken_over)

@@ -33,7 +33,7 @@ BrokerAnswers = Mapping[int, Mapping[str, str | None]]
 
 def authorizer_of(run: Run, cluster: str, acls: Collection[Acl]) -> Authorizer:
     """Return a cluster's authorizer, as the topology says that it is set."""
-    allowed = bool(run.world.topology.cluster(cluster).allow_everyone_if_no_acl)
+    allowed = bool(run.clients.topology.cluster(cluster).allow_everyone_if_no_acl)
     return Authorizer(acls, frozenset(run.group.super_users), allow_if_no_acl=allowed)
 
 
@@ -42,7 +42,7 @@ def authorizers_as_declared(run: Run, clusters: Sequence[str]) -> Check:
     wrong: list[str] = []
     unknown: list[str] = []
     for cluster, told in zip(clusters, run.at_once(*(partial(_told, run, name) for name in clusters)), strict=True):
-        declared = run.world.topology.cluster(cluster)
+        declared = run.clients.topology.cluster(cluster)
         wrong += strangers(cluster, told, declared.authorizer)
         wrong += contradictions(cluster, told, declared.allow_everyone_if_no_acl)
         unknown += nameless(cluster, told, declared.authorizer)
@@ -59,7 +59,7 @@ def authorizer_is_kafkas(run: Run, cluster: str) -> Check:
     A cluster that does not show its authorizer, which nobody declared either, is excused: the fence is proven by
     refused writes, and nobody should wait in a disaster for a line in the topology.
     """
-    told, declared = _told(run, cluster), run.world.topology.cluster(cluster).authorizer
+    told, declared = _told(run, cluster), run.clients.topology.cluster(cluster).authorizer
     if wrong := "; ".join(strangers(cluster, told, declared)):
         return Check(NAME, "failed", wrong)
     if unknown := "; ".join(nameless(cluster, told, declared)):

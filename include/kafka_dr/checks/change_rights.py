@@ -15,7 +15,7 @@ from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.clusters import Acl, AclOperation, ResourceType
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
-from kafka_dr.runs.read_cache import Sight
+from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.record import Check, first_few
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import ProtectionGroup
@@ -74,7 +74,7 @@ def change_rights(authorizer: Authorizer, group: ProtectionGroup, *, topics: Col
     return ChangeRights({who: tuple(rights[who]) for who in sorted(rights)}, tuple(sorted(creators)))
 
 
-def changers_declared(run: Run, clusters: Collection[str], *, seen: Sight) -> Check:
+def changers_declared(run: Run, clusters: Collection[str], *, seen: ReadCache) -> Check:
     """Name who could change what a fenced cluster holds in spite of the fence."""
     said = []
     for name in clusters:

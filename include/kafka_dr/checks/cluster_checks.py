@@ -8,15 +8,15 @@ from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.clusters import Acl, Topic
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.authorizer import EVERYONE
-from kafka_dr.runs.clients import World
-from kafka_dr.runs.read_cache import Sight
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 
 def active_side(run: Run) -> Check:
     """Return whether the register names the run's source as active, and its target is another cluster of the group."""
-    state, name = run.standing, "active_side"
+    state, name = run.register_state, "active_side"
     active = state.active if state else "nowhere"
     if active != run.source:
         return Check.that(name, False, f"{run.group.name} is active on {active}, not on {run.source}")
@@ -29,16 +29,16 @@ def active_side(run: Run) -> Check:
 def right_clusters(run: Run, clusters: Collection[str], *, name: str = "right_clusters") -> Check:
     """Return whether each cluster is the declared one."""
     found = {cluster: run.operator(cluster).topics.identity().cluster_id for cluster in clusters}
-    wrong = [said for cluster, told in found.items() if (said := wrong_cluster_id(run.world, cluster, told))]
+    wrong = [said for cluster, told in found.items() if (said := wrong_cluster_id(run.clients, cluster, told))]
     return Check.that(name, not wrong, "; ".join(wrong) or f"the declared cluster id on {' and '.join(clusters)}")
 
 
-def wrong_cluster_id(world: World, cluster: str, found: str) -> str:
+def wrong_cluster_id(clients: Clients, cluster: str, found: str) -> str:
     """Say that a cluster is another one than was declared; empty where it is that one.
 
     :param found: the id that the cluster itself told
     """
-    declared = world.topology.cluster(cluster).cluster_id
+    declared = clients.topology.cluster(cluster).cluster_id
     return "" if found == declared else f"{cluster} answers with cluster id {found}, the topology says {declared}"
 
 
@@ -62,7 +62,7 @@ def foreign_denies_remain(run: Run, foreign: Collection[Acl]) -> Check:
     return Check("target_can_be_opened", "failed", detail)
 
 
-def writers_declared(run: Run, clusters: Collection[str], *, seen: Sight | None = None) -> Check:
+def writers_declared(run: Run, clusters: Collection[str], *, seen: ReadCache | None = None) -> Check:
     """Return whether nobody may write whom the fence would not stop.
 
     That the probe is refused says nothing of principals that nobody declared: for them no DENY stands.
@@ -70,7 +70,7 @@ def writers_declared(run: Run, clusters: Collection[str], *, seen: Sight | None 
     :param seen: what the checks of a step look at together; who proves something looks anew
     """
     group = run.group
-    seen = seen or Sight(topics=run.topics, acls=lambda cluster: run.operator(cluster).acls.list())
+    seen = seen or ReadCache(topics=run.topics, acls=lambda cluster: run.operator(cluster).acls.list())
     fenced = {*group.principals, group.probe_principal}
     passing = {group.replicator_principal, *group.super_users}
     problems = []
@@ -92,8 +92,8 @@ def writers_declared(run: Run, clusters: Collection[str], *, seen: Sight | None 
 def registers_name_this_run(run: Run) -> Sequence[Check]:
     """Return whether both registers name this run."""
     states = run.at_once(
-        lambda: run.world.register(run.source).read(run.group.name),
-        lambda: run.world.register(run.target).read(run.group.name),
+        lambda: run.clients.register(run.source).read(run.group.name),
+        lambda: run.clients.register(run.target).read(run.group.name),
     )
     named = zip((run.source, run.target), states, strict=True)
     others = [name for name, state in named if state is None or state.run != run.request.run]

@@ -37,14 +37,14 @@ def plan_between(
 
     def side(name: str) -> Side:
         cluster = run.operator(name)
-        fence = run.world.register(name).added_acls(run.group.name, name)
-        audit = run.world.cluster(name, "audit")
+        fence = run.clients.register(name).added_acls(run.group.name, name)
+        audit = run.clients.cluster(name, "audit")
         return Side(
             cluster,
             fence,
             acls=partial(acls, name) if acls else cluster.acls.list,
             seen_by_audit=lambda: audit.configs.overview().topics,
-            open_to_all=bool(run.world.topology.cluster(name).allow_everyone_if_no_acl),
+            open_to_all=bool(run.clients.topology.cluster(name).allow_everyone_if_no_acl),
         )
 
     flow = Flow(run.group.name, active, standby)
@@ -52,14 +52,14 @@ def plan_between(
     beside, (here, there) = run.at_once(lambda: _connector(run, flow), lambda: read_sides(first, second, run.group))
     for snapshot in (here, there):
         require_cluster(run, snapshot.cluster, snapshot.cluster_id)
-    others = [other for name, other in run.world.topology.protection_groups.items() if name != run.group.name]
+    others = [other for name, other in run.clients.topology.protection_groups.items() if name != run.group.name]
     return make_plan(here, there, run.group, epoch=epoch, others=others, beside=beside)
 
 
 def _connector(run: Run, flow: Flow) -> tuple[Item, ...]:
     """Return the rows about the connector that copies to the standby; one that cannot be asked is unknown."""
     try:
-        config = run.world.connect(flow.target).config(flow.connector)
+        config = run.clients.connect(flow.target).config(flow.connector)
     except KafkaDrError as error:
         return (unknown_connector(flow.connector, str(error)),)
     return tuple(compare_connector(flow.connector, config))
@@ -68,7 +68,7 @@ def _connector(run: Run, flow: Flow) -> tuple[Item, ...]:
 def standby_configured(run: Run) -> Check:
     """Answer, for a run that is about to switch, whether its target is configured to take over."""
     epoch = run.epoch
-    answer = gate.ask(plan_between(run, run.source, run.target, epoch=epoch, acls=run.sight.acls))
+    answer = gate.ask(plan_between(run, run.source, run.target, epoch=epoch, acls=run.read_cache.acls))
     mend = ". The plan of dr_config_sync says what mends it" if answer.outcome == "failed" else ""
     return Check("standby_configured", answer.outcome, answer.sentence + mend)
 
@@ -79,5 +79,5 @@ def require_cluster(run: Run, name: str, found: str) -> None:
     :param found: the id that the cluster itself told
     :raises Refused: it is another one
     """
-    if said := wrong_cluster_id(run.world, name, found):
+    if said := wrong_cluster_id(run.clients, name, found):
         raise Refused(f"{said}: nothing is compared or changed there; mend the address, or the topology")

@@ -70,7 +70,7 @@ def old_side_is_still(run: Run) -> Check:
     """Return whether the old side's logs stand where this step saw them when it acted."""
     name = "old_side_is_still"
     before = WritesAfterFence.from_json(
-        run.world.register(run.target).facts(run.group.name, run.request.run)["verified"]
+        run.clients.register(run.target).facts(run.group.name, run.request.run)["verified"]
     )
     now = look(run)
     if now.ends is None:

@@ -17,7 +17,7 @@ from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.fencing import proof
 from kafka_dr.replication import Flow
 from kafka_dr.runs import background
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.probe import Probe
 from kafka_dr.runs.record import Outcome
 from kafka_dr.topology import ProtectionGroup
@@ -29,7 +29,7 @@ TakeProbe = Callable[[], Probe]
 
 
 def take_probes(
-    group: ProtectionGroup, world: World, *, source: str, target: str, seconds: float | None = None
+    group: ProtectionGroup, clients: Clients, *, source: str, target: str, seconds: float | None = None
 ) -> list[Probe]:
     """Take every probe at once.
 
@@ -38,24 +38,24 @@ def take_probes(
     :param seconds: what each probe gets; as the topology says where ``None``
     """
     seconds = seconds or group.disaster.probe_seconds
-    world.hurry(source, seconds)
+    clients.hurry(source, seconds)
     looks: dict[str, TakeProbe] = {
-        "metadata brokers controller": partial(_ask_identity, world, source),
-        "partitions": partial(_partitions, group, world, source),
-        "writes": partial(_writes, group, world, source, seconds),
-        "canary": partial(_canary, group, world, target),
-        "flow": partial(_flow, world, Flow(group.name, source, target)),
-        "lag": partial(_lag, group, world, Flow(group.name, source, target)),
+        "metadata brokers controller": partial(_ask_identity, clients, source),
+        "partitions": partial(_partitions, group, clients, source),
+        "writes": partial(_writes, group, clients, source, seconds),
+        "canary": partial(_canary, group, clients, target),
+        "flow": partial(_flow, clients, Flow(group.name, source, target)),
+        "lag": partial(_lag, group, clients, Flow(group.name, source, target)),
     }
     looks |= _elsewhere(group, source, seconds)
-    return _within(looks, world, source=source, seconds=seconds)
+    return _within(looks, clients, source=source, seconds=seconds)
 
 
-def ask_vantages(group: ProtectionGroup, world: World, *, source: str, seconds: float) -> list[Probe]:
+def ask_vantages(group: ProtectionGroup, clients: Clients, *, source: str, seconds: float) -> list[Probe]:
     """Ask only those elsewhere about a cluster that has just given no answer here."""
     looks = _elsewhere(group, source, seconds)
     silent = Probe("metadata", "failed", f"{source} did not answer when its register was asked for")
-    return [silent, *_within(looks, world, source=source, seconds=seconds)]
+    return [silent, *_within(looks, clients, source=source, seconds=seconds)]
 
 
 def _elsewhere(group: ProtectionGroup, source: str, seconds: float) -> dict[str, TakeProbe]:
@@ -65,11 +65,11 @@ def _elsewhere(group: ProtectionGroup, source: str, seconds: float) -> dict[str,
     }
 
 
-def _within(looks: dict[str, TakeProbe], world: World, *, source: str, seconds: float) -> list[Probe]:
-    began = world.clock.monotonic()
-    timed = {name: partial(_timed, look, world) for name, look in looks.items()}
+def _within(looks: dict[str, TakeProbe], clients: Clients, *, source: str, seconds: float) -> list[Probe]:
+    began = clients.clock.monotonic()
+    timed = {name: partial(_timed, look, clients) for name, look in looks.items()}
     answers = background.ask_all(timed, seconds=dict.fromkeys(timed, seconds))
-    took = round(world.clock.monotonic() - began, 3)
+    took = round(clients.clock.monotonic() - began, 3)
     probes = []
     for name, answer in answers.items():
         if isinstance(answer, Probe):
@@ -87,15 +87,15 @@ def _parts(name: str) -> list[str]:
     return [name] if name.startswith(VANTAGE) else name.split()
 
 
-def _timed(look: TakeProbe, world: World) -> Probe:
-    began = world.clock.monotonic()
+def _timed(look: TakeProbe, clients: Clients) -> Probe:
+    began = clients.clock.monotonic()
     found = look()
-    passed = round(world.clock.monotonic() - began, 3)
+    passed = round(clients.clock.monotonic() - began, 3)
     return Probe(found.name, found.outcome, found.detail, passed, found.facts)
 
 
-def _ask_identity(world: World, cluster: str) -> Probe:
-    found = world.cluster(cluster, "operator").topics.identity()
+def _ask_identity(clients: Clients, cluster: str) -> Probe:
+    found = clients.cluster(cluster, "operator").topics.identity()
     facts = {"brokers": list(found.brokers), "controller": found.controller}
     return Probe("metadata", "ok", f"{cluster} answers with cluster id {found.cluster_id}", facts=facts)
 
@@ -114,8 +114,8 @@ def _split(probe: Probe) -> list[Probe]:
     ]
 
 
-def _partitions(group: ProtectionGroup, world: World, cluster: str) -> Probe:
-    topics = world.cluster(cluster, "operator").topics
+def _partitions(group: ProtectionGroup, clients: Clients, cluster: str) -> Probe:
+    topics = clients.cluster(cluster, "operator").topics
     described = topics.describe(name for name in topics.names() if group.owns_topic(name))
     offline = sorted(
         TopicPartition(name, number)
@@ -129,40 +129,40 @@ def _partitions(group: ProtectionGroup, world: World, cluster: str) -> Probe:
     return Probe("partitions", "failed", f"{len(offline)} partitions have no leader: {shown}")
 
 
-def _writes(group: ProtectionGroup, world: World, cluster: str, seconds: float) -> Probe:
-    probe: KafkaCluster = world.cluster(cluster, "probe")
-    described = world.cluster(cluster, "operator").topics.describe([group.canary_topic])
+def _writes(group: ProtectionGroup, clients: Clients, cluster: str, seconds: float) -> Probe:
+    probe: KafkaCluster = clients.cluster(cluster, "probe")
+    described = clients.cluster(cluster, "operator").topics.describe([group.canary_topic])
     found = proof.writes_allowed(
-        probe, described[group.canary_topic].partitions, clock=world.clock, deadline_seconds=seconds / 2
+        probe, described[group.canary_topic].partitions, clock=clients.clock, deadline_seconds=seconds / 2
     )
     return Probe("writes", found.outcome, found.detail)
 
 
-def _canary(group: ProtectionGroup, world: World, target: str) -> Probe:
+def _canary(group: ProtectionGroup, clients: Clients, target: str) -> Probe:
     """Say how old the newest canary is that arrived; whether it is too old is the canary's own business."""
-    reader = world.cluster(target, "audit")
+    reader = clients.cluster(target, "audit")
     partitions = reader.topics.describe([group.canary_topic])[group.canary_topic].partitions
     ends, starts = reader.topics.last_stable_offsets(partitions), reader.topics.log_starts(partitions)
     ranges = {p: OffsetRange(max(starts[p], ends[p] - _LOOK_BACK), ends[p]) for p in partitions}
     newest = max((record.timestamp_ms for record in reader.log.read(ranges, stall_seconds=3)), default=None)
     if newest is None:
         return Probe("canary", "unknown", f"no canary was found at the end of its log on {target}")
-    age = round(world.clock.now().timestamp() - newest / 1000, 1)
+    age = round(clients.clock.now().timestamp() - newest / 1000, 1)
     late = age > 60 + group.thresholds.canary_late_seconds
     said = f"the newest canary on {target} is {age:g} s old"
     return Probe("canary", "failed" if late else "ok", said, facts={"age_seconds": age})
 
 
-def _flow(world: World, flow: Flow) -> Probe:
-    status = world.replicator(flow).status()
+def _flow(clients: Clients, flow: Flow) -> Probe:
+    status = clients.replicator(flow).status()
     said = f"{flow.connector} is {status.state} {status.detail}".rstrip()
     return Probe("flow", "ok" if status.state == "running" else "failed", said)
 
 
-def _lag(group: ProtectionGroup, world: World, flow: Flow) -> Probe:
+def _lag(group: ProtectionGroup, clients: Clients, flow: Flow) -> Probe:
     """Say what the newest lag audit said; it is older than the disaster, and one that is much older says nothing."""
     try:
-        kept = ResultStore(world.evidence_root).newest(
+        kept = ResultStore(clients.evidence_root).newest(
             AuditKind.LAG, group=flow.group, source=flow.source, target=flow.target
         )
     except (ResultUnreadable, OSError) as error:
@@ -170,7 +170,7 @@ def _lag(group: ProtectionGroup, world: World, flow: Flow) -> Probe:
     if kept is None:
         return Probe("lag", "unknown", f"no lag audit of {flow} was ever kept")
     limit = group.audits.lag_max_age_seconds
-    return lag_probe(kept, now=world.clock.now(), limit_seconds=limit, threshold=group.thresholds.max_lag_seconds)
+    return lag_probe(kept, now=clients.clock.now(), limit_seconds=limit, threshold=group.thresholds.max_lag_seconds)
 
 
 def lag_probe(kept: AuditResult, *, now: datetime, limit_seconds: float, threshold: float) -> Probe:

@@ -8,36 +8,36 @@ from __future__ import annotations
 from kafka_dr.failback.set_aside import approved_deletes, right_to_delete
 from kafka_dr.register.transitions import failback_abandoned
 from kafka_dr.runs.attempt import Attempt
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepOutcome, StepRecord
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.runs.run import Run
 
 
-def abandon(request: RunRequest, world: World) -> StepRecord:
+def abandon(request: RunRequest, clients: Clients) -> StepRecord:
     """Let go of a group that a failback holds; it stays diverged.
 
     :raises StepFailed: it does not hold the group, or could not let go of it
     """
-    attempt = Attempt.start(request, world, "roll_back", ROLL_BACK_NUMBER, goes_forward=True)
-    record = attempt.carry_out(world, lambda: _go(Run(request, world)), refusal="refused")
-    world.evidence.seal(request.protection_group, request.run)
+    attempt = Attempt.start(request, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True)
+    record = attempt.carry_out(clients, lambda: _go(Run(request, clients)), refusal="refused")
+    clients.evidence.seal(request.protection_group, request.run)
     return record
 
 
 def _go(run: Run) -> tuple[StepOutcome, str]:
-    state = run.standing
+    state = run.register_state
     if state is None or state.run != run.request.run:
         return "done", f"run {run.request.run} holds nothing in the register: there is nothing to give up"
     if state.verb == "failback":
         # The epoch rises first: a step that still lives somewhere changes nothing after this.
         after = failback_abandoned(state, run=run.request.run, at=run.clock.now())
-        run.world.register(run.source).compare_and_set(state, after)
+        run.clients.register(run.source).compare_and_set(state, after)
         state = after
     run.operator(run.target).acls.remove(right_to_delete(run, approved_deletes(run.journal.get("claim", {}))))
-    flow = run.world.replicator(run.flow)
+    flow = run.clients.replicator(run.flow)
     if not flow.status().at_rest:
         flow.stop()
         flow.wait_stopped(run.group.timing.step_deadline_seconds)
-    run.world.register(run.target).copy(state)
+    run.clients.register(run.target).copy(state)
     return "done", f"{run.group.name} is diverged still (epoch {state.epoch}), and no failback has it"

@@ -29,8 +29,8 @@ def act(run: Run) -> Mapping[str, Any]:
     """Wait, as long as the flow advances; an attempt that was cut off goes on with the ends of its own beginning."""
     if caught_up := _caught_up_before(run):
         return {"caught_up_at": caught_up, "records_behind_at_first": 0, "seconds": 0.0}
-    source = run.world.cluster(run.source, "audit")
-    replicator = run.world.replicator(run.flow)
+    source = run.clients.cluster(run.source, "audit")
+    replicator = run.clients.replicator(run.flow)
     ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
     behind = left = _behind(positions := replicator.positions(), data_ends(source, positions, ends))
     began, advanced = run.clock.monotonic(), run.clock.monotonic()
@@ -52,7 +52,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """The flow is past the ends that were waited for."""
-    kept = run.world.register(run.source).facts(run.group.name, run.request.run).get("caught_up")
+    kept = run.clients.register(run.source).facts(run.group.name, run.request.run).get("caught_up")
     if kept is None:
         return (Check("caught_up", "unknown", "the journal does not say up to where: run the step again"),)
     ends = positions_from_json(kept["ends"])
@@ -78,8 +78,8 @@ def _caught_up_before(run: Run) -> datetime | None:
 
 def _left_of(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     """Return what the flow has not passed of these ends, now."""
-    positions = run.world.replicator(run.flow).positions()
-    return _behind(positions, data_ends(run.world.cluster(run.source, "audit"), positions, ends))
+    positions = run.clients.replicator(run.flow).positions()
+    return _behind(positions, data_ends(run.clients.cluster(run.source, "audit"), positions, ends))
 
 
 def _behind(positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -89,7 +89,7 @@ def _behind(positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartitio
 def _refuse_standstill(run: Run, left: Mapping[TopicPartition, int], advanced: float) -> None:
     seconds = run.group.timing.step_deadline_seconds
     if left and run.clock.monotonic() - advanced > seconds:
-        status = run.world.replicator(run.flow).status()
+        status = run.clients.replicator(run.flow).status()
         raise TryAgain(
             f"{run.flow} has not advanced for {seconds:g} s with {_named(left)} to go, {run.flow.connector} is "
             f"{status.state} {status.detail}: mend it, and run the step again; it goes on where it is".replace(

@@ -35,7 +35,7 @@ def _asked(way: Way, name: str, ask: Question) -> Check:
 
 
 def _a_side_was_left(way: Way) -> Check:
-    run, state = way.run, way.run.standing
+    run, state = way.run, way.run.register_state
     stands = "not adopted" if state is None else f"{state.phase} with {state.active} active (epoch {state.epoch})"
     if state is None or state.phase is not Phase.DIVERGED:
         hint = " dr_health fences the side that was left as soon as it is back" if state else ""
@@ -87,7 +87,7 @@ def _nothing_flows(way: Way) -> Check:
     run = way.run
     wrong = []
     for flow in (run.flow, run.flow.reverse):
-        status = run.world.replicator(flow).status()
+        status = run.clients.replicator(flow).status()
         if not status.at_rest:
             wrong.append(f"{flow.connector} is {status.state}")
     denied = proof.acls_present(run.operator(run.source), plan.flow_fence(run.group), clock=run.clock)

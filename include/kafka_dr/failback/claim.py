@@ -35,10 +35,10 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Journal what the claim rests on, compare and set the active cluster's register, copy it to the other."""
-    if run.standing is not None and _is_claimed(run):
-        run.world.register(run.target).copy(run.standing)
-        return claimed_facts(run.standing)
-    before, way = run.standing, Way(run)
+    if run.register_state is not None and _is_claimed(run):
+        run.clients.register(run.target).copy(run.register_state)
+        return claimed_facts(run.register_state)
+    before, way = run.register_state, Way(run)
     answers = people.judged(way)[1]
     if before is None or not answers:
         raise NeedsPerson("the register's record or the approval is gone since it was checked")
@@ -70,8 +70,8 @@ def act(run: Run) -> Mapping[str, Any]:
             "claimed_at": state.at.isoformat(),
         },
     )
-    run.world.register(run.source).compare_and_set(before, state)
-    run.world.register(run.target).copy(state)
+    run.clients.register(run.source).compare_and_set(before, state)
+    run.clients.register(run.target).copy(state)
     return claimed_facts(state)
 
 
@@ -80,7 +80,7 @@ prove = registers_name_this_run
 
 def _approved(run: Run, digest: str) -> Mapping[str, Any]:
     """Return the decision facts that were approved."""
-    kept = run.world.evidence.newest(run.group.name, run.request.run, StepName.PREFLIGHT.value)
+    kept = run.clients.evidence.newest(run.group.name, run.request.run, StepName.PREFLIGHT.value)
     decided: Mapping[str, Any] = (kept or {}).get("facts", {}).get("decision", {})
     if digest_of(decided) != digest:
         raise NeedsPerson("the evidence of preflight is not what was approved: trigger a new run")
@@ -88,5 +88,5 @@ def _approved(run: Run, digest: str) -> Mapping[str, Any]:
 
 
 def _is_claimed(run: Run) -> bool:
-    state = run.standing
+    state = run.register_state
     return state is not None and (state.run, state.verb) == (run.request.run, "failback")

@@ -40,7 +40,7 @@ class Way:
     @cached_property
     def left(self) -> Abandonment:
         """How the side that was left was left."""
-        state = self.run.standing
+        state = self.run.register_state
         if state is None:
             raise Refused(f"no register has a record of {self.run.group.name}: nothing was left behind")
         return abandonment(self.run.history, state)
@@ -48,7 +48,7 @@ class Way:
     @cached_property
     def store(self) -> StrandedStore:
         """Where the list of stranded records lies."""
-        return StrandedStore(self.run.world.evidence_root, self.run.group.name, self.left.run)
+        return StrandedStore(self.run.clients.evidence_root, self.run.group.name, self.left.run)
 
     @cached_property
     def stranded(self) -> StrandedList:
@@ -79,10 +79,10 @@ class Way:
     def permission(self) -> Callable[[], None]:
         """Return what is asked right before each change: does the failback still hold the group?"""
         run = self.run
-        epoch = run.standing.epoch if run.standing else -1
+        epoch = run.register_state.epoch if run.register_state else -1
 
         def ask() -> None:
-            state = run.world.register(run.source).read(run.group.name)
+            state = run.clients.register(run.source).read(run.group.name)
             held = state is not None and (state.run, state.epoch, state.phase, state.verb) == (
                 run.request.run,
                 epoch,

@@ -24,7 +24,7 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Measure from the journal."""
     way, claim = Way(run), run.fact("claim")
-    state = run.standing
+    state = run.register_state
     caught_up = datetime.fromisoformat(run.fact("caught_up")["at"])
     measured = {
         "mode": way.mode,
@@ -40,6 +40,6 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """What was measured is kept."""
-    kept = run.world.register(run.source).facts(run.group.name, run.request.run).get("measured")
+    kept = run.clients.register(run.source).facts(run.group.name, run.request.run).get("measured")
     said = "the figures are in the journal" if kept else "the figures are not in the journal: run the step again"
     return (Check.that("measurements_kept", bool(kept), said),)

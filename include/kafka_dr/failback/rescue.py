@@ -43,7 +43,7 @@ def act(run: Run) -> Mapping[str, Any]:
         found=way.stranded,
         folder=way.store.folder,
         writer=run.probe(run.source),
-        reader=run.world.cluster(run.source, "audit"),
+        reader=run.clients.cluster(run.source, "audit"),
         operator=run.operator(run.source),
         canary_topic=run.group.canary_topic,
         replication_factor=run.group.flow.replication_factor,
@@ -59,7 +59,7 @@ def prove(run: Run) -> Sequence[Check]:
     way = Way(run)
     if way.rescue == "keep":
         return (_kept(way),)
-    ledger = read_ledger(run.world.cluster(run.source, "audit"), run.group.name, way.stranded.run)
+    ledger = read_ledger(run.clients.cluster(run.source, "audit"), run.group.name, way.stranded.run)
     wrong, published = [], 0
     for each in way.stranded.partitions:
         entry = ledger.get(TopicPartition(each.topic, each.partition))

@@ -30,7 +30,7 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Journal the seed, stop the old direction, let the replicator in, seed and start."""
-    way, state = Way(run), run.standing
+    way, state = Way(run), run.register_state
     if state is None:
         raise Refused(f"no register has a record of {run.group.name} any more")
     begins = _positions(way)
@@ -52,8 +52,8 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """The new direction runs, the old one does not and could not write, and the standby refuses applications."""
-    status = run.world.replicator(run.flow).wait_running(run.group.timing.protect_wait_seconds)
-    other = run.world.replicator(run.flow.reverse).status()
+    status = run.clients.replicator(run.flow).wait_running(run.group.timing.protect_wait_seconds)
+    other = run.clients.replicator(run.flow.reverse).status()
     denied = proof.acls_present(run.operator(run.source), plan.flow_fence(run.group), clock=run.clock)
     refused = run.writes_refused(run.source, by="replicator") if denied.outcome == "ok" else denied
     return (
@@ -78,7 +78,7 @@ def _positions(way: Way) -> dict[str, list[list[Any]]]:
 
 
 def _stop_old_direction(run: Run, way: Way) -> None:
-    old = run.world.replicator(run.flow.reverse)
+    old = run.clients.replicator(run.flow.reverse)
     if old.status().at_rest:
         return
     way.permission()()

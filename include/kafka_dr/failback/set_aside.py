@@ -70,7 +70,7 @@ def prove(run: Run) -> Sequence[Check]:
     """Nothing of the old topics is left after a rebuild, nor the right to delete; after quarantine all is journaled."""
     way, deletes = Way(run), approved_deletes(_journaled(run))
     if way.mode == "quarantine":
-        kept = run.world.register(run.source).facts(run.group.name, run.request.run).get(QUARANTINE)
+        kept = run.clients.register(run.source).facts(run.group.name, run.request.run).get(QUARANTINE)
         return (Check.that("ranges_are_journaled", kept is not None, f"the register of {run.source} names the ranges"),)
     here, there = run.topics(run.source), run.topics(run.target)
     old = sorted(name for name, topic in there.items() if topic.topic_id == deletes.get(name))
@@ -107,7 +107,7 @@ def _journal(way: Way) -> None:
 
 def _journaled(run: Run) -> Mapping[str, Any]:
     """Return what was journaled, by this very attempt, too."""
-    found = run.journal.get("set_aside") or run.world.register(run.source).facts(run.group.name, run.request.run).get(
+    found = run.journal.get("set_aside") or run.clients.register(run.source).facts(run.group.name, run.request.run).get(
         "set_aside"
     )
     if found is None:
@@ -150,7 +150,7 @@ def _compare(way: Way, deletes: Mapping[str, str]) -> Compared:
     if wrong := missing_from(found, way.store.folder):
         raise Refused(f"nothing is deleted while stranded records are not kept: {wrong}")
     same = [name for name in old if found.topic_ids.get(name) == there[name].topic_id]
-    compared = compare_with(run.world.cluster(run.target, "audit"), found, way.store.folder, topics=same)
+    compared = compare_with(run.clients.cluster(run.target, "audit"), found, way.store.folder, topics=same)
     if compared.wrong:
         raise Refused(
             f"nothing is deleted: {compared.wrong}. Restore the files below {way.store.folder} from a copy and run "

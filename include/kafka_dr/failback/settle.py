@@ -30,22 +30,22 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Compare and set the active cluster's register, then copy it to the other."""
-    state = run.standing
+    state = run.register_state
     if state is None:
         raise NeedsPerson(f"no register has a record of {run.group.name} any more")
     if state.phase is Phase.DIVERGED:
         ranges = tuple(str(each) for each in content.quarantined_on(run, run.target))
         before, state = state, failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now())
-        run.world.register(run.source).compare_and_set(before, state)
-    run.world.register(run.target).copy(state)
+        run.clients.register(run.source).compare_and_set(before, state)
+    run.clients.register(run.target).copy(state)
     return {**standing_facts(state), "settled_at": state.at, "quarantine": list(state.quarantine)}
 
 
 def prove(run: Run) -> Sequence[Check]:
     """Both registers say the same, the standby refuses writes and is fed."""
-    states = [run.world.register(name).read(run.group.name) for name in (run.source, run.target)]
+    states = [run.clients.register(name).read(run.group.name) for name in (run.source, run.target)]
     stable = states[0] is not None and states[0] == states[1] and states[0].phase is Phase.STABLE
-    status = run.world.replicator(run.flow).status()
+    status = run.clients.replicator(run.flow).status()
     return (
         Check.that("registers_agree", stable, f"{run.group.name} is stable, active on {run.source}, in both registers"),
         Check.of("standby_refuses", run.writes_refused(run.target)),
@@ -63,4 +63,4 @@ def _audit(run: Run) -> Check:
 
 
 def _is_settled(run: Run) -> bool:
-    return run.standing is not None and run.standing.phase is Phase.STABLE
+    return run.register_state is not None and run.register_state.phase is Phase.STABLE

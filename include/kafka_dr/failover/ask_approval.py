@@ -16,7 +16,7 @@ from kafka_dr.failover.unplanned import question as unplanned_question
 from kafka_dr.quoting import code
 from kafka_dr.register import Verb
 from kafka_dr.runs.attempt import Attempt
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest, StepName, definition, first_step
 from kafka_dr.runs.run import Run
 
@@ -29,7 +29,7 @@ _SHEETS: Mapping[Verb, Callable[[Run, Mapping[str, Any]], Sheet]] = {
 
 
 def ask_approval(
-    request: RunRequest, world: World, step: StepName = StepName.APPROVAL, *, page: str = ""
+    request: RunRequest, clients: Clients, step: StepName = StepName.APPROVAL, *, page: str = ""
 ) -> ApprovalQuestion:
     """Make the question from the evidence of the verb's first step, and keep what is shown before anybody sees it.
 
@@ -37,14 +37,14 @@ def ask_approval(
     :param page: where the evidence of the run is shown
     :raises Refused: that evidence of this run is not there, or was not good; or the first approval is not
     """
-    run = Run(request, world)
+    run = Run(request, clients)
     first = first_step(request.verb)
-    seen = world.evidence.newest(run.group.name, request.run, first.value)
+    seen = clients.evidence.newest(run.group.name, request.run, first.value)
     if seen is None or seen["outcome"] != "done":
         raise Refused(f"run {request.run} has no good {first} in the evidence: there is nothing to approve")
     facts = seen["facts"]
     approvers = may_answer(run, step)
-    attempt = Attempt.start(request, world, step, definition(step, request.verb).number)
+    attempt = Attempt.start(request, clients, step, definition(step, request.verb).number)
     seconds = run.group.timing.approval_expiry_seconds
     expires_at = attempt.started_at + timedelta(seconds=seconds)
     question = ApprovalQuestion.of(
@@ -55,7 +55,7 @@ def ask_approval(
         expires_at=expires_at,
         expires_after_seconds=seconds,
     )
-    return question.kept(attempt, world)
+    return question.kept(attempt, clients)
 
 
 def _after_the_first(run: Run, step: StepName, sheet: Sheet) -> Sheet:

@@ -14,9 +14,9 @@ def taken(run: Run) -> dict[str, Any]:
     """Measure before a switch."""
     partitions = run.partitions(run.source)
     ends = run.operator(run.source).topics.last_stable_offsets(partitions)
-    positions = run.world.replicator(run.flow).positions()
+    positions = run.clients.replicator(run.flow).positions()
     # Where only transaction markers and aborted records are in between, no record waits.
-    with_data = data_ends(run.world.cluster(run.source, "audit"), positions, ends)
+    with_data = data_ends(run.clients.cluster(run.source, "audit"), positions, ends)
     behind = sum(max(0, end - positions.get(p, 0)) for p, end in with_data.items())
     return {
         "partitions": len(partitions),

@@ -115,7 +115,7 @@ def predicted(run: Run) -> PredictedOutage:
     promised = run.group.objectives.write_outage_seconds
     try:
         newest = newest_switches(run.history)[:NEWEST]
-        kept = [_kept(run.world.evidence, run.group.name, each) for each in newest]
+        kept = [_kept(run.clients.evidence, run.group.name, each) for each in newest]
     except (KafkaDrError, OSError) as error:
         return PredictedOutage((), promised, unreadable=str(error))
     return PredictedOutage(tuple(each for each in kept if each is not None), promised)

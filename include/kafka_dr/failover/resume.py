@@ -12,7 +12,7 @@ from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.runner import run_step
 from kafka_dr.register import Phase, RegisterState, Verb
 from kafka_dr.runs.attempt import Attempt
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RESUME_NUMBER, VERBS, ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
@@ -20,7 +20,7 @@ from kafka_dr.runs.run import Run
 _ASKED_BEFORE = (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL)
 
 
-def resume(request: ResumeRequest, world: World) -> StepRecord:
+def resume(request: ResumeRequest, clients: Clients) -> StepRecord:
     """Finish or abandon the run that holds a group, or seal the evidence of one that settled it and got no further.
 
     Finishing runs every step from the claim on again: what is done is proved and passed over. Abandoning is the roll
@@ -30,24 +30,24 @@ def resume(request: ResumeRequest, world: World) -> StepRecord:
     :raises Refused: no run holds the group, or another one than was named
     :raises StepFailed: a step did not go through
     """
-    held = _held(request, world)
-    attempt = Attempt.start(held, world, "resume", RESUME_NUMBER, goes_forward=True)
+    held = _held(request, clients)
+    attempt = Attempt.start(held, clients, "resume", RESUME_NUMBER, goes_forward=True)
     steps: list[StepRecord] = []
     try:
         for step in _steps(request, held):
-            steps.append(step(world))
+            steps.append(step(clients))
     except StepFailed as failure:
         _tell(attempt, request, [*steps, failure.record])
         with suppress(StepFailed):
-            attempt.end(world, failure.record.outcome, str(failure))
+            attempt.end(clients, failure.record.outcome, str(failure))
         raise
     _tell(attempt, request, steps)
-    record = attempt.end(world, "done", _ending(request, held, steps[-1]))
-    world.evidence.seal(held.protection_group, held.run)
+    record = attempt.end(clients, "done", _ending(request, held, steps[-1]))
+    clients.evidence.seal(held.protection_group, held.run)
     return record
 
 
-def _steps(request: ResumeRequest, held: RunRequest) -> Iterator[Callable[[World], StepRecord]]:
+def _steps(request: ResumeRequest, held: RunRequest) -> Iterator[Callable[[Clients], StepRecord]]:
     if request.decision == "abandon":
         yield partial(abandon if held.verb == "failback" else roll_back, held)
         return
@@ -70,9 +70,9 @@ def _ending(request: ResumeRequest, held: RunRequest, last: StepRecord) -> str:
     return f"run {held.run} is finished: {last.detail}, active on {active}"
 
 
-def _held(request: ResumeRequest, world: World) -> RunRequest:
-    run = Run(RunRequest(request.protection_group, request.run or ""), world)
-    state = run.standing
+def _held(request: ResumeRequest, clients: Clients) -> RunRequest:
+    run = Run(RunRequest(request.protection_group, request.run or ""), clients)
+    state = run.register_state
     if state is None or _is_over(run, state):
         standing = "not adopted" if state is None else f"stable on {state.active} (epoch {state.epoch})"
         raise Refused(f"{request.protection_group} is {standing}: no run holds it, there is nothing to resume")

@@ -23,7 +23,7 @@ from kafka_dr.register.transitions import rolled_back
 from kafka_dr.replication import Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.attempt import Attempt
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import Check, StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.runs.run import PROOF_SECONDS, Run
@@ -32,14 +32,14 @@ from kafka_dr.runs.run import PROOF_SECONDS, Run
 SOURCE_SECONDS = 5.0
 
 
-def roll_back(request: RunRequest, world: World) -> StepRecord:
+def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
     """Undo what a run did, if it still may be undone.
 
     :raises StepFailed: it may not, or could not be brought to an end; running it again goes on where it stopped
     """
-    attempt = Attempt.start(request, world, "roll_back", ROLL_BACK_NUMBER, goes_forward=True)
-    record = attempt.carry_out(world, lambda: _go(Run(request, world), attempt))
-    world.evidence.seal(request.protection_group, request.run)
+    attempt = Attempt.start(request, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True)
+    record = attempt.carry_out(clients, lambda: _go(Run(request, clients), attempt))
+    clients.evidence.seal(request.protection_group, request.run)
     return record
 
 
@@ -61,12 +61,12 @@ def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
 
 def _won(run: Run) -> RegisterState | None:
     """Take the group back from every step of the run that still lives somewhere, and return what the register says."""
-    state = run.standing
+    state = run.register_state
     if state is None or state.run != run.request.run or state.phase is not Phase.SWITCHING:
         return state
     new = rolled_back(state, run=run.request.run, at=run.clock.now())
     try:
-        run.world.register(arbiter(state)).compare_and_set(state, new)
+        run.clients.register(arbiter(state)).compare_and_set(state, new)
     except RegisterConflict as lost:
         # A step of the run that still lives, or another roll back, was faster: what it wrote decides.
         return lost.found
@@ -83,7 +83,7 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     try:
         target = run.acl_changes(state.standby, permission)
         target.add(*plan.standby_in_order(run.group))
-        run.world.register(state.standby).copy(state)
+        run.clients.register(state.standby).copy(state)
         target.lift(plan.flow_fence(run.group))
         _resume_flow(run, state)
     except KafkaDrError as error:
@@ -95,7 +95,7 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
 
 def _resume_flow(run: Run, state: RegisterState) -> None:
     """Connect takes a minute beside a dead source: an unplanned run asks and goes on."""
-    resume = run.world.replicator(_flow(run, state)).resume
+    resume = run.clients.replicator(_flow(run, state)).resume
     if not run.without_source:
         resume()
         return
@@ -109,7 +109,7 @@ def _open_source(run: Run, state: RegisterState, permission: Permission) -> froz
 
 def _open_source_if_it_lives(run: Run, state: RegisterState, permission: Permission) -> dict[str, Any]:
     def tell_and_open() -> frozenset[Acl]:
-        run.world.register(state.active).copy(state)
+        run.clients.register(state.active).copy(state)
         return _open_source(run, state, permission)
 
     try:
@@ -128,7 +128,7 @@ def _flow(run: Run, state: RegisterState) -> Flow:
 def _permission(run: Run, state: RegisterState) -> Permission:
     def ask() -> None:
         decides = state.standby if run.without_source else state.active
-        found = run.world.register(decides).read(run.group.name)
+        found = run.clients.register(decides).read(run.group.name)
         if found != state:
             raise Refused(f"{decides}'s register no longer holds this roll back: no ACL was changed")
 
@@ -167,7 +167,7 @@ def _target_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
     """A dead target proves nothing and keeps nobody from working: it is named, and fenced when it returns."""
     try:
         refused = run.writes_refused(state.standby)
-        status = run.world.replicator(_flow(run, state)).wait_running(run.group.timing.protect_wait_seconds)
+        status = run.clients.replicator(_flow(run, state)).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
         return (Check("target_refuses", "unknown", f"{state.standby} did not answer: {error}"),)
     flow = Check.that("flow_runs", status.state == "running", f"{_flow(run, state).connector} is {status.state}")

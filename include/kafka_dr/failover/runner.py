@@ -33,7 +33,7 @@ from kafka_dr.failover.unplanned import report as unplanned_report
 from kafka_dr.failover.unplanned import verify as unplanned_verify
 from kafka_dr.register import Verb
 from kafka_dr.runs.attempt import Attempt
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import Check, StepFailed, StepOutcome, StepRecord, ended, shortfall
 from kafka_dr.runs.request import RunRequest, StepName, definition
 from kafka_dr.runs.run import Run
@@ -110,30 +110,30 @@ MODULES: Mapping[Verb, Mapping[StepName, Step]] = {
 }
 
 
-def run_step(step: StepName, request: RunRequest, world: World) -> StepRecord:
+def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecord:
     """Run one step of the verb that is asked for.
 
     :raises StepFailed: it was refused, failed, or its outcome is unknown; the record says which, and why
     """
     defined = definition(step, request.verb)
-    attempt = Attempt.start(request, world, step, defined.number, goes_forward=defined.goes_forward)
+    attempt = Attempt.start(request, clients, step, defined.number, goes_forward=defined.goes_forward)
     if request.dry_run:
         # Also where it is refused: whoever reads the evidence has to know that nothing was meant to happen.
         attempt.facts = {"dry_run": True, "verb": request.verb}
     module = MODULES[request.verb][step]
     try:
-        record = attempt.carry_out(world, lambda: _go(module, step, Run(request, world), attempt))
+        record = attempt.carry_out(clients, lambda: _go(module, step, Run(request, clients), attempt))
     except StepFailed:
         # A red report is the last word about a run as well; another attempt is sealed again, over this one.
-        _seal_after(step, request, world)
+        _seal_after(step, request, clients)
         raise
-    _seal_after(step, request, world)
+    _seal_after(step, request, clients)
     return record
 
 
-def _seal_after(step: StepName, request: RunRequest, world: World) -> None:
+def _seal_after(step: StepName, request: RunRequest, clients: Clients) -> None:
     if step is StepName.REPORT:
-        world.evidence.seal(request.protection_group, request.run)
+        clients.evidence.seal(request.protection_group, request.run)
 
 
 #: Proofs that a run does not wait for when they are unknown, of steps that are past the point of no return by then.
@@ -147,7 +147,7 @@ _ONLY_LOOKING = frozenset({StepName.PREFLIGHT, StepName.GATHER_EVIDENCE})
 def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     if step in _READING and not run.without_source:
         run.connect_readers()
-    where = position(step, run.request.run, run.standing, run.request.verb)
+    where = position(step, run.request.run, run.register_state, run.request.verb)
     dry = run.request.dry_run
     if where.verdict == "passed":
         return "passed", where.detail
@@ -178,4 +178,4 @@ def _standing_now(where: Position, facts: Mapping[str, Any]) -> str:
 
 def _at_rest(run: Run) -> bool:
     """Whether a later step is refused only because a dry run claims nothing."""
-    return position(StepName.CLAIM, run.request.run, run.standing, run.request.verb).verdict == "here"
+    return position(StepName.CLAIM, run.request.run, run.register_state, run.request.verb).verdict == "here"

@@ -102,7 +102,7 @@ def _last_writes(run: Run) -> dict[TopicPartition, float | None]:
     starts = run.operator(run.source).topics.log_starts(ends)
     ranges = {p: OffsetRange(max(starts[p], end - _LOOK_BACK), end) for p, end in ends.items() if end > starts[p]}
     found: dict[TopicPartition, float | None] = {p: None for p, wanted in ranges.items() if wanted.start > starts[p]}
-    for record in run.world.cluster(run.source, "audit").log.read(ranges):
+    for record in run.clients.cluster(run.source, "audit").log.read(ranges):
         found[record.topic_partition] = record.timestamp_ms / 1000
     return found
 
@@ -114,7 +114,7 @@ def _first_writes(run: Run, busy: Collection[TopicPartition], *, until: float) -
     """
     all_ends = positions_from_json(run.fact("target_ends")["ends"])
     ends = {p: all_ends.get(p, 0) for p in busy}
-    topics, log = run.operator(run.target).topics, run.world.cluster(run.target, "audit").log
+    topics, log = run.operator(run.target).topics, run.clients.cluster(run.target, "audit").log
     found: dict[TopicPartition, float] = {}
     while True:
         now = topics.high_watermarks(ends.keys() - found.keys())

@@ -65,16 +65,16 @@ def offset_map(run: Run, *, aside: tuple[Aside, Aside] | None = None) -> OffsetM
         reached = SeedPoint(place.source_offset, place.target_offset)
         known.setdefault(TopicPartition(topic, number), []).append(reached)
     return BracketingOffsetMap(
-        run.world.cluster(run.source, "audit"),
-        run.world.cluster(run.target, "audit"),
+        run.clients.cluster(run.source, "audit"),
+        run.clients.cluster(run.target, "audit"),
         seeds=known,
-        store=FilePairStore(run.world.evidence_root, run.group.name),
+        store=FilePairStore(run.clients.evidence_root, run.group.name),
         syncs=known_syncs(run),
         audited=AuditedPairs(
-            run.world.evidence_root,
+            run.clients.evidence_root,
             run.group.name,
-            source=(run.source, run.world.topology.cluster(run.source).cluster_id),
-            target=(run.target, run.world.topology.cluster(run.target).cluster_id),
+            source=(run.source, run.clients.topology.cluster(run.source).cluster_id),
+            target=(run.target, run.clients.topology.cluster(run.target).cluster_id),
         ),
         aside=stays_aside(run) if aside is None else aside,
     )
@@ -109,8 +109,8 @@ def frontier(run: Run) -> Frontier:
     """Return what verifies the copy by content; it goes on where an earlier step or run left off."""
     epoch, starts = _starts(run)
     return PlainFrontier(
-        run.world.cluster(run.source, "audit"),
-        run.world.cluster(run.target, "audit"),
+        run.clients.cluster(run.source, "audit"),
+        run.clients.cluster(run.target, "audit"),
         store=_frontier_store(run),
         starts=starts,
         epoch=epoch,
@@ -306,7 +306,7 @@ def placed_from_json(rows: Sequence[Mapping[str, Any]]) -> list[TranslatedOffset
 
 
 def _frontier_store(run: Run) -> FileFrontierStore:
-    return FileFrontierStore(run.world.evidence_root, run.group.name)
+    return FileFrontierStore(run.clients.evidence_root, run.group.name)
 
 
 def _held(run: Run, partitions: Collection[TopicPartition]) -> dict[TopicPartition, OffsetRange]:

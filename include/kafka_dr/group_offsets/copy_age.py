@@ -44,7 +44,7 @@ def copied_in_time(run: Run, ends: Mapping[TopicPartition, int], verified: Mappi
 
 def _not_passed_soon(run: Run, late: Sequence[Record]) -> list[Record]:
     """Return those that the flow does not pass within the time that a record may be on its way."""
-    replicator = run.world.replicator(run.flow)
+    replicator = run.clients.replicator(run.flow)
     if replicator.status().at_rest:
         return list(late)
 
@@ -58,7 +58,7 @@ def _not_passed_soon(run: Run, late: Sequence[Record]) -> list[Record]:
 def _first_of_each(run: Run, ranges: Mapping[TopicPartition, OffsetRange]) -> list[Record]:
     """Return the first record of each range; control and aborted records take offsets and are none."""
     first: dict[TopicPartition, Record] = {}
-    for record in run.world.cluster(run.source, "audit").log.read(ranges):
+    for record in run.clients.cluster(run.source, "audit").log.read(ranges):
         first.setdefault(record.topic_partition, record)
         if len(first) == len(ranges):
             break

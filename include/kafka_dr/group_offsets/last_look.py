@@ -27,7 +27,7 @@ def look(run: Run, *, active: str, standby: str, epoch: int) -> LastLook:
     :raises ClusterUnreachable: a side does not answer; what was kept before stays
     """
     found = _seen(run, Flow(run.group.name, active, standby), epoch=epoch)
-    FileLookStore(run.world.evidence_root, run.group.name).write(f"{active}-to-{standby}", found)
+    FileLookStore(run.clients.evidence_root, run.group.name).write(f"{active}-to-{standby}", found)
     return found
 
 
@@ -36,7 +36,7 @@ def kept(run: Run, *, source: str, target: str) -> LastLook | None:
 
     :raises NeedsPerson: what was kept cannot be read
     """
-    return FileLookStore(run.world.evidence_root, run.group.name).read(f"{source}-to-{target}")
+    return FileLookStore(run.clients.evidence_root, run.group.name).read(f"{source}-to-{target}")
 
 
 def crossed(run: Run, flow: Flow) -> Mapping[TopicPartition, int]:
@@ -44,7 +44,7 @@ def crossed(run: Run, flow: Flow) -> Mapping[TopicPartition, int]:
 
     :raises NotFound: Connect keeps its positions elsewhere
     """
-    topic = run.world.topology.cluster(flow.target).connect_positions_topic
+    topic = run.clients.topology.cluster(flow.target).connect_positions_topic
     return committed_positions(run.operator(flow.target), topic, flow, stall_seconds=_STALL_SECONDS)
 
 

@@ -100,7 +100,7 @@ def _missing(verified: Mapping[TopicPartition, Verified]) -> set[TopicPartition]
 def _reached(run: Run, partitions: Collection[TopicPartition]) -> Reached:
     """Ask the flow, then the target; a connector that is not there has copied nothing, and all is still to come."""
     try:
-        positions = run.world.replicator(run.flow).positions()
+        positions = run.clients.replicator(run.flow).positions()
     except ConnectorNotFound:
         positions = {}
     there = set(run.partitions(run.target))
@@ -142,5 +142,5 @@ def judge_tail(run: Run, near: NearHead) -> Check:
 
 def _times_lost(run: Run, near: NearHead) -> str:
     """Say of which topics the target does not keep the times: a property of their configuration."""
-    topics = {p.topic for p in near.ends} & set(run.sight.topics(run.target))
+    topics = {p.topic for p in near.ends} & set(run.read_cache.topics(run.target))
     return times_lost(run.target, stamped_topics(run.operator(run.target).topics.configs(topics)))

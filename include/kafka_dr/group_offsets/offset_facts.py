@@ -56,18 +56,18 @@ def groups_to_move(run: Run, cluster: str) -> list[str]:
 
     The audit may: they would be left behind without a word.
     """
-    seen = run.world.cluster(cluster, "audit").groups.names()
+    seen = run.clients.cluster(cluster, "audit").groups.names()
     hidden = {name for name in seen if run.group.owns_group(name)} - set(run.group.groups_policy.left_behind)
     return sorted({*run.moved_groups(cluster), *hidden})
 
 
 def known_syncs(run: Run) -> KnownSyncs:
     """Return what offset syncs say between this run's clusters, from the archive and the newest of both topics."""
-    topology = run.world.topology
+    topology = run.clients.topology
     return KnownSyncs(
-        run.world.cluster(run.source, "audit"),
-        run.world.cluster(run.target, "audit"),
-        root=run.world.evidence_root,
+        run.clients.cluster(run.source, "audit"),
+        run.clients.cluster(run.target, "audit"),
+        root=run.clients.evidence_root,
         cluster_ids=(topology.cluster(run.source).cluster_id, topology.cluster(run.target).cluster_id),
     )
 
@@ -75,11 +75,11 @@ def known_syncs(run: Run) -> KnownSyncs:
 def facts_of(run: Run, partitions: Collection[TopicPartition]) -> Gathered:
     """Gather what is known about partitions of the group, without reading a record of them."""
     return gather(
-        run.world.cluster(run.source, "audit"),
-        run.world.cluster(run.target, "audit"),
+        run.clients.cluster(run.source, "audit"),
+        run.clients.cluster(run.target, "audit"),
         partitions,
         syncs=known_syncs(run),
-        maps=MapFiles(run.world.evidence_root, run.group.name),
+        maps=MapFiles(run.clients.evidence_root, run.group.name),
     )
 
 
@@ -103,7 +103,7 @@ def by_time(
     unread = _times_of_unread(run, gathered, positions, exact)
     margin = int(run.group.groups_policy.timestamp_margin_seconds * 1000)
     young: dict[Place, int] = {}
-    times = Times.of(run.world.cluster(run.target, "audit"))
+    times = Times.of(run.clients.cluster(run.target, "audit"))
     pending = {p: sorted(offsets) for p, offsets in positions.items() if sides[p].target is not None}
     while pending:
         layer = {p: offsets[0] for p, offsets in pending.items()}
@@ -124,11 +124,11 @@ def _times_of_unread(
     run: Run, gathered: Gathered, positions: Mapping[TopicPartition, Collection[int]], exact: Mapping[Place, int]
 ) -> dict[Place, int]:
     """Return the time of the first unread record of each position, by the clock that stamped the target's records."""
-    sides, target = gathered.partitions, run.world.cluster(run.target, "audit")
+    sides, target = gathered.partitions, run.clients.cluster(run.target, "audit")
     there = {p: span for p in positions if (span := sides[p].target) is not None}
     stamped = stamped_topics(target.topics.configs({p.topic for p in there}))
     here = {p: span for p in positions if p.topic not in stamped and (span := sides[p].source) is not None}
-    unread = moments(run.world.cluster(run.source, "audit"), positions, here)
+    unread = moments(run.clients.cluster(run.source, "audit"), positions, here)
     places = {(p, o): exact[p, o] for p in there if p.topic in stamped for o in positions[p] if (p, o) in exact}
     wanted: dict[TopicPartition, set[int]] = {}
     for (p, _), place in places.items():
@@ -218,7 +218,7 @@ def places_proven(run: Run, claims: Collection[Claim]) -> Check:
 
     A place that is late fails; one that nothing near it speaks for is unknown; those that are early are shown.
     """
-    found = prove(run.world.cluster(run.source, "audit"), run.world.cluster(run.target, "audit"), claims)
+    found = prove(run.clients.cluster(run.source, "audit"), run.clients.cluster(run.target, "audit"), claims)
     by_verdict: dict[str, list[str]] = {}
     for claim, proven in found.items():
         said = f"{claim.partition} {claim.source_offset}→{claim.target_offset}: {proven.detail}"

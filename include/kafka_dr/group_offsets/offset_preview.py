@@ -33,7 +33,7 @@ from kafka_dr.offsets.preview import (
 from kafka_dr.offsets.proof import Claim
 from kafka_dr.offsets.strategies import Strategy
 from kafka_dr.runs.at_rest import WatchResult, at_rest
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
@@ -54,18 +54,18 @@ class Preview:
     watched: WatchResult
 
 
-def preview_offsets(group: str, world: World, *, folder: str) -> Preview | WatchResult:
+def preview_offsets(group: str, clients: Clients, *, folder: str) -> Preview | WatchResult:
     """Look at every consumer group of a protection group, and write the report.
 
     :param folder: below the evidence root, where ``report.json`` goes
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     """
-    run = Run(RunRequest(group, "offsets"), world)
-    state = at_rest(group, run.read_standing())
+    run = Run(RunRequest(group, "offsets"), clients)
+    state = at_rest(group, run.read_register_state())
     if isinstance(state, WatchResult):
         return state
     found = look(run)
-    place = world.evidence_root.joinpath(*folder.split("/"))
+    place = clients.evidence_root.joinpath(*folder.split("/"))
     place.mkdir(parents=True, exist_ok=True)
     report = found.report
     if run.group.groups_policy.external_offsets:
@@ -168,7 +168,7 @@ def _times(run: Run, gathered: Gathered, placed: Mapping[Place, Placed]) -> Time
     exact = {place: found.target_offset for place, found in sure.items() if found.target_offset is not None}
     unread, young = by_time(run, gathered, positions, exact=exact)
     held = {p: span for p in begins if (span := gathered.partitions[p].target) is not None}
-    return Times(unread, young, moments(run.world.cluster(run.target, "audit"), begins, held))
+    return Times(unread, young, moments(run.clients.cluster(run.target, "audit"), begins, held))
 
 
 def _by_time_alone(run: Run, placed: Mapping[Place, Placed]) -> dict[Place, Placed]:

@@ -153,7 +153,7 @@ def journaled(drained: Mapping[str, Any]) -> tuple[Elsewhere, ...] | None:
 
 def owner_of(run: Run, topic: str) -> str:
     """Return the protection group to which a topic belongs; empty where it belongs to none."""
-    declared = run.world.topology.protection_groups
+    declared = run.clients.topology.protection_groups
     return next((name for name, group in declared.items() if group.owns_topic(topic)), "")
 
 
@@ -173,7 +173,7 @@ def of_frozen(
 
 def _hidden(run: Run, cluster: str) -> tuple[str, ...]:
     """Brokers leave out positions in topics that the operator may not describe, and do not say so."""
-    authorizer, operator = authorizer_of(run, cluster, run.sight.acls(cluster)), run.group.operator_principal
+    authorizer, operator = authorizer_of(run, cluster, run.read_cache.acls(cluster)), run.group.operator_principal
     if authorizer.allows_everywhere(operator, AclOperation.DESCRIBE, ResourceType.TOPIC):
         return ()
     said = f"{operator} may not describe every topic on {cluster}, and positions in the others are kept from it"

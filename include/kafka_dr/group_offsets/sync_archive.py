@@ -7,10 +7,10 @@ from itertools import permutations
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.offsets.archiving import SyncFlow, extend
 from kafka_dr.runs.at_rest import WatchOutcome, WatchResult
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 
 
-def archive_syncs(group: str, world: World) -> WatchResult:
+def archive_syncs(group: str, clients: Clients) -> WatchResult:
     """Archive the offset syncs of both directions of a protection group's clusters.
 
     All flows between two clusters share their topic of syncs, so groups with the same clusters share the archive; who
@@ -19,27 +19,27 @@ def archive_syncs(group: str, world: World) -> WatchResult:
     """
     outcome: WatchOutcome = "ok"
     sentences = []
-    for source, target in permutations(world.topology.group(group).clusters, 2):
+    for source, target in permutations(clients.topology.group(group).clusters, 2):
         try:
-            sentences.append(_archived(source, target, world))
+            sentences.append(_archived(source, target, clients))
         except KafkaDrError as error:
             outcome = "unknown"
             sentences.append(f"{source} → {target}: its newest syncs are not archived: {error}")
     return WatchResult(group, outcome, tuple(sentences))
 
 
-def sync_flow(source: str, target: str, world: World) -> SyncFlow:
+def sync_flow(source: str, target: str, clients: Clients) -> SyncFlow:
     """Return what is archived together: everything that flows from one cluster to another."""
-    ids = (world.topology.cluster(name).cluster_id for name in (source, target))
+    ids = (clients.topology.cluster(name).cluster_id for name in (source, target))
     return SyncFlow(source, target, *ids)
 
 
-def _archived(source: str, target: str, world: World) -> str:
+def _archived(source: str, target: str, clients: Clients) -> str:
     found = extend(
-        sync_flow(source, target, world),
-        root=world.evidence_root,
-        source=world.cluster(source, "audit"),
-        target=world.cluster(target, "audit"),
+        sync_flow(source, target, clients),
+        root=clients.evidence_root,
+        source=clients.cluster(source, "audit"),
+        target=clients.cluster(target, "audit"),
     )
     if not found.topic_id:
         return f"{source} → {target}: no flow ever wrote that way"

@@ -114,7 +114,7 @@ def judged(run: Run, found: Undeclared) -> Check:
 
 def _look_at(run: Run, cluster: str) -> Undeclared:
     try:
-        topics = run.sight.topics(cluster)
+        topics = run.read_cache.topics(cluster)
         groups, unknown = _groups(run, cluster, topics)
         return Undeclared(_principals(run, cluster, topics), groups, (*unknown, *_hidden(run, cluster)))
     except KafkaDrError as error:
@@ -122,7 +122,7 @@ def _look_at(run: Run, cluster: str) -> Undeclared:
 
 
 def _principals(run: Run, cluster: str, topics: Collection[str]) -> tuple[str, ...]:
-    group, authorizer = run.group, authorizer_of(run, cluster, run.sight.acls(cluster))
+    group, authorizer = run.group, authorizer_of(run, cluster, run.read_cache.acls(cluster))
     own = {group.operator_principal, group.probe_principal, group.replicator_principal, group.audit_principal}
     known = {*group.principals, *group.super_users, *group.readers.principals, *own}
     if open_to_all := authorizer.left_open(topics):
@@ -153,7 +153,7 @@ def _groups(run: Run, cluster: str, topics: Collection[str]) -> tuple[tuple[Read
 
 def _is_foreign(run: Run, name: str) -> bool:
     """Return whether a group is neither moved, nor declared to read, nor this project's or replication's own."""
-    workers = tuple(cluster.connect_group_id for cluster in run.world.topology.clusters.values())
+    workers = tuple(cluster.connect_group_id for cluster in run.clients.topology.clusters.values())
     own = name in workers or name.startswith(OWN_GROUP_PREFIXES)
     return not (own or run.group.owns_group(name) or run.group.readers.knows_group(name))
 
@@ -179,13 +179,13 @@ def _reader(
     all_of_them = {*reads, *(p.topic for p in positions)}
     if not all_of_them:
         return None
-    declared = run.world.topology.protection_groups.items()
+    declared = run.clients.topology.protection_groups.items()
     owner = next((owner for owner, group in declared if group.owns_group(name)), "")
     return Reader(cluster, name, tuple(sorted(all_of_them)), len(positions), bool(reads), owner)
 
 
 def _hidden(run: Run, cluster: str) -> tuple[str, ...]:
-    authorizer, operator = authorizer_of(run, cluster, run.sight.acls(cluster)), run.group.operator_principal
+    authorizer, operator = authorizer_of(run, cluster, run.read_cache.acls(cluster)), run.group.operator_principal
     if authorizer.allows_everywhere(operator, AclOperation.DESCRIBE, ResourceType.GROUP):
         return ()
     return (f"{operator} may not describe every consumer group on {cluster}: give it DESCRIBE on group *",)

@@ -51,7 +51,7 @@ def not_moved(run: Run, cluster: str) -> tuple[OtherGroup, ...]:
     """Return the protection group's share groups and Kafka Streams applications on a cluster."""
     source = run.operator(cluster)
     # The audit may see groups that the operator may not: those would be left behind without a word.
-    views = (source, run.world.cluster(cluster, "audit"))
+    views = (source, run.clients.cluster(cluster, "audit"))
     listed = {g.group: g for view in views for g in GroupKinds.of(view).listed() if run.group.owns_group(g.group)}
     consumers = [name for name, group in listed.items() if group.kind == "consumer"]
     classic = streams_applications(_assignors(source, consumers), source.topics.names())

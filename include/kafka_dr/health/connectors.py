@@ -34,7 +34,7 @@ def check_connectors(run: Run, state: RegisterState, as_long_as: AsLongAs) -> tu
 
 
 def _look(run: Run, flow: Flow, state: RegisterState, as_long_as: AsLongAs) -> Check:
-    status = run.world.replicator(flow).status()
+    status = run.clients.replicator(flow).status()
     if not may_run(state, flow) and not status.at_rest:
         return _stop(run, flow, status, as_long_as(lambda now: not may_run(now, flow)))
     if must_run(state, flow) and status.state != "running":
@@ -44,7 +44,7 @@ def _look(run: Run, flow: Flow, state: RegisterState, as_long_as: AsLongAs) -> C
 
 
 def _stop(run: Run, flow: Flow, status: FlowStatus, still: Callable[[], None]) -> Check:
-    replicator = run.world.replicator(flow)
+    replicator = run.clients.replicator(flow)
     found = f"{flow.connector} was {status.state}, and the register forbids this direction"
     still()
     replicator.stop()

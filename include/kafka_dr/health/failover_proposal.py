@@ -19,7 +19,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.unplanned.checks import unplanned_checks
 from kafka_dr.health.registers import read_registers
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import shortfall
 from kafka_dr.runs.request import TAKES, RunRequest
 from kafka_dr.runs.run import Run
@@ -136,12 +136,12 @@ def decide(
     return ProposalDecision.NOTHING, standing or JournaledProposal("", state.epoch, False)
 
 
-def consider(group: str, world: World) -> Proposal:
+def consider(group: str, clients: Clients) -> Proposal:
     """Look whether the active cluster of a group is down by the topology's rule, where that may propose a run.
 
     :raises KafkaDrError: the register of the cluster that it would go to cannot be written
     """
-    run = Run(RunRequest(group, "health"), world)
+    run = Run(RunRequest(group, "health"), clients)
     if not run.group.disaster.auto_propose:
         return Proposal(ProposalDecision.NOTHING, f"{group}: the topology leaves proposals to people (auto_propose)")
     state = read_registers(run).newest
@@ -149,26 +149,26 @@ def consider(group: str, world: World) -> Proposal:
         standing = "not adopted, or does not answer" if state is None else f"{state.phase} by run {state.run}"
         return Proposal(ProposalDecision.NOTHING, f"{group} is {standing}: there is nothing to propose")
     seen = judge(
-        state.active, take_probes(run.group, world, source=state.active, target=state.standby), run.group.disaster
+        state.active, take_probes(run.group, clients, source=state.active, target=state.standby), run.group.disaster
     )
     try:
-        newest = JournaledProposal.of(world.register(state.standby).facts(group, _JOURNAL).get(_FACT))
+        newest = JournaledProposal.of(clients.register(state.standby).facts(group, _JOURNAL).get(_FACT))
     except KafkaDrError as error:
         said = f"{seen.sentence}; but the register of {state.standby} cannot be read, so nothing can go there ({error})"
         return Proposal(ProposalDecision.NOTHING, said)
     move, proposed = decide(state, seen.answer, newest, now=run.clock.now())
     if move is ProposalDecision.PROPOSE and proposed != newest:
-        if in_the_way := _in_the_way(proposed.run, state, seen, world):
+        if in_the_way := _in_the_way(proposed.run, state, seen, clients):
             said = f"{seen.sentence}; but a run would ask nobody: {in_the_way} Trigger dr_unplanned_failover yourself"
             return Proposal(ProposalDecision.HELD, said, "", state.active, state.standby)
-        world.register(state.standby).write_fact(group, _JOURNAL, _FACT, proposed.fact())
+        clients.register(state.standby).write_fact(group, _JOURNAL, _FACT, proposed.fact())
     return Proposal(move, seen.sentence, proposed.run, state.active, state.standby)
 
 
-def _in_the_way(run: str, state: RegisterState, seen: ClusterVerdict, world: World) -> str:
+def _in_the_way(run: str, state: RegisterState, seen: ClusterVerdict, clients: Clients) -> str:
     """Say what a run would be refused for before it could ask anybody; empty where that is nothing."""
     request = RunRequest(state.group, run, state.active, state.standby, verb="unplanned_failover")
-    stopped = shortfall(unplanned_checks(Run(request, world), seen), failed="refused")
+    stopped = shortfall(unplanned_checks(Run(request, clients), seen), failed="refused")
     return stopped[1] if stopped else ""
 
 
@@ -178,9 +178,9 @@ def _may_be_taken(state: RegisterState) -> bool:
     return state.phase in TAKES["unplanned_failover"] and not under_way
 
 
-def close(group: str, proposal: Proposal, world: World) -> None:
+def close(group: str, proposal: Proposal, clients: Clients) -> None:
     """Journal that a proposal is over, so that the next disaster of this epoch gets one of its own."""
-    register = world.register(proposal.target)
+    register = clients.register(proposal.target)
     newest = JournaledProposal.of(register.facts(group, _JOURNAL).get(_FACT))
     if newest is not None and newest.run == proposal.run:
         register.write_fact(group, _JOURNAL, _FACT, JournaledProposal(newest.run, newest.epoch, False).fact())

@@ -28,19 +28,19 @@ def record_return(run: Run, state: RegisterState, fenced: FenceRepair, still: Ca
     :param fenced: what closing it found; proven
     :param still: asked right before the register is written
     """
-    world, cluster = run.world, fenced.cluster
+    clients, cluster = run.clients, fenced.cluster
     request = RunRequest(state.group, state.run, verb=state.verb)
-    attempt = Attempt.start(request, world, STEP, NUMBER, goes_forward=True)
-    journal = world.register(state.active).facts(state.group, state.run)
+    attempt = Attempt.start(request, clients, STEP, NUMBER, goes_forward=True)
+    journal = clients.register(state.active).facts(state.group, state.run)
     accepted = count_on_returned(run, cluster, journal)
     fact = accepted.fact(cluster, fenced_at=run.clock.now())
-    world.register(state.active).write_fact(state.group, state.run, "returned", fact)
+    clients.register(state.active).write_fact(state.group, state.run, "returned", fact)
     still()
-    world.register(state.active).compare_and_set(state, fenced_on_return(state, at=run.clock.now()))
+    clients.register(state.active).compare_and_set(state, fenced_on_return(state, at=run.clock.now()))
     attempt.facts = {**fact, "denies_added": fenced.added, "ended_transactions": list(fenced.ended)}
     attempt.proofs = fenced.proofs
     said = (
         f"{cluster} is back and fenced; {accepted.sentence}. {state.group} is diverged: bring it home with dr_failback"
     )
-    attempt.end(world, "done", said)
+    attempt.end(clients, "done", said)
     return Check("returned", "failed", said, attempt.facts)

@@ -18,7 +18,7 @@ from kafka_dr.health.time_left import TimeBudget
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs import background
 from kafka_dr.runs.at_rest import WatchResult
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import Check, Outcome, worst
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
@@ -31,12 +31,12 @@ FENCE_SECONDS = 25.0
 QUESTION_SECONDS = 15.0
 
 
-def check_health(group: str, world: World) -> WatchResult:
+def check_health(group: str, clients: Clients) -> WatchResult:
     """Look at a group's clusters, close what has to be closed, and name everything that does not follow the register.
 
     A cluster that does not answer is named, and unknown is what it makes of the look.
     """
-    run, left = Run(RunRequest(group, "health"), world), TimeBudget(world.clock, LOOK_SECONDS)
+    run, left = Run(RunRequest(group, "health"), clients), TimeBudget(clients.clock, LOOK_SECONDS)
     registers = read_registers(run)
     try:
         state = registers.newest
@@ -83,7 +83,7 @@ def _is_being_adopted(run: Run, state: RegisterState, registers: RegisterAnswers
     """Return whether the first fence is still being made, which only one may do: the seed is journaled behind it."""
     if state.verb != "adopt" or state.active not in registers.states:
         return False
-    register = run.world.register(state.active)
+    register = run.clients.register(state.active)
     facts = background.ask("its adoption", lambda: register.facts(state.group, state.run), seconds=REGISTER_SECONDS)
     return "flow_seed" not in facts
 
@@ -161,7 +161,7 @@ def _told(fenced: FenceRepair, state: RegisterState) -> list[Check]:
 
 
 def _stranger(run: Run, cluster: str, found: str) -> Check:
-    said = wrong_cluster_id(run.world, cluster, found)
+    said = wrong_cluster_id(run.clients, cluster, found)
     return Check("cluster_id", "failed", f"{said}: it is not touched, and what it holds counts for nothing")
 
 

@@ -53,16 +53,16 @@ def read_registers(run: Run) -> RegisterAnswers:
     def asked(cluster: str) -> Callable[[], RegisterAnswer]:
         def ask() -> RegisterAnswer:
             identity = run.operator(cluster).topics.identity()
-            return RegisterAnswer(identity.cluster_id, run.world.register(cluster).read(run.group.name))
+            return RegisterAnswer(identity.cluster_id, run.clients.register(cluster).read(run.group.name))
 
         return ask
 
     for name in run.group.clusters:
         # What hangs is not waited for, but a process does not end before its last request has.
-        run.world.hurry(name, REGISTER_SECONDS)
+        run.clients.hurry(name, REGISTER_SECONDS)
     questions = {name: asked(name) for name in run.group.clusters}
     answers = background.ask_all(questions, seconds=dict.fromkeys(questions, REGISTER_SECONDS))
-    declared = {name: run.world.topology.cluster(name).cluster_id for name in run.group.clusters}
+    declared = {name: run.clients.topology.cluster(name).cluster_id for name in run.group.clusters}
     found = {name: answer for name, answer in answers.items() if isinstance(answer, RegisterAnswer)}
     return RegisterAnswers(
         states={name: reading.state for name, reading in found.items() if reading.cluster_id == declared[name]},
@@ -76,7 +76,7 @@ def newest_now(run: Run, answered: RegisterAnswers) -> RegisterState | None:
 
     :raises NeedsPerson: two of them contradict each other
     """
-    return highest({name: run.world.register(name).read(run.group.name) for name in answered.states})
+    return highest({name: run.clients.register(name).read(run.group.name) for name in answered.states})
 
 
 def as_long_as(run: Run, answered: RegisterAnswers, holds: Callable[[RegisterState], bool]) -> Callable[[], None]:

@@ -28,7 +28,7 @@ def judge_route(state: RegisterState, route: Route | None) -> Check:
 def check_route(run: Run, state: RegisterState) -> Check:
     """Read the route and judge it."""
     try:
-        return judge_route(state, run.world.router(run.group).read())
+        return judge_route(state, run.clients.router(run.group).read())
     except KafkaDrError as error:
         return Check("route", "unknown", str(error))
 
@@ -40,12 +40,12 @@ def check_active(run: Run, state: RegisterState) -> Check:
     """
     if state.phase not in SETTLED:
         return Check("active", "ok", f"{state.group} is {state.phase}: its run opens and shuts")
-    there = run.sight.acls(state.active)
-    ours = run.world.register(state.active).added_acls(run.group.name, state.active)
+    there = run.read_cache.acls(state.active)
+    ours = run.clients.register(state.active).added_acls(run.group.name, state.active)
     # Whom others keep from changing topics works all the same; ours belongs on a standby only.
     standing = (plan.shut_out(run.group) & there) | (plan.change_fence(run.group) & there & ours)
     if not standing:
-        writers = writers_declared(run, (state.active,), seen=run.sight)
+        writers = writers_declared(run, (state.active,), seen=run.read_cache)
         said = f"{state.active} is open to the applications" if writers.outcome == "ok" else writers.detail
         return Check("active", writers.outcome, said)
     shown = "; ".join(str(acl) for acl in sorted(standing)[:3])
@@ -65,7 +65,7 @@ def check_standby(run: Run, state: RegisterState) -> Check:
 
 def check_lag(run: Run, state: RegisterState) -> Check:
     """Read the newest lag audit of the group's flow and judge it."""
-    store = ResultStore(run.world.evidence_root)
+    store = ResultStore(run.clients.evidence_root)
     try:
         kept = store.newest(AuditKind.LAG, group=state.group, source=state.active, target=state.standby)
     except (ResultUnreadable, OSError) as error:

@@ -45,7 +45,7 @@ def restore_standby_fence(run: Run, cluster: str, state: RegisterState, still: C
     """
     wanted = denies_of(run.group, state, cluster)
     _, probe, changes = plan.standby_in_order(run.group)
-    before = run.world.register(cluster).added_acls(run.group.name, cluster)
+    before = run.clients.register(cluster).added_acls(run.group.name, cluster)
     added = run.acl_changes(cluster, still).add(wanted - probe - changes, wanted & probe, wanted & changes)
     completed = bool(added) and added <= changes and not before & changes
     left = old_cluster_is_closed(state)

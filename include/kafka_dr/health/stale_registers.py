@@ -31,9 +31,9 @@ def update_stale_registers(
 
 def _copied(run: Run, cluster: str, state: RegisterState, registers: RegisterAnswers) -> Check:
     as_long_as(run, registers, lambda now: now == state)()
-    if run.world.register(cluster).read(state.group) == state:
+    if run.clients.register(cluster).read(state.group) == state:
         return Check("register_copy", "ok", f"the register of {cluster} has been told meanwhile")
-    run.world.register(cluster).copy(state)
+    run.clients.register(cluster).copy(state)
     said = f"the register of {cluster} was behind and says now: {state.phase} on {state.active} (epoch {state.epoch})"
     return Check("register_copy", "failed", said)
 

@@ -56,6 +56,6 @@ def check_run(run: Run, state: RegisterState) -> Check:
     # A failback takes hours, and who looks after the group then is asked elsewhere.
     goes_home = state.phase is Phase.DIVERGED and state.verb == "failback"
     sealed = holding or goes_home or not run.is_unsealed(state)
-    last = run.world.evidence.last_step(state.group, state.run) if holding or not sealed else None
+    last = run.clients.evidence.last_step(state.group, state.run) if holding or not sealed else None
     allowed = longest_step(run.group.timing)
     return check_progress(state, last=last, now=run.clock.now(), allowed=allowed, sealed=sealed)

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
 from kafka_dr.evidence import NotCanonical, SecretInEvidence
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import Check, StepFailed, StepOutcome, StepRecord, without_what_was_refused
 from kafka_dr.runs.request import RunRequest
 
@@ -34,16 +34,18 @@ class Attempt:
     goes_forward: bool = False
 
     @classmethod
-    def start(cls, request: RunRequest, world: World, step: str, number: int, *, goes_forward: bool = False) -> Attempt:
+    def start(
+        cls, request: RunRequest, clients: Clients, step: str, number: int, *, goes_forward: bool = False
+    ) -> Attempt:
         """Begin an attempt now.
 
         :param goes_forward: see :class:`Attempt`
         """
-        clock, group, run = world.clock, request.protection_group, request.run
+        clock, group, run = clients.clock, request.protection_group, request.run
         return cls(group, run, step, number, clock.now(), clock.monotonic(), goes_forward=goes_forward)
 
     def carry_out(
-        self, world: World, work: Callable[[], tuple[StepOutcome, str]], *, refusal: StepOutcome = "failed"
+        self, clients: Clients, work: Callable[[], tuple[StepOutcome, str]], *, refusal: StepOutcome = "failed"
     ) -> StepRecord:
         """Do the work, and end the attempt as it says, or as the error says that kept it from its end.
 
@@ -54,19 +56,19 @@ class Attempt:
         try:
             outcome, detail = work()
         except (OutcomeUnknown, NeedsPerson) as error:
-            return self.end(world, "unknown", str(error))
+            return self.end(clients, "unknown", str(error))
         except Refused as error:
-            return self.end(world, refusal, str(error))
+            return self.end(clients, refusal, str(error))
         except KafkaDrError as error:
-            return self.end(world, "failed", str(error))
+            return self.end(clients, "failed", str(error))
         except Exception as error:  # noqa: BLE001 - a mistake of this program stops the run as well, and is kept
             try:
-                return self.end(world, "failed", f"unforeseen {type(error).__name__}: {error}")
+                return self.end(clients, "failed", f"unforeseen {type(error).__name__}: {error}")
             except StepFailed as failed:
                 raise failed from error
-        return self.end(world, outcome, detail)
+        return self.end(clients, outcome, detail)
 
-    def end(self, world: World, outcome: StepOutcome, detail: str) -> StepRecord:
+    def end(self, clients: Clients, outcome: StepOutcome, detail: str) -> StepRecord:
         """End the attempt: write its evidence and return the record, which knows where that lies.
 
         :raises StepFailed: the outcome is not a good one
@@ -78,24 +80,24 @@ class Attempt:
             number=self.number,
             outcome=outcome,
             started_at=self.started_at,
-            finished_at=world.clock.now(),
-            seconds=round(world.clock.monotonic() - self.started, 3),
+            finished_at=clients.clock.now(),
+            seconds=round(clients.clock.monotonic() - self.started, 3),
             detail=detail,
             intent=self.intent,
             checks=self.checks,
             proofs=self.proofs,
             facts=self.facts,
         )
-        record = self._keep(world, record)
+        record = self._keep(clients, record)
         if not record.good:
             raise StepFailed(record)
         return record
 
-    def _keep(self, world: World, record: StepRecord) -> StepRecord:
+    def _keep(self, clients: Clients, record: StepRecord) -> StepRecord:
         """Write the evidence; of what may not be written, that it was refused: no step ends without a word."""
         try:
-            kept = world.evidence.write(self.group, self.run, self.number, self.step, record.payload())
+            kept = clients.evidence.write(self.group, self.run, self.number, self.step, record.payload())
         except (SecretInEvidence, NotCanonical) as error:
             record = without_what_was_refused(record, str(error), goes_forward=self.goes_forward)
-            kept = world.evidence.write(self.group, self.run, self.number, self.step, record.payload())
+            kept = clients.evidence.write(self.group, self.run, self.number, self.step, record.payload())
         return replace(record, evidence=str(kept.path), evidence_sha256=kept.sha256)

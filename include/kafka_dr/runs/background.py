@@ -21,7 +21,7 @@ class Silent(TryAgain):
     """No answer in the time that was given; the question may still be under way."""
 
 
-class Beside(Generic[T]):
+class BackgroundCall(Generic[T]):
     """A question that is put at once and answered, perhaps, later.
 
     :param name: what is asked, as it continues "no answer to …"
@@ -74,7 +74,7 @@ def ask(name: str, question: Callable[[], T], *, seconds: float) -> T:
 
     :raises Silent: there was no answer by then
     """
-    return Beside(name, question).within(seconds)
+    return BackgroundCall(name, question).within(seconds)
 
 
 def ask_all(questions: Mapping[K, Callable[[], T]], *, seconds: Mapping[K, float]) -> dict[K, T | KafkaDrError]:
@@ -82,7 +82,7 @@ def ask_all(questions: Mapping[K, Callable[[], T]], *, seconds: Mapping[K, float
 
     :param seconds: how long each answer is waited for
     """
-    asked = {key: Beside(str(key), question) for key, question in questions.items()}
+    asked = {key: BackgroundCall(str(key), question) for key, question in questions.items()}
     answers: dict[K, T | KafkaDrError] = {}
     for key, question in asked.items():
         try:

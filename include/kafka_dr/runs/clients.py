@@ -1,4 +1,4 @@
-"""The world that the verbs act on: every cluster, register, flow and route, reached as the right principal."""
+"""The clients of everything that a run acts on: clusters, registers, flows and routes, each as the right principal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafka_dr.topology import ProtectionGroup, Topology
 Role = Literal["operator", "probe", "audit", "replicator"]
 
 
-class World:
+class Clients:
     """Builds each client when it is first needed and keeps it until closed.
 
     :param topology: what is declared
@@ -133,7 +133,7 @@ class World:
         self._connects.clear()
         self._registers.clear()
 
-    def __enter__(self) -> World:
+    def __enter__(self) -> Clients:
         return self
 
     def __exit__(

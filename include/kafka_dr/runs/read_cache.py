@@ -13,7 +13,7 @@ from typing import Any
 from kafka_dr.clusters import Acl, Topic
 
 
-class Sight:
+class ReadCache:
     """Topics and ACLs as this step found them.
 
     :param topics: reads the protection group's topics on a cluster

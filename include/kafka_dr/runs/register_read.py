@@ -8,7 +8,7 @@ from functools import partial
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.register import RegisterState, arbiter, highest
-from kafka_dr.runs.background import Beside
+from kafka_dr.runs.background import BackgroundCall
 
 #: How long a cluster that may be dead is given to answer, and one of which an answer is needed.
 OTHERS_SECONDS = 2.0
@@ -51,7 +51,7 @@ def read_patiently_from_one(
     :param run: the run that asks; until it holds the group, each register is given its time
     :param target: as asked for; the standby of the highest record where ``None``. Its register gets the longer time
     """
-    asked = {name: Beside(f"the register of {name}", partial(read, name)) for name in clusters}
+    asked = {name: BackgroundCall(f"the register of {name}", partial(read, name)) for name in clusters}
     deadline = time.monotonic() + NEEDED_SECONDS
     patience = time.monotonic() + OTHERS_SECONDS
     while True:
@@ -73,7 +73,7 @@ def _without_the_others(answers: Answers, target: str | None) -> bool:
     return any(found is not None and _goes_to(found) in states for found in states.values())
 
 
-def _answer(question: Beside[RegisterState | None]) -> RegisterState | KafkaDrError | None:
+def _answer(question: BackgroundCall[RegisterState | None]) -> RegisterState | KafkaDrError | None:
     try:
         return question.within(0)
     except KafkaDrError as error:

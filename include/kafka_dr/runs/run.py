@@ -16,9 +16,9 @@ from kafka_dr.named_rows import by_name, rows_of
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
 from kafka_dr.runs import background, register_read
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.probe import Probe
-from kafka_dr.runs.read_cache import Sight
+from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.register_read import OTHERS_SECONDS
 from kafka_dr.runs.request import RunRequest, StepName
@@ -35,16 +35,16 @@ class Run:
     """The facts of one run that every step needs.
 
     :param request: what was asked for
-    :param world: where it is done
+    :param clients: where it is done
     """
 
-    def __init__(self, request: RunRequest, world: World) -> None:
+    def __init__(self, request: RunRequest, clients: Clients) -> None:
         self.request = request
-        self.world = world
-        self.group = world.topology.group(request.protection_group)
-        self.clock = world.clock
+        self.clients = clients
+        self.group = clients.topology.group(request.protection_group)
+        self.clock = clients.clock
         #: What the checks of this step look at together.
-        self.sight = Sight(topics=self.topics, acls=lambda cluster: self.operator(cluster).acls.list())
+        self.read_cache = ReadCache(topics=self.topics, acls=lambda cluster: self.operator(cluster).acls.list())
         #: What the checks of this step answered; set before it acts.
         self.checks: tuple[Check, ...] = ()
         #: The clusters whose registers did not answer when an unplanned failover asked for its standing.
@@ -55,14 +55,14 @@ class Run:
             self._hurry_all_but_the_target()
 
     @cached_property
-    def standing(self) -> RegisterState | None:
+    def register_state(self) -> RegisterState | None:
         """The highest record that the registers held when this step began."""
-        return self.read_standing()
+        return self.read_register_state()
 
     @property
     def epoch(self) -> int:
         """The epoch of that record; 0 where there is none, which no group has."""
-        return self.standing.epoch if self.standing else 0
+        return self.register_state.epoch if self.register_state else 0
 
     @cached_property
     def source(self) -> str:
@@ -86,11 +86,11 @@ class Run:
 
     def operator(self, cluster: str) -> KafkaCluster:
         """Return a cluster as the operator sees it."""
-        return self.world.cluster(cluster, "operator")
+        return self.clients.cluster(cluster, "operator")
 
     def probe(self, cluster: str) -> KafkaCluster:
         """Return a cluster as the probe sees it, which is fenced as the applications are."""
-        return self.world.cluster(cluster, "probe")
+        return self.clients.cluster(cluster, "probe")
 
     def topics(self, cluster: str) -> dict[str, Topic]:
         """Describe the group's topics on a cluster, now."""
@@ -108,7 +108,7 @@ class Run:
     def connect_readers(self) -> None:
         """Begin to connect to both logs, for a step that is going to compare them."""
         for cluster in self.group.clusters:
-            self.world.cluster(cluster, "audit").connect_reader()
+            self.clients.cluster(cluster, "audit").connect_reader()
 
     def writes_refused(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
         """Ask every leader of the group's partitions, now, and say whether each refuses a write."""
@@ -124,7 +124,7 @@ class Run:
 
     def _asked(self, prove: Callable[..., Finding], cluster: str, by: Literal["probe", "replicator"]) -> Finding:
         return prove(
-            self.world.cluster(cluster, by),
+            self.clients.cluster(cluster, by),
             self.partitions(cluster),
             clock=self.clock,
             deadline_seconds=PROOF_SECONDS,
@@ -148,14 +148,14 @@ class Run:
         """Whether nothing of this run may wait for its source: then the target's register decides throughout."""
         return self.request.verb == "unplanned_failover"
 
-    def read_standing(self) -> RegisterState | None:
+    def read_register_state(self) -> RegisterState | None:
         """Read the registers of the group's clusters at once and return the highest record.
 
         :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
         """
 
         def read(cluster: str) -> RegisterState | None:
-            return self.world.register(cluster).read(self.group.name)
+            return self.clients.register(cluster).read(self.group.name)
 
         if self.without_source:
             run, target = self.request.run, self.request.target
@@ -174,7 +174,7 @@ class Run:
         if state.verb == "adopt":
             return False
         last = "roll_back" if state.verb == "roll_back" else StepName.REPORT.value
-        return not self.world.evidence.is_sealed_with(state.group, state.run, last)
+        return not self.clients.evidence.is_sealed_with(state.group, state.run, last)
 
     def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
         """Ask every cluster of the group at the same time; an error stands in the place of an answer."""
@@ -211,10 +211,10 @@ class Run:
         """
         before_hand_over = phase is Phase.SWITCHING and not self.without_source
         arbiter = self.source if before_hand_over else self.target
-        epoch = self.standing.epoch if self.standing else -1
+        epoch = self.register_state.epoch if self.register_state else -1
 
         def ask() -> None:
-            state = self.world.register(arbiter).read(self.group.name)
+            state = self.clients.register(arbiter).read(self.group.name)
             held = state is not None and (state.run, state.epoch, state.phase) == (self.request.run, epoch, phase)
             if not held:
                 said = "nothing" if state is None else f"{state.phase} by run {state.run} (epoch {state.epoch})"
@@ -227,7 +227,7 @@ class Run:
         return AclChanges(
             self.group.name,
             self.operator(cluster),
-            self.world.register(cluster),
+            self.clients.register(cluster),
             permission=permission,
             clock=self.clock,
         )
@@ -241,7 +241,7 @@ class Run:
         """
 
         def write(cluster: str) -> None:
-            self.world.register(cluster).write_fact(self.group.name, self.request.run, fact, payload)
+            self.clients.register(cluster).write_fact(self.group.name, self.request.run, fact, payload)
 
         if self.without_source:
             self._tell_source(write)
@@ -258,14 +258,14 @@ class Run:
 
     def _tell_source(self, tell: Callable[[str], None]) -> None:
         """Let the source know, if it lives; what it does not hear of stands in the target's register."""
-        background.Beside(f"a fact for {self.source}", partial(tell, self.source))
+        background.BackgroundCall(f"a fact for {self.source}", partial(tell, self.source))
 
     @cached_property
     def journal(self) -> dict[str, Any]:
         """What earlier steps of this run journaled, as it was when this step began."""
         if self.without_source:
-            return self.world.register(self.target).facts(self.group.name, self.request.run)
-        answers = self.each_cluster(lambda name: self.world.register(name).facts(self.group.name, self.request.run))
+            return self.clients.register(self.target).facts(self.group.name, self.request.run)
+        answers = self.each_cluster(lambda name: self.clients.register(name).facts(self.group.name, self.request.run))
         facts: dict[str, Any] = {}
         for answer in answers.values():
             if not isinstance(answer, KafkaDrError):
@@ -278,7 +278,7 @@ class Run:
 
         It is the source's, or where that may be dead the target's, which was told the same.
         """
-        return self.world.register(self.arbiter).history(self.group.name)
+        return self.clients.register(self.arbiter).history(self.group.name)
 
     def fact(self, name: str) -> Any:
         """Return a journaled fact.
@@ -294,10 +294,10 @@ class Run:
     def _hurry_all_but_the_target(self) -> None:
         for cluster in self.group.clusters:
             if cluster == self.request.source or (self.request.target and cluster != self.request.target):
-                self.world.hurry(cluster, OTHERS_SECONDS)
+                self.clients.hurry(cluster, OTHERS_SECONDS)
 
     def _ends(self) -> tuple[str, str]:
-        state = self.standing
+        state = self.register_state
         if state is None:
             raise Refused(f"no register has a record of {self.group.name}: adopt it with dr_adopt first")
         if state.run == self.request.run and state.verb != "roll_back":

@@ -40,7 +40,7 @@ def begin(
     """
     seconds = run.group.timing.step_deadline_seconds
     run.acl_changes(flow.target, permission).lift(plan.flow_fence(run.group))
-    replicator = run.world.replicator(flow)
+    replicator = run.clients.replicator(flow)
     if replicator.ensure(stopped=True) == "created":
         replicator.wait_stopped(seconds)
     # A flow that was seeded for this epoch may have copied since: seeding it again would copy that twice.

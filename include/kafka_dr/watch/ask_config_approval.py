@@ -15,7 +15,7 @@ from kafka_dr.quoting import code, markdown
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.attempt import Attempt
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.watch.config_changes import APPROVAL, NUMBERS, keep_plan, newest_plan, start_plan
@@ -26,7 +26,7 @@ _QUESTION = "question"
 _MOST_ROWS = 100
 
 
-def ask_config(group: str, world: World, run_id: str, *, page: str = "") -> ApprovalQuestion | str:
+def ask_config(group: str, clients: Clients, run_id: str, *, page: str = "") -> ApprovalQuestion | str:
     """Make the question about what this run's newest plan may not change by itself.
 
     The same plan is asked about once at a time, and not again once somebody has said no to it.
@@ -34,10 +34,10 @@ def ask_config(group: str, world: World, run_id: str, *, page: str = "") -> Appr
     :param page: where the evidence of the run is shown
     :returns: why nobody is asked, where there is no question
     """
-    run = Run(RunRequest(group, run_id), world)
+    run = Run(RunRequest(group, run_id), clients)
     if newest_plan(run) is None:
         return "nothing needs an approval"
-    state = at_rest(group, run.read_standing())
+    state = at_rest(group, run.read_register_state())
     if isinstance(state, WatchResult):
         return state.summary
     kept = _plan_of_now(run, state)
@@ -49,7 +49,7 @@ def ask_config(group: str, world: World, run_id: str, *, page: str = "") -> Appr
     seconds = run.group.timing.approval_expiry_seconds
     expires_at = now + timedelta(seconds=seconds)
     question = {"digest": kept["digest"], "run": run_id, "until": expires_at.isoformat()}
-    run.world.register(state.active).write_fact(group, FACTS, _QUESTION, question)
+    run.clients.register(state.active).write_fact(group, FACTS, _QUESTION, question)
     shown = ApprovalQuestion.of(
         _sheet(run, state, kept),
         page=page,
@@ -58,7 +58,7 @@ def ask_config(group: str, world: World, run_id: str, *, page: str = "") -> Appr
         expires_at=expires_at,
         expires_after_seconds=seconds,
     )
-    return shown.kept(Attempt.start(run.request, world, APPROVAL, NUMBERS[APPROVAL]), world)
+    return shown.kept(Attempt.start(run.request, clients, APPROVAL, NUMBERS[APPROVAL]), clients)
 
 
 def _plan_of_now(run: Run, state: RegisterState) -> Mapping[str, Any]:
@@ -70,7 +70,7 @@ def _plan_of_now(run: Run, state: RegisterState) -> Mapping[str, Any]:
 
 
 def _asked_before(run: Run, state: RegisterState, digest: str, now: datetime) -> str | None:
-    asked = run.world.register(state.active).facts(run.group.name, FACTS).get(_QUESTION)
+    asked = run.clients.register(state.active).facts(run.group.name, FACTS).get(_QUESTION)
     if asked is None or asked["digest"] != digest or asked["run"] == run.request.run:
         return None
     answer = _answer_of(run, asked["run"])
@@ -82,7 +82,7 @@ def _asked_before(run: Run, state: RegisterState, digest: str, now: datetime) ->
 
 
 def _answer_of(run: Run, other: str) -> Answer | None:
-    return newest_answer(Run(RunRequest(run.group.name, other), run.world))
+    return newest_answer(Run(RunRequest(run.group.name, other), run.clients))
 
 
 def _sheet(run: Run, state: RegisterState, kept: Mapping[str, Any]) -> Sheet:

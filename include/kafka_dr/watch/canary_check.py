@@ -10,14 +10,14 @@ from kafka_dr.group_offsets import last_look
 from kafka_dr.offsets import LastLook
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 
 _OUTCOMES: dict[Verdict, WatchOutcome] = {Verdict.ON_TIME: "ok", Verdict.UNKNOWN: "unknown"}
 
 
-def watch_canary(group: str, world: World) -> WatchResult:
+def watch_canary(group: str, clients: Clients) -> WatchResult:
     """Send a canary through each partition of the group's flow, and judge how these and earlier ones arrive.
 
     And look at the active cluster, so that a disaster of the next minute finds what nobody can ask then.
@@ -25,13 +25,13 @@ def watch_canary(group: str, world: World) -> WatchResult:
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     :raises ClusterUnreachable: a side does not answer
     """
-    run = Run(RunRequest(group, "canary"), world)
-    state = at_rest(group, run.read_standing())
+    run = Run(RunRequest(group, "canary"), clients)
+    state = at_rest(group, run.read_register_state())
     if isinstance(state, WatchResult):
         return state
     report = _send(run, state)
     seen = last_look.look(run, active=state.active, standby=state.standby, epoch=state.epoch)
-    if run.read_standing() != state:
+    if run.read_register_state() != state:
         return WatchResult(
             group, "left_alone", ("it began to move while the canary was on its way, so it is not judged",)
         )
@@ -39,14 +39,14 @@ def watch_canary(group: str, world: World) -> WatchResult:
 
 
 def _send(run: Run, state: RegisterState) -> CanaryReport:
-    world = run.world
+    clients = run.clients
     return run_canary(
         CanaryFlow(state.group, state.active, state.standby, state.epoch),
         topic=run.group.canary_topic,
-        publisher=world.cluster(state.active, "probe"),
-        source=world.cluster(state.active, "audit"),
-        target=world.cluster(state.standby, "audit"),
-        clock=world.clock,
+        publisher=clients.cluster(state.active, "probe"),
+        source=clients.cluster(state.active, "audit"),
+        target=clients.cluster(state.standby, "audit"),
+        clock=clients.clock,
         late_after=timedelta(seconds=run.group.thresholds.canary_late_seconds),
     )
 

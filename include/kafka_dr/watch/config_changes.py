@@ -22,7 +22,7 @@ from kafka_dr.fencing import plan as fences
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.attempt import Attempt
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import Check, StepOutcome, StepRecord, worst
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import PROOF_SECONDS, Run
@@ -51,14 +51,16 @@ class KeptPlan:
     record: StepRecord | None
 
 
-def plan_config(group: str, world: World, run_id: str, *, accept_cluster_ids: bool = False) -> KeptPlan | WatchResult:
+def plan_config(
+    group: str, clients: Clients, run_id: str, *, accept_cluster_ids: bool = False
+) -> KeptPlan | WatchResult:
     """Compare the active cluster with its standby, and keep the plan in the evidence where anything differs.
 
     :param accept_cluster_ids: a cluster was replaced on purpose: pin the ids that the topology names now
     :returns: why nothing was looked at, where the group does not stand still
     """
-    run = Run(RunRequest(group, run_id), world)
-    state = at_rest(group, run.read_standing())
+    run = Run(RunRequest(group, run_id), clients)
+    state = at_rest(group, run.read_register_state())
     if isinstance(state, WatchResult):
         return state
     attempt = start_plan(run)
@@ -69,30 +71,30 @@ def plan_config(group: str, world: World, run_id: str, *, accept_cluster_ids: bo
 
 def start_plan(run: Run) -> Attempt:
     """Begin the evidence of a plan."""
-    return Attempt.start(run.request, run.world, PLAN, NUMBERS[PLAN])
+    return Attempt.start(run.request, run.clients, PLAN, NUMBERS[PLAN])
 
 
-def watch_config(group: str, world: World) -> WatchResult:
+def watch_config(group: str, clients: Clients) -> WatchResult:
     """Say whether the standby is configured to take over; red where what must match does not, or is unknown."""
-    run = Run(RunRequest(group, "config"), world)
-    state = at_rest(group, run.read_standing())
+    run = Run(RunRequest(group, "config"), clients)
+    state = at_rest(group, run.read_register_state())
     if isinstance(state, WatchResult):
         return state
     answer = gate.ask(current_plan(run, state))
     return WatchResult(group, answer.outcome, (answer.sentence,))
 
 
-def apply_config(group: str, world: World, run_id: str, *, approved: bool) -> StepRecord:
+def apply_config(group: str, clients: Clients, run_id: str, *, approved: bool) -> StepRecord:
     """Apply what the newest plan of this run shows, if it still is the plan.
 
     :param approved: whether to apply what needs an approval as well, by the answer in this run's evidence; else only
         what is safe
     :raises StepFailed: it was refused, failed, or nobody knows; the record says which changes were not made
     """
-    run = Run(RunRequest(group, run_id), world)
+    run = Run(RunRequest(group, run_id), clients)
     step = APPLY if approved else APPLY_SAFE
-    attempt = Attempt.start(run.request, world, step, NUMBERS[step])
-    return attempt.carry_out(world, lambda: _go(run, attempt, approved=approved), refusal="refused")
+    attempt = Attempt.start(run.request, clients, step, NUMBERS[step])
+    return attempt.carry_out(clients, lambda: _go(run, attempt, approved=approved), refusal="refused")
 
 
 def _go(run: Run, attempt: Attempt, *, approved: bool) -> tuple[StepOutcome, str]:
@@ -113,7 +115,7 @@ def _apply(run: Run, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[F
             raise Refused(" ".join(check.detail for check in attempt.checks if check.outcome != "ok"))
     elif not run.group.config_sync.apply_safe:
         raise Refused("config_sync.apply_safe is not set in the topology, so nothing is changed without an approval")
-    state = at_rest(run.group.name, run.read_standing())
+    state = at_rest(run.group.name, run.read_register_state())
     if isinstance(state, WatchResult):
         raise Refused(state.summary)
     _pin(run, state)
@@ -179,7 +181,7 @@ def _lock(run: Run, state: RegisterState) -> AbstractContextManager[HeldLock]:
         run.group.name,
         run.request.run,
         cluster=run.operator(state.active),
-        register=run.world.register(state.active),
+        register=run.clients.register(state.active),
         clock=run.clock,
         seconds=run.group.timing.step_deadline_seconds,
     )
@@ -193,7 +195,7 @@ def _guard(run: Run, state: RegisterState, plan: Plan, lock: HeldLock) -> Callab
         names = (plan.active, plan.standby)
         for name, found in zip(names, run.at_once(*(run.operator(n).topics.identity for n in names)), strict=True):
             require_cluster(run, name, found.cluster_id)
-        if run.read_standing() != state:
+        if run.read_register_state() != state:
             raise Refused(f"{run.group.name} began to move: what was not changed yet is left as it is")
 
     return still
@@ -215,7 +217,7 @@ def keep_plan(run: Run, attempt: Attempt, plan: Plan) -> KeptPlan:
     """Keep a plan in the evidence, unless there is nothing to keep and nothing was kept before."""
     answer = gate.ask(plan)
     said = tuple(lines(plan))
-    if not plan.items and not plan.access and run.world.evidence.newest(plan.group, run.request.run, PLAN) is None:
+    if not plan.items and not plan.access and run.clients.evidence.newest(plan.group, run.request.run, PLAN) is None:
         return KeptPlan(plan, said, None)
     attempt.checks = (Check("standby_configured", answer.outcome, answer.sentence),)
     attempt.facts = {
@@ -229,12 +231,12 @@ def keep_plan(run: Run, attempt: Attempt, plan: Plan) -> KeptPlan:
         "safe": len(plan.of(Verdict.SAFE)),
         "difference": table(plan),
     }
-    return KeptPlan(plan, said, attempt.end(run.world, "done", plan.summary))
+    return KeptPlan(plan, said, attempt.end(run.clients, "done", plan.summary))
 
 
 def newest_plan(run: Run) -> Mapping[str, Any] | None:
     """Return the facts of the newest plan that this run has kept, ``None`` where it kept none, or its was refused."""
-    kept = run.world.evidence.newest(run.group.name, run.request.run, PLAN)
+    kept = run.clients.evidence.newest(run.group.name, run.request.run, PLAN)
     facts: Mapping[str, Any] = (kept or {}).get("facts", {})
     return facts if "digest" in facts else None
 
@@ -246,9 +248,9 @@ def _shown(run: Run) -> str:
     return str(kept["digest"])
 
 
-def has_safe_changes(group: str, world: World, run_id: str) -> bool:
+def has_safe_changes(group: str, clients: Clients, run_id: str) -> bool:
     """Return whether this run's newest plan holds changes that may be made without asking."""
-    run = Run(RunRequest(group, run_id), world)
+    run = Run(RunRequest(group, run_id), clients)
     kept = newest_plan(run)
     return kept is not None and kept["safe"] > 0 and run.group.config_sync.apply_safe
 
@@ -267,9 +269,9 @@ def _pin(run: Run, state: RegisterState, *, anew: bool = False) -> None:
     :raises Refused: the topology names another cluster than then
     """
     names = (state.active, state.standby)
-    declared = {name: run.world.topology.cluster(name).cluster_id for name in names}
+    declared = {name: run.clients.topology.cluster(name).cluster_id for name in names}
     # Kept on both sides: whichever is active after a failover knows them.
-    kept = {name: run.world.register(name).facts(run.group.name, FACTS).get(_CLUSTERS, {}) for name in names}
+    kept = {name: run.clients.register(name).facts(run.group.name, FACTS).get(_CLUSTERS, {}) for name in names}
     changed = {name for pins in kept.values() for name in names if pins.get(name, declared[name]) != declared[name]}
     if changed and not anew:
         raise Refused(
@@ -278,7 +280,7 @@ def _pin(run: Run, state: RegisterState, *, anew: bool = False) -> None:
         )
     for name, pins in kept.items():
         if not declared.items() <= pins.items():
-            run.world.register(name).write_fact(run.group.name, FACTS, _CLUSTERS, {**pins, **declared})
+            run.clients.register(name).write_fact(run.group.name, FACTS, _CLUSTERS, {**pins, **declared})
 
 
 def _require_quiet_mirrormaker(plan: Plan) -> None:

@@ -10,7 +10,7 @@ from kafka_dr.fencing import plan
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow, Mm2Replicator, Moving, data_ends, flow_moves
 from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.flow_seed import FlowSeed, newest_seed
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
@@ -22,23 +22,23 @@ _START_SECONDS = 20.0
 _OUTCOMES: dict[str, WatchOutcome] = {"moves": "ok", "idle": "ok", "stuck": "failed", "unknown": "unknown"}
 
 
-def reconcile_flows(group: str, world: World) -> WatchResult:
+def reconcile_flows(group: str, clients: Clients) -> WatchResult:
     """Bring the group's connectors to what the register says, if it stands still, and see that they move.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     :raises TryAgain: a cluster or a Connect cluster does not answer
     """
-    run = Run(RunRequest(group, "flows"), world)
-    state = at_rest(group, run.read_standing())
+    run = Run(RunRequest(group, "flows"), clients)
+    state = at_rest(group, run.read_register_state())
     if isinstance(state, WatchResult):
         return state
 
     def still() -> None:
-        if run.read_standing() != state:
+        if run.read_register_state() != state:
             raise Refused(f"{group} began to move: what was not changed yet is left as it is")
 
-    seed = newest_seed(world.register(state.active).history(group), state)
-    planned = plan_flows(state, [_observe(world, flow) for flow in _flows(run)], seed)
+    seed = newest_seed(clients.register(state.active).history(group), state)
+    planned = plan_flows(state, [_observe(clients, flow) for flow in _flows(run)], seed)
     said = [] if planned.problem else _let_replicator_in(run, state, still)
     for change in planned.changes:
         if change.action is not FlowAction.LEAVE:
@@ -59,12 +59,12 @@ def _flows(run: Run) -> list[Flow]:
     return [Flow(run.group.name, source, target) for source, target in permutations(run.group.clusters, 2)]
 
 
-def _observe(world: World, flow: Flow) -> ObservedFlow:
-    replicator = world.replicator(flow)
+def _observe(clients: Clients, flow: Flow) -> ObservedFlow:
+    replicator = clients.replicator(flow)
     status = replicator.status()
     if status.state == "absent":
         return ObservedFlow(flow, status)
-    wanted, found = replicator.config(), world.connect(flow.target).config(flow.connector) or {}
+    wanted, found = replicator.config(), clients.connect(flow.target).config(flow.connector) or {}
     differing = sorted(key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key))
     return ObservedFlow(flow, status, replicator.where().seed_epoch, tuple(differing))
 
@@ -82,7 +82,7 @@ def _let_replicator_in(run: Run, state: RegisterState, still: Callable[[], None]
 
 
 def _carry_out(run: Run, change: FlowChange, seed: FlowSeed | None) -> None:
-    replicator: Mm2Replicator = run.world.replicator(change.flow)
+    replicator: Mm2Replicator = run.clients.replicator(change.flow)
     seconds = run.group.timing.step_deadline_seconds
     match change.action:
         case FlowAction.STOP:
@@ -98,12 +98,12 @@ def _carry_out(run: Run, change: FlowChange, seed: FlowSeed | None) -> None:
         case FlowAction.RESUME:
             replicator.resume()
         case FlowAction.RESTART:
-            run.world.connect(change.flow.target).restart_failed(change.flow.connector)
+            run.clients.connect(change.flow.target).restart_failed(change.flow.connector)
 
 
 def _moving(run: Run, state: RegisterState, *, patience: float) -> Moving:
     """Judge by progress between two looks; right after a start, by the first two that show some."""
-    clock, source, replicator = run.clock, run.operator(state.active), run.world.replicator(_wanted(state))
+    clock, source, replicator = run.clock, run.operator(state.active), run.clients.replicator(_wanted(state))
     until = clock.monotonic() + patience
     while True:
         before = replicator.positions()

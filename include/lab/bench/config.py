@@ -34,7 +34,7 @@ from kafka_dr.clusters import (
 from kafka_dr.clusters.configuration import NewTopic
 from kafka_dr.config_sync import Plan
 from kafka_dr.replication import ConnectEndpoint
-from kafka_dr.runs.clients import Role, World
+from kafka_dr.runs.clients import Clients, Role
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import ConfigSyncSpec, Topology, load
@@ -183,8 +183,8 @@ class _ConfigBench:
             with self._admin(cluster.name) as admin:
                 admin.acls.add(_rights(cluster.name))
                 admin.configs.create([NewTopic(f"{_GROUP}.dr-canary", 1, 1)])
-        with self._world() as world:
-            adopt(_GROUP, world, "adoption")
+        with self._clients() as clients:
+            adopt(_GROUP, clients, "adoption")
 
     def _fill(self) -> None:
         began = time.monotonic()
@@ -215,9 +215,9 @@ class _ConfigBench:
                 raise LabError(f"{admin.name} did not take the topics: {next(iter(errors.values()))}")
 
     def _plan(self, what: str, *, away: float = 0.0) -> tuple[float, _Requests, Plan]:
-        with self._world() as world, self._counted(world, what, seconds=away) as requests:
+        with self._clients() as clients, self._counted(clients, what, seconds=away) as requests:
             began = time.monotonic()
-            planned = plan_config(_GROUP, world, f"bench-{time.monotonic_ns()}")
+            planned = plan_config(_GROUP, clients, f"bench-{time.monotonic_ns()}")
             seconds = time.monotonic() - began
         if not isinstance(planned, KeptPlan):
             raise LabError(planned.summary)
@@ -225,29 +225,29 @@ class _ConfigBench:
 
     def _apply(self, what: str) -> tuple[float, _Requests]:
         run_id = f"bench-{time.monotonic_ns()}"
-        with self._world() as world:
-            plan_config(_GROUP, world, run_id)
-            with self._counted(world, f"apply {what}") as requests:
+        with self._clients() as clients:
+            plan_config(_GROUP, clients, run_id)
+            with self._counted(clients, f"apply {what}") as requests:
                 began = time.monotonic()
-                apply_config(_GROUP, world, run_id, approved=False)
+                apply_config(_GROUP, clients, run_id, approved=False)
                 return time.monotonic() - began, requests
 
     def _a_look(self) -> int:
         """Return how many requests it takes to look once more whether the standby shows by now what was made."""
-        with self._world() as world:
-            watch_config(_GROUP, world)
-            with self._counted(world, "a look, and where the group stands") as both:
-                watch_config(_GROUP, world)
-            with self._counted(world, "where the group stands") as standing:
-                Run(RunRequest(_GROUP, "bench"), world).read_standing()
+        with self._clients() as clients:
+            watch_config(_GROUP, clients)
+            with self._counted(clients, "a look, and where the group stands") as both:
+                watch_config(_GROUP, clients)
+            with self._counted(clients, "where the group stands") as standing:
+                Run(RunRequest(_GROUP, "bench"), clients).read_register_state()
         return both.count - standing.count
 
     @contextmanager
-    def _counted(self, world: World, what: str, *, seconds: float = 0.0) -> Iterator[_Requests]:
+    def _counted(self, clients: Clients, what: str, *, seconds: float = 0.0) -> Iterator[_Requests]:
         requests = _Requests(seconds)
         for cluster in CLUSTERS:
             for role in _ROLES_IN_USE:
-                world.cluster(cluster.name, role).observe(requests)
+                clients.cluster(cluster.name, role).observe(requests)
         began = time.monotonic()
         yield requests
         self._console.print(f"{what} [dim]{time.monotonic() - began:.2f} s, {requests.count} requests[/]")
@@ -256,10 +256,10 @@ class _ConfigBench:
         settings = ClientSettings.from_librdkafka(self._lab.client_settings(cluster, credentials.ADMIN))
         return KafkaCluster(cluster, settings)
 
-    def _world(self) -> World:
+    def _clients(self) -> Clients:
         root = self._lab.home.root / "bench" / "evidence"
         root.mkdir(parents=True, exist_ok=True)
-        return World(
+        return Clients(
             self._topology,
             settings_of=self._settings,
             connect_of=lambda connection: ConnectEndpoint(

@@ -24,7 +24,7 @@ from kafka_dr.offsets.layered import LayeredOffsetMap
 from kafka_dr.offsets.map_files import MapFiles
 from kafka_dr.offsets.placing import FactsMap, Placed, beside
 from kafka_dr.replication import ConnectEndpoint, Flow
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import load
 from lab import credentials, rights
 from lab.api import Lab
@@ -50,8 +50,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     was_up = lab.status().in_use
     lab.up(airflow=False)
     try:
-        with _world(lab) as world:
-            bench = _OffsetsBench(lab, world, console, groups=options.groups, partitions=options.partitions)
+        with _clients(lab) as clients:
+            bench = _OffsetsBench(lab, clients, console, groups=options.groups, partitions=options.partitions)
             report = bench.measure(records=options.records)
     finally:
         if not was_up:
@@ -74,9 +74,9 @@ class _OffsetsBench:
     :param partitions: of the one topic that all of them read
     """
 
-    def __init__(self, lab: Lab, world: World, console: Console, *, groups: int, partitions: int) -> None:
+    def __init__(self, lab: Lab, clients: Clients, console: Console, *, groups: int, partitions: int) -> None:
         self._lab = lab
-        self._world = world
+        self._clients = clients
         self._console = console
         self._groups = [f"orders-bench-{number:04d}" for number in range(groups)]
         self._partitions = tuple(TopicPartition(TOPIC, number) for number in range(partitions))
@@ -84,9 +84,9 @@ class _OffsetsBench:
     def measure(self, *, records: int) -> dict[str, Any]:
         """Write and copy the records, let an audit match them, then move the groups, and hold them against the logs."""
         self._timed("records written and copied", lambda: self._copy(records))
-        self._timed("offset syncs archived", lambda: archive_syncs(GROUP, self._world))
+        self._timed("offset syncs archived", lambda: archive_syncs(GROUP, self._clients))
         self._timed("records matched by the audit", self._audit)
-        source, target = (self._world.cluster(name, "operator") for name in (SOURCE, TARGET))
+        source, target = (self._clients.cluster(name, "operator") for name in (SOURCE, TARGET))
         logs = {name: self._log(name) for name in (SOURCE, TARGET)}
         positions = _positions(self._groups, logs[SOURCE])
         self._timed("groups committed on the source", lambda: source.groups.set_offsets(positions))
@@ -109,7 +109,7 @@ class _OffsetsBench:
         for name in (SOURCE, TARGET):
             with KafkaCluster(name, self._settings(name, credentials.ADMIN)) as admin:
                 admin.topics.create(TOPIC, partitions=len(self._partitions), replication_factor=1, config={})
-        replicator = self._world.replicator(Flow(GROUP, SOURCE, TARGET))
+        replicator = self._clients.replicator(Flow(GROUP, SOURCE, TARGET))
         replicator.ensure(stopped=True)
         replicator.wait_stopped(_SECONDS)
         replicator.seed({}, epoch=1)
@@ -124,7 +124,7 @@ class _OffsetsBench:
                 except BufferError:
                     producer.poll(0.05)
         producer.flush(_SECONDS)
-        source = self._world.cluster(SOURCE, "operator")
+        source = self._clients.cluster(SOURCE, "operator")
         deadline = time.monotonic() + _SECONDS
         while True:
             ends, done = source.topics.last_stable_offsets(self._partitions), replicator.positions()
@@ -141,7 +141,7 @@ class _OffsetsBench:
 
     def _gather(self) -> Gathered:
         source, target = self._audited()
-        maps = MapFiles(self._world.evidence_root, GROUP)
+        maps = MapFiles(self._clients.evidence_root, GROUP)
         return gather(source, target, self._partitions, syncs=self._syncs(), maps=maps)
 
     def _reading(self) -> OffsetMap:
@@ -149,12 +149,12 @@ class _OffsetsBench:
         return BracketingOffsetMap(*self._audited(), syncs=self._syncs())
 
     def _audited(self) -> tuple[KafkaCluster, KafkaCluster]:
-        return self._world.cluster(SOURCE, "audit"), self._world.cluster(TARGET, "audit")
+        return self._clients.cluster(SOURCE, "audit"), self._clients.cluster(TARGET, "audit")
 
     def _syncs(self) -> KnownSyncs:
-        declared = self._world.topology
+        declared = self._clients.topology
         ids = (declared.cluster(SOURCE).cluster_id, declared.cluster(TARGET).cluster_id)
-        return KnownSyncs(*self._audited(), root=self._world.evidence_root, cluster_ids=ids)
+        return KnownSyncs(*self._audited(), root=self._clients.evidence_root, cluster_ids=ids)
 
     def _log(self, name: str) -> dict[TopicPartition, list[tuple[int, bytes]]]:
         with KafkaCluster(name, self._settings(name, credentials.ADMIN)) as reader:
@@ -239,7 +239,7 @@ def _report(
     }
 
 
-def _world(lab: Lab) -> World:
+def _clients(lab: Lab) -> Clients:
     topology = load(Path(lab.environ["KAFKA_DR_TOPOLOGY"]), lab.environ)
 
     def settings_of(connection: str) -> ClientSettings:
@@ -251,4 +251,4 @@ def _world(lab: Lab) -> World:
 
     root = Path(topology.evidence.root.removeprefix("file://"))
     root.mkdir(parents=True, exist_ok=True)
-    return World(topology, settings_of=settings_of, connect_of=connect_of, evidence_root=root, clock=SystemClock())
+    return Clients(topology, settings_of=settings_of, connect_of=connect_of, evidence_root=root, clock=SystemClock())

@@ -13,7 +13,7 @@ from kafka_dr_airflow.operators.receipt import Receipt, perform
 from kafka_dr_airflow.run_note import noted
 
 if TYPE_CHECKING:
-    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.clients import Clients
     from kafka_dr.runs.record import StepRecord
 
 
@@ -34,8 +34,8 @@ class AdoptOperator(FirstTask):
         group, run = context["params"]["protection_group"], context["run_id"]
         with noted(self.log, context) as note:
 
-            def adopted(world: World) -> StepRecord:
-                record = adopt(group, world, run)
+            def adopted(clients: Clients) -> StepRecord:
+                record = adopt(group, clients, run)
                 note.extend(("NOTHING TO DO" if record.outcome == "passed" else "ADOPTED", inline(record.detail)))
                 return record
 

@@ -15,7 +15,7 @@ from kafka_dr_airflow.operators.receipt import Receipt, perform, plain_errors
 
 if TYPE_CHECKING:
     from kafka_dr.runs.at_rest import WatchResult
-    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.clients import Clients
 
 #: A look or a change is not tried again: the next run comes soon, and begins with what is left.
 ONCE: dict[str, Any] = {
@@ -52,11 +52,11 @@ class ConfigPlanOperator(_OfGroup):
         """Plan, show the plan, and say where it is kept."""
         from kafka_dr.runs.at_rest import WatchResult
         from kafka_dr.watch.config_changes import plan_config
-        from kafka_dr_airflow.connections import open_world
+        from kafka_dr_airflow.connections import open_clients
 
         accept = bool(context["params"].get("accept_cluster_ids"))
-        with plain_errors(), open_world() as world:
-            planned = plan_config(self.protection_group, world, context["run_id"], accept_cluster_ids=accept)
+        with plain_errors(), open_clients() as clients:
+            planned = plan_config(self.protection_group, clients, context["run_id"], accept_cluster_ids=accept)
         if isinstance(planned, WatchResult):
             self.evidence_kept = False
             raise AirflowSkipException(planned.summary)
@@ -83,17 +83,17 @@ class ConfigApplyOperator(_OfGroup):
     def execute(self, context: Any) -> Receipt | None:
         """Apply, prove by reading back, and plan what is left."""
         from kafka_dr.watch.config_changes import apply_config, has_safe_changes
-        from kafka_dr_airflow.connections import open_world
+        from kafka_dr_airflow.connections import open_clients
 
         group, run = self.protection_group, context["run_id"]
         if not self.approved:
-            with plain_errors(), open_world() as world:
-                wanted = has_safe_changes(group, world, run)
+            with plain_errors(), open_clients() as clients:
+                wanted = has_safe_changes(group, clients, run)
             if not wanted:
                 self.evidence_kept = False
                 self.log.info("Nothing is changed without asking: no safe change is left, or the topology wants none.")
                 return None
-        return perform(self.log, lambda world: apply_config(group, world, run, approved=self.approved))
+        return perform(self.log, lambda clients: apply_config(group, clients, run, approved=self.approved))
 
 
 class ConfigGateOperator(WatchOperator):
@@ -105,8 +105,8 @@ class ConfigGateOperator(WatchOperator):
         defaults = {"task_id": "standby_configured", "trigger_rule": TriggerRule.ALL_DONE}
         super().__init__(**{**defaults, **ONCE, **kwargs})
 
-    def look(self, world: World) -> WatchResult:
+    def look(self, clients: Clients) -> WatchResult:
         """Compare once more, with what was just applied."""
         from kafka_dr.watch.config_changes import watch_config
 
-        return watch_config(self.protection_group, world)
+        return watch_config(self.protection_group, clients)

@@ -37,13 +37,13 @@ def standing(group: str) -> tuple[RegisterState, str]:
     from kafka_dr.register.abandonment import abandonment
     from kafka_dr.runs.request import RunRequest
     from kafka_dr.runs.run import Run
-    from kafka_dr_airflow.connections import open_world
+    from kafka_dr_airflow.connections import open_clients
 
-    with open_world() as world:
-        state = Run(RunRequest(group, "failback"), world).read_standing()
+    with open_clients() as clients:
+        state = Run(RunRequest(group, "failback"), clients).read_register_state()
         if state is None:
             raise Refused(f"no register has a record of {group}: nothing was left behind")
-        return state, abandonment(world.register(state.active).history(group), state).run
+        return state, abandonment(clients.register(state.active).history(group), state).run
 
 
 class StrandedRecordsOperator(FirstTask, SparkJobOperator):

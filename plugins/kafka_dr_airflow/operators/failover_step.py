@@ -55,4 +55,4 @@ class FailoverStepOperator(FirstTask):
         from kafka_dr.runs.request import StepName
 
         request = run_request(context, self.verb)
-        return perform(self.log, lambda world: run_step(StepName(self.step), request, world))
+        return perform(self.log, lambda clients: run_step(StepName(self.step), request, clients))

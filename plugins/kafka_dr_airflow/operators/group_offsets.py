@@ -17,17 +17,17 @@ from kafka_dr_airflow.report_folders import prune, report_folder
 
 if TYPE_CHECKING:
     from kafka_dr.runs.at_rest import WatchResult
-    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.clients import Clients
 
 
 class OffsetSyncsOperator(WatchOperator):
     """Archives the offset syncs between the clusters of a protection group."""
 
-    def look(self, world: World) -> WatchResult:
+    def look(self, clients: Clients) -> WatchResult:
         """Read what was written since the last time, and keep it."""
         from kafka_dr.group_offsets.sync_archive import archive_syncs
 
-        return archive_syncs(self.protection_group, world)
+        return archive_syncs(self.protection_group, clients)
 
 
 class OffsetPreviewOperator(BaseOperator):
@@ -49,15 +49,15 @@ class OffsetPreviewOperator(BaseOperator):
     def execute(self, context: Any) -> dict[str, Any]:
         """Look at every group, write the report, and judge it."""
         from kafka_dr.group_offsets.offset_preview import Preview, preview_offsets
-        from kafka_dr_airflow.connections import open_world
+        from kafka_dr_airflow.connections import open_clients
 
         now = datetime.now(UTC)
-        with plain_errors(), open_world() as world:
-            reports = f"audits/{self.protection_group}/offsets/{self._direction(world)}"
+        with plain_errors(), open_clients() as clients:
+            reports = f"audits/{self.protection_group}/offsets/{self._direction(clients)}"
             folder = f"{reports}/{report_folder(now, context['run_id'], context['ti'].try_number)}"
-            found = preview_offsets(self.protection_group, world, folder=folder)
-            keep = timedelta(seconds=world.topology.group(self.protection_group).audits.keep_fingerprints_seconds)
-            prune(world.evidence_root.joinpath(*reports.split("/")), now=now, keep=keep)
+            found = preview_offsets(self.protection_group, clients, folder=folder)
+            keep = timedelta(seconds=clients.topology.group(self.protection_group).audits.keep_fingerprints_seconds)
+            prune(clients.evidence_root.joinpath(*reports.split("/")), now=now, keep=keep)
         if not isinstance(found, Preview):
             raise AirflowSkipException(found.summary)
         self.report_place = f"{folder}/report.json"
@@ -72,11 +72,11 @@ class OffsetPreviewOperator(BaseOperator):
             "report": self.report_place,
         }
 
-    def _direction(self, world: World) -> str:
+    def _direction(self, clients: Clients) -> str:
         from kafka_dr.checks.audit_checks import flow_to_audit
         from kafka_dr.replication import Flow
 
-        flow = flow_to_audit(self.protection_group, world)
+        flow = flow_to_audit(self.protection_group, clients)
         if not isinstance(flow, Flow):
             raise AirflowSkipException(flow.summary)
         return f"{flow.source}-to-{flow.target}"

@@ -59,13 +59,13 @@ class OutcomeOperator(BaseOperator):
 
     def _endings(self, context: Any) -> list[tuple[str, Ending]]:
         from kafka_dr.evidence import Ending, ending
-        from kafka_dr_airflow.connections import open_world
+        from kafka_dr_airflow.connections import open_clients
 
         found = []
         try:
-            with open_world() as world:
+            with open_clients() as clients:
                 for group in self.groups(context):
-                    view = world.evidence.run_view(group, context["run_id"])
+                    view = clients.evidence.run_view(group, context["run_id"])
                     if view.steps or not self.may_be_silent:
                         found.append((group, ending(view)))
         except (KafkaDrError, OSError) as error:

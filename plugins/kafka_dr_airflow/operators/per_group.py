@@ -15,7 +15,7 @@ from kafka_dr_airflow.operators.receipt import plain_errors
 
 if TYPE_CHECKING:
     from kafka_dr.runs.at_rest import WatchResult
-    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.clients import Clients
 
 
 #: How a task is mapped over the groups. A look is not tried again: the next one comes soon enough.
@@ -43,16 +43,16 @@ class WatchOperator(BaseOperator):
         self.protection_group = protection_group
 
     @abstractmethod
-    def look(self, world: World) -> WatchResult:
+    def look(self, clients: Clients) -> WatchResult:
         """Look at the group, and do what is due."""
 
     @fails_plainly
     def execute(self, context: Any) -> None:
         """Show what was found."""
-        from kafka_dr_airflow.connections import open_world
+        from kafka_dr_airflow.connections import open_clients
 
-        with plain_errors(), open_world() as world:
-            watched = self.look(world)
+        with plain_errors(), open_clients() as clients:
+            watched = self.look(clients)
         for sentence in watched.sentences:
             self.log.info("%s", line(sentence))
         if watched.outcome == "left_alone":
@@ -64,28 +64,28 @@ class WatchOperator(BaseOperator):
 class CanaryOperator(WatchOperator):
     """Sends canaries across the group's flow and judges how they arrive."""
 
-    def look(self, world: World) -> WatchResult:
+    def look(self, clients: Clients) -> WatchResult:
         """Send, wait, judge."""
         from kafka_dr.watch.canary_check import watch_canary
 
-        return watch_canary(self.protection_group, world)
+        return watch_canary(self.protection_group, clients)
 
 
 class FlowsOperator(WatchOperator):
     """Compares the connectors that exist with what the register asks for, mends them, and sees that they move."""
 
-    def look(self, world: World) -> WatchResult:
+    def look(self, clients: Clients) -> WatchResult:
         """Compare, mend, measure."""
         from kafka_dr.watch.reconcile_flows import reconcile_flows
 
-        return reconcile_flows(self.protection_group, world)
+        return reconcile_flows(self.protection_group, clients)
 
 
 class HealthOperator(WatchOperator):
     """Sees that each cluster is what the register says: fences what returned, and names what does not follow."""
 
-    def look(self, world: World) -> WatchResult:
+    def look(self, clients: Clients) -> WatchResult:
         """Close, prove, name."""
         from kafka_dr.health.health_check import check_health
 
-        return check_health(self.protection_group, world)
+        return check_health(self.protection_group, clients)

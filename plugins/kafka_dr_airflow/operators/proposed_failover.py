@@ -47,13 +47,13 @@ class ProposalOperator(TriggerDagRunOperator):
     def execute(self, context: Any) -> None:
         """Look, and start the run or have it look again."""
         from kafka_dr.health.failover_proposal import ProposalDecision, RunAction, act_on, close, consider
-        from kafka_dr_airflow.connections import open_world
+        from kafka_dr_airflow.connections import open_clients
 
-        with plain_errors(), open_world() as world:
-            proposal = consider(self.protection_group, world)
+        with plain_errors(), open_clients() as clients:
+            proposal = consider(self.protection_group, clients)
             act = act_on(proposal.move, self._run(context["ti"], proposal.run))
             if act is RunAction.FORGET:
-                close(self.protection_group, proposal, world)
+                close(self.protection_group, proposal, clients)
         self.log.info("%s: %s", act, line(proposal.sentence))
         if proposal.move is ProposalDecision.HELD:
             raise AirflowException(line(proposal.sentence))

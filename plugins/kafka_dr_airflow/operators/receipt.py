@@ -13,7 +13,7 @@ from kafka_dr.quoting import block, line
 
 if TYPE_CHECKING:
     from kafka_dr.register import Verb
-    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.clients import Clients
     from kafka_dr.runs.record import StepRecord
     from kafka_dr.runs.request import RunRequest
 
@@ -50,7 +50,7 @@ def run_request(context: Any, verb: Verb) -> RunRequest:
     )
 
 
-def perform(log: Any, action: Callable[[World], StepRecord]) -> Receipt:
+def perform(log: Any, action: Callable[[Clients], StepRecord]) -> Receipt:
     """Do something in the world that leaves a record, and show the record whether it went well or not.
 
     :param log: the task's logger
@@ -58,11 +58,11 @@ def perform(log: Any, action: Callable[[World], StepRecord]) -> Receipt:
     :raises AirflowException: it failed or its outcome is unknown; trying again may help, where retries are allowed
     """
     from kafka_dr.runs.record import StepFailed
-    from kafka_dr_airflow.connections import open_world
+    from kafka_dr_airflow.connections import open_clients
 
-    with plain_errors(), open_world() as world:
+    with plain_errors(), open_clients() as clients:
         try:
-            record = action(world)
+            record = action(clients)
         except StepFailed as failure:
             show(log, failure.record)
             final = failure.record.outcome == "refused"

@@ -13,7 +13,7 @@ from kafka_dr_airflow.operators.receipt import Receipt, perform
 from kafka_dr_airflow.run_note import noted
 
 if TYPE_CHECKING:
-    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.clients import Clients
     from kafka_dr.runs.record import StepRecord
 
 
@@ -46,8 +46,8 @@ class ResumeOperator(FirstTask):
 
         with noted(self.log, context) as note:
 
-            def resumed(world: World) -> StepRecord:
-                record = resume(request, world)
+            def resumed(clients: Clients) -> StepRecord:
+                record = resume(request, clients)
                 self.resumed_run = record.run
                 note.extend(("FINISHED" if request.decision == "finish" else "ABANDONED", inline(record.detail)))
                 return record

@@ -39,4 +39,4 @@ class RollBackOperator(BaseOperator):
         from kafka_dr.failover.roll_back import roll_back
 
         request = run_request(context, self.verb)
-        return perform(self.log, lambda world: roll_back(request, world))
+        return perform(self.log, lambda clients: roll_back(request, clients))

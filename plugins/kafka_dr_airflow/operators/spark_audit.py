@@ -99,7 +99,7 @@ class SparkAuditOperator(SparkJobOperator):
     def _flow(self, wanted: str | None) -> Flow:
         from kafka_dr.checks.audit_checks import flow_to_audit
         from kafka_dr.replication import Flow
-        from kafka_dr_airflow.connections import open_world
+        from kafka_dr_airflow.connections import open_clients
 
         if wanted:
             clusters = read_topology(os.environ).group(self.protection_group).clusters
@@ -107,8 +107,8 @@ class SparkAuditOperator(SparkJobOperator):
                 if _name(flow) == wanted:
                     return flow
             raise AirflowSkipException(f"this run is about {wanted}")
-        with plain_errors(), open_world() as world:
-            found = flow_to_audit(self.protection_group, world)
+        with plain_errors(), open_clients() as clients:
+            found = flow_to_audit(self.protection_group, clients)
         if isinstance(found, Flow):
             return found
         raise AirflowSkipException(found.summary)

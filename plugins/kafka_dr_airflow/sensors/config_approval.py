@@ -42,10 +42,10 @@ class ConfigApprovalSensor(ManualApprovalSensor):
     def question(self, context: Any) -> ApprovalQuestion:
         """Make the question; skip where nobody has to be asked, or has been asked already."""
         from kafka_dr.watch.ask_config_approval import ask_config
-        from kafka_dr_airflow.connections import open_world
+        from kafka_dr_airflow.connections import open_clients
 
-        with plain_errors(), open_world() as world:
-            question = ask_config(self.protection_group, world, context["run_id"], page=self.page(context))
+        with plain_errors(), open_clients() as clients:
+            question = ask_config(self.protection_group, clients, context["run_id"], page=self.page(context))
         if isinstance(question, str):
             self.evidence_kept = False
             raise AirflowSkipException(question)

@@ -21,7 +21,7 @@ from kafka_dr_airflow.trigger_forms import read_topology
 if TYPE_CHECKING:
     from kafka_dr.approvals.approval import Answer, ApprovalQuestion
     from kafka_dr.register import Verb
-    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.clients import Clients
     from kafka_dr.runs.record import StepRecord
     from kafka_dr.runs.request import RunRequest
 
@@ -88,7 +88,7 @@ class ManualApprovalSensor(ApprovalOperator):
     def question(self, context: Any) -> ApprovalQuestion | None:
         """Make the question, and keep it in evidence; ``None`` where nobody is to be asked."""
         from kafka_dr.failover.ask_approval import ask_approval
-        from kafka_dr_airflow.connections import open_world
+        from kafka_dr_airflow.connections import open_clients
 
         request = self.request(context)
         if request.dry_run:
@@ -96,23 +96,23 @@ class ManualApprovalSensor(ApprovalOperator):
                 group = read_topology(os.environ).group(request.protection_group)
             self.log.info("Dry run: nobody is asked. May answer: %s.", ", ".join(group.approvers))
             return None
-        with plain_errors(), open_world() as world:
-            return ask_approval(request, world, page=self.page(context))
+        with plain_errors(), open_clients() as clients:
+            return ask_approval(request, clients, page=self.page(context))
 
-    def keep(self, request: RunRequest, world: World, answer: Answer) -> StepRecord:
+    def keep(self, request: RunRequest, clients: Clients, answer: Answer) -> StepRecord:
         """Keep an answer in evidence.
 
         :raises StepFailed: it does not count
         """
         from kafka_dr.approvals.approval import record_answer
 
-        return record_answer(request, world, answer)
+        return record_answer(request, clients, answer)
 
-    def keep_expiry(self, request: RunRequest, world: World) -> StepRecord:
+    def keep_expiry(self, request: RunRequest, clients: Clients) -> StepRecord:
         """Keep in evidence that nobody answered in time."""
         from kafka_dr.approvals.approval import record_expiry
 
-        return record_expiry(request, world)
+        return record_expiry(request, clients)
 
     @fails_plainly
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Receipt:
@@ -122,7 +122,7 @@ class ManualApprovalSensor(ApprovalOperator):
         request = self.request(context)
         answer = given_answer(event, approve=self.APPROVE)
         try:
-            receipt = perform(self.log, lambda world: self.keep(request, world, answer))
+            receipt = perform(self.log, lambda clients: self.keep(request, clients, answer))
         except AirflowFailException as refused:
             self._end(context, f"The answer does not count ({refused})")
         if answer.approved and not answer.digest:
@@ -171,7 +171,7 @@ class ManualApprovalSensor(ApprovalOperator):
     def _not_answered(self, context: Any, event: dict[str, Any]) -> NoReturn:
         if event.get("error_type") == "timeout":
             request = self.request(context)
-            perform(self.log, lambda world: self.keep_expiry(request, world))
+            perform(self.log, lambda clients: self.keep_expiry(request, clients))
             self._end(context, "Nobody answered before the approval expired")
         raise AirflowFailException(f"Airflow could not wait for the answer ({event['error']}); nothing was changed")
 

@@ -10,7 +10,7 @@ from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 if TYPE_CHECKING:
     from kafka_dr.approvals.approval import Answer, ApprovalQuestion
     from kafka_dr.register import Verb
-    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.clients import Clients
     from kafka_dr.runs.record import StepRecord
     from kafka_dr.runs.request import RunRequest
 
@@ -33,28 +33,28 @@ class TwoPeopleSensor(ManualApprovalSensor):
         from kafka_dr.approvals.approval import needs_second
         from kafka_dr.failover.ask_approval import ask_approval
         from kafka_dr.runs.request import StepName
-        from kafka_dr_airflow.connections import open_world
+        from kafka_dr_airflow.connections import open_clients
 
         request = self.request(context)
         if request.dry_run:
             self.log.info("Dry run: nobody is asked.")
             return None
-        with plain_errors(), open_world() as world:
-            if self.step == "approval" or needs_second(request, world):
-                return ask_approval(request, world, StepName(self.step), page=self.page(context))
+        with plain_errors(), open_clients() as clients:
+            if self.step == "approval" or needs_second(request, clients):
+                return ask_approval(request, clients, StepName(self.step), page=self.page(context))
         self.log.info("%s", self.one_is_enough)
         return None
 
-    def keep(self, request: RunRequest, world: World, answer: Answer) -> StepRecord:
+    def keep(self, request: RunRequest, clients: Clients, answer: Answer) -> StepRecord:
         """Keep an answer in evidence, where the claim looks for it."""
         from kafka_dr.approvals.approval import record_answer
         from kafka_dr.runs.request import StepName
 
-        return record_answer(request, world, answer, StepName(self.step))
+        return record_answer(request, clients, answer, StepName(self.step))
 
-    def keep_expiry(self, request: RunRequest, world: World) -> StepRecord:
+    def keep_expiry(self, request: RunRequest, clients: Clients) -> StepRecord:
         """Keep in evidence that nobody answered this question."""
         from kafka_dr.approvals.approval import record_expiry
         from kafka_dr.runs.request import StepName
 
-        return record_expiry(request, world, StepName(self.step))
+        return record_expiry(request, clients, StepName(self.step))

@@ -21,7 +21,7 @@ from kafka_dr.group_offsets.other_topics import NAME as READ_ONLY_OWNED
 from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.routing import Route
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from lab import rights
@@ -33,28 +33,28 @@ from support.switched_group import Killed, dying
 pytestmark = pytest.mark.kafka
 
 
-def test_a_standby_that_holds_records_of_its_own_is_not_shut(protection: Protection, world: World) -> None:
+def test_a_standby_that_holds_records_of_its_own_is_not_shut(protection: Protection, clients: Clients) -> None:
     protection.produce("west", 10)
     before = outside_view.look(protection)
 
-    record = refused(protection, world)
+    record = refused(protection, clients)
     assert protection.takes_writes("west")
     assert outside_view.look(protection) == before
     assert f"{protection.topic}-0, {protection.topic}-1 on west hold records" in record.detail
     assert "If applications write on west, initial_active is wrong" in record.detail
 
     # Nor does a connector that was set up and never copied explain what lies there.
-    world.replicator(protection.flow).ensure(stopped=True)
-    world.replicator(protection.flow).wait_stopped(30)
-    assert "that connector has no position there" in refused(protection, world).detail
+    clients.replicator(protection.flow).ensure(stopped=True)
+    clients.replicator(protection.flow).wait_stopped(30)
+    assert "that connector has no position there" in refused(protection, clients).detail
     assert protection.takes_writes("west")
     assert protection.state("east") is None
 
 
 def test_what_a_running_flow_brings_between_two_questions_is_not_called_foreign(
-    protection: Protection, world: World
+    protection: Protection, clients: Clients
 ) -> None:
-    protection.start_flow(world)
+    protection.start_flow(clients)
     real = Mm2Replicator.positions
     written: list[int] = []
 
@@ -66,45 +66,47 @@ def test_what_a_running_flow_brings_between_two_questions_is_not_called_foreign(
         return found
 
     with mock.patch.object(Mm2Replicator, "positions", positions):
-        assert adopt(protection.name, world, "adoption").outcome == "done"
+        assert adopt(protection.name, clients, "adoption").outcome == "done"
 
 
-def test_a_standby_that_is_read_from_or_feeds_the_other_side_is_not_shut(protection: Protection, world: World) -> None:
-    back = world.replicator(protection.flow.reverse)
+def test_a_standby_that_is_read_from_or_feeds_the_other_side_is_not_shut(
+    protection: Protection, clients: Clients
+) -> None:
+    back = clients.replicator(protection.flow.reverse)
     with _reading(protection, "west"):
         back.ensure(stopped=False)
         back.wait_running(30)
         before = outside_view.look(protection)
 
-        failed = {check.name for check in refused(protection, world).checks if check.outcome != "ok"}
+        failed = {check.name for check in refused(protection, clients).checks if check.outcome != "ok"}
 
         assert failed == {"nobody_reads_on_standby", "flow_back_is_still"}
         assert outside_view.look(protection) == before
     back.stop()
     back.wait_stopped(30)
-    assert adopt(protection.name, world, "once-more").outcome == "done"
+    assert adopt(protection.name, clients, "once-more").outcome == "done"
 
 
 def test_a_group_on_brokers_that_do_not_decide_by_acls_is_not_adopted(
-    protection: Protection, world: World, monkeypatch: pytest.MonkeyPatch
+    protection: Protection, clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authorizers, "KAFKAS_OWN", {"AclAuthorizer": authorizers.KAFKAS_OWN["AclAuthorizer"]})
     before = outside_view.look(protection)
 
-    said = refused(protection, world).detail
+    said = refused(protection, clients).detail
 
     assert "StandardAuthorizer on broker 1 of west: only AclAuthorizer are known to decide by ACLs" in said
     assert outside_view.look(protection) == before
 
 
 def test_a_group_that_reads_elsewhere_is_shown_and_keeps_nobody_from_protection(
-    protection: Protection, world: World
+    protection: Protection, clients: Clients
 ) -> None:
     group = f"{protection.name}-both"
     beyond = OutsideTopics.create(protection, "east")
     beyond.commit("east", group, beyond.of_nobody, 0)
 
-    record = adopt(protection.name, world, "adoption")
+    record = adopt(protection.name, clients, "adoption")
 
     shown = {check.name: check for check in record.checks}[READ_ONLY_OWNED]
     assert (record.outcome, shown.outcome) == ("done", "excused")
@@ -121,37 +123,37 @@ def test_a_group_that_reads_elsewhere_is_shown_and_keeps_nobody_from_protection(
     ],
 )
 def test_a_route_that_does_not_fit_is_told_before_anything_is_changed(
-    protection: Protection, world: World, changes: dict[str, Any], said: str
+    protection: Protection, clients: Clients, changes: dict[str, Any], said: str
 ) -> None:
     _write_route(protection, **changes)
     before = outside_view.look(protection)
 
-    assert said in refused(protection, world).detail
+    assert said in refused(protection, clients).detail
     assert outside_view.look(protection) == before
 
 
 def test_a_connector_that_replicates_already_is_taken_over_where_it_stands(
-    protection: Protection, world: World
+    protection: Protection, clients: Clients
 ) -> None:
     _write_route(protection)
-    replicator = world.replicator(protection.flow)
+    replicator = clients.replicator(protection.flow)
     name = protection.flow.connector
     config = {**replicator.config(), "exactly.once.support": "requested"}
-    world.connect("west").create(name, {key: value for key, value in config.items() if key != "name"})
+    clients.connect("west").create(name, {key: value for key, value in config.items() if key != "name"})
     replicator.wait_stopped(30)
-    assert f"the connector {name} exists and is not exactly-once" in refused(protection, world).detail
+    assert f"the connector {name} exists and is not exactly-once" in refused(protection, clients).detail
     assert protection.state("east") is None
 
     assert replicator.ensure() == "updated"
     replicator.resume()
     protection.produce("east", 50)
     protection.wait_copied()
-    record = adopt(protection.name, world, "taken-over")
+    record = adopt(protection.name, clients, "taken-over")
 
     assert record.outcome == "done"
     assert record.facts["seed"]["mode"] == "continue"
     assert protection.refuses_writes("west")
-    assert reconcile_flows(protection.name, world).outcome == "ok"
+    assert reconcile_flows(protection.name, clients).outcome == "ok"
     protection.produce("east", 10)
     protection.wait_copied()
     assert outside_view.contents(protection, "west") == outside_view.contents(protection, "east")
@@ -168,15 +170,15 @@ def test_a_connector_that_replicates_already_is_taken_over_where_it_stands(
 def test_an_adoption_that_died_is_completed_by_another_run(
     protection: Protection, at: type, method: str, nth: int
 ) -> None:
-    with protection.world() as world, dying(at, method, nth=nth), pytest.raises(Killed):
-        adopt(protection.name, world, "died")
+    with protection.clients() as clients, dying(at, method, nth=nth), pytest.raises(Killed):
+        adopt(protection.name, clients, "died")
 
-    with protection.world() as world:
-        completed = adopt(protection.name, world, "completes")
+    with protection.clients() as clients:
+        completed = adopt(protection.name, clients, "completes")
         assert completed.outcome == "done"
         after = outside_view.look(protection)
-        seeds = [world.register(side).facts(protection.name, "died")["flow_seed"] for side in ("east", "west")]
-        assert adopt(protection.name, world, "for-nothing").outcome == "done"
+        seeds = [clients.register(side).facts(protection.name, "died")["flow_seed"] for side in ("east", "west")]
+        assert adopt(protection.name, clients, "for-nothing").outcome == "done"
 
     assert seeds == [completed.facts["seed"]] * 2
     assert outside_view.look(protection) == after
@@ -185,9 +187,11 @@ def test_an_adoption_that_died_is_completed_by_another_run(
     assert protection.refuses_writes("west")
 
 
-def test_a_standby_that_comes_into_use_while_it_is_fenced_is_opened_again(protection: Protection, world: World) -> None:
+def test_a_standby_that_comes_into_use_while_it_is_fenced_is_opened_again(
+    protection: Protection, clients: Clients
+) -> None:
     with _right_before(AclChanges, "add", lambda: protection.produce("west", 2)):
-        record = refused(protection, world)
+        record = refused(protection, clients)
 
     assert "west came into use while it was fenced, so it was opened again" in record.detail
     assert protection.takes_writes("west")
@@ -195,15 +199,15 @@ def test_a_standby_that_comes_into_use_while_it_is_fenced_is_opened_again(protec
 
 
 @pytest.fixture
-def world(protection: Protection) -> Iterator[World]:
-    with protection.world() as world:
-        yield world
+def clients(protection: Protection) -> Iterator[Clients]:
+    with protection.clients() as clients:
+        yield clients
 
 
-def refused(protection: Protection, world: World) -> StepRecord:
+def refused(protection: Protection, clients: Clients) -> StepRecord:
     """Try to adopt the group, and return what kept it from that."""
     with pytest.raises(StepFailed) as failure:
-        adopt(protection.name, world, "adoption")
+        adopt(protection.name, clients, "adoption")
     assert failure.value.record.outcome in ("refused", "failed")
     return failure.value.record
 

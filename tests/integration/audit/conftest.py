@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 @pytest.fixture
 def flowing(protection: Protection) -> Iterator[PlainFlow]:
     """A group of the test's own, written on east; its flow is not started yet."""
-    with protection.world() as world:
-        yield PlainFlow(protection, world)
+    with protection.clients() as clients:
+        yield PlainFlow(protection, clients)
 
 
 @pytest.fixture

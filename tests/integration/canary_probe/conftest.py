@@ -11,5 +11,5 @@ from support.protection import Protection
 @pytest.fixture
 def flowing(protection: Protection) -> Iterator[PlainFlow]:
     """A group of the test's own, written on east; its flow is not started yet."""
-    with protection.world() as world:
-        yield PlainFlow(protection, world)
+    with protection.clients() as clients:
+        yield PlainFlow(protection, clients)

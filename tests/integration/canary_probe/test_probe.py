@@ -18,7 +18,7 @@ def send(flowing: PlainFlow, *, late_after: float = 60, wait_seconds: float = 30
     return run_canary(
         CanaryFlow(flowing.protection.name, flowing.active, flowing.standby, flowing.epoch),
         topic=flowing.protection.group.canary_topic,
-        publisher=flowing.world.cluster(flowing.active, "probe"),
+        publisher=flowing.clients.cluster(flowing.active, "probe"),
         source=flowing.audit(flowing.active),
         target=flowing.audit(flowing.standby),
         clock=SystemClock(),
@@ -58,6 +58,6 @@ def test_a_round_trip_is_no_canary(flowing: PlainFlow) -> None:
     flowing.start()
     send(flowing)
     topic = flowing.protection.group.canary_topic
-    trip = round_trip(flowing.world.cluster("east", "probe"), topic, origin="east", clock=SystemClock())
+    trip = round_trip(flowing.clients.cluster("east", "probe"), topic, origin="east", clock=SystemClock())
     assert (trip.records, trip.origin) == (1, "east")
     assert send(flowing).verdict.partitions[0].on_time == 2

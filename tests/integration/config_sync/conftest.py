@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.clients import Clients
     from lab.api import Lab
     from support.configured_group import ConfiguredGroup
 
@@ -36,6 +36,6 @@ def configured(_made: dict[str, ConfiguredGroup]) -> ConfiguredGroup:
 
 
 @pytest.fixture
-def world(configured: ConfiguredGroup) -> Iterator[World]:
-    with configured.world() as world:
-        yield world
+def clients(configured: ConfiguredGroup) -> Iterator[Clients]:
+    with configured.clients() as clients:
+        yield clients

@@ -26,16 +26,16 @@ from kafka_dr.watch.config_changes import apply_config, watch_config
 
 if TYPE_CHECKING:
     from kafka_dr.clusters import KafkaCluster
-    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.clients import Clients
     from support.configured_group import ConfiguredGroup
 
 pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture
-def before(world: World) -> Iterator[Callable[[str, Callable[[], None]], None]]:
+def before(clients: Clients) -> Iterator[Callable[[str, Callable[[], None]], None]]:
     """Return what does something once, right before the standby is asked for the first time to do something."""
-    standby = world.cluster("west", "operator")
+    standby = clients.cluster("west", "operator")
 
     def arrange(doing: str, act: Callable[[], None]) -> None:
         left = [act]
@@ -58,7 +58,7 @@ def west(configured: ConfiguredGroup) -> Iterator[KafkaCluster]:
 
 
 def test_what_a_person_changes_between_two_batches_is_left_alone_and_named(
-    configured: ConfiguredGroup, world: World, before: Callable[[str, Callable[[], None]], None]
+    configured: ConfiguredGroup, clients: Clients, before: Callable[[str, Callable[[], None]], None]
 ) -> None:
     east, admin, name = configured.admin("east"), configured.admin("west"), configured.name
     other = f"{name}.beside"
@@ -67,11 +67,11 @@ def test_what_a_person_changes_between_two_batches_is_left_alone_and_named(
     east.create(f"{name}.comes-first")
     for topic in (configured.topic, other):
         east.configure(topic, max_message_bytes="12000")
-    configured.plan(world, "overtaken-by-hand")
+    configured.plan(clients, "overtaken-by-hand")
 
     before("create topics", lambda: admin.configure(configured.topic, max_message_bytes="777"))
     with pytest.raises(StepFailed, match=f"1 changes were not made: {configured.topic}: became stale") as failed:
-        apply_config(name, world, "overtaken-by-hand", approved=False)
+        apply_config(name, clients, "overtaken-by-hand", approved=False)
 
     assert "777 on the standby" in failed.value.record.detail
     found = admin.effective([configured.topic, other])
@@ -79,28 +79,28 @@ def test_what_a_person_changes_between_two_batches_is_left_alone_and_named(
         configured.topic: "777",
         other: "12000",
     }
-    configured.apply_everything(world, "by-hand-no-more")
-    assert configured.plan(world, "by-hand-none-left").changes == ()
+    configured.apply_everything(clients, "by-hand-no-more")
+    assert configured.plan(clients, "by-hand-none-left").changes == ()
 
 
 def test_an_apply_that_lost_the_lock_between_two_batches_changes_nothing_more(
-    configured: ConfiguredGroup, world: World, before: Callable[[str, Callable[[], None]], None]
+    configured: ConfiguredGroup, clients: Clients, before: Callable[[str, Callable[[], None]], None]
 ) -> None:
     east, west, name = configured.admin("east"), configured.admin("west"), configured.name
     east.create(f"{name}.before-the-loss")
     east.configure(configured.topic, max_message_bytes="12500")
-    configured.plan(world, "held-up")
+    configured.plan(clients, "held-up")
 
     def take_over() -> None:
-        with world.cluster("east", "operator").writing.transactions(f"kafka-dr-config-{name}"):
+        with clients.cluster("east", "operator").writing.transactions(f"kafka-dr-config-{name}"):
             pass
 
     before("create topics", take_over)
     with pytest.raises(StepFailed, match="another apply took over the configuration"):
-        apply_config(name, world, "held-up", approved=False)
+        apply_config(name, clients, "held-up", approved=False)
     assert west.effective([configured.topic])[configured.topic]["max.message.bytes"] != "12500"
-    world.register("east").write_fact(name, FACTS, "lock", {})
-    configured.apply_everything(world, "not-held-up")
+    clients.register("east").write_fact(name, FACTS, "lock", {})
+    configured.apply_everything(clients, "not-held-up")
 
 
 @pytest.fixture
@@ -116,10 +116,10 @@ def rights(configured: ConfiguredGroup, west: KafkaCluster) -> Iterator[tuple[Ac
 
 
 def test_a_deny_is_in_place_before_anything_is_allowed(
-    configured: ConfiguredGroup, world: World, west: KafkaCluster, rights: tuple[Acl, Acl]
+    configured: ConfiguredGroup, clients: Clients, west: KafkaCluster, rights: tuple[Acl, Acl]
 ) -> None:
     deny, allow = rights
-    configured.plan(world, "deny-first")
+    configured.plan(clients, "deny-first")
     seen: list[tuple[bool, bool]] = []
 
     def look(doing: str) -> None:
@@ -127,64 +127,64 @@ def test_a_deny_is_in_place_before_anything_is_allowed(
             listed = west.acls.list()
             seen.append((deny in listed, allow in listed))
 
-    world.cluster("west", "operator").observe(look)
-    assert apply_config(configured.name, world, "deny-first", approved=False).outcome == "done"
+    clients.cluster("west", "operator").observe(look)
+    assert apply_config(configured.name, clients, "deny-first", approved=False).outcome == "done"
     assert (seen[0], seen[-1]) == ((False, False), (True, False))
     assert set(rights) <= west.acls.list()
 
 
 def test_nothing_is_allowed_where_its_deny_did_not_stay(
     configured: ConfiguredGroup,
-    world: World,
+    clients: Clients,
     west: KafkaCluster,
     rights: tuple[Acl, Acl],
     before: Callable[[str, Callable[[], None]], None],
 ) -> None:
     deny, allow = rights
     configured.admin("east").create(f"{configured.name}.between")
-    configured.plan(world, "deny-lost")
-    world.clock = ManualClock(datetime.now(UTC))
+    configured.plan(clients, "deny-lost")
+    clients.clock = ManualClock(datetime.now(UTC))
     before("create topics", lambda: west.acls.remove([deny]))
     with pytest.raises(StepFailed, match=r"nothing is allowed before DENY DESCRIBE_CONFIGS on topic .* is in place"):
-        apply_config(configured.name, world, "deny-lost", approved=False)
-    world.clock = SystemClock()
+        apply_config(configured.name, clients, "deny-lost", approved=False)
+    clients.clock = SystemClock()
     assert allow not in west.acls.list()
 
 
-def test_mirrormaker_does_not_change_what_is_changed_here(configured: ConfiguredGroup, world: World) -> None:
+def test_mirrormaker_does_not_change_what_is_changed_here(configured: ConfiguredGroup, clients: Clients) -> None:
     configured.admin("east").configure(configured.topic, max_message_bytes="13000")
     flow = Flow(configured.name, "east", "west")
-    ours = world.replicator(flow).config()
-    world.connect("west").create(flow.connector, {**ours, "sync.topic.configs.enabled": "true"})
+    ours = clients.replicator(flow).config()
+    clients.connect("west").create(flow.connector, {**ours, "sync.topic.configs.enabled": "true"})
     said = r"does not say sync.topic.configs.enabled=false, so two would change the standby"
-    plan = configured.plan(world, "two-of-us")
+    plan = configured.plan(clients, "two-of-us")
     assert [(item.key, item.blocks) for item in plan.items if item.kind is Kind.CONNECTOR] == [
         ("sync.topic.configs.enabled", True)
     ]
-    check = standby_configured(Run(configured.request("about-to-switch"), world))
+    check = standby_configured(Run(configured.request("about-to-switch"), clients))
     assert check.outcome == "failed"
     assert re.search(said, check.detail)
     with pytest.raises(StepFailed, match=said):
-        apply_config(configured.name, world, "two-of-us", approved=False)
-    world.connect("west").delete(flow.connector)
-    configured.apply_everything(world, "alone")
-    assert watch_config(configured.name, world).outcome == "ok"
+        apply_config(configured.name, clients, "two-of-us", approved=False)
+    clients.connect("west").delete(flow.connector)
+    configured.apply_everything(clients, "alone")
+    assert watch_config(configured.name, clients).outcome == "ok"
 
 
-def test_the_direction_turns_with_the_register(configured: ConfiguredGroup, world: World) -> None:
+def test_the_direction_turns_with_the_register(configured: ConfiguredGroup, clients: Clients) -> None:
     configured.admin("west").configure(configured.topic, max_message_bytes="14000")
-    state = world.register("east").read(configured.name)
+    state = clients.register("east").read(configured.name)
     assert state is not None
     turned = replace(state, epoch=state.epoch + 1, active=state.standby, standby=state.active)
     back = replace(state, epoch=state.epoch + 2)
     for cluster in ("west", "east"):
-        world.register(cluster).copy(turned)
-    plan = configured.plan(world, "turned")
+        clients.register(cluster).copy(turned)
+    plan = configured.plan(clients, "turned")
     assert (plan.active, plan.standby) == ("west", "east")
     (row,) = [item for item in plan.changes if item.subject == configured.topic]
     assert row.active == "14000"
     for cluster in ("east", "west"):
-        world.register(cluster).copy(back)
-    (row,) = [item for item in configured.plan(world, "turned-back").changes if item.subject == configured.topic]
+        clients.register(cluster).copy(back)
+    (row,) = [item for item in configured.plan(clients, "turned-back").changes if item.subject == configured.topic]
     assert row.standby == "14000"
-    configured.apply_everything(world, "east-again")
+    configured.apply_everything(clients, "east-again")

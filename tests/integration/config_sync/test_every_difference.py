@@ -65,8 +65,8 @@ def test_each_class_of_difference_is_shown_judged_and_mended(each: ConfiguredGro
     there.quotas.change({(user, "consumer_byte_rate"): 3e6})
     active.create_user(f"{name}-app")
 
-    with each.world() as world:
-        plan = each.plan(world, "first")
+    with each.clients() as clients:
+        plan = each.plan(clients, "first")
         rows = {(item.kind, item.subject, item.key): item for item in plan.items}
         assert len(rows) == len(plan.items)
         configs = {
@@ -106,15 +106,15 @@ def test_each_class_of_difference_is_shown_judged_and_mended(each: ConfiguredGro
         lost = {(access.deed, access.lost) for access in plan.access}
         assert lost == {("commit for", True), ("write transactions as", True)}
         assert plan.access_after == ()
-        watched = watch_config(name, world)
+        watched = watch_config(name, clients)
         assert watched.outcome == "failed"
         assert f"topic {name}.new is on {each.active} and missing on {each.standby}" in watched.summary
 
-        safe, approved = each.apply_everything(world, "first")
+        safe, approved = each.apply_everything(clients, "first")
         assert (safe.outcome, approved.outcome) == ("done", "done")
-        assert each.plan(world, "second").changes == ()
+        assert each.plan(clients, "second").changes == ()
         standby.create_user(f"{name}-app")
-        assert watch_config(name, world).outcome == "ok"
+        assert watch_config(name, clients).outcome == "ok"
 
     topics = [f"{name}.{suffix}" for suffix in ("new", "grows", "keyed", "sizes", "keeps", "cleans", "inherits")]
     assert active.partitions(topics) == standby.partitions(topics)
@@ -140,10 +140,10 @@ def test_what_topics_inherit_is_told_by_where_it_comes_from(configured: Configur
     east.set_broker_default("log.cleaner.delete.retention.ms", HOUR)
     west.set_broker_default("message.max.bytes", "2000000", broker="1")
     try:
-        with configured.world() as world:
+        with configured.clients() as clients:
             eventually(lambda: east.effective([old])[old]["delete.retention.ms"] == HOUR)
             eventually(lambda: west.effective([old])[old]["max.message.bytes"] == "2000000")
-            rows = {(item.subject, item.key): item for item in configured.plan(world, "inherited").items}
+            rows = {(item.subject, item.key): item for item in configured.plan(clients, "inherited").items}
     finally:
         east.set_broker_default("log.cleaner.delete.retention.ms", None)
         west.set_broker_default("message.max.bytes", None, broker="1")
@@ -154,11 +154,11 @@ def test_what_topics_inherit_is_told_by_where_it_comes_from(configured: Configur
     created = rows[new, ""].change
     assert isinstance(created, CreateTopic)
     assert dict(created.topic.configs) == {"delete.retention.ms": HOUR, "max.message.bytes": "1048588"}
-    with configured.world() as world:
+    with configured.clients() as clients:
         eventually(lambda: east.effective([old])[old]["delete.retention.ms"] == DAY)
         eventually(lambda: west.effective([old])[old]["max.message.bytes"] == "1048588")
-        configured.apply_everything(world, "inherited-no-more")
-        assert configured.plan(world, "alike-again").changes == ()
+        configured.apply_everything(clients, "inherited-no-more")
+        assert configured.plan(clients, "alike-again").changes == ()
 
 
 _INHERITED = {
@@ -213,9 +213,9 @@ def test_random_sides_are_by_an_independent_reader_what_their_classes_ask_for_on
     eventually(lambda: active.shows(names) and standby.shows(old))
     before = standby.effective(old)
     lists = {kind: tuple(key for key, chosen in classes.items() if chosen == kind) for kind in _CLASSES}
-    with each.world() as world, _random_rights(each, dice) as alike, monkeypatch.context() as moved:
+    with each.clients() as clients, _random_rights(each, dice) as alike, monkeypatch.context() as moved:
         moved.setitem(each.changes, "config_sync", ConfigSyncSpec(apply_safe=True, **lists))
-        with each.world() as otherwise:
+        with each.clients() as otherwise:
             each.apply_everything(otherwise, f"random-{seed}")
             assert each.plan(otherwise, f"after-{seed}").changes == ()
         assert active.partitions(names) == standby.partitions(names)
@@ -228,8 +228,8 @@ def test_random_sides_are_by_an_independent_reader_what_their_classes_ask_for_on
                 assert asked in (None, found[name][key]), (name, key, kind)
         assert alike()
         moved.undo()
-        each.apply_everything(world, f"as-usual-{seed}")
-        assert each.plan(world, f"after-as-usual-{seed}").changes == ()
+        each.apply_everything(clients, f"as-usual-{seed}")
+        assert each.plan(clients, f"after-as-usual-{seed}").changes == ()
 
 
 def _drawn(dice: random.Random) -> dict[str, str]:

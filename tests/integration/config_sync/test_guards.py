@@ -25,139 +25,141 @@ from kafka_dr.watch.config_changes import apply_config, plan_config, watch_confi
 from support.switched_group import Killed
 
 if TYPE_CHECKING:
-    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.clients import Clients
     from support.configured_group import ConfiguredGroup
 
 pytestmark = pytest.mark.kafka
 
 
-def test_what_changes_after_the_plan_was_shown_makes_it_stale(configured: ConfiguredGroup, world: World) -> None:
+def test_what_changes_after_the_plan_was_shown_makes_it_stale(configured: ConfiguredGroup, clients: Clients) -> None:
     east, west = configured.admin("east"), configured.admin("west")
     before = west.effective([configured.topic])[configured.topic]["max.message.bytes"]
     east.configure(configured.topic, max_message_bytes="5000")
-    configured.plan(world, "stale")
+    configured.plan(clients, "stale")
     west.configure(configured.topic, segment_ms="86400000")
     with pytest.raises(StepFailed, match="what differs now is not what was shown") as refused:
-        apply_config(configured.name, world, "stale", approved=False)
+        apply_config(configured.name, clients, "stale", approved=False)
     assert refused.value.record.outcome == "refused"
     assert west.effective([configured.topic])[configured.topic]["max.message.bytes"] == before != "5000"
-    configured.apply_everything(world, "fresh")
-    assert configured.plan(world, "none-left").changes == ()
+    configured.apply_everything(clients, "fresh")
+    assert configured.plan(clients, "none-left").changes == ()
 
 
-def test_nothing_is_applied_that_was_not_shown_or_not_approved(configured: ConfiguredGroup, world: World) -> None:
+def test_nothing_is_applied_that_was_not_shown_or_not_approved(configured: ConfiguredGroup, clients: Clients) -> None:
     with pytest.raises(StepFailed, match="has shown no plan"):
-        apply_config(configured.name, world, "unseen", approved=False)
+        apply_config(configured.name, clients, "unseen", approved=False)
     configured.admin("east").configure(configured.topic, cleanup_policy="compact")
-    configured.plan(world, "silent")
+    configured.plan(clients, "silent")
     with pytest.raises(StepFailed, match="nobody has approved"):
-        apply_config(configured.name, world, "silent", approved=True)
-    assert configured.answer(world, "silent", approved=False)
+        apply_config(configured.name, clients, "silent", approved=True)
+    assert configured.answer(clients, "silent", approved=False)
     with pytest.raises(StepFailed, match="it was rejected"):
-        apply_config(configured.name, world, "silent", approved=True)
-    configured.plan(world, "again")
-    said = ask_config(configured.name, world, "again")
+        apply_config(configured.name, clients, "silent", approved=True)
+    configured.plan(clients, "again")
+    said = ask_config(configured.name, clients, "again")
     assert said == "alice has said no to this plan in run silent: it is not asked again"
     configured.admin("east").configure(configured.topic, cleanup_policy="delete")
 
 
-def test_the_same_plan_is_asked_about_once_at_a_time(configured: ConfiguredGroup, world: World) -> None:
+def test_the_same_plan_is_asked_about_once_at_a_time(configured: ConfiguredGroup, clients: Clients) -> None:
     configured.admin("east").configure(configured.topic, cleanup_policy="compact,delete")
     for run in ("one", "two"):
-        configured.plan(world, run)
-    assert not isinstance(ask_config(configured.name, world, "one"), str)
-    assert "run one has asked about this plan until" in str(ask_config(configured.name, world, "two"))
+        configured.plan(clients, run)
+    assert not isinstance(ask_config(configured.name, clients, "one"), str)
+    assert "run one has asked about this plan until" in str(ask_config(configured.name, clients, "two"))
     configured.admin("east").configure(configured.topic, cleanup_policy="delete")
 
 
-def test_two_do_not_apply_at_the_same_time(configured: ConfiguredGroup, world: World) -> None:
+def test_two_do_not_apply_at_the_same_time(configured: ConfiguredGroup, clients: Clients) -> None:
     configured.admin("east").configure(configured.topic, max_message_bytes="6000")
-    configured.plan(world, "second")
-    operator, register = world.cluster("east", "operator"), world.register("east")
-    lock = {"cluster": operator, "register": register, "clock": world.clock, "seconds": 60.0}
+    configured.plan(clients, "second")
+    operator, register = clients.cluster("east", "operator"), clients.register("east")
+    lock = {"cluster": operator, "register": register, "clock": clients.clock, "seconds": 60.0}
     with held(configured.name, "first", **lock) as first:  # type: ignore[arg-type]
         with pytest.raises(StepFailed, match="run first is applying configuration"):
-            apply_config(configured.name, world, "second", approved=False)
+            apply_config(configured.name, clients, "second", approved=False)
         # Who only asked has taken nothing away.
         first.renew()
         past = {"owner": "first", "until": (datetime.now(UTC) - timedelta(seconds=1)).isoformat()}
         register.write_fact(configured.name, FACTS, "lock", past)
-        assert apply_config(configured.name, world, "second", approved=False).outcome == "done"
+        assert apply_config(configured.name, clients, "second", approved=False).outcome == "done"
         with pytest.raises(Refused, match="another apply took over"):
             first.renew()
 
 
-def test_a_group_that_moves_is_left_alone(configured: ConfiguredGroup, world: World) -> None:
+def test_a_group_that_moves_is_left_alone(configured: ConfiguredGroup, clients: Clients) -> None:
     configured.admin("east").configure(configured.topic, max_message_bytes="7000")
-    configured.plan(world, "early")
-    state = world.register("east").read(configured.name)
+    configured.plan(clients, "early")
+    state = clients.register("east").read(configured.name)
     assert state is not None
     moving = replace(state, epoch=state.epoch + 1, phase=Phase.SWITCHING, run="a failover")
     at_rest = replace(moving, epoch=moving.epoch + 1, phase=Phase.STABLE)
-    world.register("east").copy(moving)
+    clients.register("east").copy(moving)
     with pytest.raises(StepFailed, match="it is switching by run a failover"):
-        apply_config(configured.name, world, "early", approved=False)
-    watched = plan_config(configured.name, world, "late")
+        apply_config(configured.name, clients, "early", approved=False)
+    watched = plan_config(configured.name, clients, "late")
     assert getattr(watched, "outcome", "") == "left_alone"
     for cluster in ("east", "west"):
-        world.register(cluster).copy(at_rest)
+        clients.register(cluster).copy(at_rest)
     with pytest.raises(StepFailed, match="not what was shown"):
-        apply_config(configured.name, world, "early", approved=False)
-    configured.apply_everything(world, "settled")
+        apply_config(configured.name, clients, "early", approved=False)
+    configured.apply_everything(clients, "settled")
 
 
-def test_a_change_is_not_sent_once_the_group_begins_to_move(configured: ConfiguredGroup, world: World) -> None:
+def test_a_change_is_not_sent_once_the_group_begins_to_move(configured: ConfiguredGroup, clients: Clients) -> None:
     configured.admin("east").configure(configured.topic, max_message_bytes="8000")
-    configured.plan(world, "overtaken")
-    state = world.register("east").read(configured.name)
+    configured.plan(clients, "overtaken")
+    state = clients.register("east").read(configured.name)
     assert state is not None
     moving = replace(state, epoch=state.epoch + 1, phase=Phase.SWITCHING, run="a failover")
 
     def overtake(doing: str) -> None:
         if doing == "describe the cluster":  # the guard is asking, right before a batch
-            world.register("east").copy(moving)
+            clients.register("east").copy(moving)
 
-    world.cluster("west", "operator").observe(overtake)
+    clients.cluster("west", "operator").observe(overtake)
     with pytest.raises(StepFailed, match="began to move"):
-        apply_config(configured.name, world, "overtaken", approved=False)
-    world.cluster("west", "operator").observe(lambda doing: None)
+        apply_config(configured.name, clients, "overtaken", approved=False)
+    clients.cluster("west", "operator").observe(lambda doing: None)
     assert configured.admin("west").effective([configured.topic])[configured.topic]["max.message.bytes"] != "8000"
     for cluster in ("east", "west"):
-        world.register(cluster).copy(replace(moving, epoch=moving.epoch + 1, phase=Phase.STABLE))
-    configured.apply_everything(world, "settled-again")
+        clients.register(cluster).copy(replace(moving, epoch=moving.epoch + 1, phase=Phase.STABLE))
+    configured.apply_everything(clients, "settled-again")
 
 
-def test_a_cluster_with_another_id_is_neither_compared_nor_changed(configured: ConfiguredGroup, world: World) -> None:
-    spec = world.topology.clusters["west"].model_copy(update={"cluster_id": "somebodyElses"})
-    clusters = {**world.topology.clusters, "west": spec}
-    world.topology = world.topology.model_copy(update={"clusters": clusters})
+def test_a_cluster_with_another_id_is_neither_compared_nor_changed(
+    configured: ConfiguredGroup, clients: Clients
+) -> None:
+    spec = clients.topology.clusters["west"].model_copy(update={"cluster_id": "somebodyElses"})
+    clusters = {**clients.topology.clusters, "west": spec}
+    clients.topology = clients.topology.model_copy(update={"clusters": clusters})
     for accept in (False, True):
         with pytest.raises(Refused, match="west answers with cluster id"):
-            plan_config(configured.name, world, "wrong", accept_cluster_ids=accept)
+            plan_config(configured.name, clients, "wrong", accept_cluster_ids=accept)
     with pytest.raises(Refused, match="west answers with cluster id"):
-        watch_config(configured.name, world)
+        watch_config(configured.name, clients)
 
 
-def test_a_cluster_that_was_replaced_is_accepted_only_on_purpose(configured: ConfiguredGroup, world: World) -> None:
-    configured.plan(world, "first-use")
-    pinned = {name: spec.cluster_id for name, spec in world.topology.clusters.items()}
+def test_a_cluster_that_was_replaced_is_accepted_only_on_purpose(configured: ConfiguredGroup, clients: Clients) -> None:
+    configured.plan(clients, "first-use")
+    pinned = {name: spec.cluster_id for name, spec in clients.topology.clusters.items()}
     for kept_by in ("east", "west"):  # the standby's is the one that counts after a failover
-        register = world.register(kept_by)
+        register = clients.register(kept_by)
         assert register.facts(configured.name, FACTS)["clusters"] == pinned
         register.write_fact(configured.name, FACTS, "clusters", {**pinned, "west": "theOneBefore"})
         with pytest.raises(Refused, match=r"west had another cluster id .* trigger dr_config_sync with accept_cluster"):
-            plan_config(configured.name, world, f"replaced-{kept_by}")
-        plan_config(configured.name, world, f"accepted-{kept_by}", accept_cluster_ids=True)
-        plan_config(configured.name, world, f"as-before-{kept_by}")
+            plan_config(configured.name, clients, f"replaced-{kept_by}")
+        plan_config(configured.name, clients, f"accepted-{kept_by}", accept_cluster_ids=True)
+        plan_config(configured.name, clients, f"as-before-{kept_by}")
 
 
 def test_a_run_killed_half_way_leaves_the_rest_to_the_next_plan(
-    configured: ConfiguredGroup, world: World, monkeypatch: pytest.MonkeyPatch
+    configured: ConfiguredGroup, clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     east = configured.admin("east")
     east.create(f"{configured.name}.before-the-kill")
     east.configure(configured.topic, max_message_bytes="9000")
-    before = configured.plan(world, "killed")
+    before = configured.plan(clients, "killed")
     assert len(before.changes) == 2
 
     def kill(*_arguments: object) -> None:
@@ -166,8 +168,8 @@ def test_a_run_killed_half_way_leaves_the_rest_to_the_next_plan(
     with monkeypatch.context() as dying:
         dying.setattr(Applying, "_set_configs", kill)
         with pytest.raises(Killed):
-            apply_config(configured.name, world, "killed", approved=False)
-    with configured.world() as fresh:
+            apply_config(configured.name, clients, "killed", approved=False)
+    with configured.clients() as fresh:
         rest = configured.plan(fresh, "the-rest")
         assert [item.key for item in rest.changes] == ["max.message.bytes"]
         assert apply_config(configured.name, fresh, "the-rest", approved=False).outcome == "done"
@@ -213,7 +215,7 @@ _OPERATOR = {
 
 def test_a_topic_without_rights_is_unknown_and_red_while_the_others_go_on(
     configured: ConfiguredGroup,
-    world: World,
+    clients: Clients,
     deny: Callable[[str, str, AclOperation], None],
     allow: Callable[[str, str, AclOperation], None],
 ) -> None:
@@ -226,32 +228,34 @@ def test_a_topic_without_rights_is_unknown_and_red_while_the_others_go_on(
         configured.admin("east").configure(topic, max_message_bytes="10000")
     deny("west", hidden, AclOperation.DESCRIBE_CONFIGS)
     deny("west", shut, AclOperation.ALTER_CONFIGS)
-    plan = configured.plan(world, "no-rights")
+    plan = configured.plan(clients, "no-rights")
     assert [(item.subject, item.change) for item in plan.of(Verdict.UNKNOWN)] == [(hidden, None), (nowhere, None)]
     with pytest.raises(StepFailed, match=f"1 changes were not made: {shut}: .*TOPIC_AUTHORIZATION_FAILED") as failed:
-        apply_config(configured.name, world, "no-rights", approved=False)
+        apply_config(configured.name, clients, "no-rights", approved=False)
     assert failed.value.record.outcome == "failed"
     effective = configured.admin("west").effective([configured.topic, shut])
     assert {topic: found["max.message.bytes"] for topic, found in effective.items()} == {
         configured.topic: "10000",
         shut: "1048588",
     }
-    watched = watch_config(configured.name, world)
+    watched = watch_config(configured.name, clients)
     assert watched.outcome == "failed"
     for topic in (hidden, shut):
         configured.admin("west").configure(topic, max_message_bytes="10000")
-    assert watch_config(configured.name, world).outcome == "unknown"
+    assert watch_config(configured.name, clients).outcome == "unknown"
     allow("west", hidden, AclOperation.DESCRIBE_CONFIGS)
     allow("west", shut, AclOperation.ALTER_CONFIGS)
-    left = watch_config(configured.name, world)
+    left = watch_config(configured.name, clients)
     assert left.outcome == "unknown"
     assert nowhere in left.summary
     for cluster in ("east", "west"):
         allow(cluster, nowhere, AclOperation.DESCRIBE)
-    configured.apply_everything(world, "all-rights")
+    configured.apply_everything(clients, "all-rights")
 
 
-def test_a_section_without_rights_is_unknown_and_the_others_go_on(configured: ConfiguredGroup, world: World) -> None:
+def test_a_section_without_rights_is_unknown_and_the_others_go_on(
+    configured: ConfiguredGroup, clients: Clients
+) -> None:
     blind = configured.acl(
         AclOperation.DESCRIBE_CONFIGS, "kafka-cluster", **{**_OPERATOR, "resource": ResourceType.CLUSTER}
     )
@@ -259,8 +263,8 @@ def test_a_section_without_rights_is_unknown_and_the_others_go_on(configured: Co
     with closing(configured.reached("west")) as admin:
         admin.acls.add([blind])
         try:
-            plan = configured.plan(world, "blind")
-            record = apply_config(configured.name, world, "blind", approved=False)
+            plan = configured.plan(clients, "blind")
+            record = apply_config(configured.name, clients, "blind", approved=False)
         finally:
             admin.acls.remove([blind])
     assert [item.subject for item in plan.of(Verdict.UNKNOWN)] == ["client quotas"]
@@ -270,7 +274,7 @@ def test_a_section_without_rights_is_unknown_and_the_others_go_on(configured: Co
 
 
 def test_the_standbys_fence_is_whole_before_anything_is_allowed_there(
-    configured: ConfiguredGroup, world: World
+    configured: ConfiguredGroup, clients: Clients
 ) -> None:
     wanted = configured.acl(AclOperation.READ, f"{configured.name}-", resource=ResourceType.GROUP)
     fence = fences.standby(configured.group)
@@ -278,29 +282,29 @@ def test_the_standbys_fence_is_whole_before_anything_is_allowed_there(
         east.acls.add([wanted])
         west.acls.remove([wanted])
         west.acls.remove(fence)
-        configured.plan(world, "open")
+        configured.plan(clients, "open")
         seen: list[bool] = []
 
         def look(doing: str) -> None:
             if doing == "add ACLs":
                 seen.append(fence <= west.acls.list())
 
-        world.cluster("west", "operator").observe(look)
-        assert apply_config(configured.name, world, "open", approved=False).outcome == "done"
+        clients.cluster("west", "operator").observe(look)
+        assert apply_config(configured.name, clients, "open", approved=False).outcome == "done"
         assert (fence | {wanted}) <= west.acls.list()
     assert configured.refuses_writes("west")
 
 
-def test_a_run_that_is_about_to_switch_learns_what_must_match(configured: ConfiguredGroup, world: World) -> None:
+def test_a_run_that_is_about_to_switch_learns_what_must_match(configured: ConfiguredGroup, clients: Clients) -> None:
     configured.admin("east").configure(configured.topic, max_message_bytes="11000")
-    check = standby_configured(Run(configured.request("about to switch"), world))
+    check = standby_configured(Run(configured.request("about to switch"), clients))
     assert check.outcome == "failed"
     assert f"{configured.topic} max.message.bytes is 11000 on east and " in check.detail
-    configured.apply_everything(world, "as-it-must-be")
-    assert standby_configured(Run(configured.request("again"), world)).outcome == "ok"
+    configured.apply_everything(clients, "as-it-must-be")
+    assert standby_configured(Run(configured.request("again"), clients)).outcome == "ok"
 
 
-def test_the_fence_is_part_of_no_difference(configured: ConfiguredGroup, world: World) -> None:
-    plan = configured.plan(world, "fenced")
+def test_the_fence_is_part_of_no_difference(configured: ConfiguredGroup, clients: Clients) -> None:
+    plan = configured.plan(clients, "fenced")
     assert [item for item in plan.items if "DENY" in item.subject] == []
-    assert world.register("west").added_acls(configured.name, "west") == fences.standby(configured.group)
+    assert clients.register("west").added_acls(configured.name, "west") == fences.standby(configured.group)

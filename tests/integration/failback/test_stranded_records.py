@@ -165,8 +165,8 @@ def test_a_log_that_is_shorter_than_where_its_direction_began_was_made_again_and
     left.fence_on_return()
     begun = [[protection.topic, number, 5_000_000] for number in (0, 1)]
     seed = {"epoch": 2, "source": "east", "target": "west", "source_positions": begun, "target_positions": begun}
-    with protection.world() as world:
-        world.register("west").write_fact(protection.name, "a-way-home", "flow_seed", seed)
+    with protection.clients() as clients:
+        clients.register("west").write_fact(protection.name, "a-way-home", "flow_seed", seed)
 
     found = list_stranded(protection, spark, run=RUN)
 

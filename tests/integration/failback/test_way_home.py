@@ -284,14 +284,14 @@ def test_a_rebuild_behind_an_abandoned_quarantine_leads_home_wherever_its_proces
     )
     # Somebody lists what is stranded once more: what was kept is not forgotten.
     assert list_stranded(protection, spark, run=left.run).values == listed.values
-    with protection.world() as world, pytest.raises(StepFailed, match="checksum"):
-        resume(ResumeRequest(name, "finish", reason="it died"), world)
+    with protection.clients() as clients, pytest.raises(StepFailed, match="checksum"):
+        resume(ResumeRequest(name, "finish", reason="it died"), clients)
     auditor()
     # What audits the copy lies between two attempts, never within one: the second goes on where the first stopped.
-    with protection.world() as world, dying(KafkaRegister, "compare_and_set"), pytest.raises(Killed):
-        resume(ResumeRequest(name, "finish", reason="it died"), world)
-    with protection.world() as world:
-        resume(ResumeRequest(name, "finish", run=home.run, reason="it died again"), world)
+    with protection.clients() as clients, dying(KafkaRegister, "compare_and_set"), pytest.raises(Killed):
+        resume(ResumeRequest(name, "finish", reason="it died"), clients)
+    with protection.clients() as clients:
+        resume(ResumeRequest(name, "finish", run=home.run, reason="it died again"), clients)
 
     state = protection.state("east")
     assert state is not None
@@ -312,8 +312,8 @@ def _give_up_a_quarantine(left: OldClusterGroup, auditor: Callable[[], None]) ->
     given_up.begin()
     for step in (StepName.RESCUE, StepName.SET_ASIDE, StepName.REVERSE_FLOW, StepName.CATCH_UP):
         given_up.step(step)
-    with left.protection.world() as world:
-        resume(ResumeRequest(left.protection.name, "abandon", reason="it copies the wrong way"), world)
+    with left.protection.clients() as clients:
+        resume(ResumeRequest(left.protection.name, "abandon", reason="it copies the wrong way"), clients)
     assert outside_view.connectors(left.protection)[f"dr.{left.protection.name}.west-to-east"] == "STOPPED"
     assert given_up.failed(StepName.CATCH_UP).outcome == "refused"
 
@@ -327,8 +327,8 @@ def _give_up_a_rebuild(left: OldClusterGroup, auditor: Callable[[], None]) -> No
     with dying(Topics, "delete", when="before"):
         given_up.killed(StepName.SET_ASIDE, dying(Acls, "remove", when="before"))
     assert {acl.operation for acl in outside_view.acls_of(left.protection, "east") - before} == {AclOperation.DELETE}
-    with left.protection.world() as world:
-        resume(ResumeRequest(left.protection.name, "abandon", reason="somebody had second thoughts"), world)
+    with left.protection.clients() as clients:
+        resume(ResumeRequest(left.protection.name, "abandon", reason="somebody had second thoughts"), clients)
     assert outside_view.acls_of(left.protection, "east") == before
 
 

@@ -35,9 +35,9 @@ def good(group: SwitchedGroup, asked: dict[str, tuple[RunRequest, Answer]]) -> t
     """Return a run whose approval was asked, and the answer that would let it go on."""
     if group.name not in asked:
         request = group.request()
-        with group.protection.world() as world:
-            run_step(StepName.PREFLIGHT, request, world)
-            question = ask_approval(request, world)
+        with group.protection.clients() as clients:
+            run_step(StepName.PREFLIGHT, request, clients)
+            question = ask_approval(request, clients)
         asked[group.name] = (request, Answer(True, "alice", datetime.now(UTC), question.digest))
     return asked[group.name]
 
@@ -45,14 +45,14 @@ def good(group: SwitchedGroup, asked: dict[str, tuple[RunRequest, Answer]]) -> t
 def test_an_approval_is_not_asked_before_a_good_preflight(group: SwitchedGroup) -> None:
     request = group.request()
     nothing = "has no good preflight in the evidence: there is nothing to approve"
-    with group.protection.world() as world, pytest.raises(Refused, match=nothing):
-        ask_approval(request, world)
+    with group.protection.clients() as clients, pytest.raises(Refused, match=nothing):
+        ask_approval(request, clients)
 
 
 def test_the_question_names_what_is_approved(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
     request, answer = good
-    with group.protection.world() as world:
-        question = ask_approval(request, world)
+    with group.protection.clients() as clients:
+        question = ask_approval(request, clients)
 
     assert question.subject == (f"Planned failover: move {group.name} from {group.active} to {group.standby}?")
     assert question.digest == answer.digest
@@ -96,10 +96,10 @@ def test_an_answer_about_something_else_is_not_acted_upon(
 def test_somebody_who_is_no_approver_approves_nothing(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
     carol = replace(good[1], responder="carol")
     with (
-        group.protection.world() as world,
+        group.protection.clients() as clients,
         pytest.raises(StepFailed, match="carol, who may not give this answer") as refused,
     ):
-        record_answer(good[0], world, carol)
+        record_answer(good[0], clients, carol)
     assert refused.value.record.outcome == "refused"
 
     record = _claim_refused(group, good[0], None, asked_again=False)
@@ -152,8 +152,8 @@ def test_a_switch_to_and_fro_supersedes_an_approval_of_the_epoch_before(group: S
     rolled_back = group.go(StepName.CLAIM)
     group.roll_back(rolled_back)
 
-    with group.protection.world() as world:
-        record = failed(StepName.CLAIM, stale, world)
+    with group.protection.clients() as clients:
+        record = failed(StepName.CLAIM, stale, clients)
 
     assert record.outcome == "refused"
     assert "epoch was " in record.detail
@@ -173,13 +173,13 @@ def _claim_refused(
     :param flow_is_still: whether nothing else has the flow's tasks start again at this moment
     """
     before = outside_view.look(group.protection)
-    with group.protection.world() as world:
+    with group.protection.clients() as clients:
         if asked_again:
-            ask_approval(request, world)
+            ask_approval(request, clients)
         if answer is not None:
-            record_answer(request, world, answer)
-        record = failed(StepName.CLAIM, request, world)
-        undone = roll_back(request, world)
+            record_answer(request, clients, answer)
+        record = failed(StepName.CLAIM, request, clients)
+        undone = roll_back(request, clients)
 
     assert record.outcome == "refused"
     assert "there is nothing to undo" in undone.detail

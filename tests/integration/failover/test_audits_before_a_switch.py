@@ -19,11 +19,11 @@ def test_an_audit_that_ends_after_the_approval_supersedes_nothing_and_counts_aft
     group: SwitchedGroup,
 ) -> None:
     request = group.request()
-    with group.protection.world() as world:
-        seen = {check.name: check for check in run_step(StepName.PREFLIGHT, request, world).checks}
-        group.protection.approve(request, world)
-        _audited(group, world.replicator(group.flow).where().seed_epoch)
-        claimed = {check.name: check.outcome for check in run_step(StepName.CLAIM, request, world).checks}
+    with group.protection.clients() as clients:
+        seen = {check.name: check for check in run_step(StepName.PREFLIGHT, request, clients).checks}
+        group.protection.approve(request, clients)
+        _audited(group, clients.replicator(group.flow).where().seed_epoch)
+        claimed = {check.name: check.outcome for check in run_step(StepName.CLAIM, request, clients).checks}
     assert (seen["checksum_audit"].outcome, seen["lag_audit"].outcome) == ("excused", "excused")
     assert claimed["decision_unchanged"] == "ok"
 
@@ -31,11 +31,11 @@ def test_an_audit_that_ends_after_the_approval_supersedes_nothing_and_counts_aft
     audits = group.protection.group.audits.model_copy(update={"before_failover": "green"})
     group.protection.changes = {"audits": audits}
     try:
-        with group.protection.world() as world:
-            after = {check.name: check for check in run_step(StepName.PREFLIGHT, group.request(), world).checks}
+        with group.protection.clients() as clients:
+            after = {check.name: check for check in run_step(StepName.PREFLIGHT, group.request(), clients).checks}
             assert (after["checksum_audit"].outcome, after["lag_audit"].outcome) == ("ok", "ok")
             _newest(group, AuditKind.LAG).write_text("{}")
-            record = failed(StepName.PREFLIGHT, group.request(), world)
+            record = failed(StepName.PREFLIGHT, group.request(), clients)
     finally:
         group.protection.changes = {}
         for kind in AuditKind:

@@ -81,8 +81,8 @@ def test_the_side_that_becomes_active_can_be_changed_and_the_other_one_cannot(
     run = owned.go(StepName.REPORT)
 
     assert protection.told("east") == REFUSED
-    with protection.world() as world:
-        assert check_health(protection.name, world).outcome == "ok"
+    with protection.clients() as clients:
+        assert check_health(protection.name, clients).outcome == "ok"
     report = _evidence(protection, run, "report")
     assert ("old_side_unchanged", "ok") in {(each["name"], each["outcome"]) for each in report["proofs"]}
     assert protection.told("west") == ALLOWED
@@ -92,8 +92,8 @@ def test_a_deny_of_somebody_else_shuts_nothing_and_stays(protection: ChangingApp
     theirs = frozenset(acl for acl in plan.change_fence(protection.group) if acl.operation is AclOperation.DELETE)
     with allowed(protection, "east", *theirs), allowed(protection, "west", *theirs):
         owned = _at_rest(protection)
-        with protection.world() as world:
-            watched = check_health(protection.name, world)
+        with protection.clients() as clients:
+            watched = check_health(protection.name, clients)
             assert watched.outcome == "ok", watched
         owned.go(StepName.REPORT)
 
@@ -124,11 +124,11 @@ def test_whom_no_fence_stops_is_named_before_and_what_was_changed_afterwards(
         done = protection.told("east", "audit", only=("delete records", "add partitions"))
         assert done == {"delete records": "done", "add partitions": "done"}
 
-        with protection.world() as world:
+        with protection.clients() as clients:
             for step in STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(StepName.STOP_FLOW) : -1]:
-                run_step(step, run, world)
+                run_step(step, run, clients)
             with pytest.raises(StepFailed) as failed:
-                run_step(StepName.REPORT, run, world)
+                run_step(StepName.REPORT, run, clients)
     detail = failed.value.record.detail
     assert f"{protection.name}.new was created there and is nowhere else" in detail
     assert f"{protection.victim} has 3 partitions, had 2" in detail
@@ -136,7 +136,7 @@ def test_whom_no_fence_stops_is_named_before_and_what_was_changed_afterwards(
 
 
 def _evidence(protection: ChangingApplication, run: RunRequest, step: str) -> dict[str, Any]:
-    with protection.world() as world:
-        found = world.evidence.newest(protection.name, run.run, step)
+    with protection.clients() as clients:
+        found = clients.evidence.newest(protection.name, run.run, step)
     assert found is not None
     return found

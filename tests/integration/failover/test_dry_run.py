@@ -19,8 +19,8 @@ def test_a_dry_run_says_what_every_step_would_do_and_changes_nothing(group: Swit
     before = outside_view.look(group.protection)
     ends = outside_view.contents(group.protection, target)
 
-    with group.protection.world() as world:
-        records = {step: run_step(step, request, world) for step in (StepName.PREFLIGHT, *STEPS_AFTER_APPROVAL)}
+    with group.protection.clients() as clients:
+        records = {step: run_step(step, request, clients) for step in (StepName.PREFLIGHT, *STEPS_AFTER_APPROVAL)}
 
     assert {record.outcome for record in records.values()} == {"would_do"}
     assert outside_view.look(group.protection) == before
@@ -41,7 +41,7 @@ def test_a_dry_run_says_what_every_step_would_do_and_changes_nothing(group: Swit
     assert "Writes would stop for: " in shown.detail
     assert f"{group.name}-slow: exact, at most 0 records read again" in shown.detail
     assert shown.facts["digest"]
-    page = group.protection.world().evidence.page(group.name, request.run)
+    page = group.protection.clients().evidence.page(group.name, request.run)
     assert page is not None
     assert f"Dry run of a planned failover of {group.name}, {source} → {target}" in page
     assert all("would: " in record.summary() for record in records.values())
@@ -50,8 +50,8 @@ def test_a_dry_run_says_what_every_step_would_do_and_changes_nothing(group: Swit
 def test_a_dry_run_is_refused_where_the_run_would_be(group: SwitchedGroup) -> None:
     request = group.request(source=group.standby, target=group.active, dry_run=True)
 
-    with group.protection.world() as world:
-        record = failed(StepName.PREFLIGHT, request, world)
+    with group.protection.clients() as clients:
+        record = failed(StepName.PREFLIGHT, request, clients)
 
     assert record.outcome == "refused"
     assert f"is active on {group.active}, not on {group.standby}" in record.detail

@@ -12,7 +12,7 @@ from kafka_dr.adoption.adopt import adopt
 from kafka_dr.failover.past_outages import PastOutage, predicted
 from kafka_dr.failover.runner import run_step
 from kafka_dr.register import Phase
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
@@ -31,13 +31,13 @@ def test_every_step_can_be_interrupted_after_it_acted_and_run_again_and_again(gr
     slow = f"{group.name}-slow"
     unread = outside_view.next_values(protection, source, outside_view.committed(protection, source)[slow])
 
-    with protection.world() as world:
-        assert {record.outcome for record in _three_times(StepName.PREFLIGHT, request, world)} == {"done"}
-        protection.approve(request, world)
+    with protection.clients() as clients:
+        assert {record.outcome for record in _three_times(StepName.PREFLIGHT, request, clients)} == {"done"}
+        protection.approve(request, clients)
     for step in STEPS_AFTER_APPROVAL:
         # A world of its own each time, as a new worker has: nothing is remembered but what the clusters hold.
-        with protection.world() as world:
-            records = _three_times(step, request, world)
+        with protection.clients() as clients:
+            records = _three_times(step, request, clients)
         assert {record.outcome for record in records} <= {"done", "passed"}, f"{step} ended {records}"
         # However often the target is opened, it is open since the first time.
         assert len({record.facts.get("opened_at") for record in records}) == 1
@@ -61,25 +61,25 @@ def test_a_finished_run_changes_nothing_any_more_and_is_reported_also_when_the_o
     patient = protection.group.objectives.model_copy(update={"write_outage_seconds": 300.0})
     request = group.go(StepName.CLAIM)
     protection.produce(old, 20)
-    with protection.world() as world:
+    with protection.clients() as clients:
         for step in STEPS_AFTER_APPROVAL[1:-1]:
-            run_step(step, request, world)
+            run_step(step, request, clients)
     protection.produce(new, 20)
     protection.changes["objectives"] = patient
     try:
-        with protection.world() as world:
-            measured = run_step(StepName.REPORT, request, world).facts
+        with protection.clients() as clients:
+            measured = run_step(StepName.REPORT, request, clients).facts
             before = outside_view.look(protection)
-            outcomes = {step: run_step(step, request, world).outcome for step in STEPS_AFTER_APPROVAL}
-            adopted_again = adopt(group.name, world, "once-more")
-            next_time = predicted(Run(group.request(), world))
+            outcomes = {step: run_step(step, request, clients).outcome for step in STEPS_AFTER_APPROVAL}
+            adopted_again = adopt(group.name, clients, "once-more")
+            next_time = predicted(Run(group.request(), clients))
         assert outside_view.look(protection) == before
-        with _dead(group, old), protection.world() as world:
-            world.hurry(old, 0.5)
-            without = run_step(StepName.REPORT, request, world)
-            bundle = world.evidence.newest_seal(group.name, request.run)
+        with _dead(group, old), protection.clients() as clients:
+            clients.hurry(old, 0.5)
+            without = run_step(StepName.REPORT, request, clients)
+            bundle = clients.evidence.newest_seal(group.name, request.run)
             assert bundle is not None
-            assert world.evidence.verify(bundle).intact
+            assert clients.evidence.verify(bundle).intact
     finally:
         protection.changes.clear()
 
@@ -111,6 +111,6 @@ def _dead(group: SwitchedGroup, cluster: str) -> Iterator[None]:
         group.wait_answering()
 
 
-def _three_times(step: StepName, request: RunRequest, world: World) -> list[StepRecord]:
-    act_only(step, request, world)
-    return [run_step(step, request, world) for _ in range(2)]
+def _three_times(step: StepName, request: RunRequest, clients: Clients) -> list[StepRecord]:
+    act_only(step, request, clients)
+    return [run_step(step, request, clients) for _ in range(2)]

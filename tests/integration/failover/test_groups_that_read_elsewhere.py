@@ -34,8 +34,8 @@ def beyond(protection: Protection) -> OutsideTopics:
 
 
 def _check(protection: Protection) -> Check:
-    with protection.world() as world:
-        return groups_read_only_owned_topics(Run(protection.request("look"), world))
+    with protection.clients() as clients:
+        return groups_read_only_owned_topics(Run(protection.request("look"), clients))
 
 
 def test_preflight_names_groups_topics_and_whose_these_are(beyond: OutsideTopics) -> None:
@@ -43,9 +43,9 @@ def test_preflight_names_groups_topics_and_whose_these_are(beyond: OutsideTopics
     with (
         member(protection, "east", f"{name}-classic", beyond.of_nobody, protection.topic),
         member(protection, "east", f"{name}-newer", beyond.of_nobody, protocol="consumer"),
-        protection.world() as world,
+        protection.clients() as clients,
     ):
-        record = failed(StepName.PREFLIGHT, protection.request("run-elsewhere"), world)
+        record = failed(StepName.PREFLIGHT, protection.request("run-elsewhere"), clients)
     said = {check.name: check for check in record.checks}[NAME]
 
     assert (record.outcome, said.outcome) == ("refused", "failed")
@@ -88,11 +88,11 @@ def test_by_policy_they_are_left_out_shown_counted_and_approved(beyond: OutsideT
     protection, both = beyond.protection, f"{beyond.protection.name}-both"
     beyond.leave_out()
     request = protection.request("run-left-out")
-    with protection.world() as world:
-        preflight = run_step(StepName.PREFLIGHT, request, world)
-        body = ask_approval(request, world).body
+    with protection.clients() as clients:
+        preflight = run_step(StepName.PREFLIGHT, request, clients)
+        body = ask_approval(request, clients).body
         records = {
-            StepName(record.step): record for record in protection.run_until(request, StepName.REPORT, world)[1:]
+            StepName(record.step): record for record in protection.run_until(request, StepName.REPORT, clients)[1:]
         }
 
     said = {check.name: check for check in preflight.checks}[NAME]
@@ -123,17 +123,17 @@ def test_a_group_that_begins_to_read_elsewhere_after_the_approval_stops_the_clai
     slow = f"{group.name}-slow"
 
     request = group.request()
-    with protection.world() as world:
-        run_step(StepName.PREFLIGHT, request, world)
-        protection.approve(request, world)
+    with protection.clients() as clients:
+        run_step(StepName.PREFLIGHT, request, clients)
+        protection.approve(request, clients)
         with member(protection, active, f"{group.name}-new", beyond.of_nobody):
-            claim = failed(StepName.CLAIM, request, world)
+            claim = failed(StepName.CLAIM, request, clients)
     assert f"'{NAME}': 'failed'" in claim.detail
 
     request = group.go(StepName.FENCE_SOURCE)
     beyond.commit(active, slow, beyond.of_nobody, 0)
-    with protection.world() as world:
-        drain = failed(StepName.DRAIN, request, world)
+    with protection.clients() as clients:
+        drain = failed(StepName.DRAIN, request, clients)
     assert drain.outcome == "failed"
     assert re.search(rf"{slow} reads {beyond.of_nobody} \(1 position\), which belongs to no protection", drain.detail)
     group.roll_back(request)

@@ -43,13 +43,13 @@ def test_every_group_reads_on_at_the_same_record_each_time(protection: Protectio
         before[f"{name}-new"] = {first: 21 + switch}
         protection.commit(source, f"{name}-new", before[f"{name}-new"])
         unread[f"{name}-new"] = outside_view.next_values(protection, source, before[f"{name}-new"])
-        with protection.world() as world:
+        with protection.clients() as clients:
             for step in (StepName.DRAIN, StepName.STOP_FLOW, StepName.CUT_OVER_GROUPS):
-                run_step(step, request, world)
-        with protection.world() as world:
-            again = run_step(StepName.CUT_OVER_GROUPS, request, world)
+                run_step(step, request, clients)
+        with protection.clients() as clients:
+            again = run_step(StepName.CUT_OVER_GROUPS, request, clients)
             for step in STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(StepName.OPEN_TARGET) :]:
-                run_step(step, request, world)
+                run_step(step, request, clients)
 
         after = outside_view.committed(protection, target)
         for consumer_group, expected in unread.items():

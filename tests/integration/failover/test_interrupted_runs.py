@@ -46,8 +46,8 @@ def test_a_run_that_died_before_the_hand_over_is_rolled_back_or_abandoned_and_le
     assert after.route == before.route
     group.assert_at_rest(source)
     assert foreign in outside_view.denies(group.protection, source)
-    with group.protection.world() as world:
-        assert "was rolled back" in failed(step, request, world).detail
+    with group.protection.clients() as clients:
+        assert "was rolled back" in failed(step, request, clients).detail
     assert outside_view.acls_of(group.protection, source) == before.acls[source]
     _forget(group, source)
 
@@ -119,20 +119,20 @@ def test_a_run_that_died_between_two_changes_of_one_step_comes_to_its_end(group:
         group.assert_at_rest(source)
         return
     group.assert_at_rest(target)
-    with group.protection.world() as world:
-        assert run_step(StepName.REPORT, request, world).outcome == "done"
+    with group.protection.clients() as clients:
+        assert run_step(StepName.REPORT, request, clients).outcome == "done"
 
 
 def _resume(group: SwitchedGroup, decision: str, *, run: str | None = None) -> None:
-    with group.protection.world() as world:
-        record = resume(ResumeRequest(group.name, decision, run=run, reason="it died"), world)  # type: ignore[arg-type]
-        kept = world.evidence.newest(group.name, record.run, "resume")
+    with group.protection.clients() as clients:
+        record = resume(ResumeRequest(group.name, decision, run=run, reason="it died"), clients)  # type: ignore[arg-type]
+        kept = clients.evidence.newest(group.name, record.run, "resume")
         assert kept is not None
         assert (kept["facts"]["resumed"]["decision"], kept["facts"]["resumed"]["reason"]) == (decision, "it died")
         assert kept["proofs"]
-        seal = world.evidence.newest_seal(group.name, record.run)
+        seal = clients.evidence.newest_seal(group.name, record.run)
         assert seal is not None
-        assert world.evidence.verify(seal).added == ()
+        assert clients.evidence.verify(seal).added == ()
 
 
 def _cannot_be_abandoned(group: SwitchedGroup, run: str) -> None:
@@ -141,8 +141,8 @@ def _cannot_be_abandoned(group: SwitchedGroup, run: str) -> None:
         _resume(group, "abandon")
     assert refused.value.record.outcome == "refused"
     assert outside_view.look(group.protection) == before
-    with group.protection.world() as world:
-        kept = world.evidence.newest(group.name, run, "resume")
+    with group.protection.clients() as clients:
+        kept = clients.evidence.newest(group.name, run, "resume")
     assert kept is not None
     assert (kept["outcome"], kept["facts"]["resumed"]["reason"]) == ("refused", "it died")
 

@@ -20,9 +20,9 @@ def test_a_position_past_an_unread_record_is_refused_and_nothing_is_committed(gr
     too_far = TranslatedOffset(name, first, 1, 2, "exact", 0, "one too far", proof="late")
     before = group.committed(target, name)
 
-    with group.protection.world() as world:
-        Run(request, world).write_fact("translations", {"positions": [placed_to_json(too_far)]})
-        record = failed(StepName.CUT_OVER_GROUPS, request, world)
+    with group.protection.clients() as clients:
+        Run(request, clients).write_fact("translations", {"positions": [placed_to_json(too_far)]})
+        record = failed(StepName.CUT_OVER_GROUPS, request, clients)
 
     assert record.outcome == "failed"
     assert f"1 positions would go past an unread record ({name} {first} 1→2): nothing was committed" in record.detail

@@ -21,8 +21,8 @@ def test_a_member_that_came_in_the_middle_of_a_run_ends_it_before_the_target_ope
     source, target = group.active, group.standby
     request = group.go(StepName.STOP_FLOW)
 
-    with _member(group, target), group.protection.world() as world:
-        record = failed(StepName.CUT_OVER_GROUPS, request, world)
+    with _member(group, target), group.protection.clients() as clients:
+        record = failed(StepName.CUT_OVER_GROUPS, request, clients)
 
     assert record.outcome == "refused"
     assert f"groups have live members on {target} ({group.name}-head: early-bird" in record.detail
@@ -39,10 +39,10 @@ def test_members_that_leave_in_time_are_waited_for_where_the_policy_says_so(grou
         "timing": declared.timing.model_copy(update={"drain_seconds": 20.0}),
     }
     try:
-        with _member(group, group.standby) as member, group.protection.world() as world:
+        with _member(group, group.standby) as member, group.protection.clients() as clients:
             leaving = threading.Timer(1.0, member.close)
             leaving.start()
-            record = run_step(StepName.PREFLIGHT, group.request(), world)
+            record = run_step(StepName.PREFLIGHT, group.request(), clients)
             leaving.join()
     finally:
         group.protection.changes = {}

@@ -37,14 +37,14 @@ def test_names_that_look_like_secrets_are_moved_and_moved_back_and_the_evidence_
     hostile_names.commit(protection, "east", late, 5)
     unread = _unread(named, "east", late)
     for step in STEPS_AFTER_APPROVAL[1:-1]:
-        with protection.world() as world:
-            assert run_step(step, request, world).outcome == "done"
+        with protection.clients() as clients:
+            assert run_step(step, request, clients).outcome == "done"
     finish = ResumeRequest(named.name, "finish", reason="its report never ran")
-    with protection.world() as world:
-        assert world.evidence.newest_seal(named.name, request.run) is None
-        assert "is finished" in resume(finish, world).detail
-    with protection.world() as world, pytest.raises(Refused, match="there is nothing to resume"):
-        resume(finish, world)
+    with protection.clients() as clients:
+        assert clients.evidence.newest_seal(named.name, request.run) is None
+        assert "is finished" in resume(finish, clients).detail
+    with protection.clients() as clients, pytest.raises(Refused, match="there is nothing to resume"):
+        resume(finish, clients)
 
     _assert_sealed(named, request.run, on="west")
     assert _unread(named, "west", late) == unread
@@ -76,19 +76,19 @@ def test_a_password_in_use_is_refused_in_any_value_and_behind_the_point_of_no_re
     hostile_names.commit(protection, "west", leaking, 1)
     outcomes = {}
     for step in (StepName.FLIP_ROUTE, StepName.VERIFY, StepName.PROTECT, StepName.REPORT):
-        with protection.world() as world:
-            outcomes[step] = run_step(step, request, world)
+        with protection.clients() as clients:
+            outcomes[step] = run_step(step, request, clients)
 
     verified = outcomes[StepName.VERIFY]
     assert (verified.outcome, verified.facts) == ("done", {})
     assert {proof.name: proof.outcome for proof in verified.proofs}[EVIDENCE_IS_WHOLE] == "excused"
     _assert_sealed(named, request.run, on="west")
     named.assert_at_rest("west")
-    with protection.world() as world:
-        page = world.evidence.page(named.name, request.run)
+    with protection.clients() as clients:
+        page = clients.evidence.page(named.name, request.run)
         assert page is not None
         assert "The evidence of verify is not whole" in page
-        following = failed(StepName.PREFLIGHT, named.request(), world)
+        following = failed(StepName.PREFLIGHT, named.request(), clients)
     assert following.outcome == "failed"
     assert "holds a secret of a connection in use" in following.detail
     assert password not in hostile_names.all_evidence(protection.folder / "evidence")
@@ -100,9 +100,9 @@ def _unread(named: SwitchedGroup, cluster: str, group: str) -> object:
 
 def _assert_sealed(named: SwitchedGroup, run: str, *, on: str) -> None:
     """The evidence is sealed and whole, and no name is a key of it or of the journal."""
-    with named.protection.world() as world:
-        bundle = world.evidence.newest_seal(named.name, run)
+    with named.protection.clients() as clients:
+        bundle = clients.evidence.newest_seal(named.name, run)
         assert bundle is not None
-        assert world.evidence.verify(bundle).intact
-        journal = world.register(on).history(named.name)
+        assert clients.evidence.verify(bundle).intact
+        journal = clients.register(on).history(named.name)
     assert hostile_names.names_that_are_keys(named.protection, run, journal=journal) == set()

@@ -24,25 +24,25 @@ def test_what_somebody_wrote_on_the_old_side_behind_every_fence_is_named_and_nev
     request = own_group.go(StepName.FLIP_ROUTE)
     protection.produce(old, 2, principal="admin")
 
-    with protection.world() as world:
-        act_only(StepName.VERIFY, request, world)
+    with protection.clients() as clients:
+        act_only(StepName.VERIFY, request, clients)
         protection.produce(old, 2, principal="admin")
-        moving = {check.name: check for check in verify.prove(Run(request, world))}["old_side_is_still"]
+        moving = {check.name: check for check in verify.prove(Run(request, clients))}["old_side_is_still"]
     assert moving.outcome == "failed"
     assert "somebody still writes there" in moving.detail
 
-    with protection.world() as world:
-        verified = run_step(StepName.VERIFY, request, world)
-    with protection.world() as world, dying(KafkaRegister, "compare_and_set", when="before"), pytest.raises(Killed):
-        run_step(StepName.PROTECT, request, world)
+    with protection.clients() as clients:
+        verified = run_step(StepName.VERIFY, request, clients)
+    with protection.clients() as clients, dying(KafkaRegister, "compare_and_set", when="before"), pytest.raises(Killed):
+        run_step(StepName.PROTECT, request, clients)
     # What the flow back brings by now is nobody's doing.
     protection.produce(new, 10)
     protection.wait_copied(source=new, target=old)
-    with protection.world() as world:
-        again = run_step(StepName.VERIFY, request, world)
-        run_step(StepName.PROTECT, request, world)
-        reported = failed(StepName.REPORT, request, world)
-        bundle = world.evidence.newest_seal(own_group.name, request.run)
+    with protection.clients() as clients:
+        again = run_step(StepName.VERIFY, request, clients)
+        run_step(StepName.PROTECT, request, clients)
+        reported = failed(StepName.REPORT, request, clients)
+        bundle = clients.evidence.newest_seal(own_group.name, request.run)
     named = f"{protection.topic}-0 (50 to 52), {protection.topic}-1 (50 to 52) on {old} moved behind the fence"
     for record in (verified, again, reported):
         assert named in record.facts["past_the_fence"]
@@ -60,18 +60,18 @@ def test_what_an_old_side_did_not_tell_is_never_called_good_and_asked_again_befo
     old, request = own_group.active, own_group.go(StepName.FLIP_ROUTE)
     protection.lab.pause(outside_view.broker_of(old))
     try:
-        with protection.world() as world:
-            world.hurry(old, 0.5)
-            verified = run_step(StepName.VERIFY, request, world)
-            silent = {check.name: check.outcome for check in report.prove(Run(request, world))}
+        with protection.clients() as clients:
+            clients.hurry(old, 0.5)
+            verified = run_step(StepName.VERIFY, request, clients)
+            silent = {check.name: check.outcome for check in report.prove(Run(request, clients))}
     finally:
         protection.lab.resume(outside_view.broker_of(old))
         own_group.wait_answering()
     protection.produce(old, 2, principal="admin")
 
-    with protection.world() as world:
-        run_step(StepName.PROTECT, request, world)
-        reported = failed(StepName.REPORT, request, world)
+    with protection.clients() as clients:
+        run_step(StepName.PROTECT, request, clients)
+        reported = failed(StepName.REPORT, request, clients)
 
     outcomes = {check.name: check.outcome for check in verified.proofs}
     assert (outcomes["old_side_refuses"], outcomes["old_side_is_still"]) == ("excused", "excused")

@@ -16,7 +16,7 @@ from kafka_dr.register import Phase
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from support import outside_view
-from support.short_timeouts import ShortTimeoutWorld
+from support.short_timeouts import ShortTimeoutClients
 from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
@@ -35,8 +35,8 @@ def test_a_hand_over_that_was_committed_without_an_answer_goes_forward(group: Sw
         group.roll_back(request)
     assert refused.value.record.outcome == "refused"
     assert group.protection.refuses_writes(source)
-    with group.protection.world() as world:
-        resume(ResumeRequest(group.name, "finish", run=request.run), world)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=request.run), clients)
     group.assert_at_rest(target)
 
 
@@ -77,13 +77,13 @@ def _hanging(group: SwitchedGroup, cluster: str, *, commits: bool) -> Iterator[N
 
 
 def _nobody_knows(group: SwitchedGroup, request: RunRequest) -> None:
-    with group.protection.world(ShortTimeoutWorld) as world:
-        record = failed(StepName.OPEN_TARGET, request, world)
+    with group.protection.clients(ShortTimeoutClients) as clients:
+        record = failed(StepName.OPEN_TARGET, request, clients)
     assert record.outcome == "unknown"
 
 
 def _nothing_is_rolled_back(group: SwitchedGroup, request: RunRequest) -> None:
-    with group.protection.world(ShortTimeoutWorld) as world, pytest.raises(StepFailed) as told:
-        roll_back(request, world)
+    with group.protection.clients(ShortTimeoutClients) as clients, pytest.raises(StepFailed) as told:
+        roll_back(request, clients)
     assert told.value.record.outcome == "unknown"
     assert f"the register that decides for {group.name} cannot be read" in told.value.record.detail

@@ -46,8 +46,8 @@ class Troubled:
     foreign: frozenset[Acl] = frozenset()
 
     def preflight(self) -> None:
-        with self.protection.world() as world:
-            self.record = failed(StepName.PREFLIGHT, self.protection.request("run-troubled"), world)
+        with self.protection.clients() as clients:
+            self.record = failed(StepName.PREFLIGHT, self.protection.request("run-troubled"), clients)
         self.checks = {check.name: check for check in self.record.checks}
 
     def add(self, cluster: str, *acls: Acl) -> None:
@@ -254,8 +254,8 @@ def test_records_that_wait_are_no_reason_to_refuse_while_they_are_young(second: 
 def third(second: Troubled) -> Troubled:
     """A flow that runs and copies nothing of a topic, and a record on the standby that nobody copied there."""
     protection = second.protection
-    with protection.world() as world:
-        replicator = world.replicator(protection.flow)
+    with protection.clients() as clients:
+        replicator = clients.replicator(protection.flow)
         config = replicator.config()
         replicator.connect.create(second.connector, {**config, "topics": f"{protection.name}.dr-canary"}, stopped=False)
         replicator.wait_running(30)
@@ -269,8 +269,8 @@ def test_a_flow_that_runs_and_copies_nothing_is_stuck(third: Troubled) -> None:
 
 
 def test_a_record_on_the_standby_that_nobody_copied_there_is_found(third: Troubled) -> None:
-    with third.protection.world() as world:
-        replicator = world.replicator(third.protection.flow)
+    with third.protection.clients() as clients:
+        replicator = clients.replicator(third.protection.flow)
         replicator.ensure()
         replicator.wait_running(30)
         third.protection.wait_copied()
@@ -292,8 +292,8 @@ def test_a_run_that_names_the_wrong_side_is_refused(
 ) -> None:
     sides = {"active": group.active, "standby": group.standby}
     request = group.request(source=source.format(**sides), target=target.format(**sides))
-    with group.protection.world() as world:
-        record = failed(StepName.PREFLIGHT, request, world)
+    with group.protection.clients() as clients:
+        record = failed(StepName.PREFLIGHT, request, clients)
 
     assert record.outcome == "refused"
     assert sentence.format(**sides) in record.detail
@@ -301,22 +301,22 @@ def test_a_run_that_names_the_wrong_side_is_refused(
 
 
 def test_a_cluster_with_another_id_is_not_touched(group: SwitchedGroup) -> None:
-    with group.protection.world() as world:
-        clusters = world.topology.clusters
+    with group.protection.clients() as clients:
+        clusters = clients.topology.clusters
         west = clusters["west"].model_copy(update={"cluster_id": "AnotherClusterEntirely"})
-        world.topology = world.topology.model_copy(update={"clusters": {**clusters, "west": west}})
-        record = failed(StepName.PREFLIGHT, group.request(), world)
+        clients.topology = clients.topology.model_copy(update={"clusters": {**clusters, "west": west}})
+        record = failed(StepName.PREFLIGHT, group.request(), clients)
 
     assert record.outcome == "refused"
     assert "the topology says AnotherClusterEntirely" in record.detail
 
 
 def test_what_brokers_set_and_keep_back_has_to_be_declared(group: SwitchedGroup) -> None:
-    with group.protection.world() as world:
-        clusters = world.topology.clusters
+    with group.protection.clients() as clients:
+        clusters = clients.topology.clusters
         west = clusters["west"].model_copy(update={"allow_everyone_if_no_acl": None})
-        world.topology = world.topology.model_copy(update={"clusters": {**clusters, "west": west}})
-        record = failed(StepName.PREFLIGHT, group.request(), world)
+        clients.topology = clients.topology.model_copy(update={"clusters": {**clusters, "west": west}})
+        record = failed(StepName.PREFLIGHT, group.request(), clients)
 
     assert record.outcome == "unknown"
     assert "of west sets allow.everyone.if.no.acl.found and tells nobody to what: write" in record.detail
@@ -327,8 +327,8 @@ def test_a_cluster_that_does_not_decide_by_acls_is_refused(
     group: SwitchedGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authorizers, "KAFKAS_OWN", {"AclAuthorizer": authorizers.KAFKAS_OWN["AclAuthorizer"]})
-    with group.protection.world() as world:
-        record = failed(StepName.PREFLIGHT, group.request(), world)
+    with group.protection.clients() as clients:
+        record = failed(StepName.PREFLIGHT, group.request(), clients)
 
     assert record.outcome == "refused"
     assert [check.name for check in record.checks if not check.passes] == ["authorizers_as_declared"]
@@ -339,8 +339,8 @@ def test_a_cluster_that_does_not_decide_by_acls_is_refused(
 
 def test_a_group_that_no_register_knows_is_not_moved(lab: Lab, tmp_path: Path) -> None:
     stranger = Protection(lab, tmp_path)
-    with stranger.world() as world:
-        record = failed(StepName.PREFLIGHT, stranger.request("run-early"), world)
+    with stranger.clients() as clients:
+        record = failed(StepName.PREFLIGHT, stranger.request("run-early"), clients)
 
     assert record.outcome == "refused"
     assert "no register has a record of this group: adopt it with dr_adopt first" in record.detail

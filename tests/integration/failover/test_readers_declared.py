@@ -22,8 +22,8 @@ pytestmark = pytest.mark.kafka
 
 
 def _check(protection: Protection) -> Check:
-    with protection.world() as world:
-        return readers_declared(Run(protection.request("look"), world), ("east", "west"))
+    with protection.clients() as clients:
+        return readers_declared(Run(protection.request("look"), clients), ("east", "west"))
 
 
 def _acl(name: str, principal: str, resource: ResourceType, permission: AclPermission) -> Acl:
@@ -48,11 +48,11 @@ def test_undeclared_readers_are_a_warning_on_the_approval_or_a_refusal_and_decla
     with (
         member(protection, "east", dashboard, protection.topic, protocol="consumer"),
         member(protection, "west", dashboard, f"{name}.dr-canary"),
-        protection.world() as world,
+        protection.clients() as clients,
     ):
         request = protection.request("run-warned")
-        preflight = run_step(StepName.PREFLIGHT, request, world)
-        body = ask_approval(request, world).body
+        preflight = run_step(StepName.PREFLIGHT, request, clients)
+        body = ask_approval(request, clients).body
         shown = {check.name: check for check in preflight.checks}[NAME]
         assert shown.outcome == "excused"
         assert shown.detail == (
@@ -62,14 +62,14 @@ def test_undeclared_readers_are_a_warning_on_the_approval_or_a_refusal_and_decla
             "stay), or take their right to read"
         )
         assert markdown(shown.detail) in body
-        assert [row["group"] for row in look(Run(request, world)).report["undeclared_readers"]] == [
+        assert [row["group"] for row in look(Run(request, clients)).report["undeclared_readers"]] == [
             dashboard,
             lake,
             dashboard,
         ]
 
         protection.changes["readers"] = ReadersSpec(undeclared="refuse", principals=("User:lake",))
-        with protection.world() as strict:
+        with protection.clients() as strict:
             refused = failed(StepName.PREFLIGHT, protection.request("run-refused"), strict)
         said = {check.name: check for check in refused.checks}[NAME]
         assert (refused.outcome, said.outcome) == ("refused", "failed")

@@ -33,9 +33,9 @@ _ABOUT_COPIES = ("flow_moves", "copied_in_time", "content_verified", "positions_
 
 def _preflight(group: SwitchedGroup) -> dict[str, Check]:
     """Run preflight alone, and return what it says about the copy, whatever it says about the rest."""
-    with group.protection.world() as world:
+    with group.protection.clients() as clients:
         try:
-            record = run_step(StepName.PREFLIGHT, group.request(), world)
+            record = run_step(StepName.PREFLIGHT, group.request(), clients)
         except StepFailed as failure:
             record = failure.record
     return {check.name: check for check in record.checks if check.name in _ABOUT_COPIES}
@@ -48,8 +48,8 @@ def _one_more_batch_crosses_after_each_look(group: SwitchedGroup) -> Iterator[No
 
     def advance(frontier: PlainFrontier, until: Mapping[TopicPartition, int]) -> Any:
         found = real(frontier, until)
-        with group.protection.world() as world:
-            replicator = world.replicator(group.flow)
+        with group.protection.clients() as clients:
+            replicator = clients.replicator(group.flow)
             replicator.resume()
             replicator.wait_running(30)
             group.wait_equal()
@@ -62,8 +62,8 @@ def _one_more_batch_crosses_after_each_look(group: SwitchedGroup) -> Iterator[No
 
 
 def test_what_crosses_between_the_look_and_the_question_is_not_lost(group: SwitchedGroup) -> None:
-    with group.protection.world() as world:
-        replicator = world.replicator(group.flow)
+    with group.protection.clients() as clients:
+        replicator = clients.replicator(group.flow)
         replicator.stop()
         replicator.wait_stopped(30)
         try:
@@ -82,9 +82,9 @@ def test_a_record_that_bears_an_old_time_is_late_only_if_the_flow_does_not_take_
 ) -> None:
     group = SwitchedGroup.adopt(protection, records=0)
     an_hour_ago = int((time.time() - 3600) * 1000)
-    with protection.world() as world, protection.cluster("east", rights.ORDERS_APP) as client:
-        run = Run(group.request(), world)
-        replicator = world.replicator(group.flow)
+    with protection.clients() as clients, protection.cluster("east", rights.ORDERS_APP) as client:
+        run = Run(group.request(), clients)
+        replicator = clients.replicator(group.flow)
         replicator.stop()
         replicator.wait_stopped(30)
         client.writing.append(NewRecord(p, b"old", b"", timestamp_ms=an_hour_ago) for p in group.at(0, 0))
@@ -109,8 +109,8 @@ def test_a_record_that_bears_an_old_time_is_late_only_if_the_flow_does_not_take_
 
 def test_under_load_nothing_is_called_lost_and_what_is_lost_is_found(protection: Protection) -> None:
     group = SwitchedGroup.adopt(protection)
-    with protection.world() as world:
-        replicator = world.replicator(group.flow)
+    with protection.clients() as clients:
+        replicator = clients.replicator(group.flow)
         slow = replicator.config() | {"source.consumer.max.poll.records": "1"}
         replicator.connect.update(group.flow.connector, slow)
         with _load(group):
@@ -128,7 +128,7 @@ def test_under_load_nothing_is_called_lost_and_what_is_lost_is_found(protection:
         replicator.stop()
         replicator.wait_stopped(30)
         protection.produce("east", 10)
-        operator = world.cluster("east", "operator").topics
+        operator = clients.cluster("east", "operator").topics
         ends = operator.last_stable_offsets([TopicPartition(protection.topic, n) for n in range(2)])
         replicator.seed({**replicator.positions(), **ends}, epoch=1)
         replicator.resume()

@@ -22,7 +22,7 @@ from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
 from support import outside_view
 from support.protection import STEPS_AFTER_APPROVAL
-from support.short_timeouts import ShortTimeoutWorld
+from support.short_timeouts import ShortTimeoutClients
 from support.switched_group import Killed, SwitchedGroup, dying, failed
 
 pytestmark = pytest.mark.kafka
@@ -76,8 +76,8 @@ def held(at: object, method: str, work: Callable[[], object]) -> Iterator[Sleepe
 
 def _running(group: SwitchedGroup, step: StepName, request: RunRequest) -> Callable[[], object]:
     def work() -> object:
-        with group.protection.world() as world:
-            return run_step(step, request, world)
+        with group.protection.clients() as clients:
+            return run_step(step, request, clients)
 
     return work
 
@@ -125,8 +125,8 @@ def test_a_roll_back_that_wakes_up_in_the_next_run_does_not_lift_that_runs_fence
     assert "no longer holds this roll back" in str(zombie.error)
     assert outside_view.look(group.protection) == before
     assert group.protection.refuses_writes(source)
-    with group.protection.world() as world:
-        resume(ResumeRequest(group.name, "finish", run=following.run), world)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=following.run), clients)
     group.assert_at_rest(target)
 
 
@@ -138,8 +138,8 @@ def test_a_roll_back_that_comes_after_the_hand_over_is_refused(group: SwitchedGr
         group.roll_back(request)
 
     with held(KafkaRegister, "compare_and_set", work) as late:
-        with group.protection.world() as world:
-            run_step(StepName.OPEN_TARGET, request, world)
+        with group.protection.clients() as clients:
+            run_step(StepName.OPEN_TARGET, request, clients)
         before = outside_view.look(group.protection)
         late.wake()
 
@@ -148,8 +148,8 @@ def test_a_roll_back_that_comes_after_the_hand_over_is_refused(group: SwitchedGr
     assert f"is handed_over with {target} active: the point of no return is passed" in str(late.error)
     assert outside_view.look(group.protection) == before
     assert group.protection.refuses_writes(source)
-    with group.protection.world() as world:
-        resume(ResumeRequest(group.name, "finish", run=request.run), world)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=request.run), clients)
     group.assert_at_rest(target)
 
 
@@ -179,8 +179,8 @@ def test_of_a_hand_over_and_a_roll_back_at_the_same_moment_exactly_one_wins(grou
     if opening.error is None:
         assert group.protection.takes_writes(target)
         assert group.protection.refuses_writes(source)
-        with group.protection.world() as world:
-            resume(ResumeRequest(group.name, "finish", run=request.run), world)
+        with group.protection.clients() as clients:
+            resume(ResumeRequest(group.name, "finish", run=request.run), clients)
         group.assert_at_rest(target)
     else:
         group.assert_at_rest(source)
@@ -193,8 +193,8 @@ def test_a_dead_target_does_not_keep_the_source_shut(group: SwitchedGroup) -> No
 
     group.protection.lab.pause(outside_view.broker_of(target))
     try:
-        with group.protection.world(ShortTimeoutWorld) as world, pytest.raises(StepFailed) as told:
-            roll_back(request, world)
+        with group.protection.clients(ShortTimeoutClients) as clients, pytest.raises(StepFailed) as told:
+            roll_back(request, clients)
         assert group.protection.takes_writes(source)
     finally:
         group.protection.lab.resume(outside_view.broker_of(target))
@@ -223,8 +223,8 @@ def test_a_roll_back_that_died_is_brought_to_its_end_by_the_next(group: Switched
     with dying(at, method), pytest.raises(Killed):
         group.roll_back(request)
 
-    with group.protection.world() as world:
-        resume(ResumeRequest(group.name, "abandon", run=request.run), world)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "abandon", run=request.run), clients)
 
     group.assert_at_rest(source)
 
@@ -239,5 +239,5 @@ def test_rolling_back_twice_changes_nothing_the_second_time(group: SwitchedGroup
 
     assert outside_view.look(group.protection) == before
     assert not [a for a in before.acls[source] if a.permission is AclPermission.DENY and "app" in a.principal]
-    with group.protection.world() as world:
-        assert f"run {request.run} was rolled back" in failed(StepName.FENCE_SOURCE, request, world).detail
+    with group.protection.clients() as clients:
+        assert f"run {request.run} was rolled back" in failed(StepName.FENCE_SOURCE, request, clients).detail

@@ -21,9 +21,9 @@ def test_a_second_run_does_not_get_the_group_while_the_first_one_has_it(group: S
     first = group.go(StepName.CLAIM)
     before = outside_view.look(group.protection)
 
-    with group.protection.world() as world:
-        refusals = [failed(step, second, world) for step in (StepName.PREFLIGHT, StepName.CLAIM)]
-        stranger = failed(StepName.FENCE_SOURCE, second, world)
+    with group.protection.clients() as clients:
+        refusals = [failed(step, second, clients) for step in (StepName.PREFLIGHT, StepName.CLAIM)]
+        stranger = failed(StepName.FENCE_SOURCE, second, clients)
     undone = group.roll_back(second)
 
     for record in refusals:
@@ -49,13 +49,13 @@ def test_of_two_runs_that_claim_at_the_same_moment_one_is_told_of_the_other(
     def overtake(register: KafkaRegister, *states: object) -> None:
         if not overtaken:
             overtaken.append(True)
-            with group.protection.world() as other_worker:
+            with group.protection.clients() as other_worker:
                 run_step(StepName.CLAIM, first, other_worker)
         real(register, *states)  # type: ignore[arg-type]
 
     monkeypatch.setattr(KafkaRegister, "compare_and_set", overtake)
-    with group.protection.world() as world:
-        record = failed(StepName.CLAIM, second, world)
+    with group.protection.clients() as clients:
+        record = failed(StepName.CLAIM, second, clients)
 
     assert "the register was expected to say" in record.detail
     assert f"by run {first.run}" in record.detail
@@ -71,9 +71,9 @@ def test_a_step_out_of_its_turn_is_refused_and_nothing_is_opened(group: Switched
     request = group.go(StepName.FENCE_SOURCE)
     before = outside_view.look(group.protection)
 
-    with group.protection.world() as world:
+    with group.protection.clients() as clients:
         said = {
-            step: failed(step, request, world).detail
+            step: failed(step, request, clients).detail
             for step in (
                 StepName.CUT_OVER_GROUPS,
                 StepName.OPEN_TARGET,
@@ -97,10 +97,10 @@ def test_a_step_out_of_its_turn_is_refused_and_nothing_is_opened(group: Switched
 def test_there_is_nothing_to_resume_where_no_run_holds_the_group(group: SwitchedGroup) -> None:
     group.roll_back(group.go(StepName.CLAIM))
     before = outside_view.look(group.protection)
-    with group.protection.world() as world:
+    with group.protection.clients() as clients:
         for decision in ("finish", "abandon"):
             with pytest.raises(Refused, match="no run holds it, there is nothing to resume"):
-                resume(ResumeRequest(group.name, decision), world)
+                resume(ResumeRequest(group.name, decision), clients)
 
     assert outside_view.look(group.protection) == before
 
@@ -110,10 +110,10 @@ def test_a_run_is_resumed_by_its_own_name_only(group: SwitchedGroup) -> None:
     request = group.go(StepName.CLAIM)
 
     with (
-        group.protection.world() as world,
+        group.protection.clients() as clients,
         pytest.raises(Refused, match=f"belongs to run {request.run}, not to run-of-another-day"),
     ):
-        resume(ResumeRequest(group.name, "abandon", run="run-of-another-day"), world)
+        resume(ResumeRequest(group.name, "abandon", run="run-of-another-day"), clients)
 
     group.roll_back(request)
     group.assert_at_rest(source)

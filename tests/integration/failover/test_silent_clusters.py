@@ -12,7 +12,7 @@ from kafka_dr.runs.request import StepName
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 from support import outside_view
 from support.protection import Protection
-from support.short_timeouts import ShortTimeoutWorld
+from support.short_timeouts import ShortTimeoutClients
 from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
@@ -27,8 +27,8 @@ _BEHIND_THE_FENCE = (
 
 def test_preflight_is_unknown_while_the_active_cluster_is_silent(group: SwitchedGroup) -> None:
     request = group.request()
-    with _silent(group, outside_view.broker_of(group.active)), group.protection.world(ShortTimeoutWorld) as world:
-        record = failed(StepName.PREFLIGHT, request, world)
+    with _silent(group, outside_view.broker_of(group.active)), group.protection.clients(ShortTimeoutClients) as clients:
+        record = failed(StepName.PREFLIGHT, request, clients)
 
     assert record.outcome == "unknown"
     assert f"the register that decides for {group.name} cannot be read" in record.detail
@@ -36,8 +36,11 @@ def test_preflight_is_unknown_while_the_active_cluster_is_silent(group: Switched
 
 def test_preflight_is_unknown_while_the_standby_is_silent(group: SwitchedGroup) -> None:
     request = group.request()
-    with _silent(group, outside_view.broker_of(group.standby)), group.protection.world(ShortTimeoutWorld) as world:
-        record = failed(StepName.PREFLIGHT, request, world)
+    with (
+        _silent(group, outside_view.broker_of(group.standby)),
+        group.protection.clients(ShortTimeoutClients) as clients,
+    ):
+        record = failed(StepName.PREFLIGHT, request, clients)
 
     assert record.outcome == "unknown"
     assert {check.name: check.outcome for check in record.checks} == {"active_side": "ok", "right_clusters": "unknown"}
@@ -46,8 +49,8 @@ def test_preflight_is_unknown_while_the_standby_is_silent(group: SwitchedGroup) 
 
 def test_preflight_is_unknown_while_connect_is_silent(group: SwitchedGroup) -> None:
     request = group.request()
-    with _silent(group, f"{group.standby}-connect"), group.protection.world(ShortTimeoutWorld) as world:
-        record = failed(StepName.PREFLIGHT, request, world)
+    with _silent(group, f"{group.standby}-connect"), group.protection.clients(ShortTimeoutClients) as clients:
+        record = failed(StepName.PREFLIGHT, request, clients)
 
     outcomes = {check.name: check.outcome for check in record.checks}
     assert record.outcome == "unknown"
@@ -66,8 +69,8 @@ def test_connect_that_falls_silent_behind_the_fence_holds_up_no_application_and_
     timing = protection.group.timing.model_copy(update={"protect_wait_seconds": 1})
     protection.changes["timing"] = timing
     with _silent(own_group, f"{new}-connect"):
-        with protection.world(ShortTimeoutWorld) as world:
-            records = [run_step(step, request, world) for step in _BEHIND_THE_FENCE]
+        with protection.clients(ShortTimeoutClients) as clients:
+            records = [run_step(step, request, clients) for step in _BEHIND_THE_FENCE]
         assert protection.takes_writes(new)
         assert protection.refuses_writes(old)
     protected = records[-1]
@@ -75,8 +78,8 @@ def test_connect_that_falls_silent_behind_the_fence_holds_up_no_application_and_
     assert "replicator_refused" in {check.name for check in protected.proofs}
     assert "RUNNING" not in outside_view.connectors(protection).get(f"dr.{own_group.name}.{new}-to-{old}", "")
 
-    with protection.world() as world:
-        assert reconcile_flows(own_group.name, world).outcome == "ok"
+    with protection.clients() as clients:
+        assert reconcile_flows(own_group.name, clients).outcome == "ok"
     own_group.assert_at_rest(new)
 
 

@@ -48,8 +48,8 @@ def test_a_group_of_stamped_topics_goes_there_and_back(protection: Protection) -
         before = outside_view.committed(protection, source)
         unread = {g: outside_view.next_values(protection, source, offsets) for g, offsets in before.items()}
 
-        with protection.world() as world:
-            records = protection.run_until(group.request(), STEPS_AFTER_APPROVAL[-1], world)
+        with protection.clients() as clients:
+            records = protection.run_until(group.request(), STEPS_AFTER_APPROVAL[-1], clients)
 
         verified = next(check for check in records[0].checks if check.name == "content_verified")
         said = f"{target} gives records of {protection.topic} its own time (message.timestamp.type=LogAppendTime)"

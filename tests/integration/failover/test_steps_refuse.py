@@ -43,14 +43,14 @@ class Hindered:
 
     def refused(self, reason: str, step: StepName) -> None:
         """Run a step that must not come through."""
-        with self.group.protection.world() as world, mock.patch("kafka_dr.runs.run.PROOF_SECONDS", 0.3):
-            self.said[reason] = failed(step, self.request, world)
+        with self.group.protection.clients() as clients, mock.patch("kafka_dr.runs.run.PROOF_SECONDS", 0.3):
+            self.said[reason] = failed(step, self.request, clients)
 
     def done(self, *steps: StepName) -> None:
         """Run steps that have to come through."""
         for step in steps:
-            with self.group.protection.world() as world:
-                run_step(step, self.request, world)
+            with self.group.protection.clients() as clients:
+                run_step(step, self.request, clients)
 
     @contextmanager
     def acl(self, cluster: str, acl: Acl, *, stands: bool) -> Iterator[None]:
@@ -97,8 +97,8 @@ def hindered(_groups: Callable[[], SwitchedGroup]) -> Hindered:
     _at_the_end_of_the_flow(run)
     _at_the_hand_over(run)
     _behind_it(run)
-    with group.protection.world() as world:
-        resume(ResumeRequest(group.name, "finish", run=run.request.run), world)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=run.request.run), clients)
     return run
 
 
@@ -113,9 +113,9 @@ def _at_the_fence(run: Hindered) -> None:
         AclOperation.DESCRIBE,
         AclPermission.DENY,
     )
-    with group.protection.world() as world:
+    with group.protection.clients() as clients:
         # What is written now is still to be copied when the drain begins.
-        replicator = world.replicator(group.flow)
+        replicator = clients.replicator(group.flow)
         replicator.stop()
         replicator.wait_stopped(30)
     group.produce(10)
@@ -129,8 +129,8 @@ def _at_the_drain(run: Hindered) -> None:
     """A flow that does not run, and a probe that is not the principal that is denied."""
     with run.soon_given_up():
         run.refused("a flow that stands still", StepName.DRAIN)
-    with run.group.protection.world() as world:
-        world.replicator(run.group.flow).resume()
+    with run.group.protection.clients() as clients:
+        clients.replicator(run.group.flow).resume()
     with run.changed(probe_principal=_CAROL), mock.patch.object(drain, "PROOF_SECONDS", 0.3):
         run.refused("a freeze without effect", StepName.DRAIN)
         strangers = plan.probe_freeze(run.group.protection.group)
@@ -232,14 +232,14 @@ def test_a_target_whose_register_says_something_else_is_not_opened(hindered: Hin
         # What it writes itself comes by here as well.
         if others:
             alien = replace(after, epoch=after.epoch + 1000, run=others.pop())
-            with group.protection.world() as other:
+            with group.protection.clients() as other:
                 other.register(target).copy(alien)
 
     with (
-        group.protection.world() as world,
+        group.protection.clients() as clients,
         mock.patch.object(KafkaRegister, "compare_and_set", while_somebody_else_writes),
     ):
-        record = failed(StepName.OPEN_TARGET, request, world)
+        record = failed(StepName.OPEN_TARGET, request, clients)
 
     assert record.outcome == "unknown"
     assert f"{target}'s register holds epoch" in record.detail
@@ -252,15 +252,15 @@ def test_a_copy_that_is_not_equal_is_not_handed_over(protection: Protection) -> 
     """Of its own group: what somebody else wrote stays in the copy."""
     group = SwitchedGroup.adopt(protection, records=0)
     request = group.go(StepName.CLAIM)
-    with protection.world() as world:
-        replicator = world.replicator(group.flow)
+    with protection.clients() as clients:
+        replicator = clients.replicator(group.flow)
         replicator.stop()
         replicator.wait_stopped(30)
         protection.produce("east", 4)
         protection.produce("west", 4, principal="admin")
         replicator.resume()
-        run_step(StepName.FENCE_SOURCE, request, world)
-        record = failed(StepName.DRAIN, request, world)
+        run_step(StepName.FENCE_SOURCE, request, clients)
+        record = failed(StepName.DRAIN, request, clients)
 
     assert record.outcome == "failed"
     assert "the copy is not equal, so nothing is handed over" in record.detail

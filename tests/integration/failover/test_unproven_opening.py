@@ -26,10 +26,10 @@ def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_and_ne
 ) -> None:
     target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
     records = {}
-    with silent_brokers(), group.protection.world() as world:
+    with silent_brokers(), group.protection.clients() as clients:
         for step in _FORWARD[:-1]:
-            records[step] = run_step(step, request, world)
-        reported = failed(StepName.REPORT, request, world)
+            records[step] = run_step(step, request, clients)
+        reported = failed(StepName.REPORT, request, clients)
 
     opened = records[StepName.OPEN_TARGET]
     assert opened.outcome == "unproven"
@@ -51,8 +51,8 @@ def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_and_ne
     assert "writes_allowed" in reported.detail
     group.assert_at_rest(target)
 
-    with group.protection.world() as world:
-        again = run_step(StepName.REPORT, request, world)
+    with group.protection.clients() as clients:
+        again = run_step(StepName.REPORT, request, clients)
     assert {check.outcome for check in again.proofs} == {"ok"}
 
 
@@ -67,13 +67,13 @@ def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_and_ne
 )
 def test_a_run_that_did_not_know_and_died_is_finished_and_asks_again(group: SwitchedGroup, last: StepName) -> None:
     target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
-    with silent_brokers(), group.protection.world() as world:
+    with silent_brokers(), group.protection.clients() as clients:
         for step in _FORWARD[: _FORWARD.index(last)]:
-            run_step(step, request, world)
-        act_only(last, request, world)
+            run_step(step, request, clients)
+        act_only(last, request, clients)
 
-    with group.protection.world() as world:
-        resume(ResumeRequest(group.name, "finish", run=request.run), world)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=request.run), clients)
 
     group.assert_at_rest(target)
 
@@ -87,17 +87,17 @@ def test_what_keeps_two_sides_from_writing_has_to_be_known_and_a_refusal_is_no_s
         with (
             silent_brokers(),
             mock.patch.object(open_target, method, return_value=unknown),
-            group.protection.world() as world,
+            group.protection.clients() as clients,
         ):
-            stopped = failed(StepName.OPEN_TARGET, request, world)
+            stopped = failed(StepName.OPEN_TARGET, request, clients)
         assert stopped.outcome == "unknown"
         assert f"{name}: it does not say" in stopped.detail
 
     refused = Finding("failed", "READ is not allowed")
-    with mock.patch.object(proof, "reads_allowed", return_value=refused), group.protection.world() as world:
-        stopped = failed(StepName.OPEN_TARGET, request, world)
+    with mock.patch.object(proof, "reads_allowed", return_value=refused), group.protection.clients() as clients:
+        stopped = failed(StepName.OPEN_TARGET, request, clients)
     assert (stopped.outcome, stopped.detail) == ("failed", "groups_readable: READ is not allowed.")
 
-    with group.protection.world() as world:
-        resume(ResumeRequest(group.name, "finish", run=request.run), world)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=request.run), clients)
     group.assert_at_rest(target)

@@ -71,9 +71,9 @@ def test_open_transactions_end_at_the_fence_and_nothing_that_was_committed_is_lo
         committed: list[bool] = []
         within_grace = threading.Timer(0.3, lambda: committed.append(prompt.commits()))
         within_grace.start()
-        with group.protection.world() as world:
-            record = run_step(StepName.FENCE_SOURCE, request, world)
-            topics = world.cluster(source, "operator").topics
+        with group.protection.clients() as clients:
+            record = run_step(StepName.FENCE_SOURCE, request, clients)
+            topics = clients.cluster(source, "operator").topics
             partition = TopicPartition(group.protection.topic, 0)
             assert topics.last_stable_offsets([partition]) == topics.high_watermarks([partition])
         within_grace.join()
@@ -85,8 +85,8 @@ def test_open_transactions_end_at_the_fence_and_nothing_that_was_committed_is_lo
         assert not late.commits()
         assert not settling.commits()
         assert not stray.commits()
-        with group.protection.world() as world:
-            resume(ResumeRequest(group.name, "finish", run=request.run), world)
+        with group.protection.clients() as clients:
+            resume(ResumeRequest(group.name, "finish", run=request.run), clients)
 
     values = [value for _, _, value, _ in outside_view.contents(group.protection, target)[partition]]
     assert [value for value in values if value in prompt.values] == prompt.values
@@ -99,10 +99,10 @@ def test_a_topic_made_in_the_middle_of_a_run_is_taken_along_or_ends_the_run(grou
     request = group.go(StepName.CLAIM)
     topic = _new_topic(group, source)
     refused = None
-    with group.protection.world() as world:
+    with group.protection.clients() as clients:
         try:
-            run_step(StepName.FENCE_SOURCE, request, world)
-            resume(ResumeRequest(group.name, "finish", run=request.run), world)
+            run_step(StepName.FENCE_SOURCE, request, clients)
+            resume(ResumeRequest(group.name, "finish", run=request.run), clients)
         except StepFailed as failure:
             refused = failure.record
             group.roll_back(request)
@@ -122,8 +122,8 @@ def test_a_topic_that_the_flow_has_found_in_time_is_taken_along(group: SwitchedG
     topic = _new_topic(group, group.active)
     group.wait_equal()
 
-    with group.protection.world() as world:
-        resume(ResumeRequest(group.name, "finish", run=request.run), world)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=request.run), clients)
 
     assert len(outside_view.contents(group.protection, target)[TopicPartition(topic, 0)]) == 10
     group.assert_at_rest(target)
@@ -133,13 +133,13 @@ def test_an_empty_topic_that_only_the_source_has_ends_the_run(group: SwitchedGro
     source = group.active
     request = group.go(StepName.CLAIM)
     topic = f"{group.name}.empty"
-    with group.protection.world() as world:
+    with group.protection.clients() as clients:
         # The flow would create it within a second; it is stopped so that it does not.
-        replicator = world.replicator(group.flow)
+        replicator = clients.replicator(group.flow)
         replicator.stop()
         replicator.wait_stopped(30)
         _create(group, source, topic)
-        record = failed(StepName.FENCE_SOURCE, request, world)
+        record = failed(StepName.FENCE_SOURCE, request, clients)
 
     assert f"{topic}-0: is on {source} and not on {group.standby}" in record.detail
     group.roll_back(request)
@@ -152,8 +152,8 @@ def test_somebody_whom_no_fence_stops_is_noticed_before_the_target_opens(group: 
     request = group.go(STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(step) - 1])
     group.protection.produce(source, 3, principal="admin")
 
-    with group.protection.world() as world:
-        record = failed(step, request, world)
+    with group.protection.clients() as clients:
+        record = failed(step, request, clients)
 
     assert "find out who writes" in record.detail
     assert group.protection.refuses_writes(target)
@@ -166,9 +166,9 @@ def test_fencing_once_more_does_not_hide_what_was_written_past_the_drain(group: 
     request = group.go(StepName.CUT_OVER_GROUPS)
     group.protection.produce(source, 3, principal="admin")
 
-    with group.protection.world() as world:
-        run_step(StepName.FENCE_SOURCE, request, world)
-        record = failed(StepName.OPEN_TARGET, request, world)
+    with group.protection.clients() as clients:
+        run_step(StepName.FENCE_SOURCE, request, clients)
+        record = failed(StepName.OPEN_TARGET, request, clients)
 
     assert record.outcome == "refused"
     assert f"on {source} moved behind the fence: records would be left there" in record.detail

@@ -39,20 +39,20 @@ class GivenUp:
         """Do to west what an unplanned failover does, and nothing to east."""
         protection = switching.protection
         state = _left_behind(protection.state("east"))
-        with protection.world() as world, protection.cluster("west", "admin") as west:
-            flow = world.replicator(protection.flow)
+        with protection.clients() as clients, protection.cluster("west", "admin") as west:
+            flow = clients.replicator(protection.flow)
             flow.stop()
             flow.wait_stopped(30)
-            ends = world.cluster("east", "operator").topics.last_stable_offsets(switching.at(0, 0))
+            ends = clients.cluster("east", "operator").topics.last_stable_offsets(switching.at(0, 0))
             crossed = positions_to_json(ends)
-            register = world.register("west")
+            register = clients.register("west")
             register.write_fact(protection.name, RUN, "unverified", {"frontier": [], "crossed": crossed})
             register.write_fact(protection.name, RUN, "opened", {"at": state.at.isoformat()})
             register.copy(state)
             west.acls.add(plan.flow_fence(protection.group))
             west.acls.remove(plan.standby(protection.group))
             router = FileRouter(Path(protection.group.route.path))
-            stored, servers = router.read(), world.topology.cluster("west").route_bootstrap_servers
+            stored, servers = router.read(), clients.topology.cluster("west").route_bootstrap_servers
             assert stored is not None
             route = Route(protection.name, "west", servers, state.epoch, state.at)
             router.switch(expected_epoch=stored.epoch, route=route)
@@ -78,8 +78,8 @@ def _left_behind(stable: RegisterState | None) -> RegisterState:
 
 def look(protection: Protection) -> WatchResult:
     """Look once, in a world of its own, as each run of the DAG does."""
-    with protection.world() as world:
-        return check_health(protection.name, world)
+    with protection.clients() as clients:
+        return check_health(protection.name, clients)
 
 
 def said(watched: WatchResult) -> str:

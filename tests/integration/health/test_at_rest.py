@@ -34,9 +34,9 @@ def test_a_healthy_group_is_green_and_nothing_is_touched(at_rest: SwitchedGroup)
 
 def test_a_group_whose_adoption_is_under_way_is_left_alone(protection: Protection) -> None:
     state = adopted(protection.name, active="east", standby="west", run="adoption", at=datetime.now(UTC))
-    with protection.world() as world:
-        world.register("east").copy(state)
-        watched = check_health(protection.name, world)
+    with protection.clients() as clients:
+        clients.register("east").copy(state)
+        watched = check_health(protection.name, clients)
     assert watched.outcome == "left_alone"
     assert "run dr_adopt again" in said(watched)
     assert outside_view.denies(protection, "west") == frozenset()
@@ -78,8 +78,8 @@ def test_a_fence_on_the_active_side_is_named_and_never_lifted(at_rest: SwitchedG
 def test_a_fence_of_a_former_version_is_completed_and_that_is_said_once(at_rest: SwitchedGroup) -> None:
     protection = at_rest.protection
     changes = plan.change_fence(protection.group)
-    with protection.world() as world, protection.cluster("west", "admin") as admin:
-        register = world.register("west")
+    with protection.clients() as clients, protection.cluster("west", "admin") as admin:
+        register = clients.register("west")
         admin.acls.remove(changes)
         register.record_added_acls(protection.name, "west", register.added_acls(protection.name, "west") - changes)
     watched = look(protection)
@@ -116,8 +116,8 @@ def test_a_deny_of_somebody_else_that_keeps_nobody_from_working_is_no_fence(at_r
 
 def test_a_deny_of_ours_that_was_not_lifted_is_named(at_rest: SwitchedGroup) -> None:
     protection, ours = at_rest.protection, plan.change_fence(at_rest.protection.group)
-    with protection.world() as world, protection.cluster("east", "admin") as admin:
-        register = world.register("east")
+    with protection.clients() as clients, protection.cluster("east", "admin") as admin:
+        register = clients.register("east")
         before = register.added_acls(protection.name, "east")
         register.record_added_acls(protection.name, "east", before | ours)
         admin.acls.add(ours)
@@ -135,8 +135,8 @@ def test_a_register_that_missed_the_newest_record_is_brought_up(at_rest: Switche
     state = protection.state("east")
     assert state is not None
     newer = replace(state, revision=state.revision + 1, at=datetime.now(UTC))
-    with protection.world() as world:
-        world.register("east").copy(newer)
+    with protection.clients() as clients:
+        clients.register("east").copy(newer)
     watched = look(protection)
     assert "the register of west was behind" in said(watched)
     assert protection.state("west") == newer
@@ -146,11 +146,11 @@ def test_a_register_that_missed_the_newest_record_is_brought_up(at_rest: Switche
 def test_a_connector_against_the_register_is_stopped_and_named(at_rest: SwitchedGroup) -> None:
     protection = at_rest.protection
     back = Flow(protection.name, "west", "east")
-    with protection.world() as world:
-        replicator = world.replicator(back)
+    with protection.clients() as clients:
+        replicator = clients.replicator(back)
         replicator.ensure(stopped=False)
         replicator.wait_running(30)
-        watched = check_health(protection.name, world)
+        watched = check_health(protection.name, clients)
         assert watched.outcome == "failed"
         assert "the register forbids this direction" in said(watched)
         assert replicator.wait_stopped(30).state == "stopped"
@@ -174,8 +174,8 @@ def test_a_route_that_leads_astray_is_named(at_rest: SwitchedGroup) -> None:
 def test_a_change_that_the_register_no_longer_asks_for_is_refused(at_rest: SwitchedGroup) -> None:
     """Between the look and the change the group may have moved: then the change is somebody else's fence."""
     protection = at_rest.protection
-    with protection.world() as world:
-        run = Run(RunRequest(protection.name, "health"), world)
+    with protection.clients() as clients:
+        run = Run(RunRequest(protection.name, "health"), clients)
         registers = read_registers(run)
         assert newest_now(run, registers) == protection.state("east")
         with pytest.raises(Refused, match="what was not changed yet is left"):
@@ -198,8 +198,8 @@ def test_a_run_that_died_is_named_and_its_registers_are_left_alone(at_rest: Swit
         approved_by="alice",
         at=long_ago,
     )
-    with protection.world() as world:
-        world.register("east").copy(switching)
+    with protection.clients() as clients:
+        clients.register("east").copy(switching)
         try:
             watched = look(protection)
             assert watched.outcome == "failed"
@@ -208,5 +208,5 @@ def test_a_run_that_died_is_named_and_its_registers_are_left_alone(at_rest: Swit
             assert protection.state("west") == state
         finally:
             rest = replace(switching, phase=Phase.STABLE, revision=1, at=datetime.now(UTC))
-            world.register("east").copy(rest)
-            world.register("west").copy(rest)
+            clients.register("east").copy(rest)
+            clients.register("west").copy(rest)

@@ -40,9 +40,9 @@ def test_a_cluster_that_was_given_up_is_fenced_counted_and_told_as_soon_as_it_an
     assert state is not None
     assert (state.phase, state.active, state.epoch) == (Phase.DIVERGED, "west", given_up.state.epoch)
     assert protection.state("east") == state
-    with protection.world() as world:
-        returned = world.register("west").facts(protection.name, RUN)["returned"]
-        assert world.evidence.newest(protection.name, RUN, "fence_on_return") is not None
+    with protection.clients() as clients:
+        returned = clients.register("west").facts(protection.name, RUN)["returned"]
+        assert clients.evidence.newest(protection.name, RUN, "fence_on_return") is not None
     assert (returned["cluster"], returned["beyond_frontier"], returned["since_opening"]) == ("east", 7, 7)
 
     # Neither what the flow had been doing nor what its worker does when it comes up copied anything.
@@ -90,15 +90,15 @@ def test_a_dead_cluster_holds_up_nothing_and_is_not_taken_for_fenced_while_a_str
     assert protection.state("east") == state
     assert protection.refuses_writes("east")
     assert protection.takes_writes("west")
-    with protection.world() as world:
-        assert world.register("west").facts(protection.name, RUN)["returned"]["cluster"] == "east"
+    with protection.clients() as clients:
+        assert clients.register("west").facts(protection.name, RUN)["returned"]["cluster"] == "east"
 
 
 def _start_with_its_worker(switching: SwitchedGroup) -> None:
     """Have the old flow run, and started once more by the worker that holds it, which is killed and comes up again."""
     protection = switching.protection
-    with protection.world() as world:
-        flow = world.replicator(protection.flow)
+    with protection.clients() as clients:
+        flow = clients.replicator(protection.flow)
         flow.resume()
         flow.wait_running(30)
         protection.lab.kill("west-connect")

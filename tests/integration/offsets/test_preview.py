@@ -52,9 +52,9 @@ def group(protection: Protection) -> SwitchedGroup:
 def test_every_group_is_shown_beside_mirrormaker_and_nothing_is_changed(group: SwitchedGroup) -> None:
     protection = group.protection
     before = outside_view.committed(protection, "west")
-    with protection.world() as world:
-        assert archive_syncs(group.name, world).outcome == "ok"
-        found = preview_offsets(group.name, world, folder=f"audits/{group.name}/offsets/east-to-west/one")
+    with protection.clients() as clients:
+        assert archive_syncs(group.name, clients).outcome == "ok"
+        found = preview_offsets(group.name, clients, folder=f"audits/{group.name}/offsets/east-to-west/one")
     assert isinstance(found, Preview)
     assert found.watched.outcome == "ok", found.watched
     rows = {row["group"]: row for row in found.report["groups"]}
@@ -74,8 +74,8 @@ def test_every_group_is_shown_beside_mirrormaker_and_nothing_is_changed(group: S
         assert outside_view.next_values(protection, "west", {place: row["target_offset"]}) == here
     slow = next(row for row in found.report["positions"] if row["group"].endswith("-slow"))
     place, here, there = TopicPartition(slow["topic"], slow["partition"]), slow["source_offset"], slow["target_offset"]
-    with protection.world() as world:
-        run = Run(protection.request("look"), world)
+    with protection.clients() as clients:
+        run = Run(protection.request("look"), clients)
         late = places_proven(run, [Claim(place, here, there + 1)])
         early = places_proven(run, [Claim(place, here, there - 1)])
     assert (late.outcome, early.outcome) == ("failed", "ok")
@@ -87,10 +87,10 @@ def test_every_group_is_shown_beside_mirrormaker_and_nothing_is_changed(group: S
 
 def test_the_archive_grows_by_what_is_new_and_outlives_both_topics(group: SwitchedGroup) -> None:
     protection = group.protection
-    with protection.world() as world:
-        archive_syncs(group.name, world)
-        again = archive_syncs(group.name, world)
-        whole = known_syncs(Run(protection.request("look"), world)).read({protection.topic})
+    with protection.clients() as clients:
+        archive_syncs(group.name, clients)
+        again = archive_syncs(group.name, clients)
+        whole = known_syncs(Run(protection.request("look"), clients)).read({protection.topic})
     assert "0 syncs archived" in again.sentences[0]
     partition = TopicPartition(protection.topic, 0)
     assert len(whole.of(partition).pairs) >= 3
@@ -131,8 +131,8 @@ def test_a_position_without_a_place_becomes_what_the_policy_says(group: Switched
     for deleted in client.delete_records([gone]).values():
         deleted.result(30)
 
-    with protection.world() as world:
-        record = failed(StepName.PREFLIGHT, group.request(), world)
+    with protection.clients() as clients:
+        record = failed(StepName.PREFLIGHT, group.request(), clients)
     assert f"positions of {idle} cannot be translated" in record.detail
 
     policies: tuple[Literal["earliest", "timestamp"], ...] = ("earliest", "timestamp")
@@ -140,8 +140,8 @@ def test_a_position_without_a_place_becomes_what_the_policy_says(group: Switched
         protection.changes["groups_policy"] = GroupsPolicy(unknown_offsets=policy)
         moved = group.go(StepName.CUT_OVER_GROUPS)
         assert group.committed("west", idle)[partition] == 50, "of what it has not read, the first that is there"
-        with protection.world() as world:
-            placed = Run(moved, world).journal["translations"]["positions"]
+        with protection.clients() as clients:
+            placed = Run(moved, clients).journal["translations"]["positions"]
         said = {(row["group"], row["class"], row["skipped_at_most"]) for row in placed if row["group"] == idle}
         assert said == {(idle, "declared", None)}, policy
         group.roll_back(moved)
@@ -157,8 +157,8 @@ def test_the_map_is_exported_for_who_keeps_positions_elsewhere_and_what_it_lacks
     first, second = group.at(0, 0)
     folder = protection.folder / "evidence" / "audits" / group.name
     matched(folder / "checksum" / "east-to-west", protection, {first: OffsetRun(0, 0, 20)})
-    with protection.world() as world:
-        found = preview_offsets(group.name, world, folder=f"audits/{group.name}/offsets/east-to-west/one")
+    with protection.clients() as clients:
+        found = preview_offsets(group.name, clients, folder=f"audits/{group.name}/offsets/east-to-west/one")
     assert isinstance(found, Preview)
     report = json.loads((folder / "offsets" / "east-to-west" / "one" / "report.json").read_text())
     assert report["external_offsets"] == [{"consumer": f"{group.name}-lake"}]
@@ -208,8 +208,8 @@ def test_a_group_that_may_not_be_read_is_named(group: SwitchedGroup) -> None:
     with protection.cluster("east", "admin") as admin:
         admin.acls.add([deny])
         try:
-            with protection.world() as world:
-                found = look(Run(protection.request("look"), world))
+            with protection.clients() as clients:
+                found = look(Run(protection.request("look"), clients))
         finally:
             admin.acls.remove([deny])
     assert found.watched.outcome == "failed"
@@ -223,11 +223,14 @@ def test_what_groups_read_outside_the_protection_group_is_shown_and_red_until_th
     protection = group.protection
     beyond, folder = OutsideTopics.create(protection, "east"), f"audits/{group.name}/offsets/east-to-west"
     beyond.commit("east", f"{group.name}-slow", beyond.of_neighbour, 1, 2)
-    with member(protection, "east", f"{group.name}-idle", protection.topic, beyond.of_nobody), protection.world() as w:
+    with (
+        member(protection, "east", f"{group.name}-idle", protection.topic, beyond.of_nobody),
+        protection.clients() as w,
+    ):
         refused = preview_offsets(group.name, w, folder=f"{folder}/refused")
         beyond.leave_out()
-    with protection.world() as world:
-        left = preview_offsets(group.name, world, folder=f"{folder}/left")
+    with protection.clients() as clients:
+        left = preview_offsets(group.name, clients, folder=f"{folder}/left")
     assert isinstance(refused, Preview)
     assert isinstance(left, Preview)
     assert [tuple(row.values()) for row in refused.report["read_elsewhere"]] == [
@@ -245,10 +248,10 @@ def test_a_share_group_is_refused_by_name_and_never_passed_over(group: SwitchedG
     protection = group.protection
     shared = f"{group.name}-shared"
     join_share_group(protection.lab, "east", shared, topic=protection.topic, folder=protection.folder)
-    with protection.world() as world:
-        found = look(Run(protection.request("look"), world))
-        kept = last_look.look(Run(protection.request("look"), world), active="east", standby="west", epoch=1)
-        read = GroupReading.of(world.cluster("east", "operator")).shared([shared, f"{group.name}-none"])
+    with protection.clients() as clients:
+        found = look(Run(protection.request("look"), clients))
+        kept = last_look.look(Run(protection.request("look"), clients), active="east", standby="west", epoch=1)
+        read = GroupReading.of(clients.cluster("east", "operator")).shared([shared, f"{group.name}-none"])
     # Whom it is not declared to has to learn what it reads, although it has no positions.
     assert read == {shared: {protection.topic}, f"{group.name}-none": frozenset()}
     assert found.watched.outcome == "failed"
@@ -266,14 +269,14 @@ def test_a_streams_application_is_refused_until_somebody_takes_care_of_it(group:
     topic = f"{group.name}-slow-counts-changelog"
     with protection.cluster("east", "admin") as admin:
         admin.topics.create(topic, partitions=1, replication_factor=1, config={})
-    with protection.world() as world:
-        record = failed(StepName.PREFLIGHT, protection.request("run-streams"), world)
+    with protection.clients() as clients:
+        record = failed(StepName.PREFLIGHT, protection.request("run-streams"), clients)
     refused = {check.name: check for check in record.checks}["only_offsets_to_move"]
     assert refused.outcome == "failed"
     assert f"{group.name}-slow is a Kafka Streams application" in refused.detail
     protection.changes["groups_policy"] = GroupsPolicy(left_behind=(f"{group.name}-slow",))
-    with protection.world() as world:
-        assert only_offsets_to_move(Run(protection.request("look"), world)).outcome == "ok"
+    with protection.clients() as clients:
+        assert only_offsets_to_move(Run(protection.request("look"), clients)).outcome == "ok"
     moved = group.go(StepName.CUT_OVER_GROUPS)
     after = outside_view.committed(protection, "west")
     assert f"{group.name}-idle" in after

@@ -81,7 +81,7 @@ def test_whoever_takes_its_transactional_ids_over_ends_the_flow(flowing: PlainFl
     flowing.write(20)
     flowing.start()
     flowing.wait_copied()
-    flowing.world.cluster("west", "operator").transactions.take_over(flowing.replicator.transactional_ids())
+    flowing.clients.cluster("west", "operator").transactions.take_over(flowing.replicator.transactional_ids())
     flowing.write(20)
     assert flowing.replicator.connect.wait_for(flowing.flow.connector, "failed", deadline_seconds=30).tasks
     assert all(len(flowing.log("west", partition)) == 11 for partition in flowing.partitions)

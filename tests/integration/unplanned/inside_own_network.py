@@ -49,8 +49,8 @@ def test_it_is_seen_down_in_time_and_the_group_leaves_it_and_it_is_fenced_when_i
         disaster.watch_from(office.address)
         application.produce(topic, value=UNHEARD)
         began = time.monotonic()
-        with group.protection.world() as world:
-            probes = take_probes(group.protection.group, world, source="east", target="west", seconds=5)
+        with group.protection.clients() as clients:
+            probes = take_probes(group.protection.group, clients, source="east", target="west", seconds=5)
         took = time.monotonic() - began
         disaster.go(StepName.VERIFY, disaster.request(override=""))
         took_writes = group.protection.takes_writes("west")

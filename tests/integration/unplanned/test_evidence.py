@@ -28,8 +28,8 @@ pytestmark = pytest.mark.kafka
 
 
 def test_a_source_that_answers_is_not_given_up_without_an_override(passing: Disaster) -> None:
-    with passing.group.protection.world() as world:
-        record = failed(StepName.GATHER_EVIDENCE, passing.request(override=""), world)
+    with passing.group.protection.clients() as clients:
+        record = failed(StepName.GATHER_EVIDENCE, passing.request(override=""), clients)
 
     assert record.outcome == "refused"
     assert "move it with dr_planned_failover" in record.detail
@@ -38,16 +38,16 @@ def test_a_source_that_answers_is_not_given_up_without_an_override(passing: Disa
 def test_one_that_hangs_needs_a_second_vantage_that_sees_it_down_twice(passing: Disaster) -> None:
     group, quick = passing.group, {"override": ""}
     with passing.hanging(passing.broker), vantage() as office:
-        with group.protection.world() as world:
-            alone = failed(StepName.GATHER_EVIDENCE, passing.request(**quick), world)
+        with group.protection.clients() as clients:
+            alone = failed(StepName.GATHER_EVIDENCE, passing.request(**quick), clients)
         passing.watch_from(office.address)
         office.says = {"up": True}
-        with group.protection.world() as world:
-            contradicted = failed(StepName.GATHER_EVIDENCE, passing.request(**quick), world)
+        with group.protection.clients() as clients:
+            contradicted = failed(StepName.GATHER_EVIDENCE, passing.request(**quick), clients)
         office.asked.clear()
         office.says, office.then = {"up": False}, {"up": True}
-        with group.protection.world() as world:
-            taken_back = failed(StepName.GATHER_EVIDENCE, passing.request(**quick), world)
+        with group.protection.clients() as clients:
+            taken_back = failed(StepName.GATHER_EVIDENCE, passing.request(**quick), clients)
         asked = len(office.asked)
         probes = _with_everything_hanging(passing, office)
         office.says = {"up": False}
@@ -74,11 +74,11 @@ def _with_everything_hanging(disaster: Disaster, office: Vantage) -> list[Probe]
     with (
         disaster.hanging(outside_view.broker_of(disaster.standby)),
         disaster.hanging(f"{disaster.standby}-connect"),
-        group.protection.world() as world,
+        group.protection.clients() as clients,
     ):
         began = time.monotonic()
         probes = take_probes(
-            group.protection.group, world, source=disaster.active, target=disaster.standby, seconds=seconds
+            group.protection.group, clients, source=disaster.active, target=disaster.standby, seconds=seconds
         )
         assert time.monotonic() - began < seconds + 2
     office.hangs = False
@@ -92,8 +92,8 @@ def test_what_groups_read_elsewhere_is_judged_by_the_last_look_at_a_source_that_
     beyond.commit(passing.active, slow, beyond.of_neighbour, 3, 4)
     passing.look()
     with passing.seen_down_elsewhere(), passing.hanging(passing.broker):
-        with protection.world() as world:
-            refused = failed(StepName.GATHER_EVIDENCE, passing.request(override=""), world)
+        with protection.clients() as clients:
+            refused = failed(StepName.GATHER_EVIDENCE, passing.request(override=""), clients)
         overridden = passing.approve(passing.request())
 
     said = {check.name: check for check in refused.checks}[READ_ONLY_OWNED]
@@ -111,8 +111,8 @@ def test_what_groups_read_elsewhere_is_judged_by_the_last_look_at_a_source_that_
         try:
             beyond.commit(passing.active, slow, beyond.of_nobody, 5)
             moved = passing.go(StepName.CUT_OVER_GROUPS, request)[StepName.CUT_OVER_GROUPS]
-            with protection.world() as world:
-                roll_back(request, world)
+            with protection.clients() as clients:
+                roll_back(request, clients)
         finally:
             admin.topics.delete([beyond.of_neighbour, beyond.of_nobody])
     assert moved.facts["positions_left_out"] == 3
@@ -125,19 +125,19 @@ def test_two_people_have_to_say_yes_where_the_topology_says_so(passing: Disaster
     group.protection.changes["disaster"] = spec
     request = passing.request()
     first = passing.approve(request)
-    with group.protection.world() as world:
-        assert "1 of 2 approvals" in failed(StepName.CLAIM, request, world).detail
-        second = ask_approval(request, world, StepName.SECOND_APPROVAL)
+    with group.protection.clients() as clients:
+        assert "1 of 2 approvals" in failed(StepName.CLAIM, request, clients).detail
+        second = ask_approval(request, clients, StepName.SECOND_APPROVAL)
         assert second.approvers == ("bob",)
         with pytest.raises(Exception, match="alice, who may not give this answer"):
             record_answer(
-                request, world, Answer(True, "alice", datetime.now(UTC), second.digest), StepName.SECOND_APPROVAL
+                request, clients, Answer(True, "alice", datetime.now(UTC), second.digest), StepName.SECOND_APPROVAL
             )
         yes = Answer(True, "bob", datetime.now(UTC), second.digest)
-        record_answer(request, world, yes, StepName.SECOND_APPROVAL)
+        record_answer(request, clients, yes, StepName.SECOND_APPROVAL)
     claimed = passing.step(StepName.CLAIM, request)
-    with group.protection.world() as world:
-        roll_back(request, world)
+    with group.protection.clients() as clients:
+        roll_back(request, clients)
 
     assert first.facts["digest"] == second.digest
     assert claimed.facts["approved_by"] == "alice, bob"
@@ -151,21 +151,21 @@ def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement_and_is_not
     group.go(StepName.REPORT)
     back = Disaster.of(group)
     state = back.state()
-    with group.protection.world() as world:
-        record = failed(StepName.GATHER_EVIDENCE, back.request(acknowledged=False), world)
+    with group.protection.clients() as clients:
+        record = failed(StepName.GATHER_EVIDENCE, back.request(acknowledged=False), clients)
 
     assert record.outcome == "refused"
     assert "or acknowledge it in a new run" in record.detail
-    with pytest.raises(Refused, match="nothing to approve"), group.protection.world() as world:
-        ask_approval(back.request(acknowledged=False), world)
+    with pytest.raises(Refused, match="nothing to approve"), group.protection.clients() as clients:
+        ask_approval(back.request(acknowledged=False), clients)
 
     # Nor is a run started by itself that could only end before it asks anybody, look after look.
     back.look()
     with passing.seen_down_elsewhere(), passing.hanging(back.broker):
         spec = group.protection.group.disaster.model_copy(update={"auto_propose": True})
         group.protection.changes["disaster"] = spec
-        with group.protection.world() as world:
-            proposal = consider(group.name, world)
+        with group.protection.clients() as clients:
+            proposal = consider(group.name, clients)
         assert (proposal.move, proposal.run) == (ProposalDecision.HELD, "")
         only = rf"a run would ask nobody: hold_down: planned_failover {state.run} moved it \d+ s ago, [^.]+\. Trigger"
         assert re.search(only, proposal.sentence), proposal.sentence

@@ -66,8 +66,8 @@ def test_every_step_may_die_beside_a_source_that_answers_and_nothing_is_lost(pas
     died = mortal_steps(passing, request)
 
     assert facts_of(died) >= _FACTS | {"source_touched", "source_ends", "drained"}, died
-    with group.protection.world() as world:
-        journal = Run(request, world).journal
+    with group.protection.clients() as clients:
+        journal = Run(request, clients).journal
     side, rows = SourceSide.of(journal), journal["translations"]["positions"]
     # A source that was slow at the wrong moment is given up: no more comes again then than the step has said.
     said = {row["group"]: 0 for row in rows}
@@ -102,8 +102,8 @@ def test_a_run_is_rolled_back_without_its_source_which_finds_everything_as_it_le
     with passing.hanging(passing.broker):
         request = passing.request()
         passing.go(StepName.CUT_OVER_GROUPS, request)
-        with group.protection.world() as world:
-            record = roll_back(request, world)
+        with group.protection.clients() as clients:
+            record = roll_back(request, clients)
         assert {proof.name: proof.outcome for proof in record.proofs} == {
             "source_left_alone": "ok",
             "target_refuses": "ok",
@@ -130,8 +130,8 @@ def test_a_source_that_a_stranger_may_write_to_is_not_fenced_and_abandoned_it_is
     assert "drained" in passing.journal(request.run)
 
     def abandoned() -> None:
-        with group.protection.world() as world:
-            resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test"), world)
+        with group.protection.clients() as clients:
+            resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test"), clients)
 
     mortal = DyingProcess()
     mortal.until_through(abandoned)
@@ -149,8 +149,8 @@ def test_a_roll_back_may_die_behind_each_of_its_changes_while_the_source_hangs(p
         passing.go(StepName.CUT_OVER_GROUPS, request)
 
         def rolled_back() -> StepRecord:
-            with group.protection.world() as world:
-                return roll_back(request, world)
+            with group.protection.clients() as clients:
+                return roll_back(request, clients)
 
         assert mortal.until_through(rolled_back).good
         assert group.protection.refuses_writes(passing.standby)

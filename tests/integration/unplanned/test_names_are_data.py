@@ -39,9 +39,9 @@ def test_names_that_look_like_secrets_are_moved_from_a_source_that_is_dead(named
     assert named.state().phase is Phase.UNFENCED
     assert outside_view.committed(protection, "west").keys() >= set(hostile_names.groups(protection))
     assert set(named.read_again()) >= set(hostile_names.groups(protection))
-    with protection.world() as world:
-        bundle = world.evidence.newest_seal(protection.name, request.run)
+    with protection.clients() as clients:
+        bundle = clients.evidence.newest_seal(protection.name, request.run)
         assert bundle is not None
-        assert world.evidence.verify(bundle).intact
-        journal = world.register("west").history(protection.name)
+        assert clients.evidence.verify(bundle).intact
+        journal = clients.register("west").history(protection.name)
     assert hostile_names.names_that_are_keys(protection, request.run, journal=journal) == set()

@@ -64,8 +64,8 @@ def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_what_the_source
     assert not report.facts["old_flow"]["stopped"]
     assert "asked to stop, and whether it has is not known" in report.facts["old_flow"]["detail"]
     group.wait_answering()
-    with group.protection.world() as world:
-        world.replicator(group.protection.flow).wait_stopped(60)
+    with group.protection.clients() as clients:
+        clients.replicator(group.protection.flow).wait_stopped(60)
     assert disaster.step(StepName.REPORT, request).facts["old_flow"]["stopped"]
     # One group's owners chose the end, which it had reached, and the other's chose to read everything again.
     again = disaster.read_again()

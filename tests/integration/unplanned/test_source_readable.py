@@ -74,8 +74,8 @@ def test_a_source_that_answers_late_is_fenced_beside_the_flow_and_opened_again_w
 
     def taken_over_once_somebody_came_to_the_source(self: Transactions, ids: Iterable[str]) -> None:
         deadline = time.monotonic() + 20
-        with group.protection.world() as world:
-            register = world.register(passing.standby)
+        with group.protection.clients() as clients:
+            register = clients.register(passing.standby)
             while "source_touched" not in register.facts(group.name, request.run):
                 assert time.monotonic() < deadline, "nobody came to the source, which answers again"
                 time.sleep(0.2)
@@ -92,6 +92,6 @@ def test_a_source_that_answers_late_is_fenced_beside_the_flow_and_opened_again_w
     assert (side["fenced"], side["drained"]) == (True, False), side
     assert "answered late and refuses writes" in side["detail"]
     assert group.protection.refuses_writes(passing.active)
-    with group.protection.world() as world:
-        resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test"), world)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test"), clients)
     group.assert_at_rest(passing.active)

@@ -26,15 +26,15 @@ def test_a_planned_run_that_lost_its_source_is_taken_over(disaster: Disaster, la
     evidence = disaster.approve(request)
     assert evidence.facts["decision"]["taken_from"] == planned.run
     disaster.step(StepName.CLAIM, request)
-    with group.protection.world() as world:
-        resume(ResumeRequest(group.name, "finish", run=request.run, reason="a test"), world)
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", run=request.run, reason="a test"), clients)
 
     state = disaster.state()
     assert (state.phase, state.active, state.epoch) == (Phase.UNFENCED, "west", 1000)
     assert group.protection.takes_writes("west")
     assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
-    with group.protection.world() as world:
-        record = failed(StepName.OPEN_TARGET, planned, world)
+    with group.protection.clients() as clients:
+        record = failed(StepName.OPEN_TARGET, planned, clients)
     assert record.outcome in ("refused", "unknown")
 
 
@@ -46,8 +46,8 @@ def test_the_approval_is_superseded_when_the_source_is_back(passing: Disaster) -
             evidence = passing.approve(request)
             assert {check.name: check.outcome for check in evidence.checks}["source_is_down"] == "ok"
         group.wait_answering()
-        with group.protection.world() as world:
-            record = failed(StepName.CLAIM, request, world)
+        with group.protection.clients() as clients:
+            record = failed(StepName.CLAIM, request, clients)
 
     assert "superseded" in record.detail
     group.assert_at_rest(passing.active)

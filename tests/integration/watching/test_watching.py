@@ -14,18 +14,18 @@ from kafka_dr.watch.canary_check import watch_canary
 from kafka_dr.watch.reconcile_flows import reconcile_flows
 
 if TYPE_CHECKING:
-    from kafka_dr.runs.clients import World
+    from kafka_dr.runs.clients import Clients
     from support.protection import Protection
 
 pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture
-def world(protection: Protection) -> Iterator[World]:
+def clients(protection: Protection) -> Iterator[Clients]:
     """The world of an adopted group whose flow nobody has set up yet."""
-    with protection.world() as world:
-        adopt(protection.name, world, "adoption")
-        yield world
+    with protection.clients() as clients:
+        adopt(protection.name, clients, "adoption")
+        yield clients
 
 
 def said(watched: WatchResult) -> str:
@@ -33,79 +33,79 @@ def said(watched: WatchResult) -> str:
 
 
 def test_a_group_that_is_not_adopted_is_left_alone(protection: Protection) -> None:
-    with protection.world() as world:
+    with protection.clients() as clients:
         for look in (reconcile_flows, watch_canary):
-            watched = look(protection.name, world)
+            watched = look(protection.name, clients)
             assert watched.outcome == "left_alone"
             assert "not adopted" in said(watched)
-        assert world.replicator(protection.flow).status().state == "absent"
+        assert clients.replicator(protection.flow).status().state == "absent"
 
 
-def test_the_flow_of_an_adopted_group_is_set_up_and_moves(protection: Protection, world: World) -> None:
+def test_the_flow_of_an_adopted_group_is_set_up_and_moves(protection: Protection, clients: Clients) -> None:
     protection.produce("east", 200)
-    watched = reconcile_flows(protection.name, world)
+    watched = reconcile_flows(protection.name, clients)
     assert watched.outcome == "ok", said(watched)
     for word in ("create", "seed", "resume"):
         assert f"{word} {protection.flow.connector}" in said(watched)
     protection.wait_copied()
-    again = reconcile_flows(protection.name, world)
+    again = reconcile_flows(protection.name, clients)
     assert again.outcome == "ok"
     assert f"leave {protection.flow.connector}" in said(again)
 
 
-def test_a_flow_that_somebody_stopped_is_resumed_where_it_was(protection: Protection, world: World) -> None:
+def test_a_flow_that_somebody_stopped_is_resumed_where_it_was(protection: Protection, clients: Clients) -> None:
     protection.produce("east", 100)
-    reconcile_flows(protection.name, world)
+    reconcile_flows(protection.name, clients)
     protection.wait_copied()
-    replicator = world.replicator(protection.flow)
+    replicator = clients.replicator(protection.flow)
     before = replicator.positions()
     replicator.stop()
     replicator.wait_stopped(30)
-    watched = reconcile_flows(protection.name, world)
+    watched = reconcile_flows(protection.name, clients)
     assert watched.outcome == "ok", said(watched)
     assert f"resume {protection.flow.connector}" in said(watched)
     assert all(replicator.positions()[p] >= offset for p, offset in before.items())
 
 
-def test_canaries_cross_and_are_judged(protection: Protection, world: World) -> None:
-    reconcile_flows(protection.name, world)
-    watched = watch_canary(protection.name, world)
+def test_canaries_cross_and_are_judged(protection: Protection, clients: Clients) -> None:
+    reconcile_flows(protection.name, clients)
+    watched = watch_canary(protection.name, clients)
     assert watched.outcome == "ok", said(watched)
     assert "1 of 1 canaries arrived" in said(watched)
 
 
-def test_a_canary_that_cannot_cross_is_never_good(protection: Protection, world: World) -> None:
-    watched = watch_canary(protection.name, world)
+def test_a_canary_that_cannot_cross_is_never_good(protection: Protection, clients: Clients) -> None:
+    watched = watch_canary(protection.name, clients)
     assert watched.outcome == "unknown", said(watched)
     assert "0 of 1 canaries arrived" in said(watched)
 
 
 def test_during_a_switch_nothing_is_touched_and_the_old_direction_is_not_restarted(
-    protection: Protection, world: World
+    protection: Protection, clients: Clients
 ) -> None:
     protection.produce("east", 50)
-    reconcile_flows(protection.name, world)
+    reconcile_flows(protection.name, clients)
     protection.wait_copied()
     request = protection.request("run-1")
-    protection.run_until(request, StepName.STOP_FLOW, world)
+    protection.run_until(request, StepName.STOP_FLOW, clients)
     for look in (reconcile_flows, watch_canary):
-        watched = look(protection.name, world)
+        watched = look(protection.name, clients)
         assert watched.outcome == "left_alone"
         assert "switching by run run-1" in said(watched)
-    assert world.replicator(protection.flow).status().state == "stopped"
+    assert clients.replicator(protection.flow).status().state == "stopped"
 
 
-def test_after_a_switch_only_the_new_direction_runs(protection: Protection, world: World) -> None:
+def test_after_a_switch_only_the_new_direction_runs(protection: Protection, clients: Clients) -> None:
     protection.produce("east", 50)
-    reconcile_flows(protection.name, world)
+    reconcile_flows(protection.name, clients)
     protection.wait_copied()
-    protection.run_until(protection.request("run-1"), StepName.REPORT, world)
-    old = world.replicator(protection.flow)
+    protection.run_until(protection.request("run-1"), StepName.REPORT, clients)
+    old = clients.replicator(protection.flow)
     assert old.status().state == "stopped"
     old.resume()
     old.wait_running(30)
-    watched = reconcile_flows(protection.name, world)
+    watched = reconcile_flows(protection.name, clients)
     assert f"stop {protection.flow.connector}" in said(watched)
     assert watched.outcome == "ok", said(watched)
     assert old.status().state == "stopped"
-    assert world.replicator(protection.flow.reverse).status().state == "running"
+    assert clients.replicator(protection.flow.reverse).status().state == "running"

@@ -15,7 +15,7 @@ from kafka_dr.clusters import ClientSettings
 from kafka_dr.disaster.disaster_rule import judge
 from kafka_dr.disaster.probes import take_probes
 from kafka_dr.replication import ConnectEndpoint
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import Topology, load
 
 LAB = {"KAFKA_DR_LAB_HOME": "/lab", "KAFKA_DR_LAB_EAST": "127.0.0.1:1", "KAFKA_DR_LAB_WEST": "127.0.0.1:2"}
@@ -79,7 +79,7 @@ def _everything_ends_in_time(hole: int, tmp_path: Path) -> None:
         username="dr",
         password="x",
     )
-    world = World(
+    clients = Clients(
         topology,
         settings_of=lambda _: settings,
         connect_of=lambda _: ConnectEndpoint(f"http://127.0.0.1:{hole}"),
@@ -89,9 +89,9 @@ def _everything_ends_in_time(hole: int, tmp_path: Path) -> None:
     group = topology.group("orders")
 
     began = time.monotonic()
-    probes = take_probes(group, world, source="east", target="west")
+    probes = take_probes(group, clients, source="east", target="west")
     asked = time.monotonic() - began
-    world.close()
+    clients.close()
     ended = time.monotonic() - began
 
     assert {probe.name: probe.outcome for probe in probes} == {

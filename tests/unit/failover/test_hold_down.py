@@ -24,7 +24,7 @@ def held(
     acknowledged: bool = False,
 ) -> str:
     run: Any = SimpleNamespace(
-        standing=state,
+        register_state=state,
         history=history or {},
         group=SimpleNamespace(timing=SimpleNamespace(hold_down_seconds=LIMIT)),
         clock=SimpleNamespace(now=lambda: now),

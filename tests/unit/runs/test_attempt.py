@@ -12,7 +12,7 @@ from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.attempt import Attempt
-from kafka_dr.runs.clients import World
+from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import EVIDENCE_IS_WHOLE, Check, StepFailed, StepOutcome
 from kafka_dr.runs.request import VERBS, RunRequest
 from kafka_dr.topology import load
@@ -23,13 +23,13 @@ REQUEST = RunRequest("orders", "manual__1")
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    """A world in which nothing is reached but the evidence."""
+def clients(tmp_path: Path) -> Iterator[Clients]:
+    """Clients that reach nothing but the evidence."""
 
     def nothing(connection: str) -> None:
         raise AssertionError(f"an attempt asks for {connection}")
 
-    found = World(
+    found = Clients(
         load(TOPOLOGY, LAB),
         settings_of=nothing,  # type: ignore[arg-type]
         connect_of=nothing,  # type: ignore[arg-type]
@@ -40,17 +40,17 @@ def world(tmp_path: Path) -> Iterator[World]:
     found.close()
 
 
-def ended_by(error: Exception, world: World, *, refusal: StepOutcome = "failed") -> StepFailed:
+def ended_by(error: Exception, clients: Clients, *, refusal: StepOutcome = "failed") -> StepFailed:
     def work() -> tuple[StepOutcome, str]:
         raise error
 
     with pytest.raises(StepFailed) as failed:
-        Attempt.start(REQUEST, world, "drain", 5).carry_out(world, work, refusal=refusal)
+        Attempt.start(REQUEST, clients, "drain", 5).carry_out(clients, work, refusal=refusal)
     return failed.value
 
 
-def kept(world: World) -> tuple[str, str]:
-    found = world.evidence.newest("orders", "manual__1", "drain")
+def kept(clients: Clients) -> tuple[str, str]:
+    found = clients.evidence.newest("orders", "manual__1", "drain")
     assert found is not None
     return found["outcome"], found["detail"]
 
@@ -65,41 +65,41 @@ def kept(world: World) -> tuple[str, str]:
         (Refused("not allowed"), "failed"),
     ],
 )
-def test_each_error_is_an_outcome_that_is_kept(world: World, error: KafkaDrError, outcome: str) -> None:
-    assert ended_by(error, world).record.outcome == outcome
-    assert kept(world) == (outcome, str(error))
+def test_each_error_is_an_outcome_that_is_kept(clients: Clients, error: KafkaDrError, outcome: str) -> None:
+    assert ended_by(error, clients).record.outcome == outcome
+    assert kept(clients) == (outcome, str(error))
 
 
-def test_whoever_asks_says_what_a_refusal_means(world: World) -> None:
-    assert ended_by(Refused("not allowed"), world, refusal="refused").record.outcome == "refused"
+def test_whoever_asks_says_what_a_refusal_means(clients: Clients) -> None:
+    assert ended_by(Refused("not allowed"), clients, refusal="refused").record.outcome == "refused"
 
 
-def test_a_mistake_of_the_program_is_kept_and_shows_where_it_came_from(world: World) -> None:
+def test_a_mistake_of_the_program_is_kept_and_shows_where_it_came_from(clients: Clients) -> None:
     mistake = ZeroDivisionError("division by zero")
-    assert ended_by(mistake, world).__cause__ is mistake
-    assert kept(world) == ("failed", "unforeseen ZeroDivisionError: division by zero")
+    assert ended_by(mistake, clients).__cause__ is mistake
+    assert kept(clients) == ("failed", "unforeseen ZeroDivisionError: division by zero")
 
 
-def test_what_the_work_says_is_the_outcome(world: World) -> None:
-    record = Attempt.start(REQUEST, world, "drain", 5).carry_out(world, lambda: ("done", "all is there"))
-    assert (record.outcome, record.detail) == kept(world) == ("done", "all is there")
+def test_what_the_work_says_is_the_outcome(clients: Clients) -> None:
+    record = Attempt.start(REQUEST, clients, "drain", 5).carry_out(clients, lambda: ("done", "all is there"))
+    assert (record.outcome, record.detail) == kept(clients) == ("done", "all is there")
 
 
-def a_leak(world: World, *, goes_forward: bool) -> Attempt:
+def a_leak(clients: Clients, *, goes_forward: bool) -> Attempt:
     """Return an attempt whose facts hold a password that is in use."""
-    world.evidence.secrets.add("correct horse battery")
-    attempt = Attempt.start(REQUEST, world, "drain", 5, goes_forward=goes_forward)
+    clients.evidence.secrets.add("correct horse battery")
+    attempt = Attempt.start(REQUEST, clients, "drain", 5, goes_forward=goes_forward)
     attempt.checks = (Check("reachable", "ok", "correct horse battery"),)
     attempt.proofs = (Check("opened", "ok", "as it was", {"by": "correct horse battery"}),)
     attempt.facts = {"groups": ["correct horse battery"]}
     return attempt
 
 
-def test_a_step_whose_evidence_is_refused_leaves_that_it_failed(world: World) -> None:
+def test_a_step_whose_evidence_is_refused_leaves_that_it_failed(clients: Clients) -> None:
     with pytest.raises(StepFailed, match="was not written to evidence") as failed:
-        a_leak(world, goes_forward=False).carry_out(world, lambda: ("done", "all is there"))
+        a_leak(clients, goes_forward=False).carry_out(clients, lambda: ("done", "all is there"))
 
-    found = world.evidence.newest("orders", "manual__1", "drain")
+    found = clients.evidence.newest("orders", "manual__1", "drain")
     assert found is not None
     assert (found["outcome"], found["facts"], found["intent"]) == ("failed", {}, [])
     assert [(each["name"], each["outcome"], each["detail"]) for each in found["checks"]] == [
@@ -110,18 +110,18 @@ def test_a_step_whose_evidence_is_refused_leaves_that_it_failed(world: World) ->
     assert "correct horse battery" not in str((found, failed.value.record))
 
 
-def test_where_a_run_can_only_go_on_it_goes_on_and_the_evidence_says_what_it_lacks(world: World) -> None:
-    record = a_leak(world, goes_forward=True).carry_out(world, lambda: ("done", "all is there"))
+def test_where_a_run_can_only_go_on_it_goes_on_and_the_evidence_says_what_it_lacks(clients: Clients) -> None:
+    record = a_leak(clients, goes_forward=True).carry_out(clients, lambda: ("done", "all is there"))
 
-    found = world.evidence.newest("orders", "manual__1", "drain")
+    found = clients.evidence.newest("orders", "manual__1", "drain")
     assert found is not None
     assert record.outcome == found["outcome"] == "done"
     assert [(each["name"], each["outcome"]) for each in found["proofs"]] == [
         ("opened", "ok"),
         (EVIDENCE_IS_WHOLE, "excused"),
     ]
-    world.evidence.seal("orders", "manual__1")
-    page = world.evidence.page("orders", "manual__1")
+    clients.evidence.seal("orders", "manual__1")
+    page = clients.evidence.page("orders", "manual__1")
     assert page is not None
     assert "The evidence of drain is not whole: The value at" in page
     assert "correct horse battery" not in str((found, record, page))
@@ -134,32 +134,32 @@ def test_what_a_connection_hides_is_refused_from_the_moment_it_is_resolved(tmp_p
         "connect_east": ConnectEndpoint("http://east:8083", "operator", secrets[2]),
         "connect_west": ConnectEndpoint(f"http://operator:{secrets[3]}@west:8083"),
     }
-    with World(
+    with Clients(
         load(TOPOLOGY, LAB),
         settings_of=lambda connection: settings,
         connect_of=endpoints.__getitem__,
         evidence_root=tmp_path,
         clock=ManualClock(),
-    ) as world:
-        assert not any(map(world.evidence.secrets.inside, secrets))
-        world.cluster("east", "operator")
-        world.connect("east")
-        world.connect("west")
-        assert all(map(world.evidence.secrets.inside, secrets))
+    ) as clients:
+        assert not any(map(clients.evidence.secrets.inside, secrets))
+        clients.cluster("east", "operator")
+        clients.connect("east")
+        clients.connect("west")
+        assert all(map(clients.evidence.secrets.inside, secrets))
 
 
-def test_what_failed_stays_failed_also_where_a_run_can_only_go_on(world: World) -> None:
+def test_what_failed_stays_failed_also_where_a_run_can_only_go_on(clients: Clients) -> None:
     with pytest.raises(StepFailed) as failed:
-        a_leak(world, goes_forward=True).carry_out(world, lambda: ("unknown", "nobody knows"))
+        a_leak(clients, goes_forward=True).carry_out(clients, lambda: ("unknown", "nobody knows"))
     assert failed.value.record.outcome == "unknown"
 
 
-def test_what_has_no_form_in_json_is_refused_with_a_word_about_it_too(world: World) -> None:
-    attempt = Attempt.start(REQUEST, world, "drain", 5)
+def test_what_has_no_form_in_json_is_refused_with_a_word_about_it_too(clients: Clients) -> None:
+    attempt = Attempt.start(REQUEST, clients, "drain", 5)
     attempt.facts = {"groups": [{"group": "lone \ud800 surrogate"}]}
     with pytest.raises(StepFailed, match="cannot be written in UTF-8"):
-        attempt.carry_out(world, lambda: ("done", "all is there"))
-    assert kept(world)[0] == "failed"
+        attempt.carry_out(clients, lambda: ("done", "all is there"))
+    assert kept(clients)[0] == "failed"
 
 
 def test_from_the_hand_over_on_a_run_goes_forward() -> None:

@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 
 from kafka_dr.errors import Refused
-from kafka_dr.runs.background import Beside, Silent, ask, ask_all
+from kafka_dr.runs.background import BackgroundCall, Silent, ask, ask_all
 
 
 def test_an_answer_is_returned_and_an_error_raised_where_it_is_waited_for() -> None:
@@ -44,7 +44,7 @@ def test_everything_that_hangs_is_waited_for_at_the_same_time() -> None:
 
 def test_the_time_counts_from_the_question_and_a_late_answer_is_an_answer() -> None:
     over = Event()
-    question = Beside("east", lambda: over.wait(20))
+    question = BackgroundCall("east", lambda: over.wait(20))
     assert not question.answered
     with pytest.raises(Silent):
         question.within(0)

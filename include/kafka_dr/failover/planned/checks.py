@@ -68,7 +68,7 @@ def _asked(run: Run, names: str, ask: Question) -> tuple[Check, ...]:
 def _topics_have_leaders(run: Run) -> Check:
     """Whether the topics are alike is the question of their configuration; whether they can be used now is this one."""
     wrong, both = [], (run.source, run.target)
-    for name, topics in zip(both, run.at_once(*(partial(run.sight.topics, name) for name in both)), strict=True):
+    for name, topics in zip(both, run.at_once(*(partial(run.read_cache.topics, name) for name in both)), strict=True):
         if missing := leaderless(topics):
             wrong.append(f"partitions of {', '.join(missing[:5])} have no leader on {name}")
         if name == run.source and run.group.canary_topic not in topics:
@@ -79,7 +79,7 @@ def _topics_have_leaders(run: Run) -> Check:
 
 
 def _writers_declared(run: Run) -> Check:
-    return writers_declared(run, (run.source, run.target), seen=run.sight)
+    return writers_declared(run, (run.source, run.target), seen=run.read_cache)
 
 
 def _source_can_be_fenced(run: Run) -> Check:
@@ -100,12 +100,14 @@ def _flow_can_be_fenced(run: Run) -> Check:
 
 def _target_can_be_opened(run: Run) -> Check:
     """DENYs that others added stay, so the target would stay shut; applications need their ALLOWs there."""
-    here, there = run.at_once(partial(run.sight.acls, run.source), partial(run.sight.acls, run.target))
+    here, there = run.at_once(partial(run.read_cache.acls, run.source), partial(run.read_cache.acls, run.target))
     fence = plan.standby(run.group)
-    foreign = (plan.shut_out(run.group) & there) - run.world.register(run.target).added_acls(run.group.name, run.target)
+    foreign = (plan.shut_out(run.group) & there) - run.clients.register(run.target).added_acls(
+        run.group.name, run.target
+    )
     if foreign:
         return foreign_denies_remain(run, foreign)
-    topics = run.sight.topics(run.target)
+    topics = run.read_cache.topics(run.target)
     opened, source = authorizer_of(run, run.target, there - fence), authorizer_of(run, run.source, here)
     lost = [
         f"{principal} ({topic})"
@@ -130,7 +132,7 @@ def _copy(run: Run) -> tuple[Check, ...]:
 
 def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
     """Progress, never a state alone: all there was has arrived, or positions advance wherever something waits."""
-    replicator = run.world.replicator(run.flow)
+    replicator = run.clients.replicator(run.flow)
     status = replicator.status()
     if status.state != "running":
         detail = f"{run.flow.connector} is {status.state} {status.detail}".rstrip()
@@ -138,7 +140,7 @@ def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[
     if all(found.finding is None and found.source_offset >= ends[p] for p, found in verified.items()):
         return Check("flow_moves", "ok", f"what {len(ends)} partitions held a moment ago has arrived")
     before = replicator.positions()
-    waiting = data_ends(run.world.cluster(run.source, "audit"), before, ends)
+    waiting = data_ends(run.clients.cluster(run.source, "audit"), before, ends)
     deadline = run.clock.monotonic() + _STUCK_SECONDS
     while (verdict := flow_moves(before, replicator.positions(), waiting)).verdict == "stuck":
         if run.clock.monotonic() > deadline:
@@ -160,7 +162,7 @@ def _positions_translate(run: Run, verified: Mapping[TopicPartition, Verified]) 
 
 
 def _route_follows(run: Run) -> Check:
-    route = run.world.router(run.group).read()
+    route = run.clients.router(run.group).read()
     follows = route is not None and route.active == run.source
     said = f"the route names {route.active}" if route else "there is no route"
     detail = said if follows else f"{said}, the register {run.source}: run dr_adopt, or mend the route"
@@ -176,7 +178,10 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("topics_have_leaders", _topics_have_leaders),
     ("writers_declared", _writers_declared),
     (undeclared_readers.NAME, lambda run: undeclared_readers.readers_declared(run, (run.source, run.target))),
-    (change_rights.NAME, lambda run: change_rights.changers_declared(run, (run.source, run.target), seen=run.sight)),
+    (
+        change_rights.NAME,
+        lambda run: change_rights.changers_declared(run, (run.source, run.target), seen=run.read_cache),
+    ),
     (authorizers.NAME, lambda run: authorizers.authorizers_as_declared(run, (run.source, run.target))),
     ("source_can_be_fenced", _source_can_be_fenced),
     ("target_refuses", target_refuses),

@@ -31,7 +31,7 @@ def check(run: Run) -> Sequence[Check]:
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    epoch = run.standing.epoch + 1 if run.standing else 1
+    epoch = run.register_state.epoch + 1 if run.register_state else 1
     return (f"write to the registers that this run is switching {run.group.name} (epoch {epoch})",)
 
 
@@ -40,10 +40,10 @@ def act(run: Run) -> Mapping[str, Any]:
 
     What the claim rests on is journaled before it: a run that dies right after the compare-and-set can be finished.
     """
-    if run.standing is not None and is_claimed(run):
-        run.world.register(run.target).copy(run.standing)
-        return claimed_facts(run.standing)
-    before = run.standing
+    if run.register_state is not None and is_claimed(run):
+        run.clients.register(run.target).copy(run.register_state)
+        return claimed_facts(run.register_state)
+    before = run.register_state
     answer = approval.newest_answer(run)
     if before is None or answer is None:
         raise NeedsPerson("the register's record or the approval is gone since it was checked")
@@ -71,8 +71,8 @@ def act(run: Run) -> Mapping[str, Any]:
             "claimed_at": state.at.isoformat(),
         },
     )
-    run.world.register(run.source).compare_and_set(before, state)
-    run.world.register(run.target).copy(state)
+    run.clients.register(run.source).compare_and_set(before, state)
+    run.clients.register(run.target).copy(state)
     return claimed_facts(state)
 
 
@@ -81,5 +81,5 @@ prove = registers_name_this_run
 
 def is_claimed(run: Run) -> bool:
     """Return whether this run has the group already, and is switching it."""
-    state = run.standing
+    state = run.register_state
     return state is not None and state.run == run.request.run and state.phase is Phase.SWITCHING

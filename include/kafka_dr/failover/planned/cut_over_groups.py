@@ -101,7 +101,7 @@ def _late(placed: Sequence[TranslatedOffset]) -> str:
 
 def _fresh(run: Run) -> Mapping[str, Any]:
     """Return the translations as they stand in the journal now, this step's own included."""
-    facts = run.world.register(run.arbiter).facts(run.group.name, run.request.run)
+    facts = run.clients.register(run.arbiter).facts(run.group.name, run.request.run)
     if "translations" not in facts:
         raise TryAgain("the translations are not in the journal yet: run the step again")
     return dict(facts["translations"])

@@ -180,7 +180,7 @@ def _ask_flow_to_stop(run: Run) -> None:
     """Let Connect begin what the next step waits for: nothing is left to copy."""
     try:
         run.permission(Phase.SWITCHING)()
-        run.world.replicator(run.flow).stop()
+        run.clients.replicator(run.flow).stop()
     except KafkaDrError:
         # The next step asks again, and says what is wrong.
         return

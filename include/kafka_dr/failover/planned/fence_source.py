@@ -123,12 +123,12 @@ def never_replicated(run: Run, partitions: Sequence[TopicPartition]) -> list[Top
     topics = run.operator(run.source).topics
     starts, stable = topics.log_starts(blank), topics.last_stable_offsets(blank)
     ranges = {p: OffsetRange(starts[p], stable[p]) for p in blank if starts[p] < stable[p]}
-    with_data = {record.topic_partition for record in run.world.cluster(run.source, "audit").log.read(ranges)}
+    with_data = {record.topic_partition for record in run.clients.cluster(run.source, "audit").log.read(ranges)}
     if not with_data:
         return []
 
     def without_position() -> list[TopicPartition]:
-        positions = run.world.replicator(run.flow).positions()
+        positions = run.clients.replicator(run.flow).positions()
         return sorted(partition for partition in with_data if partition not in positions)
 
     seconds = 0 if run.without_source else ARRIVAL_SECONDS

@@ -12,7 +12,7 @@ from kafka_dr.runs.run import Run
 
 def check(run: Run) -> Sequence[Check]:
     """The route can be read and is not ahead of this run."""
-    route = run.world.router(run.group).read()
+    route = run.clients.router(run.group).read()
     epoch = run.epoch
     fits = route is None or run.request.dry_run or route.epoch <= epoch
     said = "no route yet" if route is None else f"the route names {route.active} (epoch {route.epoch})"
@@ -21,13 +21,13 @@ def check(run: Run) -> Sequence[Check]:
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    servers = run.world.topology.cluster(run.target).route_bootstrap_servers
+    servers = run.clients.topology.cluster(run.target).route_bootstrap_servers
     return (f"let the route of {run.group.name} name {run.target} ({servers})",)
 
 
 def act(run: Run) -> Mapping[str, Any]:
     """Compare and set the route."""
-    router = run.world.router(run.group)
+    router = run.clients.router(run.group)
     before = router.read()
     epoch = run.epoch
     if before is not None and (before.active, before.epoch) == (run.target, epoch):
@@ -35,7 +35,7 @@ def act(run: Run) -> Mapping[str, Any]:
     after = Route(
         group=run.group.name,
         active=run.target,
-        bootstrap_servers=run.world.topology.cluster(run.target).route_bootstrap_servers,
+        bootstrap_servers=run.clients.topology.cluster(run.target).route_bootstrap_servers,
         epoch=epoch,
         at=run.clock.now(),
     )
@@ -45,6 +45,6 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """Read the route back."""
-    route = run.world.router(run.group).read()
+    route = run.clients.router(run.group).read()
     names = route is not None and route.active == run.target
     return (Check.that("route_read_back", names, f"the route names {route.active if route else 'nothing'}"),)

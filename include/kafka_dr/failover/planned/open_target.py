@@ -51,16 +51,16 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Hand over, copy the record to the target and read it back there, then lift the fence."""
-    state = run.standing
+    state = run.register_state
     if state is None:
         raise NeedsPerson(f"no register has a record of {run.group.name} any more")
     for role in ("probe", "replicator"):
-        run.world.cluster(run.target, role).asking.connect_ahead()
+        run.clients.cluster(run.target, role).asking.connect_ahead()
     if state.phase is Phase.SWITCHING:
         new = handed_over(state, run=run.request.run, at=run.clock.now())
-        run.world.register(run.source).compare_and_set(state, new)
+        run.clients.register(run.source).compare_and_set(state, new)
         state = new
-    kept = run.world.register(run.target).copy(state)
+    kept = run.clients.register(run.target).copy(state)
     if kept != state:
         raise NeedsPerson(
             f"{run.target}'s register holds epoch {kept.epoch} revision {kept.revision} by run {kept.run}, which is "
@@ -109,7 +109,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 
 def _register_read_back(run: Run) -> Check:
-    state = run.world.register(run.target).read(run.group.name)
+    state = run.clients.register(run.target).read(run.group.name)
     held = state is not None and state.run == run.request.run and state.phase is Phase.HANDED_OVER
     return Check.that("register_read_back", held, f"{run.target}'s register names {run.target} active")
 
@@ -143,4 +143,4 @@ def _told(name: str, ask: Callable[[], Finding]) -> Check:
 
 
 def _is_handed_over(run: Run) -> bool:
-    return run.standing is not None and run.standing.phase is Phase.HANDED_OVER
+    return run.register_state is not None and run.register_state.phase is Phase.HANDED_OVER

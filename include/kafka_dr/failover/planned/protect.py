@@ -37,7 +37,7 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Turn the flow round if the old side answers, and settle the register."""
-    state = run.standing
+    state = run.register_state
     if state is None:
         raise NeedsPerson(f"no register has a record of {run.group.name} any more")
     ends = {"source_positions": run.fact("target_ends")["ends"], "target_positions": run.fact("source_ends")["ends"]}
@@ -47,9 +47,9 @@ def act(run: Run) -> Mapping[str, Any]:
     pending = _not_stopped(run) or turn_round(run, state)
     if state.phase is Phase.HANDED_OVER:
         before, state = state, settled(state, run=run.request.run, at=run.clock.now())
-        run.world.register(run.target).compare_and_set(before, state)
+        run.clients.register(run.target).compare_and_set(before, state)
     try:
-        run.world.register(run.source).copy(state)
+        run.clients.register(run.source).copy(state)
     except KafkaDrError as error:
         pending = pending or str(error)
     return {**standing_facts(state), "seed": seed, "settled_at": state.at, "flow_pending": pending}
@@ -64,13 +64,13 @@ def _look_once_more(run: Run) -> None:
 
 def prove(run: Run) -> Sequence[Check]:
     """The register is settled, old flow and old side are shut out, the reverse flow started where it was seeded."""
-    state = run.world.register(run.target).read(run.group.name)
+    state = run.clients.register(run.target).read(run.group.name)
     stable = state is not None and state.phase is Phase.STABLE and state.active == run.target
     register = Check.that("register_settled", stable, f"{run.target}'s register says {state.phase if state else None}")
     settled_with = (register, replicator_refused(run))
     try:
         refused = run.writes_refused(run.source)
-        status = run.world.replicator(run.flow.reverse).wait_running(run.group.timing.protect_wait_seconds)
+        status = run.clients.replicator(run.flow.reverse).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
         # Settled all the same: the side that was left may be gone for good, and the facts say that its flow waits.
         return (*settled_with, Check("reverse_flow", "excused", f"the flow back is pending: {error}"))
@@ -85,7 +85,7 @@ def prove(run: Run) -> Sequence[Check]:
 def _not_stopped(run: Run) -> str:
     """Wait for the flow that was stopped; return why it cannot be said to have, or nothing."""
     try:
-        run.world.replicator(run.flow).wait_stopped(run.group.timing.protect_wait_seconds)
+        run.clients.replicator(run.flow).wait_stopped(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
         return str(error)
     return ""

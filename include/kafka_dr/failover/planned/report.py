@@ -74,7 +74,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 def measurements_kept(run: Run) -> Check:
     """Return whether the figures are in the journal."""
-    kept = run.world.register(run.target).facts(run.group.name, run.request.run).get("measured")
+    kept = run.clients.register(run.target).facts(run.group.name, run.request.run).get("measured")
     said = "the figures are in the journal" if kept else "the figures are not in the journal: run the step again"
     return Check.that("measurements_kept", bool(kept), said)
 

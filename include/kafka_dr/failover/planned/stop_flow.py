@@ -23,7 +23,7 @@ def check(run: Run) -> Sequence[Check]:
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    replicator = run.world.replicator(run.flow)
+    replicator = run.clients.replicator(run.flow)
     return (
         f"stop the connector {run.flow.connector} and deny WRITE on {run.target} to {run.group.replicator_principal}",
         f"take over the transactional ids {', '.join(replicator.transactional_ids())} and journal the target's ends",
@@ -33,9 +33,9 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Fence the flow, stop it, and journal the ends of the target's log."""
     target = run.operator(run.target)
-    replicator = run.world.replicator(run.flow)
+    replicator = run.clients.replicator(run.flow)
     permission = run.permission(Phase.SWITCHING)
-    run.world.cluster(run.target, "replicator").asking.connect_ahead()
+    run.clients.cluster(run.target, "replicator").asking.connect_ahead()
     permission()
     replicator.stop()
     run.acl_changes(run.target, permission).add(plan.flow_fence(run.group))

@@ -48,7 +48,7 @@ def send_canary_round(run: Run, journaled: Mapping[str, Any]) -> Mapping[str, An
 
     :param journaled: what is to stand beside that
     """
-    route = run.world.router(run.group).read()
+    route = run.clients.router(run.group).read()
     if route is None or route.active != run.target:
         raise Refused(
             f"the route names {route.active if route else 'nothing'}, not {run.target}: flip_route has to run"

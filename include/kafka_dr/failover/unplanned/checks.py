@@ -86,7 +86,7 @@ def source_is_down(run: Run, verdict: ClusterVerdict) -> Check:
 
 def hold_down(run: Run) -> Check:
     """Return whether the last move is long enough ago, or somebody knows that it is not."""
-    moved, limit = last_move(run.standing, run.history), run.group.timing.hold_down_seconds
+    moved, limit = last_move(run.register_state, run.history), run.group.timing.hold_down_seconds
     if moved is None:
         return Check("hold_down", "ok", "nothing ever moved this group")
     by, at = moved
@@ -122,7 +122,7 @@ def _bound(ask: Callable[[Run], Check], run: Run) -> Callable[[], Check]:
 
 
 def _topics_on_target(run: Run) -> Check:
-    found = run.sight.topics(run.target)
+    found = run.read_cache.topics(run.target)
     wrong = [f"{name} has partitions without a leader" for name in leaderless(found)]
     if run.group.canary_topic not in found:
         wrong.append(f"the canary topic {run.group.canary_topic} is missing")

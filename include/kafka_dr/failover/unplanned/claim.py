@@ -56,9 +56,9 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Compare and set the source's register if it answers, then the target's, which decides."""
-    state = run.standing
+    state = run.register_state
     if state is not None and is_claimed(run):
-        run.world.register(run.target).copy(state)
+        run.clients.register(run.target).copy(state)
         return claimed_facts(state)
     answer = approval.newest_answer(run)
     if state is None or answer is None:
@@ -74,7 +74,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """The register that decides names this run."""
-    state = run.world.register(run.target).read(run.group.name)
+    state = run.clients.register(run.target).read(run.group.name)
     held = state is not None and state.run == run.request.run
     said = f"{run.target}'s register names {'this run' if held else state.run if state else 'nobody'}"
     return (Check.that("register_read_back", held, said),)
@@ -99,8 +99,8 @@ def _fact(run: Run, state: RegisterState) -> dict[str, Any]:
 
 def _last_look_at_source(run: Run) -> list[Probe]:
     if run.source in run.silent and "unreachable" in run.group.disaster.down_when:
-        return ask_vantages(run.group, run.world, source=run.source, seconds=_PROBE_SECONDS)
-    return take_probes(run.group, run.world, source=run.source, target=run.target, seconds=_PROBE_SECONDS)
+        return ask_vantages(run.group, run.clients, source=run.source, seconds=_PROBE_SECONDS)
+    return take_probes(run.group, run.clients, source=run.source, target=run.target, seconds=_PROBE_SECONDS)
 
 
 def _next(run: Run, state: RegisterState, answer: approval.Answer) -> RegisterState:
@@ -122,7 +122,7 @@ def _next(run: Run, state: RegisterState, answer: approval.Answer) -> RegisterSt
 
 def _win(run: Run, cluster: str, state: RegisterState, new: RegisterState) -> None:
     """Compare and set a register that may lie behind what is known, and must not lie ahead of it."""
-    register = run.world.register(cluster)
+    register = run.clients.register(cluster)
     held = register.read(run.group.name)
     if held is not None and held.order > state.order and held != new:
         raise RegisterConflict(state, held)
@@ -143,7 +143,7 @@ def _win_source(run: Run, state: RegisterState, new: RegisterState) -> str:
 
 
 def _second_answer(run: Run) -> list[approval.Answer | None]:
-    needed = approval.needs_second(run.request, run.world)
+    needed = approval.needs_second(run.request, run.clients)
     return [approval.answer_of(run, StepName.SECOND_APPROVAL)] if needed else []
 
 

@@ -18,7 +18,7 @@ from kafka_dr.failover.unplanned.old_flow import ask_to_stop
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.group_offsets import last_look
 from kafka_dr.register import Phase
-from kafka_dr.runs.background import Beside
+from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run, positions_to_json
 
@@ -81,7 +81,7 @@ def _fence_flow(run: Run) -> list[str]:
     run.acl_changes(run.target, permission).add(plan.flow_fence(run.group))
     partitions = run.partitions(run.target)
     found = open_transactions.touching(target, {p.topic for p in partitions}, owns=lambda _: False)
-    ids = {*run.world.replicator(run.flow).transactional_ids(), *(each.transactional_id for each in found)}
+    ids = {*run.clients.replicator(run.flow).transactional_ids(), *(each.transactional_id for each in found)}
     permission()
     target.transactions.take_over(ids)
     held = open_transactions.wait_until_stable(target, partitions, clock=run.clock, deadline_seconds=_STABLE_SECONDS)
@@ -94,7 +94,7 @@ def _fence_flow(run: Run) -> list[str]:
 def _crossed(run: Run) -> tuple[Mapping[TopicPartition, int], str]:
     """Return up to where the source was copied; nothing where Connect keeps that out of reach."""
     try:
-        found = Beside("what has crossed", lambda: last_look.crossed(run, run.flow)).within(_CROSSED_SECONDS)
+        found = BackgroundCall("what has crossed", lambda: last_look.crossed(run, run.flow)).within(_CROSSED_SECONDS)
     except KafkaDrError as error:
         return {}, f"not known: {error}"
     owned = {p: offset for p, offset in found.items() if run.group.owns_topic(p.topic)}

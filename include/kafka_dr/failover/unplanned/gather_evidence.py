@@ -52,7 +52,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 
 def _look(run: Run) -> tuple[list[Probe], ClusterVerdict]:
-    probes = take_probes(run.group, run.world, source=run.source, target=run.target)
+    probes = take_probes(run.group, run.clients, source=run.source, target=run.target)
     return probes, judge(run.source, probes, run.group.disaster)
 
 

@@ -92,7 +92,7 @@ def elsewhere(run: Run) -> ReadElsewhere | None:
 
 def frontier(run: Run) -> Remembered | None:
     """Return up to where the copy was compared by content since the present direction began; ``None`` if never."""
-    kept = FileFrontierStore(run.world.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
+    kept = FileFrontierStore(run.clients.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
     return kept if kept is not None and kept.identity[2] == direction(run).epoch else None
 
 
@@ -134,7 +134,7 @@ def taken_over(run: Run) -> Mapping[str, Any]:
 
 def taken_from(run: Run) -> str:
     """Return the run that holds the group and died with its source; empty where the group is at rest."""
-    state = run.standing
+    state = run.register_state
     held = state is not None and state.phase is Phase.SWITCHING and state.run != run.request.run
     return state.run if state is not None and held else ""
 

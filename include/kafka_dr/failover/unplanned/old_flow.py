@@ -32,9 +32,9 @@ class OldFlow:
         return {"stopped": self.stopped, "detail": self.detail}
 
 
-def ask_to_stop(run: Run) -> background.Beside[None]:
+def ask_to_stop(run: Run) -> background.BackgroundCall[None]:
     """Ask Connect to stop the flow, beside everything else."""
-    return background.Beside("Connect", run.world.replicator(run.flow).stop)
+    return background.BackgroundCall("Connect", run.clients.replicator(run.flow).stop)
 
 
 def stop_old_flow(run: Run) -> OldFlow:
@@ -50,7 +50,7 @@ def look_at_old_flow(run: Run) -> OldFlow:
     """Say what became of the flow by now; nothing is asked of it."""
     name = run.flow.connector
     try:
-        status = background.ask("Connect", run.world.replicator(run.flow).status, seconds=_SECONDS)
+        status = background.ask("Connect", run.clients.replicator(run.flow).status, seconds=_SECONDS)
     except KafkaDrError as error:
         return OldFlow(False, f"{name} was asked to stop, and whether it has is not known: {error}")
     if status.at_rest:

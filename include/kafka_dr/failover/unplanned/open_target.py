@@ -13,7 +13,7 @@ from kafka_dr.failover.planned import open_target as planned
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import handed_over
-from kafka_dr.runs.background import Beside
+from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.record import Check, standing_facts
 from kafka_dr.runs.run import Run
 
@@ -23,7 +23,7 @@ prove = planned.prove
 
 def check(run: Run) -> Sequence[Check]:
     """Up to the hand-over: the flow is shut out still, and the target's log stands where that left it."""
-    if run.request.dry_run or (run.standing is not None and run.standing.phase is Phase.HANDED_OVER):
+    if run.request.dry_run or (run.register_state is not None and run.register_state.phase is Phase.HANDED_OVER):
         return ()
     run.fact("translations")
     return run.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
@@ -31,18 +31,18 @@ def check(run: Run) -> Sequence[Check]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Hand over where it is decided, let the source know if it listens, and lift the target's fence."""
-    state = run.standing
+    state = run.register_state
     if state is None:
         raise NeedsPerson(f"no register has a record of {run.group.name} any more")
     if state.phase is Phase.SWITCHING:
         new = handed_over(state, run=run.request.run, at=run.clock.now())
-        run.world.register(run.target).compare_and_set(state, new)
+        run.clients.register(run.target).compare_and_set(state, new)
         state = new
     tell_source(run, state)
     opened_at = planned.lift_fence(run)
     return {**standing_facts(state), "handed_over_at": state.at, "opened_at": opened_at}
 
 
-def tell_source(run: Run, state: RegisterState) -> Beside[RegisterState]:
+def tell_source(run: Run, state: RegisterState) -> BackgroundCall[RegisterState]:
     """Copy a record to the source's register, if it lives."""
-    return Beside(run.source, lambda: run.world.register(run.source).copy(state))
+    return BackgroundCall(run.source, lambda: run.clients.register(run.source).copy(state))

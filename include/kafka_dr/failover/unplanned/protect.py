@@ -44,7 +44,7 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Find out how the source is left, journal the seed of the way back, and settle."""
-    state = run.standing
+    state = run.register_state
     if state is None:
         raise NeedsPerson(f"no register has a record of {run.group.name} any more")
     side = _side(run, state)
@@ -60,7 +60,7 @@ def act(run: Run) -> Mapping[str, Any]:
             if side.drained
             else left_behind(state, run=run_id, fenced=side.fenced, at=at)
         )
-        run.world.register(run.target).compare_and_set(before, state)
+        run.clients.register(run.target).compare_and_set(before, state)
     old_flow = stop_old_flow(run)
     run.write_fact("old_flow", old_flow.to_json())
     return {
@@ -77,7 +77,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """The register says how it stands, and the flow that was left can write nothing."""
-    state = run.world.register(run.target).read(run.group.name)
+    state = run.clients.register(run.target).read(run.group.name)
     ended = state is not None and state.active == run.target and state.phase is not Phase.HANDED_OVER
     said = f"{run.target}'s register says {state.phase if state else None}, active on {state.active if state else None}"
     return (Check.that("register_settled", ended, said), replicator_refused(run))

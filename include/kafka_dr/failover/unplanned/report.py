@@ -45,7 +45,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "lost_at_least": loss["at_least_records"],
         "redelivered_at_most": None if None in again else sum(filter(None, again)),
         "objectives": [planned.judged(run, name, value) for name, value in measured.items()],
-        "phase": str(run.standing.phase) if run.standing else None,
+        "phase": str(run.register_state.phase) if run.register_state else None,
         "source_side": side.to_json(),
         "returned": run.journal.get("returned"),
         "old_flow": _old_flow(run).to_json(),

@@ -15,7 +15,7 @@ from kafka_dr.failover.planned import drain, fence_source
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import content
 from kafka_dr.register import Phase
-from kafka_dr.runs.background import Beside
+from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run, positions_from_json
@@ -56,7 +56,7 @@ def answers(run: Run) -> bool:
     """Return whether the source says anything at all, within a moment."""
     topics = run.operator(run.source).topics
     try:
-        Beside(run.source, topics.identity).within(PULSE_SECONDS)
+        BackgroundCall(run.source, topics.identity).within(PULSE_SECONDS)
     except KafkaDrError:
         return False
     return True
@@ -83,13 +83,13 @@ def approach(run: Run) -> Callable[[], SourceSide]:
 def fence_and_drain(run: Run) -> SourceSide:
     """Fence a source that answers, and bring across what is left of it, as far as a bounded time allows."""
     try:
-        unproven, passing = Beside(run.source, lambda: _fence_in_time(run)).within(fence_seconds(run))
+        unproven, passing = BackgroundCall(run.source, lambda: _fence_in_time(run)).within(fence_seconds(run))
     except KafkaDrError as error:
         return SourceSide(fenced=False, drained=False, detail=f"{run.source} could not be fenced: {error}")
     if unproven:
         return SourceSide(fenced=False, drained=False, detail=unproven)
     try:
-        short = Beside(run.source, lambda: _drain(run)).within(drain_seconds(run))
+        short = BackgroundCall(run.source, lambda: _drain(run)).within(drain_seconds(run))
     except KafkaDrError as error:
         short = str(error)
     left = f"was not drained: {short}" if short else "was drained as the applications left it"
@@ -111,7 +111,7 @@ class LateFence:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._woke, self._given_up = Event(), Event()
-        self._fence = Beside(run.source, self._wait_and_fence)
+        self._fence = BackgroundCall(run.source, self._wait_and_fence)
 
     def side(self) -> SourceSide:
         """Give the source up if it has not answered by now; else see its fence through, and say how it is left."""
@@ -172,13 +172,15 @@ def fence_late(run: Run, phase: Phase) -> Check:
         return declared if refused.outcome == "ok" and declared.outcome != "ok" else Check.of(_LATE, refused)
 
     try:
-        late = Beside(run.source, fence).within(FENCE_SECONDS)
+        late = BackgroundCall(run.source, fence).within(FENCE_SECONDS)
     except KafkaDrError as error:
         return Check(_LATE, "unknown", str(error))
     if late.outcome == "ok":
         # What is missing then, the next look at the group's health adds.
         with suppress(KafkaDrError):
-            Beside(run.source, lambda: run.acl_changes(run.source, permission).add(changes)).within(FENCE_SECONDS)
+            BackgroundCall(run.source, lambda: run.acl_changes(run.source, permission).add(changes)).within(
+                FENCE_SECONDS
+            )
     return late
 
 
@@ -196,7 +198,7 @@ def stands_still(run: Run) -> bool:
 
 def _ends(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     topics = run.operator(run.source).topics
-    return Beside(run.source, lambda: topics.high_watermarks(ends)).within(FENCE_SECONDS)
+    return BackgroundCall(run.source, lambda: topics.high_watermarks(ends)).within(FENCE_SECONDS)
 
 
 def _fence_in_time(run: Run) -> tuple[str, str]:

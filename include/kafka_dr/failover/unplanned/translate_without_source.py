@@ -39,7 +39,7 @@ def place(run: Run, crossed: Offsets, positions: GroupPositions | None = None) -
     for p in wanted & crossed.keys():
         pairs.setdefault(p, []).append(Pair(crossed[p], held[p].end))
     found = {p: Known.of(pairs.get(p, ()), held[p]) for p in wanted}
-    counter = _Counter(run.world.cluster(run.target, "audit"))
+    counter = _Counter(run.clients.cluster(run.target, "audit"))
     return [
         _as_chosen(run, _placed(group, p, offset, found[p], counter, positions), held[p])
         for group, offsets in sorted(positions.groups.items())
@@ -132,7 +132,7 @@ def _compared(run: Run, now: Mapping[str, str]) -> Iterator[tuple[TopicPartition
     for (topic, number), place in kept.places.items():
         if topic in same:
             yield TopicPartition(topic, number), Pair(place.source_offset, place.target_offset)
-    remembered = FilePairStore(run.world.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
+    remembered = FilePairStore(run.clients.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
     for (topic, number), found in remembered.offsets.items():
         if topic in same and remembered.topic_ids.get(topic) == same[topic]:
             for offsets in found:
@@ -149,10 +149,10 @@ def _synced(run: Run, same: Mapping[str, str]) -> Iterator[tuple[TopicPartition,
     since = last_known.direction(run).since
     since_ms = int(since.timestamp() * 1000) if since else 0
     found = archived_and_newer(
-        sync_flow(run.source, run.target, run.world),
+        sync_flow(run.source, run.target, run.clients),
         same,
-        root=run.world.evidence_root,
-        target=run.world.cluster(run.target, "audit"),
+        root=run.clients.evidence_root,
+        target=run.clients.cluster(run.target, "audit"),
         topic_ids={topic: ("", topic_id) for topic, topic_id in same.items()},
     )
     for p, syncs in found.syncs.items():
