@@ -29,8 +29,8 @@ from kafka_dr.offsets import (
     starts_of_empty,
     translate_groups,
 )
-from kafka_dr.offsets.layered import LayeredOffsetMap
-from kafka_dr.offsets.placing import FactsMap
+from kafka_dr.offsets.translate.by_facts import FactsMap
+from kafka_dr.offsets.translate.pipeline import LayeredOffsetMap
 from kafka_dr.positions import SeedPoint
 from kafka_dr.register.quarantine import QUARANTINE, QuarantinedRange, by_partition, quarantined
 from kafka_dr.runs.record import Check

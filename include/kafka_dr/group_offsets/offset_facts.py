@@ -12,13 +12,13 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.times import Times
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.offsets import KnownSyncs, TranslatedOffset
-from kafka_dr.offsets.facts import Gathered, gather
-from kafka_dr.offsets.map_files import MapFiles
-from kafka_dr.offsets.moments import moments
-from kafka_dr.offsets.placing import beside
+from kafka_dr.offsets.maps import MapFiles
 from kafka_dr.offsets.preview import Place
-from kafka_dr.offsets.proof import Claim, prove
-from kafka_dr.offsets.strategies import moved, start
+from kafka_dr.offsets.translate.by_facts import beside
+from kafka_dr.offsets.translate.choice import moved, start
+from kafka_dr.offsets.translate.facts import Gathered, gather
+from kafka_dr.offsets.translate.local_check import Claim, prove
+from kafka_dr.offsets.translate.read_logs import moments
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 

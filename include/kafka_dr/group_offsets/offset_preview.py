@@ -15,11 +15,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets import content, other_topics, undeclared_readers
 from kafka_dr.group_offsets.offset_facts import Committed, by_time, facts_of, places_proven, read_positions
 from kafka_dr.group_offsets.unmovable_groups import not_moved
-from kafka_dr.offsets.facts import Gathered
-from kafka_dr.offsets.layered import LayeredOffsetMap
-from kafka_dr.offsets.map_files import export
-from kafka_dr.offsets.moments import moments
-from kafka_dr.offsets.placing import FactsMap, Placed, beside, never_committed
+from kafka_dr.offsets.maps import export
 from kafka_dr.offsets.preview import (
     Place,
     PositionRow,
@@ -30,8 +26,12 @@ from kafka_dr.offsets.preview import (
     position_rows,
     total,
 )
-from kafka_dr.offsets.proof import Claim
-from kafka_dr.offsets.strategies import Strategy
+from kafka_dr.offsets.translate.by_facts import FactsMap, beside, never_committed
+from kafka_dr.offsets.translate.choice import Strategy
+from kafka_dr.offsets.translate.facts import Gathered, Placed
+from kafka_dr.offsets.translate.local_check import Claim
+from kafka_dr.offsets.translate.pipeline import LayeredOffsetMap
+from kafka_dr.offsets.translate.read_logs import moments
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import Check

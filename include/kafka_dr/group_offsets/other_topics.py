@@ -11,7 +11,7 @@ from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.clusters.group_reading import GroupReading
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets.offset_facts import groups_to_move
-from kafka_dr.offsets.elsewhere import Elsewhere, read_elsewhere
+from kafka_dr.offsets.last_look import Elsewhere, read_elsewhere
 from kafka_dr.runs.record import Check, CheckOutcome, first_few
 from kafka_dr.runs.run import Run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.offsets.archiving import SyncFlow, extend
+from kafka_dr.offsets.syncs.archive import SyncFlow, extend
 from kafka_dr.runs.at_rest import WatchOutcome, WatchResult
 from kafka_dr.runs.clients import Clients
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from kafka_dr.offsets.audited import AuditedPairs
-from kafka_dr.offsets.bracketing import BracketingOffsetMap
-from kafka_dr.offsets.cut_over import CutOverProblem, decreased, not_read_back, past_end
-from kafka_dr.offsets.known_syncs import KnownSyncs
 from kafka_dr.offsets.last_look import FileLookStore, LastLook
-from kafka_dr.offsets.plain_frontier import PlainFrontier
-from kafka_dr.offsets.reading import Aside
-from kafka_dr.offsets.remembered import FilePairStore, Pairs
-from kafka_dr.offsets.syncs import Checkpoint, OffsetSync, Undecodable, decode_checkpoint, decode_sync, sync_topic
-from kafka_dr.offsets.translation import (
+from kafka_dr.offsets.maps import AuditedPairs
+from kafka_dr.offsets.syncs.archive import KnownSyncs
+from kafka_dr.offsets.syncs.decode import (
+    Checkpoint,
+    OffsetSync,
+    Undecodable,
+    decode_checkpoint,
+    decode_sync,
+    sync_topic,
+)
+from kafka_dr.offsets.translate.anchor_cache import FilePairStore, Pairs
+from kafka_dr.offsets.translate.answers import (
     Kind,
     OffsetMap,
     TranslatedOffset,
@@ -20,6 +23,9 @@ from kafka_dr.offsets.translation import (
     starts_of_empty,
     translate_groups,
 )
+from kafka_dr.offsets.translate.by_content import BracketingOffsetMap
+from kafka_dr.offsets.translate.read_logs import Aside
+from kafka_dr.offsets.verify import CutOverProblem, PlainFrontier, decreased, not_read_back, past_end
 
 __all__ = [
     "OffsetMap",

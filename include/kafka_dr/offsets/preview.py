@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_dr.offsets.placing import PartitionFacts, Placed
-from kafka_dr.offsets.strategies import STRATEGIES, Start, Strategy, start
-from kafka_dr.offsets.translation import badness
+from kafka_dr.offsets.translate.answers import badness
+from kafka_dr.offsets.translate.choice import STRATEGIES, Start, Strategy, start
+from kafka_dr.offsets.translate.facts import PartitionFacts, Placed
 from kafka_dr.positions import TopicPartition
 
 Place = tuple[TopicPartition, int]

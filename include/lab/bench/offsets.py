@@ -19,10 +19,10 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.group_offsets.sync_archive import archive_syncs
 from kafka_dr.offsets import BracketingOffsetMap, KnownSyncs, OffsetMap, not_read_back
-from kafka_dr.offsets.facts import Gathered, gather
-from kafka_dr.offsets.layered import LayeredOffsetMap
-from kafka_dr.offsets.map_files import MapFiles
-from kafka_dr.offsets.placing import FactsMap, Placed, beside
+from kafka_dr.offsets.maps import MapFiles
+from kafka_dr.offsets.translate.by_facts import FactsMap, beside
+from kafka_dr.offsets.translate.facts import Gathered, Placed, gather
+from kafka_dr.offsets.translate.pipeline import LayeredOffsetMap
 from kafka_dr.replication import ConnectEndpoint, Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import load

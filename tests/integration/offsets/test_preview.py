@@ -21,7 +21,7 @@ from kafka_dr.group_offsets.offset_facts import known_syncs, places_proven
 from kafka_dr.group_offsets.offset_preview import Preview, look, preview_offsets
 from kafka_dr.group_offsets.sync_archive import archive_syncs
 from kafka_dr.group_offsets.unmovable_groups import only_offsets_to_move
-from kafka_dr.offsets.proof import Claim
+from kafka_dr.offsets.translate.local_check import Claim
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.topology.model import GroupsPolicy

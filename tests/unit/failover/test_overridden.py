@@ -13,7 +13,7 @@ from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.checks import groups_read_only_owned_topics, source_is_down
 from kafka_dr.group_offsets import other_topics
 from kafka_dr.group_offsets.other_topics import ReadElsewhere
-from kafka_dr.offsets.elsewhere import Elsewhere
+from kafka_dr.offsets.last_look import Elsewhere
 from kafka_dr.runs.record import shortfall, worst
 
 UP = ClusterVerdict("up", "east answers and shows none of unreachable", up_for=("office",))

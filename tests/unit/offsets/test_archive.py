@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_dr.offsets import sync_files
-from kafka_dr.offsets.archive import ArchivedSync, History, composed, history
-from kafka_dr.offsets.sync_files import SyncArchive, SyncRow
+from kafka_dr.offsets.syncs import files as sync_files
+from kafka_dr.offsets.syncs.files import SyncArchive, SyncRow
+from kafka_dr.offsets.syncs.history import ArchivedSync, History, composed, history
 from kafka_dr.positions import OffsetPair, TopicPartition
 
 ONE, TWO = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)

@@ -11,7 +11,7 @@ from kafka_dr.audit.kept_map import MapKey, to_lines
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.offsets import AuditedPairs
-from kafka_dr.offsets.alignment import Anchor
+from kafka_dr.positions import OffsetPair
 
 P = TopicPartition("orders", 0)
 IDS = {"orders": ("a", "b")}
@@ -33,9 +33,9 @@ def pairs(tmp_path: Path) -> AuditedPairs:
 
 
 def near(pairs: AuditedPairs, *positions: int, ids: dict[str, tuple[str, str]] = IDS) -> list[tuple[int, int]]:
-    found = pairs.anchors({P: positions}, ids).get(P, [])
-    assert all(anchor == Anchor(anchor.source, anchor.target, "record") for anchor in found)
-    return sorted((anchor.source, anchor.target) for anchor in found)
+    found = pairs.pairs({P: positions}, ids).get(P, [])
+    assert all(isinstance(pair, OffsetPair) for pair in found)
+    return sorted(found)
 
 
 def test_the_last_matched_record_below_a_position_is_where_it_begins(pairs: AuditedPairs, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from kafka_dr.offsets import decreased, not_read_back, past_end, translate_groups
-from kafka_dr.offsets.translation import Translation
+from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.positions import TopicPartition
 
 ONE, TWO = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kafka_dr.audit.offset_runs import OffsetRun
-from kafka_dr.offsets.archive import ArchivedSync, history
-from kafka_dr.offsets.layered import LayeredOffsetMap
-from kafka_dr.offsets.placing import FactsMap, PartitionFacts
-from kafka_dr.offsets.translation import Translation
-from kafka_dr.offsets.verified_runs import composed_runs
+from kafka_dr.offsets.maps import composed_runs
+from kafka_dr.offsets.syncs.history import ArchivedSync, history
+from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.by_facts import FactsMap
+from kafka_dr.offsets.translate.facts import PartitionFacts
+from kafka_dr.offsets.translate.pipeline import LayeredOffsetMap
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 MATCHED, SYNCED, MISSING = (TopicPartition("t", number) for number in range(3))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_dr.audit.offset_runs import OffsetRun
-from kafka_dr.offsets.map_files import MapFiles, export
+from kafka_dr.offsets.maps import MapFiles, export
 from kafka_dr.positions import TopicPartition
 
 ONE = TopicPartition("orders.payments", 0)

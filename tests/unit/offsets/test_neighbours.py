@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.audit import Entry
-from kafka_dr.offsets.neighbours import Proven, judge
+from kafka_dr.offsets.translate.local_check import Proven, judge
 
 
 def log_of(contents: str) -> list[Entry]:

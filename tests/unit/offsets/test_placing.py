@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.audit.offset_runs import OffsetRun, joined
-from kafka_dr.offsets.archive import ArchivedSync, composed, history
-from kafka_dr.offsets.mirrormaker import CheckpointRule
-from kafka_dr.offsets.placing import FactsMap, PartitionFacts, beside, never_committed, place
-from kafka_dr.offsets.translation import starts_of_empty
-from kafka_dr.offsets.verified_runs import VerifiedRuns, composed_runs, inverse
+from kafka_dr.offsets.maps import VerifiedRuns, composed_runs, inverse
+from kafka_dr.offsets.syncs.history import ArchivedSync, composed, history
+from kafka_dr.offsets.translate.answers import starts_of_empty
+from kafka_dr.offsets.translate.by_facts import FactsMap, beside, never_committed, place
+from kafka_dr.offsets.translate.facts import CheckpointRule, PartitionFacts
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kafka_dr.audit.offset_runs import OffsetRun
-from kafka_dr.offsets.archive import ArchivedSync, history
-from kafka_dr.offsets.mirrormaker import CheckpointRule
-from kafka_dr.offsets.placing import PartitionFacts, beside, place
+from kafka_dr.offsets.maps import composed_runs
 from kafka_dr.offsets.preview import Times, choice_rows, group_rows, position_row, position_rows
-from kafka_dr.offsets.strategies import Strategy
-from kafka_dr.offsets.verified_runs import composed_runs
+from kafka_dr.offsets.syncs.history import ArchivedSync, history
+from kafka_dr.offsets.translate.by_facts import beside, place
+from kafka_dr.offsets.translate.choice import Strategy
+from kafka_dr.offsets.translate.facts import CheckpointRule, PartitionFacts
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 ONE, TWO = TopicPartition("orders.payments", 0), TopicPartition("orders.payments", 1)

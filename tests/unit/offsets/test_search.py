@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.audit import Entry
-from kafka_dr.offsets import once
-from kafka_dr.offsets.alignment import Anchor
-from kafka_dr.offsets.bracketing import finish
-from kafka_dr.offsets.search import Bounds, Search, consistent, nothing_expired_early
-from kafka_dr.offsets.translation import Translation
+from kafka_dr.offsets.translate import matching
+from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.by_content import finish
+from kafka_dr.offsets.translate.matching import Anchor
+from kafka_dr.offsets.translate.search import Bounds, Search, consistent, nothing_expired_early
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 PARTITION = TopicPartition("t", 0)
@@ -322,7 +322,7 @@ def test_without_times_a_record_like_the_targets_first_one_is_no_reason_to_begin
 
 
 def test_a_log_that_is_too_long_is_not_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(once, "MOST_READ", 90)
+    monkeypatch.setattr(matching, "MOST_READ", 90)
     assert translate(numbered(100, 0, 50), 70, (), stride=30).kind == "unknown"
     # Up to the next pair that is known it is short enough.
     assert translate(numbered(100, 0, 50), 70, [Anchor(85, 170, "record")], stride=30).kind == "exact"

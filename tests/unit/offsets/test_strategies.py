@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kafka_dr.audit.offset_runs import OffsetRun
-from kafka_dr.offsets.mirrormaker import CheckpointRule
-from kafka_dr.offsets.placing import PartitionFacts, beside, place
-from kafka_dr.offsets.strategies import STRATEGIES, Start, Strategy, start
-from kafka_dr.offsets.verified_runs import composed_runs
+from kafka_dr.offsets.maps import composed_runs
+from kafka_dr.offsets.translate.by_facts import beside, place
+from kafka_dr.offsets.translate.choice import STRATEGIES, Start, Strategy, start
+from kafka_dr.offsets.translate.facts import CheckpointRule, PartitionFacts
 from kafka_dr.positions import OffsetPair, OffsetRange
 
 #: Each fourth offset of the target is a marker.

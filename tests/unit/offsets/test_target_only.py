@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_dr.offsets.target_only import Known, Pair, place
+from kafka_dr.offsets.translate.without_source import Known, Pair, place
 from kafka_dr.positions import OffsetRange
 
 

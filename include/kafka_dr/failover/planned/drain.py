@@ -15,7 +15,7 @@ from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import plan, proof
 from kafka_dr.group_offsets import content, other_topics
 from kafka_dr.named_rows import rows_of
-from kafka_dr.offsets.elsewhere import Elsewhere
+from kafka_dr.offsets.last_look import Elsewhere
 from kafka_dr.register import Phase
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import (

@@ -12,7 +12,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets import last_look
 from kafka_dr.group_offsets.other_topics import ReadElsewhere, journaled
 from kafka_dr.offsets import LastLook
-from kafka_dr.offsets.translation import Kind
+from kafka_dr.offsets.translate.answers import Kind
 from kafka_dr.register import Phase
 from kafka_dr.runs.run import Run, groups_from_json
 

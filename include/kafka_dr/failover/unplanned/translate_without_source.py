@@ -11,13 +11,13 @@ from kafka_dr.failover.unplanned.last_known import GroupPositions, Offsets
 from kafka_dr.group_offsets import content
 from kafka_dr.group_offsets.sync_archive import sync_flow
 from kafka_dr.offsets import FilePairStore, TranslatedOffset
-from kafka_dr.offsets.archive import since as since_hole
-from kafka_dr.offsets.archiving import archived_and_newer
-from kafka_dr.offsets.placing import PartitionFacts, Placed
-from kafka_dr.offsets.reading import held_by
-from kafka_dr.offsets.strategies import moved, start
-from kafka_dr.offsets.target_only import Known, Pair
-from kafka_dr.offsets.target_only import place as place_one
+from kafka_dr.offsets.syncs.archive import archived_and_newer
+from kafka_dr.offsets.syncs.history import since as since_hole
+from kafka_dr.offsets.translate.choice import moved, start
+from kafka_dr.offsets.translate.facts import PartitionFacts, Placed
+from kafka_dr.offsets.translate.read_logs import held_by
+from kafka_dr.offsets.translate.without_source import Known, Pair
+from kafka_dr.offsets.translate.without_source import place as place_one
 from kafka_dr.runs.run import Run
 
 Pairs = dict[TopicPartition, list[Pair]]

@@ -13,9 +13,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kafka_dr.offsets.alignment import Anchor
-from kafka_dr.offsets.search import Bounds, consistent
-from kafka_dr.offsets.translation import Translation
+from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.matching import Anchor
+from kafka_dr.offsets.translate.search import Bounds, consistent
 from kafka_dr.positions import OffsetRange
 
 #: Offsets of the target between two pairs that are counted; a wider gap would take too long.

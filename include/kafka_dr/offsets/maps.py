@@ -9,14 +9,104 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
-from kafka_dr.audit.offset_runs import OffsetRun
+from kafka_dr.audit.kept_map import KeptMap, MapKey
+from kafka_dr.audit.offset_runs import OffsetRun, joined, translate
 from kafka_dr.audit.whole_file import write_whole
-from kafka_dr.offsets.verified_runs import NOTHING, VerifiedRuns, composed_runs, inverse
-from kafka_dr.positions import TopicPartition
+from kafka_dr.positions import OffsetPair, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedRuns:
+    """Maps that lie one behind the other on both sides, oldest first.
+
+    :param stretches: each the runs of one epoch's map, rising on both sides
+    """
+
+    stretches: tuple[tuple[OffsetRun, ...], ...] = ()
+
+    def translate(self, position: int) -> int | None:
+        """Return where a reader goes on; ``None`` where no audit read. Both are next to read."""
+        for stretch in reversed(self.stretches):
+            if stretch[0].source <= position <= _ends(stretch)[0]:
+                return translate(stretch, position)
+        return None
+
+    def between(self, start: int, end: int) -> int | None:
+        """Return how many matched records lie in a range of the target; ``None`` where no audit read all of it."""
+        if end <= start:
+            return 0
+        for stretch in self.stretches:
+            if stretch[0].target <= start and end <= _ends(stretch)[1]:
+                return _records_below(stretch, end) - _records_below(stretch, start)
+        return None
+
+    @property
+    def records(self) -> int:
+        """How many records were matched."""
+        return sum(run.length for stretch in self.stretches for run in stretch)
+
+
+NOTHING = VerifiedRuns()
+
+
+def composed_runs(by_epoch: Mapping[int, Sequence[OffsetRun]]) -> VerifiedRuns:
+    """Put the maps of several epochs together: of each older one what lies below the newer ones on both sides.
+
+    :param by_epoch: seen from one side: maps of the other direction as :func:`inverse` returns them
+    """
+    stretches: list[tuple[OffsetRun, ...]] = []
+    for epoch in sorted(by_epoch, reverse=True):
+        runs = joined(sorted(set(by_epoch[epoch])))
+        if not rising(runs):
+            continue
+        if stretches:
+            runs = _below(runs, stretches[-1][0])
+        if runs:
+            stretches.append(tuple(runs))
+    return VerifiedRuns(tuple(reversed(stretches)))
+
+
+def inverse(runs: Sequence[OffsetRun]) -> list[OffsetRun]:
+    """Return a map of the other direction as one of this direction."""
+    return sorted(OffsetRun(run.target, run.source, run.length) for run in runs)
+
+
+def rising(runs: Sequence[OffsetRun]) -> bool:
+    """Return whether no run overlaps another one, on either side: else it is no map."""
+    return all(
+        before.source + before.length <= after.source and before.target + before.length <= after.target
+        for before, after in pairwise(runs)
+    )
+
+
+def _below(runs: Sequence[OffsetRun], first: OffsetRun) -> list[OffsetRun]:
+    kept = []
+    for run in runs:
+        length = min(run.length, first.source - run.source, first.target - run.target)
+        if length > 0:
+            kept.append(run._replace(length=length))
+    return kept
+
+
+def _ends(stretch: Sequence[OffsetRun]) -> tuple[int, int]:
+    last = stretch[-1]
+    return last.source + last.length, last.target + last.length
+
+
+def _records_below(stretch: Sequence[OffsetRun], offset: int) -> int:
+    """Return how many of the records lie below an offset of the target."""
+    number = bisect_right(stretch, offset, key=lambda run: run.target) - 1
+    if number < 0:
+        return 0
+    whole = sum(run.length for run in stretch[:number])
+    return whole + min(stretch[number].length, offset - stretch[number].target)
+
 
 _COLUMNS = (
     *("epoch", "source_topic_id", "target_topic_id", "topic", "partition"),
@@ -153,3 +243,63 @@ def _cautions(partitions: Iterable[Any]) -> Iterable[tuple[TopicPartition, str]]
             topic, number = each["partition"]
             kinds = ", ".join(sorted(each["open"]))
             yield TopicPartition(str(topic), int(number)), f"{count} findings of the checksum audit stand ({kinds})"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedPairs:
+    """What audits of a group know of two clusters.
+
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    :param source: its name and id
+    :param target: its name and id
+    """
+
+    root: Any
+    group: str
+    source: tuple[str, str]
+    target: tuple[str, str]
+
+    def pairs(
+        self, positions: Mapping[TopicPartition, Collection[int]], topic_ids: Mapping[str, tuple[str, str]]
+    ) -> dict[TopicPartition, list[OffsetPair]]:
+        """Return, for each position that the map reaches, the last record below it that both sides have.
+
+        :param positions: next to read on the source
+        :param topic_ids: by topic, on the source and on the target: what the map says of others is left aside
+        """
+        found: dict[TopicPartition, list[OffsetPair]] = {}
+        for forth in (True, False):
+            left = {partition: set(offsets) for partition, offsets in positions.items()}
+            for part in self._parts(forth):
+                if not any(left.values()):
+                    break
+                for partition, offsets in left.items():
+                    key_ids = topic_ids.get(partition.topic)
+                    runs = _of(part, partition, key_ids, forth) if key_ids and offsets else []
+                    reached = {offset: pair for offset in offsets if (pair := _pair_below(runs, offset))}
+                    found.setdefault(partition, []).extend(reached.values())
+                    offsets.difference_update(reached)
+        return {partition: pairs for partition, pairs in found.items() if pairs}
+
+    def _parts(self, forth: bool) -> Iterable[Mapping[MapKey, Sequence[OffsetRun]]]:
+        here, there = (self.source, self.target) if forth else (self.target, self.source)
+        kept = KeptMap(self.root, group=self.group, direction=f"{here[0]}-to-{there[0]}")
+        return kept.newest_first((here[1], there[1]))
+
+
+def _of(
+    part: Mapping[MapKey, Sequence[OffsetRun]], partition: TopicPartition, ids: tuple[str, str], forth: bool
+) -> list[OffsetRun]:
+    """Return what a part says about a partition, whatever the epoch, rising on the source."""
+    wanted = (*(ids if forth else reversed(ids)), partition.topic, partition.partition)
+    runs = [run for key, found in part.items() if key[1:] == wanted for run in found]
+    return sorted(runs if forth else (OffsetRun(run.target, run.source, run.length) for run in runs))
+
+
+def _pair_below(runs: Sequence[OffsetRun], position: int) -> OffsetPair | None:
+    number = bisect_left(runs, position, key=lambda run: run.source) - 1
+    if number < 0:
+        return None
+    run = runs[number]
+    offset = min(position, run.source + run.length) - 1
+    return OffsetPair(offset, run.target + offset - run.source)

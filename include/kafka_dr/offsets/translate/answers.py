@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
-from kafka_dr.offsets.neighbours import Verdict
+from kafka_dr.offsets.translate.local_check import Verdict
 from kafka_dr.positions import TopicPartition
 
 #: ``exact``: nothing is skipped and nothing delivered again. ``bounded``: nothing is skipped, and what may be delivered

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kafka_dr.offsets.placing import PartitionFacts, Placed
-from kafka_dr.offsets.translation import Kind, TranslatedOffset
+from kafka_dr.offsets.translate.answers import Kind, TranslatedOffset
+from kafka_dr.offsets.translate.facts import PartitionFacts, Placed
 from kafka_dr.positions import OffsetRange
 
 Strategy = Literal["exact", "mm2_checkpoint", "timestamp", "earliest", "latest"]

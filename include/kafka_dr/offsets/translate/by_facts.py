@@ -13,49 +13,10 @@ None of them goes past an unread record: a map ends where records differ, and wh
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
-from kafka_dr.offsets.archive import NOTHING as NO_SYNCS
-from kafka_dr.offsets.archive import History
-from kafka_dr.offsets.mirrormaker import CheckpointRule
-from kafka_dr.offsets.translation import Kind, Translation
-from kafka_dr.offsets.verified_runs import NOTHING as NO_RUNS
-from kafka_dr.offsets.verified_runs import VerifiedRuns
+from kafka_dr.offsets.translate.answers import Kind, Translation
+from kafka_dr.offsets.translate.facts import PartitionFacts, Placed
 from kafka_dr.positions import OffsetRange, TopicPartition
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionFacts:
-    """What is known about one partition.
-
-    :param source: the offsets that it holds: its start, and its end, next to be written; the last ones seen where the
-        source is gone; ``None`` where nobody knows them
-    :param target: the same of the target; ``None`` where the partition does not exist there
-    :param runs: what audits matched
-    :param syncs: of both directions
-    :param mirrormaker: what MirrorMaker's own checkpoint task knows
-    :param caution: why the map is not relied on, such as open findings of an audit; empty where it is
-    """
-
-    source: OffsetRange | None
-    target: OffsetRange | None
-    runs: VerifiedRuns = NO_RUNS
-    syncs: History = NO_SYNCS
-    mirrormaker: CheckpointRule | None = None
-    caution: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A position's place, beside what MirrorMaker itself would have chosen.
-
-    :param mirrormaker: next to read on the target; ``None`` where it writes none, and ``auto.offset.reset`` decides
-    :param mirrormaker_again: records that it would deliver again, at most; ``None`` where nobody knows
-    """
-
-    translation: Translation
-    mirrormaker: int | None
-    mirrormaker_again: int | None
 
 
 class FactsMap:

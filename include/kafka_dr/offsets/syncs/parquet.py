@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_dr.offsets.sync_files import SyncRow
+from kafka_dr.offsets.syncs.files import SyncRow
 
 _SCHEMA = pa.schema(
     [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kafka_dr.offsets.placing import FactsMap
-from kafka_dr.offsets.translation import OffsetMap, Translation
+from kafka_dr.offsets.translate.answers import OffsetMap, Translation
+from kafka_dr.offsets.translate.by_facts import FactsMap
 from kafka_dr.positions import TopicPartition
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafka_dr.audit.whole_file import write_whole
-from kafka_dr.offsets.archive import NOTHING, ArchivedSync, History, history, since
+from kafka_dr.offsets.syncs.history import NOTHING, ArchivedSync, History, history, since
 from kafka_dr.positions import TopicPartition
 
 _NAME = re.compile(r"(\d{19})-(\d{19})\.([0-9a-f]{16})\.parquet")
@@ -233,7 +233,7 @@ class SyncArchive:
 
 def _tables() -> Any:
     """Load Arrow when there is something to read or to write: a step of a failover waits for what it imports."""
-    from kafka_dr.offsets import sync_tables
+    from kafka_dr.offsets.syncs import parquet as sync_tables
 
     return sync_tables
 

@@ -4,7 +4,7 @@ Pure: a :class:`Search` says what it wants to see, is shown it, and in the end h
 anchor below the position; one that content contradicts is left for the next lower, and for the beginning of both logs.
 Where none of them is right, as where both logs begin with different records, a record near the position that occurs
 once in either log is looked for; the last resort is the beginning of the target. No result is ever late
-(:mod:`kafka_dr.offsets.alignment` says why).
+(:mod:`kafka_dr.offsets.translate.matching` says why).
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_dr.audit import Entry
-from kafka_dr.offsets.alignment import Alignment, Anchor, align
-from kafka_dr.offsets.neighbours import judge
-from kafka_dr.offsets.once import Once
-from kafka_dr.offsets.translation import Kind, Translation
+from kafka_dr.offsets.translate.answers import Kind, Translation
+from kafka_dr.offsets.translate.local_check import judge
+from kafka_dr.offsets.translate.matching import Alignment, Anchor, Once, align
 from kafka_dr.positions import OffsetRange
 
 #: Records before an anchor and after a position that are looked at to tell whether the anchor is right.

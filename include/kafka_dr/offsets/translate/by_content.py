@@ -12,15 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kafka_dr.audit import Entry
 from kafka_dr.clusters import KafkaCluster, NotFound
-from kafka_dr.offsets.alignment import Anchor
-from kafka_dr.offsets.archiving import read_syncs
-from kafka_dr.offsets.audited import AuditedPairs
-from kafka_dr.offsets.known_syncs import KnownSyncs
-from kafka_dr.offsets.reading import Aside, Entries, both, both_ways, entries_of, held_by
-from kafka_dr.offsets.remembered import FilePairStore, Pairs
-from kafka_dr.offsets.search import Bounds, Search, Window, consistent, nothing_expired_early
-from kafka_dr.offsets.syncs import OffsetSync, sync_topic
-from kafka_dr.offsets.translation import Translation
+from kafka_dr.offsets.maps import AuditedPairs
+from kafka_dr.offsets.syncs.archive import KnownSyncs, read_syncs
+from kafka_dr.offsets.syncs.decode import OffsetSync, sync_topic
+from kafka_dr.offsets.translate.anchor_cache import FilePairStore, Pairs
+from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.matching import Anchor
+from kafka_dr.offsets.translate.read_logs import Aside, Entries, both, both_ways, entries_of, held_by
+from kafka_dr.offsets.translate.search import Bounds, Search, Window, consistent, nothing_expired_early
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 #: Stretches of one partition that lie closer together than this are read as one.
@@ -151,8 +150,8 @@ class BracketingOffsetMap:
         for (topic, number), pairs in remembered.items():
             anchors = [Anchor(source, target, "record") for source, target in pairs]
             self._known.setdefault(TopicPartition(topic, number), []).extend(anchors)
-        for partition, found in (self._audited.anchors(wanted, topic_ids) if self._audited else {}).items():
-            self._known.setdefault(partition, []).extend(found)
+        for partition, found in (self._audited.pairs(wanted, topic_ids) if self._audited else {}).items():
+            self._known.setdefault(partition, []).extend(Anchor(*pair, "record") for pair in found)
         return topic_ids
 
     def _remember(
