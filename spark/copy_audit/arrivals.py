@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copy_audit.logs import Log, Longs
-from copy_audit.unmatched import LooseRecords, paired
-from kafka_dr.audit.corruption import Changed, PayloadOf, changed_copies
-from kafka_dr.audit.difference import Difference, Fault, Loose, Suspects, runs, step
+from copy_audit.fingerprints import Fingerprints, Longs
+from copy_audit.unmatched import UnmatchedRecords, paired
+from kafka_dr.audit.corruption import ChangedCopy, PayloadOf, changed_copies
+from kafka_dr.audit.difference import Difference, FindingKind, Suspects, UnmatchedRecord, runs, step
 
 #: Of more records that are missing, or strange, only the first are compared by their payloads.
 MOST_COMPARED = 10_000
@@ -42,8 +42,8 @@ class Arrival(NamedTuple):
     :param before: next after the last record of the source that was matched before it
     """
 
-    source: Loose
-    target: Loose
+    source: UnmatchedRecord
+    target: UnmatchedRecord
     before: int
 
 
@@ -57,9 +57,9 @@ class Arrivals:
     """
 
     partition: int
-    missing: Log
+    missing: Fingerprints
     found: list[Arrival] = field(default_factory=list)
-    changed: list[Changed] = field(default_factory=list)
+    changed: list[ChangedCopy] = field(default_factory=list)
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -67,21 +67,21 @@ class Arrivals:
         come = [*(each.source for each in self.found), *(each.source for each in self.changed)]
         return tuple(sorted(record.offset for record in come))
 
-    def take(self, strange: LooseRecords, came_before: Callable[[Longs], Longs]) -> LooseRecords:
+    def take(self, strange: UnmatchedRecords, came_before: Callable[[Longs], Longs]) -> UnmatchedRecords:
         """Take what was missing from what was not matched on the target, and return the rest.
 
-        :param came_before: returns, for places on the target, what was matched before: see :class:`Arrival`
+        :param came_before: returns, for indexes on the target, what was matched before: see :class:`Arrival`
         """
         if not len(self.missing) or not len(strange):
             return strange
         rows, others = paired(self.missing.hashes, strange.hashes)
         records = self._records(rows)
-        befores = came_before(strange.places[others]).tolist()
+        befores = came_before(strange.indexes[others]).tolist()
         self.found += map(Arrival, records, (strange.record(row) for row in others.tolist()), befores)
         self._forget(record.offset for record in records)
         return strange.without(others)
 
-    def take_changed(self, strange: Sequence[Loose], payloads: Payloads) -> list[Loose]:
+    def take_changed(self, strange: Sequence[UnmatchedRecord], payloads: Payloads) -> list[UnmatchedRecord]:
         """Take what is a changed copy of what was missing from strange records, and return the rest."""
         if not len(self.missing) or not strange:
             return list(strange)
@@ -98,20 +98,20 @@ class Arrivals:
         """Say what each of them is."""
         said = self._overtaken(keys)
         steps = [
-            step(*said.get(each.source.offset, (Fault.LATE, _LATE)), source=each.source, target=each.target)
+            step(*said.get(each.source.offset, (FindingKind.LATE, _LATE)), source=each.source, target=each.target)
             for each in self.found
             if each.target.partition == self.partition
         ]
         for each in self.found:
             if each.target.partition != self.partition:
                 detail = f"on the target it is in partition {each.target.partition}; {_LATE}"
-                steps.append(step(Fault.MOVED, detail, source=each.source, target=each.target))
+                steps.append(step(FindingKind.MOVED, detail, source=each.source, target=each.target))
         for one in self.changed:
             detail = f"{one.detail}; {_LATE}".removeprefix("; ")
-            steps.append(step(one.fault, detail, source=one.source, target=one.target))
+            steps.append(step(one.kind, detail, source=one.source, target=one.target))
         return runs(steps)
 
-    def _overtaken(self, keys: Keys) -> dict[int, tuple[Fault, str]]:
+    def _overtaken(self, keys: Keys) -> dict[int, tuple[FindingKind, str]]:
         """Return which of them came after a newer record of their key, or may have.
 
         Whoever reads the copy takes the older one for the newer: that is no closed matter.
@@ -125,23 +125,23 @@ class Arrivals:
             return {}
         known = keys(self.partition, start, end)
         if known is None:
-            return {each.source.offset: (Fault.REORDERED, _UNTOLD) for each in own}
+            return {each.source.offset: (FindingKind.REORDERED, _UNTOLD) for each in own}
         absent = {*self.missing.offsets.tolist(), *self.offsets}
         order = _Order({offset: key for offset, key in known.items() if offset not in absent})
         found = {}
         for each in own:
             offset = each.source.offset
             if offset not in known:
-                found[offset] = (Fault.REORDERED, _UNTOLD)
+                found[offset] = (FindingKind.REORDERED, _UNTOLD)
             elif order.overtakes(offset, known[offset], each.before):
-                found[offset] = (Fault.REORDERED, _OVERTAKEN)
+                found[offset] = (FindingKind.REORDERED, _OVERTAKEN)
         return found
 
-    def _records(self, rows: Longs) -> list[Loose]:
+    def _records(self, rows: Longs) -> list[UnmatchedRecord]:
         log = self.missing.at(rows)
         columns = zip(log.offsets.tolist(), log.timestamps.tolist(), log.hashes.tolist(), strict=True)
-        # Nobody knows their places any more; their offsets show as well which of them follow each other.
-        return [Loose(self.partition, offset, 0, offset, *rest) for offset, *rest in columns]
+        # Nobody knows their indexes any more; their offsets show as well which of them follow each other.
+        return [UnmatchedRecord(self.partition, offset, 0, offset, *rest) for offset, *rest in columns]
 
     def _forget(self, offsets: Iterable[int]) -> None:
         come = np.array([*offsets], np.int64)

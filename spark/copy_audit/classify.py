@@ -1,8 +1,8 @@
 """Explaining what was not matched in order, one reason after the other: the same content elsewhere (REORDERED, MOVED),
-content that had been delivered before (DUPLICATE, REPLAY), another content in the same place (suspects, for which
+content that had been delivered before (DUPLICATE, REPLAY), another content in the same index (suspects, for which
 payloads are needed), and what is left over on one side (LOST, FOREIGN, or nothing that can be held against the copy).
 
-All of a topic may be loose: a target that was created again, a worker that rewrites every record. So this works on
+All of a topic may be unmatched: a target that was created again, a worker that rewrites every record. So this works on
 arrays, and a record becomes an object of its own where a run of differences begins, or where its payload is looked at.
 """
 
@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from copy_audit.logs import ArrayPair, Flags, Longs, runs
-from copy_audit.unmatched import Ancestry, LooseRecords, LooseSide, paired
+from copy_audit.fingerprints import ArrayPair, Flags, Longs, runs
+from copy_audit.unmatched import Ancestry, UnmatchedRecords, UnmatchedTopic, paired
 from kafka_dr.audit.alignment import aligned
-from kafka_dr.audit.difference import Circumstances, Difference, Fault, Loose, Suspects
+from kafka_dr.audit.difference import Difference, FindingKind, OneSidedRules, Suspects, UnmatchedRecord
 
 #: Records of a side whose payloads are looked at; of more in a topic, the rest is judged by time alone.
 MOST_SUSPECTS = 200_000
@@ -28,8 +28,8 @@ _MIXED = np.int64(0x1E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
-    """What became of the loose records of a topic.
+class Classified:
+    """What became of the unmatched records of a topic.
 
     :param differences: faults, in runs
     :param suspects: what only payloads can tell
@@ -43,21 +43,21 @@ class Explained:
 Ancestors = Callable[[Longs, Longs], Ancestry]
 
 
-def explain(
-    source: Sequence[LooseRecords],
-    target: Sequence[LooseRecords],
+def classify(
+    source: Sequence[UnmatchedRecords],
+    target: Sequence[UnmatchedRecords],
     *,
     ancestors: Ancestors,
-    circumstances: Mapping[int, Circumstances],
+    rules: Mapping[int, OneSidedRules],
     most_suspects: int = MOST_SUSPECTS,
-) -> Explained:
-    """Explain the loose records of one topic.
+) -> Classified:
+    """Explain the unmatched records of one topic.
 
     :param source: by partition
     :param target: the same partitions
-    :param circumstances: by partition
+    :param rules: by partition
     """
-    here, there = LooseSide(tuple(source)), LooseSide(tuple(target))
+    here, there = UnmatchedTopic(tuple(source)), UnmatchedTopic(tuple(target))
     found: list[Difference] = []
     # Its own partition first: only what no record there wants can have moved.
     for look in (_reordered, _moved):
@@ -74,15 +74,17 @@ def explain(
         room -= max(cut)
         differences, *rest = _by_time(*(side.at(slice(end, None)) for side, end in zip(facing, cut, strict=True)))
         found += differences
-        known = circumstances[ours.partition]
+        known = rules[ours.partition]
         for missing in (alone[0], rest[0]):
-            found += _one_sided(missing, known.verdict_on_missing, known, on_source=True)
+            found += _one_sided(missing, known.on_missing, known, on_source=True)
         for strange in (alone[1], rest[1]):
-            found += _one_sided(strange, known.verdict_on_strange, known, on_source=False)
-    return Explained(tuple(sorted(found, key=_place)), tuple(suspects))
+            found += _one_sided(strange, known.on_foreign, known, on_source=False)
+    return Classified(tuple(sorted(found, key=_index)), tuple(suspects))
 
 
-def _reordered(source: LooseSide, target: LooseSide) -> tuple[list[Difference], LooseSide, LooseSide]:
+def _reordered(
+    source: UnmatchedTopic, target: UnmatchedTopic
+) -> tuple[list[Difference], UnmatchedTopic, UnmatchedTopic]:
     """Find the records that are in another order."""
     ours, theirs = [], []
     for number, (here, there) in enumerate(zip(source.parts, target.parts, strict=True)):
@@ -92,36 +94,36 @@ def _reordered(source: LooseSide, target: LooseSide) -> tuple[list[Difference], 
             theirs.append(others + target.bounds[number])
     if not ours:
         return [], source, target
-    return _displaced(Fault.REORDERED, (source, np.concatenate(ours)), (target, np.concatenate(theirs)))
+    return _displaced(FindingKind.REORDERED, (source, np.concatenate(ours)), (target, np.concatenate(theirs)))
 
 
-def _moved(source: LooseSide, target: LooseSide) -> tuple[list[Difference], LooseSide, LooseSide]:
+def _moved(source: UnmatchedTopic, target: UnmatchedTopic) -> tuple[list[Difference], UnmatchedTopic, UnmatchedTopic]:
     """Find the records that are in another partition."""
     if len(source.parts) < 2 or not len(source) or not len(target):
         return [], source, target
     rows, others = paired(source.hashes, target.hashes)
-    return _displaced(Fault.MOVED, (source, rows), (target, others))
+    return _displaced(FindingKind.MOVED, (source, rows), (target, others))
 
 
 def _displaced(
-    fault: Fault, ours: tuple[LooseSide, Longs], theirs: tuple[LooseSide, Longs]
-) -> tuple[list[Difference], LooseSide, LooseSide]:
+    kind: FindingKind, ours: tuple[UnmatchedTopic, Longs], theirs: tuple[UnmatchedTopic, Longs]
+) -> tuple[list[Difference], UnmatchedTopic, UnmatchedTopic]:
     """Join rows that were paired to runs; return what is left of both sides, too."""
     (source, rows), (target, others) = ours, theirs
     if not len(rows):
         return [], source, target
-    in_a_row = _in_a_row(source.places[rows], source.numbers[rows]) & _in_a_row(
-        target.places[others], target.numbers[others]
+    in_a_row = _in_a_row(source.indexes[rows], source.numbers[rows]) & _in_a_row(
+        target.indexes[others], target.numbers[others]
     )
     found = []
     for start, count in runs(in_a_row):
         here, there = source.record(int(rows[start])), target.record(int(others[start]))
-        detail = "" if fault is Fault.REORDERED else f"on the target it is in partition {there.partition}"
-        found.append(Difference(fault, here.partition, here.offset, there.offset, count, here.timestamp, detail))
+        detail = "" if kind is FindingKind.REORDERED else f"on the target it is in partition {there.partition}"
+        found.append(Difference(kind, here.partition, here.offset, there.offset, count, here.timestamp, detail))
     return found, source.without(rows), target.without(others)
 
 
-def _repeated(target: LooseSide, ancestors: Ancestors) -> tuple[list[Difference], LooseSide]:
+def _repeated(target: UnmatchedTopic, ancestors: Ancestors) -> tuple[list[Difference], UnmatchedTopic]:
     """Find what had been delivered before; two and more in a row are a replay."""
     found: list[Difference] = []
     left = []
@@ -136,38 +138,38 @@ def _repeated(target: LooseSide, ancestors: Ancestors) -> tuple[list[Difference]
                 kept[start + rows] = False
                 before = _add_repetitions(found, some.at(rows), known.at(rows), before)
         left.append(part if kept.all() else part.at(np.flatnonzero(kept)))
-    return found, LooseSide(tuple(left))
+    return found, UnmatchedTopic(tuple(left))
 
 
 def _add_repetitions(
-    found: list[Difference], records: LooseRecords, known: Ancestry, before: tuple[int, int, int]
+    found: list[Difference], records: UnmatchedRecords, known: Ancestry, before: tuple[int, int, int]
 ) -> tuple[int, int, int]:
     """Join repeated records to runs.
 
-    :param before: the place of the last one before these, and the partition and offset of its ancestor
+    :param before: the index of the last one before these, and the partition and offset of its ancestor
     :returns: the same of the last one of these
     """
-    places, partitions, offsets = (
+    indexes, partitions, offsets = (
         np.concatenate(([last], values))
-        for last, values in zip(before, (records.places, known.partitions, known.offsets), strict=True)
+        for last, values in zip(before, (records.indexes, known.partitions, known.offsets), strict=True)
     )
-    in_a_row = (np.diff(places) == 1) & (np.diff(partitions) == 0) & (np.diff(offsets) > 0)
+    in_a_row = (np.diff(indexes) == 1) & (np.diff(partitions) == 0) & (np.diff(offsets) > 0)
     for row, count in runs(in_a_row[1:]):
         if row == 0 and in_a_row[0]:
-            found[-1] = replace(found[-1], fault=Fault.REPLAY, count=found[-1].count + count)
+            found[-1] = replace(found[-1], kind=FindingKind.REPLAY, count=found[-1].count + count)
             continue
         record, partition = records.record(row), int(known.partitions[row])
-        fault = Fault.REPLAY if count > 1 else Fault.DUPLICATE
+        kind = FindingKind.REPLAY if count > 1 else FindingKind.DUPLICATE
         detail = "" if partition == record.partition else f"of a record in partition {partition}"
         ancestor = int(known.offsets[row])
-        found.append(Difference(fault, record.partition, ancestor, record.offset, count, record.timestamp, detail))
-    return int(places[-1]), int(partitions[-1]), int(offsets[-1])
+        found.append(Difference(kind, record.partition, ancestor, record.offset, count, record.timestamp, detail))
+    return int(indexes[-1]), int(partitions[-1]), int(offsets[-1])
 
 
-_TwoSides = tuple[LooseRecords, LooseRecords]
+_TwoSides = tuple[UnmatchedRecords, UnmatchedRecords]
 
 
-def _face_to_face(source: LooseRecords, target: LooseRecords) -> tuple[_TwoSides, _TwoSides]:
+def _face_to_face(source: UnmatchedRecords, target: UnmatchedRecords) -> tuple[_TwoSides, _TwoSides]:
     """Return the records in whose gap there are some on the other side, too, and the others."""
     counts = [np.diff(side.bounds) for side in (source, target)]
     faced = (counts[0] > 0) & (counts[1] > 0)
@@ -175,7 +177,7 @@ def _face_to_face(source: LooseRecords, target: LooseRecords) -> tuple[_TwoSides
     return (sides[0][0], sides[1][0]), (sides[0][1], sides[1][1])
 
 
-def _apart(side: LooseRecords, gaps: Flags, counts: Longs) -> _TwoSides:
+def _apart(side: UnmatchedRecords, gaps: Flags, counts: Longs) -> _TwoSides:
     """Return the records of some gaps, and those of the others."""
     nothing = side.at(slice(0, 0))
     if gaps[counts > 0].all():
@@ -186,7 +188,7 @@ def _apart(side: LooseRecords, gaps: Flags, counts: Longs) -> _TwoSides:
     return side.at(np.flatnonzero(chosen)), side.at(np.flatnonzero(~chosen))
 
 
-def _cut(source: LooseRecords, target: LooseRecords, room: int) -> tuple[int, int]:
+def _cut(source: UnmatchedRecords, target: UnmatchedRecords, room: int) -> tuple[int, int]:
     """Return how many records of both sides can be looked at one by one: up to a gap, or, in a long one, up to where
     both sides were made at the same time.
     """
@@ -207,9 +209,9 @@ def _cut(source: LooseRecords, target: LooseRecords, room: int) -> tuple[int, in
     return done if max(done) else (len(sides[0]), len(sides[1]))
 
 
-def _suspects(source: LooseRecords, target: LooseRecords) -> list[Suspects]:
+def _suspects(source: UnmatchedRecords, target: UnmatchedRecords) -> list[Suspects]:
     """Return the records of each gap as objects."""
-    sides: list[dict[int, list[Loose]]] = [{}, {}]
+    sides: list[dict[int, list[UnmatchedRecord]]] = [{}, {}]
     for of_gap, records in zip(sides, (source.records(), target.records()), strict=True):
         for record in records:
             of_gap.setdefault(record.gap, []).append(record)
@@ -218,8 +220,10 @@ def _suspects(source: LooseRecords, target: LooseRecords) -> list[Suspects]:
     return [Suspects(tuple(here.get(gap, ())), tuple(there.get(gap, ()))) for gap in gaps]
 
 
-def _by_time(source: LooseRecords, target: LooseRecords) -> tuple[list[Difference], LooseRecords, LooseRecords]:
-    """Pair records of the same gap that were made at the same time; return what is left of both sides, too."""
+def _by_time(
+    source: UnmatchedRecords, target: UnmatchedRecords
+) -> tuple[list[Difference], UnmatchedRecords, UnmatchedRecords]:
+    """SequencePair records of the same gap that were made at the same time; return what is left of both sides, too."""
     if not len(source) or not len(target):
         return [], source, target
     found: list[Difference] = []
@@ -232,25 +236,27 @@ def _by_time(source: LooseRecords, target: LooseRecords) -> tuple[list[Differenc
             others = slice(block.target + done, block.target + done + length)
             kept[0][rows], kept[1][others] = False, False
             here, there = source.at(rows), target.at(others)
-            begins = (int(here.places[0]), int(there.places[0]))
-            for row, count in runs((np.diff(here.places) == 1) & (np.diff(there.places) == 1)):
+            begins = (int(here.indexes[0]), int(there.indexes[0]))
+            for row, count in runs((np.diff(here.indexes) == 1) & (np.diff(there.indexes) == 1)):
                 if row == 0 and begins == goes_on:
                     found[-1] = replace(found[-1], count=found[-1].count + count)
                 else:
                     found.append(_told_by_time(here.record(row), there.record(row), count))
-            goes_on = (int(here.places[-1]) + 1, int(there.places[-1]) + 1)
+            goes_on = (int(here.indexes[-1]) + 1, int(there.indexes[-1]) + 1)
     left = [side.at(np.flatnonzero(rows)) for side, rows in zip((source, target), kept, strict=True)]
     return found, left[0], left[1]
 
 
-def _told_by_time(here: Loose, there: Loose, count: int) -> Difference:
-    return Difference(Fault.CORRUPT_UNKNOWN, here.partition, here.offset, there.offset, count, here.timestamp, _BY_TIME)
+def _told_by_time(here: UnmatchedRecord, there: UnmatchedRecord, count: int) -> Difference:
+    return Difference(
+        FindingKind.CORRUPT_UNKNOWN, here.partition, here.offset, there.offset, count, here.timestamp, _BY_TIME
+    )
 
 
 class _Times:
     """What stands for the gap and the time of records, made when it is looked at."""
 
-    def __init__(self, records: LooseRecords) -> None:
+    def __init__(self, records: UnmatchedRecords) -> None:
         self._records = records
 
     def __len__(self) -> int:
@@ -262,9 +268,9 @@ class _Times:
 
 
 def _one_sided(
-    records: LooseRecords,
-    verdict: Callable[[Loose], tuple[Fault, str] | None],
-    known: Circumstances,
+    records: UnmatchedRecords,
+    verdict: Callable[[UnmatchedRecord], tuple[FindingKind, str] | None],
+    known: OneSidedRules,
     *,
     on_source: bool,
 ) -> list[Difference]:
@@ -273,7 +279,7 @@ def _one_sided(
     last = -1
     for start in range(0, len(records), _AT_ONCE):
         part = records.at(slice(start, start + _AT_ONCE))
-        in_a_row = np.diff(part.places) == 1
+        in_a_row = np.diff(part.indexes) == 1
         for values, turns in ((part.offsets, known.turning_offsets), (part.timestamps, known.turning_times)):
             for turn in turns:
                 in_a_row &= np.diff(values >= turn) == 0
@@ -282,22 +288,22 @@ def _one_sided(
             said = verdict(record)
             if said is None:
                 continue
-            goes_on = found and last + 1 == record.place and (found[-1].fault, found[-1].detail) == said
+            goes_on = found and last + 1 == record.ordinal and (found[-1].kind, found[-1].detail) == said
             if goes_on:
                 found[-1] = replace(found[-1], count=found[-1].count + count)
             else:
                 here, there = (record.offset, None) if on_source else (None, record.offset)
                 found.append(Difference(said[0], record.partition, here, there, count, record.timestamp, said[1]))
-            last = record.place + count - 1
+            last = record.ordinal + count - 1
     return found
 
 
-def _in_a_row(places: Longs, numbers: Longs) -> Flags:
+def _in_a_row(indexes: Longs, numbers: Longs) -> Flags:
     """Return of each row but the first whether it goes on where the one before ends."""
-    flags: Flags = (np.diff(places) == 1) & (np.diff(numbers) == 0)
+    flags: Flags = (np.diff(indexes) == 1) & (np.diff(numbers) == 0)
     return flags
 
 
-def _place(difference: Difference) -> tuple[int, int, int]:
+def _index(difference: Difference) -> tuple[int, int, int]:
     source, target = difference.source_offset, difference.target_offset
     return difference.partition, -1 if source is None else source, -1 if target is None else target

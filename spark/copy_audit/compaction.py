@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from copy_audit.logs import Log, Longs
-from copy_audit.matching import Comparison, latest_offsets
+from copy_audit.fingerprints import Fingerprints, Longs
+from copy_audit.matching import AlignedPartition, latest_offsets
 
 if TYPE_CHECKING:
-    from copy_audit.expired import Stretch
+    from copy_audit.expired import ComparedRange
     from copy_audit.partitions import PartitionLogs
 
 
@@ -29,8 +29,8 @@ def none_living(_side: Literal["source", "target"], _partition: int, _keys: Long
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Superseded:
-    """Places of loose records that the other side may have compacted away."""
+class CompactedAway:
+    """IndexedHashes of unmatched records that the other side may have compacted away."""
 
     source: Longs
     target: Longs
@@ -48,24 +48,26 @@ class _Gaps:
     holes: Longs
 
 
-def superseded(comparison: Comparison, logs: PartitionLogs, loose: tuple[Longs, Longs], living: Living) -> Superseded:
-    """Return which loose records compaction of the other side explains.
+def superseded(
+    comparison: AlignedPartition, logs: PartitionLogs, unmatched: tuple[Longs, Longs], living: Living
+) -> CompactedAway:
+    """Return which unmatched records compaction of the other side explains.
 
-    :param loose: places on the source and on the target
+    :param unmatched: indexes on the source and on the target
     """
     starts_here, starts_there = comparison.blocks[:, 0], comparison.blocks[:, 1]
     here = _gaps(comparison.source, logs.source_stretch, starts_here, comparison.blocks[:, 2])
     there = _gaps(comparison.target, logs.target_stretch, starts_there, comparison.blocks[:, 2])
     partition = comparison.partition
-    return Superseded(
+    return CompactedAway(
         source=_explained(
-            _Loose(comparison.source, loose[0], starts_here),
+            _UnmatchedKeys(comparison.source, unmatched[0], starts_here),
             comparison.target,
             there,
             lambda keys: living("target", partition, keys),
         ),
         target=_explained(
-            _Loose(comparison.target, loose[1], starts_there),
+            _UnmatchedKeys(comparison.target, unmatched[1], starts_there),
             comparison.source,
             here,
             lambda keys: living("source", partition, keys),
@@ -74,43 +76,45 @@ def superseded(comparison: Comparison, logs: PartitionLogs, loose: tuple[Longs, 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Loose:
-    """Loose records of one side.
+class _UnmatchedKeys:
+    """UnmatchedRecord records of one side.
 
-    :param starts: the first place of each block there
+    :param starts: the first index of each block there
     """
 
-    log: Log
-    places: Longs
+    log: Fingerprints
+    indexes: Longs
     starts: Longs
 
 
-def _explained(loose: _Loose, other: Log, across: _Gaps, living: Callable[[Longs], frozenset[int]]) -> Longs:
-    """Return the places of those for whose record the other side has a hole, and needs no such record.
+def _explained(
+    unmatched: _UnmatchedKeys, other: Fingerprints, across: _Gaps, living: Callable[[Longs], frozenset[int]]
+) -> Longs:
+    """Return the indexes of those for whose record the other side has a hole, and needs no such record.
 
     :param across: the other side's gaps
     :param living: of these keys, which the other side may still have a value of
     """
-    log, places = loose.log, loose.places
-    if log.keys is None or not len(places):
+    log, indexes = unmatched.log, unmatched.indexes
+    if log.keys is None or not len(indexes):
         return np.empty(0, np.int64)
-    keys = log.keys[places]
-    plain, gaps = keys >> 1, np.searchsorted(loose.starts, places)
+    keys = log.keys[indexes]
+    plain, gaps = keys >> 1, np.searchsorted(unmatched.starts, indexes)
     newest, others = latest_offsets(log, keys), latest_offsets(other, keys)
     # The newer record may be one that only the other side has: that one is a finding, and what it replaced is none.
     # In the same gap it may be what became of this very record.
-    after = zip(plain.tolist(), log.offsets[places].tolist(), across.ends[gaps].tolist(), strict=True)
+    after = zip(plain.tolist(), log.offsets[indexes].tolist(), across.ends[gaps].tolist(), strict=True)
     chosen = np.array([newest[key] > offset or others.get(key, -1) >= end for key, offset, end in after], np.bool_)
     deletions = ~chosen & (keys & 1).astype(np.bool_) & ~np.isin(plain, np.array(list(others), np.int64))
     if deletions.any():
         alive = living(np.unique(plain[deletions]))
         chosen |= deletions & ~np.isin(plain, np.array(list(alive), np.int64))
-    places, gaps = places[chosen], gaps[chosen]
+    indexes, gaps = indexes[chosen], gaps[chosen]
     wanted = np.bincount(gaps, minlength=len(across.holes))
-    return places[across.holes[gaps] >= wanted[gaps]]
+    return indexes[across.holes[gaps] >= wanted[gaps]]
 
 
-def _gaps(log: Log, stretch: Stretch, starts: Longs, lengths: Longs) -> _Gaps:
+def _gaps(log: Fingerprints, stretch: ComparedRange, starts: Longs, lengths: Longs) -> _Gaps:
     if not len(log):
         count = len(starts) + 1
         return _Gaps(np.full(count, stretch.end), np.full(count, stretch.end - stretch.start))

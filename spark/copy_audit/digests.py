@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from copy_audit.logs import Log, Longs
+from copy_audit.fingerprints import Fingerprints, Longs
 
 _MINUTE_MS = 60_000
 _AT_ONCE = 1 << 22
@@ -36,14 +36,14 @@ class Digests:
         return int((self.source != self.target).any(axis=1).sum())
 
 
-def digests(source: Log, target: Log) -> Digests:
+def digests(source: Fingerprints, target: Fingerprints) -> Digests:
     """Digest what was compared of both sides."""
     here, there = _of(source), _of(target)
     minutes = np.union1d(here[0], there[0])
     return Digests(minutes, _spread(minutes, *here), _spread(minutes, *there))
 
 
-def _of(log: Log) -> tuple[Longs, Longs]:
+def _of(log: Fingerprints) -> tuple[Longs, Longs]:
     """Return minutes and their digests; a minute may come more than once."""
     found = [_of_stretch(log.timestamps[s : s + _AT_ONCE], log.hashes[s : s + _AT_ONCE]) for s in _starts(log)]
     if not found:
@@ -51,7 +51,7 @@ def _of(log: Log) -> tuple[Longs, Longs]:
     return np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found])
 
 
-def _starts(log: Log) -> range:
+def _starts(log: Fingerprints) -> range:
     return range(0, len(log), _AT_ONCE)
 
 

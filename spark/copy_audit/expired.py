@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from copy_audit.logs import Log, Longs
+from copy_audit.fingerprints import Fingerprints, Longs
 
 #: The first offset, and next after the last.
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ComparedRange:
     """The offsets of one side of a partition that are compared.
 
     :param start: next to read when comparing begins
@@ -36,15 +36,15 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unread:
+class ExpiredOffsets:
     """What one side of a partition no longer had when it was to be read.
 
     :param first: whether nothing of it was compared before
     :param aside: offsets that were left out of the log on purpose
     """
 
-    log: Log
-    stretch: Stretch
+    log: Fingerprints
+    stretch: ComparedRange
     first: bool
     aside: tuple[Span, ...] = ()
 
@@ -77,19 +77,19 @@ class Unread:
     def gaps(self, starts: Longs, lengths: Longs) -> frozenset[int]:
         """Return the gaps between blocks in which something was deleted unread; -1 stands for the inside of a block.
 
-        :param starts: the first place on this side of each block
+        :param starts: the first index on this side of each block
         """
         offsets = np.array([start for start, _ in self.stretch.expired] + list(self._vanished_from()), np.int64)
-        places = np.searchsorted(self.log.offsets, offsets)
-        gaps = np.searchsorted(starts, places)
+        indexes = np.searchsorted(self.log.offsets, offsets)
+        gaps = np.searchsorted(starts, indexes)
         ends = np.concatenate(([0], starts + lengths))
-        return frozenset(np.where(places >= ends[gaps], gaps, -1).tolist())
+        return frozenset(np.where(indexes >= ends[gaps], gaps, -1).tolist())
 
     def _vanished_from(self) -> Iterator[int]:
         start, end = self.stretch.vanished
         if start < end:
-            places: Sequence[int] = np.searchsorted(self.log.offsets, [start, end]).tolist()
-            known = np.concatenate(([start - 1], self.log.offsets[slice(*places)], [end]))
+            indexes: Sequence[int] = np.searchsorted(self.log.offsets, [start, end]).tolist()
+            known = np.concatenate(([start - 1], self.log.offsets[slice(*indexes)], [end]))
             yield from (known[np.flatnonzero(np.diff(known) > 1)] + 1).tolist()
 
 

@@ -6,27 +6,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from copy_audit.logs import Log, Longs, runs
-from kafka_dr.audit.difference import Difference, Fault
+from copy_audit.fingerprints import Fingerprints, Longs, runs
+from kafka_dr.audit.difference import Difference, FindingKind
 
 #: No record is older than this.
 NEVER_LATE = -(2**62)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Waiting:
+class InFlightRecords:
     """What of a partition's source may still come.
 
     A flow reads in order: what lies before a record that waits too long waits longer still, whatever time it bears.
 
-    :param places: of these records, rising
+    :param indexes: of these records, rising
     :param position: next to be read by the flow; ``None`` where nobody could tell, and then nothing is late
     :param seen_below: what lies below was there, longer ago than a record may wait
     :param late_before: milliseconds since the epoch; what is older waits too long
     """
 
-    log: Log
-    places: Longs
+    log: Fingerprints
+    indexes: Longs
     position: int | None
     seen_below: int
     late_before: int
@@ -34,31 +34,31 @@ class Waiting:
     @property
     def late(self) -> tuple[int, int] | None:
         """The offset of the first that is late, and next after that of the last; ``None`` where none is."""
-        first, after = self._late_places()
-        offsets = self.log.offsets[self.places]
+        first, after = self._late_indexes()
+        offsets = self.log.offsets[self.indexes]
         return (int(offsets[first]), int(offsets[after - 1]) + 1) if first < after else None
 
     def differences(self, partition: int) -> list[Difference]:
         """Return all of them, in runs."""
-        first, after = self._late_places()
+        first, after = self._late_indexes()
         return [
-            *self._runs(partition, Fault.IN_FLIGHT, self.places[:first]),
-            *self._runs(partition, Fault.LATE, self.places[first:after]),
-            *self._runs(partition, Fault.IN_FLIGHT, self.places[after:]),
+            *self._runs(partition, FindingKind.IN_FLIGHT, self.indexes[:first]),
+            *self._runs(partition, FindingKind.LATE, self.indexes[first:after]),
+            *self._runs(partition, FindingKind.IN_FLIGHT, self.indexes[after:]),
         ]
 
-    def _late_places(self) -> tuple[int, int]:
-        offsets, times = self.log.offsets[self.places], self.log.timestamps[self.places]
+    def _late_indexes(self) -> tuple[int, int]:
+        offsets, times = self.log.offsets[self.indexes], self.log.timestamps[self.indexes]
         first = len(offsets) if self.position is None else int(np.searchsorted(offsets, self.position))
         old = np.flatnonzero((times[first:] < self.late_before) | (offsets[first:] < self.seen_below))
         return first, first + int(old[-1]) + 1 if len(old) else first
 
-    def _runs(self, partition: int, fault: Fault, places: Longs) -> list[Difference]:
-        if not len(places):
+    def _runs(self, partition: int, kind: FindingKind, indexes: Longs) -> list[Difference]:
+        if not len(indexes):
             return []
-        detail = "the flow has not read it yet" if fault is Fault.LATE else ""
-        offsets, times = self.log.offsets[places], self.log.timestamps[places]
+        detail = "the flow has not read it yet" if kind is FindingKind.LATE else ""
+        offsets, times = self.log.offsets[indexes], self.log.timestamps[indexes]
         return [
-            Difference(fault, partition, int(offsets[row]), None, count, int(times[row]), detail)
-            for row, count in runs(np.diff(places) == 1)
+            Difference(kind, partition, int(offsets[row]), None, count, int(times[row]), detail)
+            for row, count in runs(np.diff(indexes) == 1)
         ]

@@ -1,4 +1,4 @@
-"""Comparing both sides of a partition: blocks of records that are each other's copy, and what is loose between them."""
+"""Aligns the two copies of a partition: blocks of records that are equal one by one, and the unmatched records."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from copy_audit.logs import ArrayPair, Log, Longs, among
-from copy_audit.unmatched import Ancestry, LooseRecords
+from copy_audit.fingerprints import ArrayPair, Fingerprints, Longs, among
+from copy_audit.unmatched import Ancestry, UnmatchedRecords
 from kafka_dr.audit.alignment import aligned
 from kafka_dr.audit.offset_runs import OffsetRun, joined
 
@@ -16,15 +16,15 @@ _AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class AlignedPartition:
     """Both sides of one partition, aligned.
 
-    :param blocks: a row for each block: its first place on the source, that on the target, and its length
+    :param blocks: a row for each block: its first index on the source, that on the target, and its length
     """
 
     partition: int
-    source: Log
-    target: Log
+    source: Fingerprints
+    target: Fingerprints
     blocks: Longs
 
     @property
@@ -38,7 +38,7 @@ class Comparison:
         return len(self.blocks)
 
     @property
-    def tail_places(self) -> tuple[int, int]:
+    def tail_indexes(self) -> tuple[int, int]:
         """Where the tail begins, on the source and on the target: behind the last record that was matched."""
         if not len(self.blocks):
             return 0, 0
@@ -48,24 +48,28 @@ class Comparison:
     @property
     def matched_until(self) -> int | None:
         """The source's offset after the last record that was matched; ``None`` where none was."""
-        after, _ = self.tail_places
+        after, _ = self.tail_indexes
         return int(self.source.offsets[after - 1]) + 1 if after else None
 
-    def source_loose(self) -> LooseRecords:
+    def unmatched_source(self) -> UnmatchedRecords:
         """Return the records of the source that were not matched."""
         starts = self.blocks[:, 0]
-        return LooseRecords(self.partition, self.source, _between(starts, self.blocks[:, 2], len(self.source)), starts)
+        return UnmatchedRecords(
+            self.partition, self.source, _between(starts, self.blocks[:, 2], len(self.source)), starts
+        )
 
-    def target_loose(self) -> LooseRecords:
+    def unmatched_target(self) -> UnmatchedRecords:
         """Return the records of the target that were not matched."""
         starts = self.blocks[:, 1]
-        return LooseRecords(self.partition, self.target, _between(starts, self.blocks[:, 2], len(self.target)), starts)
+        return UnmatchedRecords(
+            self.partition, self.target, _between(starts, self.blocks[:, 2], len(self.target)), starts
+        )
 
     def gap_at(self, source_offset: int) -> int:
         """Return the gap in which an offset of the source lies that no record has; -1 inside of a block."""
-        place = int(np.searchsorted(self.source.offsets, source_offset))
-        gap = int(np.searchsorted(self.blocks[:, 0], place))
-        inside = gap > 0 and place < self.blocks[gap - 1, 0] + self.blocks[gap - 1, 2]
+        index = int(np.searchsorted(self.source.offsets, source_offset))
+        gap = int(np.searchsorted(self.blocks[:, 0], index))
+        inside = gap > 0 and index < self.blocks[gap - 1, 0] + self.blocks[gap - 1, 2]
         return -1 if inside else gap
 
     def runs(self) -> list[OffsetRun]:
@@ -87,13 +91,13 @@ class Comparison:
         return [OffsetRun(*row) for row in rows]
 
 
-def compare(partition: int, source: Log, target: Log) -> Comparison:
+def compare(partition: int, source: Fingerprints, target: Fingerprints) -> AlignedPartition:
     """Align both sides of a partition."""
     blocks = list(aligned(ArrayPair(source.hashes, target.hashes)))
-    return Comparison(partition, source, target, np.array(blocks, np.int64).reshape(-1, 3))
+    return AlignedPartition(partition, source, target, np.array(blocks, np.int64).reshape(-1, 3))
 
 
-def find_ancestors(comparisons: Sequence[Comparison], partitions: Longs, hashes: Longs) -> Ancestry:
+def find_ancestors(comparisons: Sequence[AlignedPartition], partitions: Longs, hashes: Longs) -> Ancestry:
     """Find which records of the source have these hashes: in the same partition if any has, and of several the first.
 
     :param partitions: of the records that are asked for
@@ -112,26 +116,26 @@ def find_ancestors(comparisons: Sequence[Comparison], partitions: Longs, hashes:
     return found
 
 
-def _first_offsets(log: Log, wanted: Longs) -> Longs:
+def _first_offsets(log: Fingerprints, wanted: Longs) -> Longs:
     """Return the offset of the first record with each of these hashes; -1 where there is none."""
     offsets = np.full(len(wanted), -1, np.int64)
-    places = _holding(log.hashes, wanted)
-    numbers, first = np.unique(np.searchsorted(wanted, log.hashes[places]), return_index=True)
-    offsets[numbers] = log.offsets[places[first]]
+    indexes = _holding(log.hashes, wanted)
+    numbers, first = np.unique(np.searchsorted(wanted, log.hashes[indexes]), return_index=True)
+    offsets[numbers] = log.offsets[indexes[first]]
     return offsets
 
 
-def latest_offsets(log: Log, keys: Longs) -> Mapping[int, int]:
+def latest_offsets(log: Fingerprints, keys: Longs) -> Mapping[int, int]:
     """Return the offset of the newest record of each of these keys that the log holds; tombstones count."""
     if log.keys is None or not len(keys):
         return {}
     plain = log.keys >> 1
-    places = _holding(plain, np.unique(keys >> 1))
-    return dict(zip(plain[places].tolist(), log.offsets[places].tolist(), strict=True))
+    indexes = _holding(plain, np.unique(keys >> 1))
+    return dict(zip(plain[indexes].tolist(), log.offsets[indexes].tolist(), strict=True))
 
 
 def _holding(values: Longs, wanted: Longs) -> Longs:
-    """Return the places of values that are wanted; mostly few are, and most are ruled out by their lowest bits alone.
+    """Return the indexes of values that are wanted; mostly few are, and most are ruled out by their lowest bits alone.
 
     :param wanted: rising
     """
@@ -150,8 +154,8 @@ def _holding(values: Longs, wanted: Longs) -> Longs:
 
 
 def _between(starts: Longs, lengths: Longs, end: int) -> Longs:
-    """Return the places that no block covers."""
-    loose = np.ones(end, np.bool_)
+    """Return the indexes that no block covers."""
+    unmatched = np.ones(end, np.bool_)
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
-        loose[start : start + length] = False
-    return np.flatnonzero(loose)
+        unmatched[start : start + length] = False
+    return np.flatnonzero(unmatched)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from copy_audit.arrivals import Keys, no_keys
 from copy_audit.compaction import Living, none_living
 from copy_audit.digests import Digests
-from copy_audit.expired import Stretch
-from copy_audit.logs import NOTHING, Log, Longs
+from copy_audit.expired import ComparedRange
+from copy_audit.fingerprints import NOTHING, Fingerprints, Longs
 from copy_audit.unmatched import Ancestry
 from kafka_dr.audit.corruption import PayloadOf
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference, Fault, Suspects
+from kafka_dr.audit.difference import Difference, FindingKind, Suspects
 from kafka_dr.audit.offset_runs import OffsetRun
 
 
@@ -31,17 +31,17 @@ class PartitionLogs:
     """
 
     partition: int
-    source: Log
-    target: Log
-    source_stretch: Stretch
-    target_stretch: Stretch
+    source: Fingerprints
+    target: Fingerprints
+    source_stretch: ComparedRange
+    target_stretch: ComparedRange
     first: bool = True
     position: int | None = None
     held_back: bool = False
     left_over: int = 0
     aside: tuple[tuple[int, int], ...] = ()
     seen_below: int = 0
-    missing: Log = NOTHING
+    missing: Fingerprints = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +73,22 @@ class PartitionOutcome:
     unverified_since: int | None = None
     digests: Digests | None = field(default=None, repr=False)
     late: tuple[int, int] | None = None
-    missing: Log = field(default=NOTHING, repr=False)
+    missing: Fingerprints = field(default=NOTHING, repr=False)
     came: tuple[int, ...] = ()
 
     def in_time(self) -> PartitionOutcome:
         """Return the same where what waits has turned out to be on its way, however old its time says it is."""
-        waiting = tuple(replace(d, fault=Fault.IN_FLIGHT) if d.fault is Fault.LATE else d for d in self.waiting)
-        late = sum(d.count for d in self.waiting if d.fault is Fault.LATE)
+        waiting = tuple(
+            replace(d, kind=FindingKind.IN_FLIGHT) if d.kind is FindingKind.LATE else d for d in self.waiting
+        )
+        late = sum(d.count for d in self.waiting if d.kind is FindingKind.LATE)
         covered = self.waiting_coverage
         covered = replace(covered, differing=covered.differing - late, in_flight=covered.in_flight + late)
         return replace(self, waiting=waiting, waiting_coverage=covered, late=None)
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class AuditLookups:
     """What has to be asked of others.
 
     :param payloads: fetches what suspects consist of, and returns how to look at it, by side

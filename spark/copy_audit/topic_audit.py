@@ -12,26 +12,30 @@ from dataclasses import replace
 import numpy as np
 
 from copy_audit.arrivals import MOST_COMPARED, Arrivals
-from copy_audit.classify import explain
-from copy_audit.compaction import Living, Superseded, superseded
+from copy_audit.classify import classify
+from copy_audit.compaction import CompactedAway, Living, superseded
 from copy_audit.digests import digests
-from copy_audit.expired import Unread
-from copy_audit.in_flight import NEVER_LATE, Waiting
-from copy_audit.logs import Log, Longs, runs
-from copy_audit.matching import Comparison, compare, find_ancestors
-from copy_audit.partitions import Outside, PartitionLogs, PartitionOutcome
-from copy_audit.unmatched import Ancestry, LooseRecords
-from kafka_dr.audit.circumstances import PartitionFacts
+from copy_audit.expired import ExpiredOffsets
+from copy_audit.fingerprints import Fingerprints, Longs, runs
+from copy_audit.in_flight import NEVER_LATE, InFlightRecords
+from copy_audit.matching import AlignedPartition, compare, find_ancestors
+from copy_audit.partitions import AuditLookups, PartitionLogs, PartitionOutcome
+from copy_audit.unmatched import Ancestry, UnmatchedRecords
+from kafka_dr.audit.circumstances import PartitionCircumstances
 from kafka_dr.audit.corruption import judge
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr.audit.difference import Difference, FindingKind
 
 #: Records at the end of the source that are looked at one by one although they may still come: one of the strange
 #: records at the target's end may be one of them, changed.
 _LOOKED_AT = 64
-_REPEATED = frozenset({Fault.DUPLICATE, Fault.REPLAY})
+_REPEATED = frozenset({FindingKind.DUPLICATE, FindingKind.REPLAY})
 #: What is on both sides, though not as it should be. What came again may have its first copy in another partition.
-_ARRIVED = frozenset(Fault) - _REPEATED - {Fault.LOST, Fault.IN_FLIGHT, Fault.LATE, Fault.UNVERIFIABLE, Fault.FOREIGN}
+_ARRIVED = (
+    frozenset(FindingKind)
+    - _REPEATED
+    - {FindingKind.LOST, FindingKind.IN_FLIGHT, FindingKind.LATE, FindingKind.UNVERIFIABLE, FindingKind.FOREIGN}
+)
 
 
 def audit_topic(
@@ -39,7 +43,7 @@ def audit_topic(
     *,
     compacted: bool,
     young_from: int,
-    outside: Outside,
+    outside: AuditLookups,
     late_before: int = NEVER_LATE,
 ) -> list[PartitionOutcome]:
     """Compare all partitions of a topic.
@@ -63,18 +67,18 @@ def audit_topic(
             found.put(left, earlier.partitions[number], earlier.offsets[number])
         return found
 
-    circumstances = {audit.logs.partition: audit.facts.circumstances for audit in audits}
-    explained = explain(
+    rules = {audit.logs.partition: audit.facts.rules for audit in audits}
+    classified = classify(
         [audit.missing for audit in audits],
         [audit.strange for audit in audits],
         ancestors=ancestors,
-        circumstances=circumstances,
+        rules=rules,
     )
-    differences = list(explained.differences)
-    if explained.suspects:
-        source, target = outside.payloads(explained.suspects)
-        for suspects in explained.suspects:
-            differences += judge(suspects, source=source, target=target, circumstances=circumstances)
+    differences = list(classified.differences)
+    if classified.suspects:
+        source, target = outside.payloads(classified.suspects)
+        for suspects in classified.suspects:
+            differences += judge(suspects, source=source, target=target, rules=rules)
     for audit in audits:
         differences = audit.without_changed_arrivals(differences, outside)
     arrivals = [d for audit in audits for d in audit.arrivals.differences(outside.keys)]
@@ -98,28 +102,28 @@ def _take_arrivals(audits: Sequence[_PartitionAudit]) -> None:
 
 
 class _PartitionAudit:
-    """One partition, aligned; its loose records sorted into those that need an explanation and those that do not."""
+    """One partition, aligned. Its unmatched records are sorted: some need an explanation, the others do not."""
 
     def __init__(self, logs: PartitionLogs, *, compacted: bool, young_from: int) -> None:
         self.logs = logs
         self.compacted = compacted
         self.comparison = compare(logs.partition, logs.source, logs.target)
-        self.unread = Unread(logs.source, logs.source_stretch, logs.first, logs.aside)
+        self.unread = ExpiredOffsets(logs.source, logs.source_stretch, logs.first, logs.aside)
         self.facts = _facts(logs, self.comparison, self.unread, young_from)
-        self.missing, self.strange = self.comparison.source_loose(), self.comparison.target_loose()
-        self.in_flight = self._in_flight(self.missing.places, self.strange.places)
+        self.missing, self.strange = self.comparison.unmatched_source(), self.comparison.unmatched_target()
+        self.in_flight = self._in_flight(self.missing.indexes, self.strange.indexes)
         nothing = np.empty(0, np.int64)
-        self.gone = Superseded(nothing, nothing)
+        self.gone = CompactedAway(nothing, nothing)
         self.arrivals = Arrivals(logs.partition, logs.missing)
 
     def take_arrivals(self, other: _PartitionAudit) -> None:
         """Take what was missing here from what is strange in a partition."""
         other.strange = self.arrivals.take(other.strange, other.came_before)
 
-    def came_before(self, places: Longs) -> Longs:
-        """Return, for places on the target, next after the last record of the source that was matched before."""
+    def came_before(self, indexes: Longs) -> Longs:
+        """Return, for indexes on the target, next after the last record of the source that was matched before."""
         starts, targets, lengths = self.comparison.blocks.T
-        blocks = np.searchsorted(targets, places) - 1
+        blocks = np.searchsorted(targets, indexes) - 1
         ends = np.concatenate(
             (self.comparison.source.offsets[starts + lengths - 1] + 1, [self.logs.source_stretch.start])
         )
@@ -129,45 +133,45 @@ class _PartitionAudit:
         """Leave out what needs no explanation."""
         if self.compacted:
             # What may still come needs no excuse; counted twice, nothing would add up.
-            missed = np.setdiff1d(self.missing.places, self.in_flight, assume_unique=True)
-            self.gone = superseded(self.comparison, self.logs, (missed, self.strange.places), living)
+            missed = np.setdiff1d(self.missing.indexes, self.in_flight, assume_unique=True)
+            self.gone = superseded(self.comparison, self.logs, (missed, self.strange.indexes), living)
         self.missing = self.missing.besides(self.gone.source).besides(self.in_flight)
         self.strange = self.strange.besides(self.gone.target).since(self.logs.left_over)
 
-    def without_changed_arrivals(self, differences: Sequence[Difference], outside: Outside) -> list[Difference]:
+    def without_changed_arrivals(self, differences: Sequence[Difference], outside: AuditLookups) -> list[Difference]:
         """Take what was missing from what is foreign here, and return all other differences."""
         foreign: list[Difference] = []
         others: list[Difference] = []
         for each in differences:
-            is_foreign = each.fault is Fault.FOREIGN and each.partition == self.logs.partition
+            is_foreign = each.kind is FindingKind.FOREIGN and each.partition == self.logs.partition
             (foreign if is_foreign else others).append(each)
         if not len(self.arrivals.missing) or not foreign:
             return list(differences)
         log, starts = self.comparison.target, self.comparison.blocks[:, 1]
-        places = np.sort(_places(log, [(d.target_offset, d.count) for d in foreign]))
+        indexes = np.sort(_indexes(log, [(d.target_offset, d.count) for d in foreign]))
         # There may be as many as the topic has: of more than can be compared none becomes an object.
-        strange = LooseRecords(self.logs.partition, log, places[:MOST_COMPARED], starts).records()
-        left = [record.place for record in self.arrivals.take_changed(strange, outside.payloads)]
-        return [*others, *self._foreign(np.concatenate((np.array(left, np.int64), places[MOST_COMPARED:])))]
+        strange = UnmatchedRecords(self.logs.partition, log, indexes[:MOST_COMPARED], starts).records()
+        left = [record.ordinal for record in self.arrivals.take_changed(strange, outside.payloads)]
+        return [*others, *self._foreign(np.concatenate((np.array(left, np.int64), indexes[MOST_COMPARED:])))]
 
-    def _foreign(self, places: Longs) -> list[Difference]:
+    def _foreign(self, indexes: Longs) -> list[Difference]:
         """Return records of the target that nothing explains, in runs.
 
-        :param places: rising
+        :param indexes: rising
         """
-        if not len(places):
+        if not len(indexes):
             return []
         log, partition = self.comparison.target, self.logs.partition
-        offsets, times = log.offsets[places], log.timestamps[places]
+        offsets, times = log.offsets[indexes], log.timestamps[indexes]
         return [
-            Difference(Fault.FOREIGN, partition, None, int(offsets[row]), count, int(times[row]))
-            for row, count in runs(np.diff(places) == 1)
+            Difference(FindingKind.FOREIGN, partition, None, int(offsets[row]), count, int(times[row]))
+            for row, count in runs(np.diff(indexes) == 1)
         ]
 
     def _in_flight(self, source: Longs, target: Longs) -> Longs:
-        """Return the places of records that may still come, and that nothing on the target could be."""
+        """Return the indexes of records that may still come, and that nothing on the target could be."""
         comparison, facts = self.comparison, self.facts
-        tail_source, tail_target = comparison.tail_places
+        tail_source, tail_target = comparison.tail_indexes
         tail = source[source >= tail_source]
         if facts.position is None:
             strangers = target[target >= tail_target]
@@ -191,9 +195,9 @@ class _PartitionAudit:
         log, end = self.comparison.source, self.logs.source_stretch.end
         # These have no record that could be counted: their offsets are among the expired ones.
         unread = self._never_copied()
-        on_its_way = Waiting(log, self.in_flight, self.logs.position, self.logs.seen_below, late_before)
+        on_its_way = InFlightRecords(log, self.in_flight, self.logs.position, self.logs.seen_below, late_before)
         found = sorted([*_none_on_its_way(differences), *unread], key=_source_first)
-        coming = [d.source_offset for d in found if d.fault is Fault.IN_FLIGHT and d.source_offset is not None]
+        coming = [d.source_offset for d in found if d.kind is FindingKind.IN_FLIGHT and d.source_offset is not None]
         coming += log.offsets[self.in_flight[:1]].tolist()
         resume = min(coming, default=end)
         waiting = [
@@ -220,15 +224,15 @@ class _PartitionAudit:
             unverified_since=self._unverified_since(frontier[0]),
             digests=None if self.compacted else digests(log.below(resume), self.comparison.target),
             late=on_its_way.late,
-            missing=self._missing([d for d in settled if d.fault is Fault.LOST and d not in unread]),
+            missing=self._missing([d for d in settled if d.kind is FindingKind.LOST and d not in unread]),
             came=self.arrivals.offsets,
         )
 
-    def _missing(self, lost: Sequence[Difference]) -> Log:
+    def _missing(self, lost: Sequence[Difference]) -> Fingerprints:
         """Return what was missing and has not come, and what is lost now."""
         log = self.comparison.source
-        now = log.at(_places(log, [(d.source_offset, d.count) for d in lost]))
-        return Log.joined([self.arrivals.missing, replace(now, keys=None)])
+        now = log.at(_indexes(log, [(d.source_offset, d.count) for d in lost]))
+        return Fingerprints.joined([self.arrivals.missing, replace(now, keys=None)])
 
     def _never_copied(self) -> list[Difference]:
         """Return what the source deleted before the flow had read it, as far as that is certain."""
@@ -246,7 +250,9 @@ class _PartitionAudit:
                 lost_from = end  # nobody knows what the flow did meanwhile, and nothing came after it
             if lost_from < end:
                 detail = "deleted on the source before it was copied; at most so many, control records among them"
-                found.append(Difference(Fault.LOST, self.logs.partition, lost_from, None, end - lost_from, 0, detail))
+                found.append(
+                    Difference(FindingKind.LOST, self.logs.partition, lost_from, None, end - lost_from, 0, detail)
+                )
         return [*found, *self._perhaps_not_copied()]
 
     def _perhaps_not_copied(self) -> list[Difference]:
@@ -261,19 +267,23 @@ class _PartitionAudit:
             return []
         count = self.unread.vanished_between(start, end)
         detail = "deleted on the source while it was being read, perhaps before it was copied; at most so many"
-        return [Difference(Fault.UNVERIFIABLE, self.logs.partition, start, None, count, 0, detail)] if count else []
+        return (
+            [Difference(FindingKind.UNVERIFIABLE, self.logs.partition, start, None, count, 0, detail)] if count else []
+        )
 
     def _coverage(self, start: int, end: int, differences: Sequence[Difference]) -> Coverage:
         """Account for every offset of a stretch of the source."""
         offsets = self.comparison.source.offsets
-        places = slice(*np.searchsorted(offsets, [start, end]).tolist())
-        records = places.stop - places.start
+        indexes = slice(*np.searchsorted(offsets, [start, end]).tolist())
+        records = indexes.stop - indexes.start
         expired = self.unread.between(start, end)
-        gone = _within(self.gone.source, places)
-        in_flight = sum(d.count for d in differences if d.fault is Fault.IN_FLIGHT)
-        differing = sum(d.count for d in differences if d.fault not in _REPEATED | {Fault.IN_FLIGHT, Fault.FOREIGN})
-        differing -= sum(d.count for d in differences if d.source_offset is None and d.fault is Fault.UNVERIFIABLE)
-        matched = self._matched_within(places)
+        gone = _within(self.gone.source, indexes)
+        in_flight = sum(d.count for d in differences if d.kind is FindingKind.IN_FLIGHT)
+        differing = sum(
+            d.count for d in differences if d.kind not in _REPEATED | {FindingKind.IN_FLIGHT, FindingKind.FOREIGN}
+        )
+        differing -= sum(d.count for d in differences if d.source_offset is None and d.kind is FindingKind.UNVERIFIABLE)
+        matched = self._matched_within(indexes)
         excused = records - gone - in_flight - differing - matched
         excluded = self._left_out(start, end)
         without_record = end - start - records - expired - excluded
@@ -297,24 +307,24 @@ class _PartitionAudit:
             count += max(0, high - low) - sum(gone)
         return max(0, count)
 
-    def _matched_within(self, places: slice) -> int:
+    def _matched_within(self, indexes: slice) -> int:
         starts, lengths = self.comparison.blocks[:, 0], self.comparison.blocks[:, 2]
-        ends = np.minimum(starts + lengths, places.stop)
-        return int(np.maximum(ends - np.maximum(starts, places.start), 0).sum())
+        ends = np.minimum(starts + lengths, indexes.stop)
+        return int(np.maximum(ends - np.maximum(starts, indexes.start), 0).sum())
 
     def _frontier(self, differences: Sequence[Difference], resume: int) -> tuple[int, int]:
-        """Return the first place that is not verified; repetitions and late copies do not hold it back."""
+        """Return the first index that is not verified; repetitions and late copies do not hold it back."""
         late = {each.target.offset for each in self.arrivals.found if each.target.partition == self.logs.partition}
-        offsets = [d.source_offset for d in differences if d.source_offset is not None and d.fault not in _REPEATED]
+        offsets = [d.source_offset for d in differences if d.source_offset is not None and d.kind not in _REPEATED]
         source = min([*offsets, resume])
-        place = int(np.searchsorted(self.comparison.source.offsets, source))
+        index = int(np.searchsorted(self.comparison.source.offsets, source))
         blocks = self.comparison.blocks
-        before = int(np.searchsorted(blocks[:, 0], place)) - 1
+        before = int(np.searchsorted(blocks[:, 0], index)) - 1
         there = self.comparison.target.offsets
         after = 0
         if before >= 0:
             start, target, length = blocks[before].tolist()
-            after = target + min(length, place - start)
+            after = target + min(length, index - start)
         while after < len(there) and int(there[after]) in late:
             after += 1
         return source, int(there[after - 1]) + 1 if after else self.logs.target_stretch.start
@@ -322,14 +332,16 @@ class _PartitionAudit:
     def _unverified_since(self, frontier: int) -> int | None:
         """Return when the first record was made that is not verified, in milliseconds; ``None`` where all are."""
         log = self.comparison.source
-        place = int(np.searchsorted(log.offsets, frontier))
-        return int(log.timestamps[place]) if place < len(log) else None
+        index = int(np.searchsorted(log.offsets, frontier))
+        return int(log.timestamps[index]) if index < len(log) else None
 
 
-def _facts(logs: PartitionLogs, comparison: Comparison, here: Unread, young_from: int) -> PartitionFacts:
-    there = Unread(logs.target, logs.target_stretch, logs.first)
+def _facts(
+    logs: PartitionLogs, comparison: AlignedPartition, here: ExpiredOffsets, young_from: int
+) -> PartitionCircumstances:
+    there = ExpiredOffsets(logs.target, logs.target_stretch, logs.first)
     starts_here, starts_there, lengths = comparison.blocks.T
-    return PartitionFacts(
+    return PartitionCircumstances(
         tail=comparison.tail,
         position=logs.position,
         held_back=logs.held_back,
@@ -344,22 +356,22 @@ def _facts(logs: PartitionLogs, comparison: Comparison, here: Unread, young_from
 def _none_on_its_way(differences: Sequence[Difference]) -> list[Difference]:
     """A record is not on its way if a later one has arrived: then it was passed over."""
     arrived = max(
-        (d.source_offset for d in differences if d.fault in _ARRIVED and d.source_offset is not None), default=-1
+        (d.source_offset for d in differences if d.kind in _ARRIVED and d.source_offset is not None), default=-1
     )
     return [
-        replace(d, fault=Fault.LOST) if d.fault is Fault.IN_FLIGHT and (d.source_offset or 0) < arrived else d
+        replace(d, kind=FindingKind.LOST) if d.kind is FindingKind.IN_FLIGHT and (d.source_offset or 0) < arrived else d
         for d in differences
     ]
 
 
 def _found_equal(arrivals: Sequence[Difference]) -> Coverage:
     """Return what changes in the account of earlier audits: as lost, these counted among what differs."""
-    late = sum(each.count for each in arrivals if each.fault is Fault.LATE)
+    late = sum(each.count for each in arrivals if each.kind is FindingKind.LATE)
     return Coverage(verified=late, differing=-late)
 
 
-def _places(log: Log, found: Sequence[tuple[int | None, int]]) -> Longs:
-    """Return the places of runs of records.
+def _indexes(log: Fingerprints, found: Sequence[tuple[int | None, int]]) -> Longs:
+    """Return the indexes of runs of records.
 
     :param found: the offset of the first of each, and how many there are
     """
@@ -377,5 +389,5 @@ def _source_first(difference: Difference) -> tuple[int, int]:
     return -1 if source is None else source, -1 if target is None else target
 
 
-def _within(places: Longs, wanted: slice) -> int:
-    return int(((places >= wanted.start) & (places < wanted.stop)).sum())
+def _within(indexes: Longs, wanted: slice) -> int:
+    return int(((indexes >= wanted.start) & (indexes < wanted.stop)).sum())

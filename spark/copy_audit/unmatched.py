@@ -11,8 +11,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from copy_audit.logs import Log, Longs
-from kafka_dr.audit.difference import Loose
+from copy_audit.fingerprints import Fingerprints, Longs
+from kafka_dr.audit.difference import UnmatchedRecord
 
 #: So many numbers are sorted at once; of more, those with the same lowest bits.
 _AT_ONCE_BITS = 22
@@ -20,51 +20,51 @@ _NO_ROWS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LooseRecords:
+class UnmatchedRecords:
     """Those of one partition on one side.
 
-    :param places: in the log, rising
+    :param indexes: in the log, rising
     :param starts: where the blocks of matched records begin in the log
     """
 
     partition: int
-    log: Log
-    places: Longs
+    log: Fingerprints
+    indexes: Longs
     starts: Longs
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.indexes)
 
     @property
     def hashes(self) -> Longs:
         """What stands for the content of each."""
-        return self.log.hashes[self.places]
+        return self.log.hashes[self.indexes]
 
     @property
     def offsets(self) -> Longs:
         """The offset of each."""
-        return self.log.offsets[self.places]
+        return self.log.offsets[self.indexes]
 
     @property
     def timestamps(self) -> Longs:
         """When each was made, in milliseconds since the epoch."""
-        return self.log.timestamps[self.places]
+        return self.log.timestamps[self.indexes]
 
     @property
     def gaps(self) -> Longs:
         """Between which two blocks each lies."""
-        return np.searchsorted(self.starts, self.places)
+        return np.searchsorted(self.starts, self.indexes)
 
     @property
     def bounds(self) -> Longs:
         """The first row of each gap, and the end."""
-        return np.concatenate(([0], np.searchsorted(self.places, self.starts), [len(self)]))
+        return np.concatenate(([0], np.searchsorted(self.indexes, self.starts), [len(self)]))
 
-    def at(self, rows: slice | Longs) -> LooseRecords:
+    def at(self, rows: slice | Longs) -> UnmatchedRecords:
         """Return some of them."""
-        return LooseRecords(self.partition, self.log, self.places[rows], self.starts)
+        return UnmatchedRecords(self.partition, self.log, self.indexes[rows], self.starts)
 
-    def without(self, rows: Longs) -> LooseRecords:
+    def without(self, rows: Longs) -> UnmatchedRecords:
         """Return the others."""
         if not len(rows):
             return self
@@ -72,35 +72,37 @@ class LooseRecords:
         kept[rows] = False
         return self.at(np.flatnonzero(kept))
 
-    def besides(self, places: Longs) -> LooseRecords:
-        """Return those at other places than these."""
-        return self.without(np.flatnonzero(np.isin(self.places, places, assume_unique=True)))
+    def besides(self, indexes: Longs) -> UnmatchedRecords:
+        """Return those at other indexes than these."""
+        return self.without(np.flatnonzero(np.isin(self.indexes, indexes, assume_unique=True)))
 
-    def since(self, offset: int) -> LooseRecords:
+    def since(self, offset: int) -> UnmatchedRecords:
         """Return those from an offset on."""
         first = int(np.searchsorted(self.log.offsets, offset))
-        return self.at(slice(int(np.searchsorted(self.places, first)), None))
+        return self.at(slice(int(np.searchsorted(self.indexes, first)), None))
 
-    def record(self, row: int) -> Loose:
+    def record(self, row: int) -> UnmatchedRecord:
         """Return one of them."""
-        place = int(self.places[row])
-        gap = int(np.searchsorted(self.starts, place))
+        index = int(self.indexes[row])
+        gap = int(np.searchsorted(self.starts, index))
         log = self.log
-        return Loose(
-            self.partition, place, gap, int(log.offsets[place]), int(log.timestamps[place]), int(log.hashes[place])
+        return UnmatchedRecord(
+            self.partition, index, gap, int(log.offsets[index]), int(log.timestamps[index]), int(log.hashes[index])
         )
 
-    def records(self) -> list[Loose]:
+    def records(self) -> list[UnmatchedRecord]:
         """Return all of them; for few."""
-        columns = (self.places, self.gaps, self.offsets, self.timestamps, self.hashes)
-        return [Loose(self.partition, *row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+        columns = (self.indexes, self.gaps, self.offsets, self.timestamps, self.hashes)
+        return [
+            UnmatchedRecord(self.partition, *row) for row in zip(*(column.tolist() for column in columns), strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LooseSide:
+class UnmatchedTopic:
     """Those of all partitions of a topic on one side: rows, counted through."""
 
-    parts: tuple[LooseRecords, ...]
+    parts: tuple[UnmatchedRecords, ...]
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -116,28 +118,28 @@ class LooseSide:
         return np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
 
     @property
-    def places(self) -> Longs:
-        """The place of each row in the log of its partition."""
-        return _joined([part.places for part in self.parts])
+    def indexes(self) -> Longs:
+        """The index of each row in the log of its partition."""
+        return _joined([part.indexes for part in self.parts])
 
     @property
     def hashes(self) -> Longs:
         """What stands for the content of each row."""
         return _joined([part.hashes for part in self.parts])
 
-    def record(self, row: int) -> Loose:
+    def record(self, row: int) -> UnmatchedRecord:
         """Return one of them."""
         bounds = self.bounds
         number = bisect_right(bounds, row) - 1
         return self.parts[number].record(row - bounds[number])
 
-    def without(self, rows: Longs) -> LooseSide:
+    def without(self, rows: Longs) -> UnmatchedTopic:
         """Return the others."""
         if not len(rows):
             return self
         rows, bounds = np.sort(rows), self.bounds
         cuts = np.searchsorted(rows, bounds)
-        return LooseSide(
+        return UnmatchedTopic(
             tuple(
                 part.without(rows[cuts[number] : cuts[number + 1]] - bounds[number])
                 for number, part in enumerate(self.parts)
@@ -187,7 +189,7 @@ def nowhere(hashes: Longs) -> Ancestry:
 
 
 def paired(here: Longs, there: Longs) -> tuple[Longs, Longs]:
-    """Pair equal numbers, the first with the first; return the rows of both sides, rising on the other one."""
+    """SequencePair equal numbers, the first with the first; return the rows of both sides, rising on the other one."""
     parts = 1 << (max(len(here), len(there)) >> _AT_ONCE_BITS).bit_length()
     rows = [_paired((here, _rows_of(here, parts, n)), (there, _rows_of(there, parts, n))) for n in range(parts)]
     ours, theirs = (np.concatenate(found) for found in zip(*rows, strict=True))
@@ -200,7 +202,7 @@ def _rows_of(values: Longs, parts: int, number: int) -> Longs:
 
 
 def _paired(mine: tuple[Longs, Longs], others: tuple[Longs, Longs]) -> tuple[Longs, Longs]:
-    """Pair some rows.
+    """SequencePair some rows.
 
     :param mine: the numbers of one side, and which rows of them
     :param others: the same of the other side

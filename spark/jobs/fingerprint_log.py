@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from copy_audit.logs import MOST_IN_MEMORY, Log, Longs, Spool
+from copy_audit.fingerprints import MOST_IN_MEMORY, Fingerprints, Longs, Spool
 from copy_audit.unmatched import Ancestry
 from kafka_dr.clusters import ClientSettings, OffsetRange, TopicPartition
 from kafka_dr_spark.fingerprints import WRITE_OPTIONS, Special, fingerprints
 
-Side = Literal["source", "target"]
+FlowEnd = Literal["source", "target"]
 #: Offsets of a partition that are taken from Spark at once.
 _AT_ONCE = 5_000_000
 #: Hashes up to which each task is given all that are looked for.
@@ -64,8 +64,8 @@ class FingerprintLog:
         self,
         name: str,
         *,
-        settings: Mapping[Side, ClientSettings],
-        ranges: Mapping[Side, Mapping[TopicPartition, OffsetRange]],
+        settings: Mapping[FlowEnd, ClientSettings],
+        ranges: Mapping[FlowEnd, Mapping[TopicPartition, OffsetRange]],
         special: Special,
     ) -> None:
         """Read the ranges of both sides, each once and both at the same time, and keep their fingerprints."""
@@ -76,7 +76,7 @@ class FingerprintLog:
     def _scan(
         self,
         name: str,
-        side: Side,
+        side: FlowEnd,
         settings: ClientSettings,
         ranges: Mapping[TopicPartition, OffsetRange],
         special: Special,
@@ -96,7 +96,7 @@ class FingerprintLog:
         writer.parquet(self._folder(name, side))
         self._files.pop(str(Path(self._folder(name, side).removeprefix("file://"))), None)
 
-    def stamped(self, name: str, side: Side) -> frozenset[str]:
+    def stamped(self, name: str, side: FlowEnd) -> frozenset[str]:
         """Return the topics of which a scan has read records that their broker stamped."""
         if not self.exists(name, side):
             return frozenset()
@@ -107,9 +107,11 @@ class FingerprintLog:
         kept = self.session.read.parquet(folder).where("stamped").select("topic").distinct()
         return frozenset(row.topic for row in kept.collect())
 
-    def read(self, side: Side, scans: Collection[str], topics: Collection[str]) -> dict[TopicPartition, Log]:
+    def read(
+        self, side: FlowEnd, scans: Collection[str], topics: Collection[str]
+    ) -> dict[TopicPartition, Fingerprints]:
         """Return what scans have kept of some topics."""
-        parts: dict[TopicPartition, list[Log]] = defaultdict(list)
+        parts: dict[TopicPartition, list[Fingerprints]] = defaultdict(list)
         folders = [self._folder(name, side) for name in scans]
         local = [Path(folder.removeprefix("file://")) for folder in folders if folder.startswith("file://")]
         if len(local) == len(folders):
@@ -121,7 +123,7 @@ class FingerprintLog:
                     for partition, log in found:
                         if partition.topic in topics:
                             parts[partition].append(log)
-            return {partition: Log.joined(logs) for partition, logs in parts.items()}
+            return {partition: Fingerprints.joined(logs) for partition, logs in parts.items()}
         return collected(self.session.read.parquet(*folders).where(f.col("topic").isin(list(topics))))
 
     def _files_of(self, folder: Path) -> dict[str, list[Path]]:
@@ -155,7 +157,7 @@ class FingerprintLog:
         return found
 
     def newest_of_keys(
-        self, side: Side, scans: Collection[str], place: TopicPartition, keys: Collection[int]
+        self, side: FlowEnd, scans: Collection[str], place: TopicPartition, keys: Collection[int]
     ) -> dict[int, tuple[int, bool]]:
         """Return the newest record of each of these keys that scans have kept: its offset, and whether it deletes.
 
@@ -177,7 +179,7 @@ class FingerprintLog:
         folder = Path(f"{self.uri}/{name}".removeprefix("file://"))
         return sum(file.stat().st_size for file in folder.rglob("*.parquet"))
 
-    def exists(self, name: str, side: Side) -> bool:
+    def exists(self, name: str, side: FlowEnd) -> bool:
         """Whether a scan has kept anything of a side."""
         path = self._path(self._folder(name, side))
         return bool(path.getFileSystem(self._configuration).exists(path))
@@ -201,7 +203,7 @@ class FingerprintLog:
         path = self._path(uri if "://" in uri else f"file://{uri}")
         path.getFileSystem(self._configuration).delete(path, True)
 
-    def _folder(self, name: str, side: Side) -> str:
+    def _folder(self, name: str, side: FlowEnd) -> str:
         return f"{self.uri}/{name}/{side}"
 
     def _path(self, uri: str) -> Any:
@@ -222,7 +224,7 @@ def _by_topic(values: Mapping[TopicPartition, int], kind: type) -> dict[str, Any
     return found
 
 
-def read_file(path: Path) -> list[tuple[TopicPartition, Log]]:
+def read_file(path: Path) -> list[tuple[TopicPartition, Fingerprints]]:
     """Read a file of the log. Mostly a task reads one partition, and then the numbers alone have to be read."""
     metadata = pq.read_metadata(path)
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
@@ -232,7 +234,7 @@ def read_file(path: Path) -> list[tuple[TopicPartition, Log]]:
         return _split(pq.read_table(path, partitioning=None))
     keyed = all(_nulls(group.column(_COLUMNS.index("key"))) == 0 for group in groups)
     table = pq.read_table(path, partitioning=None, columns=[*_NUMBERS, *(["key"] if keyed else [])])
-    return [(place, Log(*(_longs(column) for column in table.columns)))]
+    return [(place, Fingerprints(*(_longs(column) for column in table.columns)))]
 
 
 def _holds_stamped(path: Path) -> bool:
@@ -266,7 +268,7 @@ def _nulls(column: pq.ColumnChunkMetaData) -> int | None:
 
 def collected(
     kept: DataFrame, *, most_in_memory: int = MOST_IN_MEMORY, at_once: int = _AT_ONCE
-) -> dict[TopicPartition, Log]:
+) -> dict[TopicPartition, Fingerprints]:
     """Return what lies where only Spark reaches; of much, one stretch of one partition after the other.
 
     :param most_in_memory: records; of more each log lies in files
@@ -281,12 +283,12 @@ def collected(
         mine = kept.where((f.col("topic") == topic) & (f.col("partition") == number))
         for start in range(first, last + 1, at_once):
             table = mine.where(f.col("offset").between(start, start + at_once - 1)).toArrow()
-            spool.add(Log.joined([log for _, log in _split(table)]))
+            spool.add(Fingerprints.joined([log for _, log in _split(table)]))
         found[TopicPartition(topic, number)] = spool.log()
     return found
 
 
-def spooled(files: Sequence[Path]) -> dict[TopicPartition, Log]:
+def spooled(files: Sequence[Path]) -> dict[TopicPartition, Fingerprints]:
     """Read files one by one into arrays that lie in files themselves: memory is bounded, whatever the volume.
 
     :param files: of one topic each, a stretch of one partition in each
@@ -299,7 +301,7 @@ def spooled(files: Sequence[Path]) -> dict[TopicPartition, Log]:
     return {partition: _spooled(sorted(found)) for partition, found in stretches.items()}
 
 
-def _spooled(stretches: Sequence[tuple[int, int, Path]]) -> Log:
+def _spooled(stretches: Sequence[tuple[int, int, Path]]) -> Fingerprints:
     spool = Spool(sum(rows for _, rows, _ in stretches))
     for _, _, path in stretches:
         for _, log in read_file(path):
@@ -307,7 +309,7 @@ def _spooled(stretches: Sequence[tuple[int, int, Path]]) -> Log:
     return spool.log()
 
 
-def _split(table: pa.Table) -> list[tuple[TopicPartition, Log]]:
+def _split(table: pa.Table) -> list[tuple[TopicPartition, Fingerprints]]:
     """Split what was read by partition."""
     topics, numbers = table["topic"].combine_chunks(), table["partition"].to_numpy()
     offsets, timestamps, hashes = (_longs(table[name]) for name in ("offset", "timestamp", "hash"))
@@ -319,7 +321,7 @@ def _split(table: pa.Table) -> list[tuple[TopicPartition, Log]]:
         rows = slice(None) if (whole == code).all() else np.flatnonzero(whole == code)
         place = int(np.flatnonzero(whole == code)[0])
         keys = None if all_keys is None else all_keys[rows]
-        log = Log(offsets[rows], timestamps[rows], hashes[rows], keys)
+        log = Fingerprints(offsets[rows], timestamps[rows], hashes[rows], keys)
         found.append((TopicPartition(str(topics[place]), int(numbers[place])), log.rising()))
     return found
 

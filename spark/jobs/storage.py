@@ -23,7 +23,7 @@ def place(uri: str, session: SparkSession) -> Any:
 
     :param uri: a path, a ``file://`` URI, or a URI that Spark's Hadoop libraries know
     """
-    return local(uri) or HadoopPlace(session, uri)
+    return local(uri) or HadoopPath(session, uri)
 
 
 def local(uri: str) -> Path | None:
@@ -32,7 +32,7 @@ def local(uri: str) -> Path | None:
     return None if "://" in path else Path(path)
 
 
-def set_aside(out: Any) -> None:
+def rename_old_report(out: Any) -> None:
     """Give the report of an earlier run another name, so that nobody takes it for that of a run that fails."""
     report = out.joinpath("report.json")
     try:
@@ -42,7 +42,7 @@ def set_aside(out: Any) -> None:
     report.rename(out.joinpath("report.before.json"))
 
 
-class HadoopPlace:
+class HadoopPath:
     """A place that Hadoop's file systems reach.
 
     :param uri: with its scheme, such as ``s3a://bucket/folder``
@@ -61,13 +61,13 @@ class HadoopPlace:
         return self._uri.rpartition("/")[2]
 
     @property
-    def parent(self) -> HadoopPlace:
+    def parent(self) -> HadoopPath:
         """The folder around it."""
-        return HadoopPlace(self._session, self._uri.rpartition("/")[0])
+        return HadoopPath(self._session, self._uri.rpartition("/")[0])
 
-    def joinpath(self, *parts: str) -> HadoopPlace:
+    def joinpath(self, *parts: str) -> HadoopPath:
         """Return a place below this one."""
-        return HadoopPlace(self._session, "/".join((self._uri, *parts)))
+        return HadoopPath(self._session, "/".join((self._uri, *parts)))
 
     def mkdir(self, *, parents: bool, exist_ok: bool) -> None:
         """Make the folder here; those around it are made, too, and one that is there is left as it is."""
@@ -99,7 +99,7 @@ class HadoopPlace:
             raise ValueError(f"a file is written whole or not at all, with mode wb and not {mode}")
         return _Draft(self)
 
-    def rename(self, target: HadoopPlace) -> None:
+    def rename(self, target: HadoopPath) -> None:
         """Put the file here in the place of another, at once."""
         with _told(self._uri):
             options = self._jvm.org.apache.hadoop.fs
@@ -136,7 +136,7 @@ class HadoopPlace:
 class _Draft(io.BytesIO):
     """What is to be written when it is closed without an error."""
 
-    def __init__(self, place: HadoopPlace) -> None:
+    def __init__(self, place: HadoopPath) -> None:
         super().__init__()
         self._place = place
 

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 #: ``topic, partition, first, after``: offsets ``first <= offset < after``.
-Stretch = tuple[str, int, int, int]
+StrandedRange = tuple[str, int, int, int]
 
 
 def whole(records: DataFrame) -> DataFrame:
@@ -24,7 +24,7 @@ def whole(records: DataFrame) -> DataFrame:
     )
 
 
-def within(session: SparkSession, records: DataFrame, stretches: Iterable[Stretch]) -> DataFrame:
+def within(session: SparkSession, records: DataFrame, stretches: Iterable[StrandedRange]) -> DataFrame:
     """Return the records that lie in one of the stretches."""
     wanted = session.createDataFrame(
         list(stretches), "wanted_topic string, wanted_partition int, first long, after long"

@@ -172,7 +172,7 @@ def test_a_log_is_read_back_by_partition_and_in_order(spark: SparkSession, tmp_p
 
 
 def test_a_log_that_is_too_long_for_memory_is_read_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    from copy_audit.logs import Log
+    from copy_audit.fingerprints import Fingerprints
     from jobs.fingerprint_log import FingerprintLog, collected, spooled
     from kafka_dr.clusters import TopicPartition
     from kafka_dr_spark.fingerprints import WRITE_OPTIONS, fingerprints
@@ -187,10 +187,12 @@ def test_a_log_that_is_too_long_for_memory_is_read_the_same(spark: SparkSession,
     found = spooled(list(tmp_path.rglob("*.parquet")))[TopicPartition("t", 0)]
     # Where only Spark reaches, one stretch after the other; and where parts of a log are joined.
     far = collected(spark.read.parquet(*folders), most_in_memory=80, at_once=35)[TopicPartition("t", 0)]
-    joined = Log.joined([known.since(20), known.below(20)], most_in_memory=80)
+    joined = Fingerprints.joined([known.since(20), known.below(20)], most_in_memory=80)
     for each in (found, far, joined):
         assert isinstance(each.hashes, np.memmap)
         assert (each.offsets.tolist(), each.hashes.tolist()) == (known.offsets.tolist(), known.hashes.tolist())
         assert each.keys is None
-    assert isinstance(Log.joined([found.since(90), found.since(3)]).hashes, np.memmap), "one part stays where it is"
+    assert isinstance(Fingerprints.joined([found.since(90), found.since(3)]).hashes, np.memmap), (
+        "one part stays where it is"
+    )
     assert collected(spark.read.parquet(*folders))[TopicPartition("t", 0)].hashes.tolist() == known.hashes.tolist()

@@ -21,9 +21,9 @@ pytestmark = [pytest.mark.spark]
 
 @pytest.fixture
 def root(spark: SparkSession, tmp_path: Path) -> Any:
-    from jobs.storage import HadoopPlace
+    from jobs.storage import HadoopPath
 
-    return HadoopPlace(spark, f"file://{tmp_path}")
+    return HadoopPath(spark, f"file://{tmp_path}")
 
 
 def test_results_and_windows_are_kept_replaced_and_read_back(root: Any, tmp_path: Path) -> None:
@@ -44,18 +44,18 @@ def test_results_and_windows_are_kept_replaced_and_read_back(root: Any, tmp_path
 
 
 def test_a_place_that_cannot_be_reached_is_said_in_one_sentence(spark: SparkSession) -> None:
-    from jobs.storage import HadoopPlace
+    from jobs.storage import HadoopPath
 
     with pytest.raises(TryAgain, match=r"nowhere://x/y cannot be read or written: .*No FileSystem for scheme"):
-        HadoopPlace(spark, "nowhere://x/y").read_bytes()
+        HadoopPath(spark, "nowhere://x/y").read_bytes()
 
 
 def test_this_machines_own_folders_need_no_hadoop(spark: SparkSession, tmp_path: Path) -> None:
-    from jobs.storage import HadoopPlace, place
+    from jobs.storage import HadoopPath, place
 
     assert place(str(tmp_path), spark) == place(f"file://{tmp_path}", spark) == tmp_path
     assert place("report", spark) == Path("report")
-    assert isinstance(place("s3a://bucket/folder", spark), HadoopPlace)
+    assert isinstance(place("s3a://bucket/folder", spark), HadoopPath)
 
 
 def test_a_file_that_was_not_finished_is_not_there(root: Any, tmp_path: Path) -> None:

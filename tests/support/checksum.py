@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.difference import FindingKind
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from support.auditing import job_environ, topology_file
@@ -45,9 +45,9 @@ class Audited:
     def found(self, topic: str) -> list[Known]:
         """What was found in a topic; what is only on its way left out."""
         return sorted(
-            Known(Fault(f["kind"]), f["partition"], f["source_offset"], f["target_offset"], f["count"])
+            Known(FindingKind(f["kind"]), f["partition"], f["source_offset"], f["target_offset"], f["count"])
             for f in self.lines
-            if f["topic"] == topic and f["kind"] != Fault.IN_FLIGHT
+            if f["topic"] == topic and f["kind"] != FindingKind.IN_FLIGHT
         )
 
     def topic(self, name: str) -> dict[str, Any]:

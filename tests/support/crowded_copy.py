@@ -1,7 +1,7 @@
 """A copy of a topic with many faults of every kind, next to each other and in the same milliseconds, and the truth.
 
 Keys, values and headers repeat, and only their combination is a record's own. The log of what was done is kept while it
-is done. Left out is what nobody could decide, because the logs would look the same after another fault:
+is done. Left out is what nobody could decide, because the logs would look the same after another kind:
 
 - byte-equal twins: which of two equal records was lost, or came again. So no two records of the source are equal.
 - a record so changed that it differs from another one of the source in no more than one part, either.
@@ -19,15 +19,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_dr.audit.corruption import Payload
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.difference import FindingKind
 from support.faulty_copy import FaultyCopy, Known, Written
 
 _PARTS = ("key", "value", "headers", "timestamp")
 _CORRUPT = {
-    Fault.CORRUPT_KEY: "key",
-    Fault.CORRUPT_VALUE: "value",
-    Fault.CORRUPT_HEADER: "headers",
-    Fault.CORRUPT_TIMESTAMP: "timestamp",
+    FindingKind.CORRUPT_KEY: "key",
+    FindingKind.CORRUPT_VALUE: "value",
+    FindingKind.CORRUPT_HEADER: "headers",
+    FindingKind.CORRUPT_TIMESTAMP: "timestamp",
 }
 #: What a displaced or repeated record passes, at least and at most.
 _NEAREST, _FARTHEST = 3, 6
@@ -73,12 +73,12 @@ class _Partition:
 
 
 def crowded_copy(
-    *, partitions: int, records: int, faults: Sequence[Fault], seed: int, per_ms: int, start: int = 0
+    *, partitions: int, records: int, faults: Sequence[FindingKind], seed: int, per_ms: int, start: int = 0
 ) -> FaultyCopy:
     """Make a topic and its copy.
 
     :param records: in each partition
-    :param faults: one for each fault, at any place; what there is no room for is left out
+    :param faults: one for each kind, at any place; what there is no room for is left out
     :param per_ms: records of a partition that were made in the same millisecond
     :param start: milliseconds since the epoch of the first record
     """
@@ -86,9 +86,9 @@ def crowded_copy(
     seen: set[Payload] = set()
     payloads = [[_payload(chance, seen, start + n // per_ms) for n in range(records)] for _ in range(partitions)]
     made = [_Partition.of(number, each, seen) for number, each in enumerate(payloads)]
-    for fault in faults:
+    for kind in faults:
         for _ in range(50):
-            if _make(chance, fault, made, chance.choice(made), chance.randrange(records)):
+            if _make(chance, kind, made, chance.choice(made), chance.randrange(records)):
                 break
     target = {
         each.number: [replace(written, offset=offset) for offset, written in enumerate(each.copied())] for each in made
@@ -102,10 +102,10 @@ def one_by_one(found: Sequence[Known]) -> list[Known]:
     """Take runs apart. What was repeated in a row, or alone, is the same fault here."""
     single = []
     for known in found:
-        fault = Fault.DUPLICATE if known.fault is Fault.REPLAY else known.fault
+        kind = FindingKind.DUPLICATE if known.kind is FindingKind.REPLAY else known.kind
         for n in range(known.count):
             here, there = (None if at is None else at + n for at in (known.source_offset, known.target_offset))
-            single.append(Known(fault, known.partition, here, there))
+            single.append(Known(kind, known.partition, here, there))
     return sorted(single, key=lambda known: (known.partition, str(known)))
 
 
@@ -119,32 +119,32 @@ def _payload(chance: random.Random, seen: set[Payload], timestamp: int) -> Paylo
             return payload
 
 
-def _make(chance: random.Random, fault: Fault, made: Sequence[_Partition], here: _Partition, number: int) -> bool:
+def _make(chance: random.Random, kind: FindingKind, made: Sequence[_Partition], here: _Partition, number: int) -> bool:
     """Let a fault happen to a record, if nothing has happened to it and the fault can be told from others."""
     if number in here.taken or number in here.crossed:
         return False
-    if fault in _CORRUPT:
-        return _change(chance, fault, here, number)
-    if fault in (Fault.REORDERED, Fault.REPLAY):
-        return _pass(chance, fault, here, number)
+    if kind in _CORRUPT:
+        return _change(chance, kind, here, number)
+    if kind in (FindingKind.REORDERED, FindingKind.REPLAY):
+        return _pass(chance, kind, here, number)
     (written,) = here.draft[number]
-    if fault is Fault.FOREIGN:
+    if kind is FindingKind.FOREIGN:
         time = written.payload.timestamp
         strange = Payload(b"alien" + chance.randbytes(5), chance.randbytes(9), chance.choice(_HEADERS), time)
-        here.draft[number].append(Written(0, strange, fault))
-    elif fault is Fault.DUPLICATE:
-        here.draft[number].append(replace(written, fault=fault))
+        here.draft[number].append(Written(0, strange, kind))
+    elif kind is FindingKind.DUPLICATE:
+        here.draft[number].append(replace(written, kind=kind))
     else:
         here.draft[number] = []
-    if fault is Fault.MOVED:
+    if kind is FindingKind.MOVED:
         there = made[(made.index(here) + 1) % len(made)]
-        there.after.setdefault(chance.randrange(len(there.source)), []).append(replace(written, fault=fault))
+        there.after.setdefault(chance.randrange(len(there.source)), []).append(replace(written, kind=kind))
     here.taken.add(number)
     return True
 
 
-def _change(chance: random.Random, fault: Fault, here: _Partition, number: int) -> bool:
-    part, payload = _CORRUPT[fault], here.source[number].payload
+def _change(chance: random.Random, kind: FindingKind, here: _Partition, number: int) -> bool:
+    part, payload = _CORRUPT[kind], here.source[number].payload
     if part == "timestamp" and not payload.key and not payload.value:
         return False
     time = payload.timestamp or 0
@@ -159,26 +159,26 @@ def _change(chance: random.Random, fault: Fault, here: _Partition, number: int) 
     if changed in here.seen or here.named_by(changed) != 1:
         return False
     here.seen.add(changed)
-    here.draft[number] = [Written(0, changed, fault, number)]
+    here.draft[number] = [Written(0, changed, kind, number)]
     here.taken.add(number)
     return True
 
 
-def _pass(chance: random.Random, fault: Fault, here: _Partition, number: int) -> bool:
+def _pass(chance: random.Random, kind: FindingKind, here: _Partition, number: int) -> bool:
     """Let a record come after some that follow it, or let some that end with it come again."""
     length = chance.randint(_NEAREST, _FARTHEST)
-    passed = range(number, number + length + 1) if fault is Fault.REORDERED else range(number - length, number + 1)
+    passed = range(number, number + length + 1) if kind is FindingKind.REORDERED else range(number - length, number + 1)
     around = set(range(passed.start - _FARTHEST, passed.stop + _FARTHEST))
     if passed.start < 0 or passed.stop > len(here.source) or around & here.crossed or set(passed) & here.taken:
         return False
     here.crossed.update(passed)
     here.taken.update(passed)
-    if fault is Fault.REORDERED:
+    if kind is FindingKind.REORDERED:
         (late,) = here.draft[number]
         here.draft[number] = []
-        here.draft[passed[-1]].append(replace(late, fault=fault))
+        here.draft[passed[-1]].append(replace(late, kind=kind))
     else:
-        again = [replace(written, fault=fault) for n in passed for written in here.draft[n]]
+        again = [replace(written, kind=kind) for n in passed for written in here.draft[n]]
         here.draft[number].extend(again)
     return True
 
@@ -189,15 +189,15 @@ def _without(payload: Payload, part: str) -> object:
 
 def _log(copy: FaultyCopy) -> Iterator[Known]:
     """Return what was done, a line for each record."""
-    arrived = {(p, w.origin) for p, written in copy.target.items() for w in written if w.fault is not Fault.MOVED}
-    moved = {w.payload: w.offset for written in copy.target.values() for w in written if w.fault is Fault.MOVED}
+    arrived = {(p, w.origin) for p, written in copy.target.items() for w in written if w.kind is not FindingKind.MOVED}
+    moved = {w.payload: w.offset for written in copy.target.values() for w in written if w.kind is FindingKind.MOVED}
     for partition, written in copy.source.items():
         for record in written:
             if (partition, record.offset) in arrived:
                 continue
             there = moved.get(record.payload)
-            yield Known(Fault.LOST if there is None else Fault.MOVED, partition, record.offset, there)
+            yield Known(FindingKind.LOST if there is None else FindingKind.MOVED, partition, record.offset, there)
     for partition, written in copy.target.items():
         for record in written:
-            if record.fault is not None and record.fault is not Fault.MOVED:
-                yield Known(record.fault, partition, record.origin, record.offset)
+            if record.kind is not None and record.kind is not FindingKind.MOVED:
+                yield Known(record.kind, partition, record.origin, record.offset)

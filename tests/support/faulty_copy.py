@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_dr.audit.corruption import Payload
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.difference import FindingKind
 
 #: What one record can suffer: everything but IN_FLIGHT and UNVERIFIABLE, which are no faults of the copy.
 KINDS = (
-    Fault.LOST,
-    Fault.DUPLICATE,
-    Fault.REPLAY,
-    Fault.CORRUPT_VALUE,
-    Fault.CORRUPT_KEY,
-    Fault.CORRUPT_HEADER,
-    Fault.CORRUPT_TIMESTAMP,
-    Fault.REORDERED,
-    Fault.MOVED,
-    Fault.FOREIGN,
+    FindingKind.LOST,
+    FindingKind.DUPLICATE,
+    FindingKind.REPLAY,
+    FindingKind.CORRUPT_VALUE,
+    FindingKind.CORRUPT_KEY,
+    FindingKind.CORRUPT_HEADER,
+    FindingKind.CORRUPT_TIMESTAMP,
+    FindingKind.REORDERED,
+    FindingKind.MOVED,
+    FindingKind.FOREIGN,
 )
 #: Records around a fault that stay whole, so that no two faults meet; a replay reaches this far back at most.
 _APART = 8
@@ -30,7 +30,7 @@ _APART = 8
 class Known:
     """One fault that was made."""
 
-    fault: Fault
+    kind: FindingKind
     partition: int
     source_offset: int | None
     target_offset: int | None
@@ -44,7 +44,7 @@ class Written:
     offset: int
     payload: Payload
     #: What was done to it, and the record of the source that it stands for.
-    fault: Fault | None = None
+    kind: FindingKind | None = None
     origin: int | None = None
 
 
@@ -58,12 +58,19 @@ class FaultyCopy:
 
     @classmethod
     def make(
-        cls, *, partitions: int, records: int, faults: Sequence[Fault], seed: int, markers: float = 0.0, start: int = 0
+        cls,
+        *,
+        partitions: int,
+        records: int,
+        faults: Sequence[FindingKind],
+        seed: int,
+        markers: float = 0.0,
+        start: int = 0,
     ) -> FaultyCopy:
         """Make a topic and its copy.
 
         :param records: in each partition
-        :param faults: one for each fault, in any partition and at any place
+        :param faults: one for each kind, in any partition and at any place
         :param markers: how often an offset is taken by a transaction marker, on each side by itself
         :param start: milliseconds since the epoch of the first record
         """
@@ -99,42 +106,42 @@ def _copy_partition(
     chance: random.Random,
     source: Sequence[Written],
     partition: int,
-    chosen: dict[tuple[int, int], Fault],
+    chosen: dict[tuple[int, int], FindingKind],
     draft: list[Written],
     movers: list[tuple[int, Written]],
 ) -> None:
     late: dict[int, Written] = {}
     for number, record in enumerate(source):
-        fault = chosen.get((partition, number))
+        kind = chosen.get((partition, number))
         same = Written(0, record.payload, None, record.offset)
-        broken = replace(same, fault=fault)
-        if fault is None:
+        broken = replace(same, kind=kind)
+        if kind is None:
             draft.append(same)
-        elif fault is Fault.DUPLICATE:
+        elif kind is FindingKind.DUPLICATE:
             draft += [same, broken]
-        elif fault is Fault.REPLAY:
+        elif kind is FindingKind.REPLAY:
             draft.append(same)
             earlier = source[number + 1 - chance.randint(2, _APART) : number + 1]
-            draft += [Written(0, each.payload, fault, each.offset) for each in earlier]
-        elif fault is Fault.FOREIGN:
+            draft += [Written(0, each.payload, kind, each.offset) for each in earlier]
+        elif kind is FindingKind.FOREIGN:
             strange = replace(record.payload, value=chance.randbytes(20), key=b"alien", headers=())
-            draft += [same, Written(0, strange, fault, None)]
-        elif fault is Fault.REORDERED:
+            draft += [same, Written(0, strange, kind, None)]
+        elif kind is FindingKind.REORDERED:
             late[number + chance.randint(2, _APART - 1)] = broken
-        elif fault is Fault.MOVED:
+        elif kind is FindingKind.MOVED:
             movers.append((partition, broken))
-        elif fault is not Fault.LOST:
-            draft.append(replace(broken, payload=_corrupted(chance, record.payload, fault)))
+        elif kind is not FindingKind.LOST:
+            draft.append(replace(broken, payload=_corrupted(chance, record.payload, kind)))
         if number in late:
             draft.append(late.pop(number))
 
 
-def _corrupted(chance: random.Random, payload: Payload, fault: Fault) -> Payload:
-    if fault is Fault.CORRUPT_VALUE:
+def _corrupted(chance: random.Random, payload: Payload, kind: FindingKind) -> Payload:
+    if kind is FindingKind.CORRUPT_VALUE:
         return replace(payload, value=chance.randbytes(16))
-    if fault is Fault.CORRUPT_KEY:
+    if kind is FindingKind.CORRUPT_KEY:
         return replace(payload, key=chance.randbytes(5))
-    if fault is Fault.CORRUPT_HEADER:
+    if kind is FindingKind.CORRUPT_HEADER:
         return replace(payload, headers=(*payload.headers, ("extra", b"")))
     return replace(payload, timestamp=(payload.timestamp or 0) + 1)
 
@@ -150,23 +157,23 @@ def _placed(chance: random.Random, records: list[Written], markers: float) -> li
 
 
 def _truth(copy: FaultyCopy) -> list[Known]:
-    arrived = {(p, r.origin) for p, records in copy.target.items() for r in records if r.fault is not Fault.MOVED}
-    moved = {r.payload: r for records in copy.target.values() for r in records if r.fault is Fault.MOVED}
+    arrived = {(p, r.origin) for p, records in copy.target.items() for r in records if r.kind is not FindingKind.MOVED}
+    moved = {r.payload: r for records in copy.target.values() for r in records if r.kind is FindingKind.MOVED}
     truth = []
     for partition, records in copy.source.items():
         for record in records:
             if (partition, record.offset) in arrived:
                 continue
             there = moved.get(record.payload)
-            fault = Fault.LOST if there is None else Fault.MOVED
-            truth.append(Known(fault, partition, record.offset, None if there is None else there.offset))
+            kind = FindingKind.LOST if there is None else FindingKind.MOVED
+            truth.append(Known(kind, partition, record.offset, None if there is None else there.offset))
     for partition, records in copy.target.items():
         before: Written | None = None
         for record in records:
-            if record.fault is Fault.REPLAY and before is not None and before.fault is Fault.REPLAY:
+            if record.kind is FindingKind.REPLAY and before is not None and before.kind is FindingKind.REPLAY:
                 last = truth[-1]
                 truth[-1] = replace(last, count=last.count + 1)
-            elif record.fault is not None and record.fault is not Fault.MOVED:
-                truth.append(Known(record.fault, partition, record.origin, record.offset))
+            elif record.kind is not None and record.kind is not FindingKind.MOVED:
+                truth.append(Known(record.kind, partition, record.origin, record.offset))
             before = record
     return truth

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from copy_audit.expired import Stretch
-from copy_audit.logs import Log
-from copy_audit.partitions import Outside, PartitionLogs, PartitionOutcome
+from copy_audit.expired import ComparedRange
+from copy_audit.fingerprints import Fingerprints
+from copy_audit.partitions import AuditLookups, PartitionLogs, PartitionOutcome
 from copy_audit.topic_audit import audit_topic
 from copy_audit.unmatched import nowhere
 from kafka_dr.audit.corruption import Parts, Payload, PayloadOf
@@ -19,8 +19,8 @@ from support.faulty_copy import FaultyCopy, Known, Written
 OLD = 2**60  # everything is older than this: nothing may still come
 
 
-def log_of(records: Sequence[Written]) -> Log:
-    return Log(
+def log_of(records: Sequence[Written]) -> Fingerprints:
+    return Fingerprints(
         np.array([r.offset for r in records], np.int64),
         np.array([r.payload.timestamp for r in records], np.int64),
         np.array([hash_of(r.payload) for r in records], np.int64),
@@ -35,7 +35,7 @@ def end_of(records: Sequence[Written]) -> int:
     return records[-1].offset + 1 if records else 0
 
 
-def outside(copy: FaultyCopy) -> Outside:
+def outside(copy: FaultyCopy) -> AuditLookups:
     def payloads(_suspects: Sequence[Suspects]) -> tuple[PayloadOf, PayloadOf]:
         here = {(p, r.offset): r.payload for p, records in copy.source.items() for r in records}
         there = {(p, r.offset): r.payload for p, records in copy.target.items() for r in records}
@@ -45,7 +45,7 @@ def outside(copy: FaultyCopy) -> Outside:
 
         return looking(here), looking(there)
 
-    return Outside(payloads, nowhere)
+    return AuditLookups(payloads, nowhere)
 
 
 def audited(
@@ -61,8 +61,8 @@ def audited(
             partition,
             log_of(records),
             log_of(copy.target[partition]),
-            Stretch(0, end_of(records)),
-            Stretch(0, end_of(copy.target[partition])),
+            ComparedRange(0, end_of(records)),
+            ComparedRange(0, end_of(copy.target[partition])),
             position=position,
             seen_below=seen_below,
         )
@@ -73,4 +73,4 @@ def audited(
 
 def found(outcomes: Sequence[PartitionOutcome]) -> list[Known]:
     differences: list[Difference] = [d for outcome in outcomes for d in (*outcome.settled, *outcome.waiting)]
-    return sorted(Known(d.fault, d.partition, d.source_offset, d.target_offset, d.count) for d in differences)
+    return sorted(Known(d.kind, d.partition, d.source_offset, d.target_offset, d.count) for d in differences)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from kafka_dr.audit.circumstances import may_still_come
-from kafka_dr.audit.comparison import Comparison, compare
+from kafka_dr.audit.comparison import EqualStart, compare
 from kafka_dr.audit.copies import Entry, comparable, is_copy, stamped_topics, times_count, times_lost
-from kafka_dr.audit.finding import Finding, FindingKind, Frontier, Verified
+from kafka_dr.audit.finding import FindingKind, FirstDifference, Frontier, Verified
 from kafka_dr.audit.fingerprint import fingerprint
 from kafka_dr.audit.gate import GateAnswer, GateVerdict
 from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
-from kafka_dr.audit.store import FileFrontierStore, Place, Remembered
+from kafka_dr.audit.store import FileFrontierStore, FrontierPoint, KeptFrontier
 from kafka_dr.audit.walk import Walk
 
 __all__ = [
     "Frontier",
     "Verified",
-    "Finding",
+    "FirstDifference",
     "FindingKind",
     "FileFrontierStore",
-    "Remembered",
-    "Place",
+    "KeptFrontier",
+    "FrontierPoint",
     "Walk",
-    "Comparison",
+    "EqualStart",
     "Entry",
     "compare",
     "comparable",

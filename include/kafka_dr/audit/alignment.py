@@ -24,21 +24,21 @@ _MOST_CELLS = 40_000
 
 
 class Block(NamedTuple):
-    """Records that are equal one by one: places in both sequences, not offsets."""
+    """Records that are equal one by one: indexes in both sequences, not offsets."""
 
     source: int
     target: int
     length: int
 
 
-class Places(NamedTuple):
-    """Some records of a sequence: their places, rising, and their hashes."""
+class IndexedHashes(NamedTuple):
+    """Some records of a sequence: their indexes, rising, and their hashes."""
 
-    places: Sequence[int]
+    indexes: Sequence[int]
     hashes: Sequence[int]
 
 
-class Pair(Protocol):
+class SequencePair(Protocol):
     """Two sequences of hashes, whatever holds them."""
 
     @property
@@ -47,20 +47,20 @@ class Pair(Protocol):
         ...
 
     def in_step(self, source: int, target: int) -> int:
-        """Return how many records are equal one by one from these places on."""
+        """Return how many records are equal one by one from these indexes on."""
         ...
 
-    def shared(self, source: range, target: range, most: int | None = None) -> tuple[Places, Places]:
+    def shared(self, source: range, target: range, most: int | None = None) -> tuple[IndexedHashes, IndexedHashes]:
         """Return the records of two windows whose hashes occur in both; of each window only the first ``most``."""
         ...
 
 
-def aligned(pair: Pair) -> Iterator[Block]:
+def aligned(pair: SequencePair) -> Iterator[Block]:
     """Yield the blocks of records that are each other's copy, rising on both sides and as long as they can be."""
     return _joined(_found(pair))
 
 
-def _found(pair: Pair) -> Iterator[Block]:
+def _found(pair: SequencePair) -> Iterator[Block]:
     source = target = 0
     source_end, target_end = pair.lengths
     while source < source_end and target < target_end:
@@ -72,15 +72,15 @@ def _found(pair: Pair) -> Iterator[Block]:
         source, target = blocks[-1].source + blocks[-1].length, blocks[-1].target + blocks[-1].length
 
 
-def _resumed(pair: Pair, source: int, target: int) -> list[Block]:
-    """Return the blocks from two places that differ to where both run in step again; none where they never do."""
+def _resumed(pair: SequencePair, source: int, target: int) -> list[Block]:
+    """Return the blocks from two indexes that differ to where both run in step again; none where they never do."""
     source_end, target_end = pair.lengths
     size = _FIRST_WINDOW
     found: list[Block] = []
     while True:
         here, there = range(source, min(source_end, source + size)), range(target, min(target_end, target + size))
         shared = pair.shared(here, there, _AT_ONCE)
-        if max(len(each.places) for each in shared) == _AT_ONCE:
+        if max(len(each.indexes) for each in shared) == _AT_ONCE:
             begun = _matched(*shared)
             if believed := _believed(begun):
                 return found + believed
@@ -112,10 +112,10 @@ def _first_half(blocks: list[Block]) -> list[Block]:
     return blocks[: len(blocks) // 2] if sum(block.length for block in blocks) >= _AT_ONCE // 4 else []
 
 
-def _matched(source: Places, target: Places) -> list[Block]:
-    """Align the hashes and return the blocks in terms of the places."""
+def _matched(source: IndexedHashes, target: IndexedHashes) -> list[Block]:
+    """Align the hashes and return the blocks in terms of the indexes."""
     matches = (
-        (source.places[block.source + n], target.places[block.target + n])
+        (source.indexes[block.source + n], target.indexes[block.target + n])
         for block in align(source.hashes, target.hashes)
         for n in range(block.length)
     )
@@ -166,8 +166,8 @@ def _common_start(source: Sequence[int], here: range, target: Sequence[int], the
 def _anchors(source: Sequence[int], here: range, target: Sequence[int], there: range) -> list[tuple[int, int]]:
     """Return the longest rising series of records that occur exactly once on either side."""
     times_here, times_there = Counter(source[s] for s in here), Counter(target[t] for t in there)
-    place = {target[t]: t for t in there if times_there[target[t]] == 1}
-    once = [(s, place[source[s]]) for s in here if times_here[source[s]] == 1 and source[s] in place]
+    index = {target[t]: t for t in there if times_there[target[t]] == 1}
+    once = [(s, index[source[s]]) for s in here if times_here[source[s]] == 1 and source[s] in index]
     return _longest_rising(once)
 
 
@@ -217,17 +217,17 @@ def _common_subsequence(source: Sequence[int], here: range, target: Sequence[int
 
 def _by_occurrence(source: Sequence[int], here: range, target: Sequence[int], there: range) -> list[tuple[int, int]]:
     seen: Counter[int] = Counter()
-    places: dict[tuple[int, int], int] = {}
+    indexes: dict[tuple[int, int], int] = {}
     for t in there:
-        places[target[t], seen[target[t]]] = t
+        indexes[target[t], seen[target[t]]] = t
         seen[target[t]] += 1
     seen.clear()
     pairs = []
     for s in here:
-        place = places.get((source[s], seen[source[s]]))
+        index = indexes.get((source[s], seen[source[s]]))
         seen[source[s]] += 1
-        if place is not None:
-            pairs.append((s, place))
+        if index is not None:
+            pairs.append((s, index))
     return pairs
 
 
@@ -259,13 +259,15 @@ class ListPair:
         return len(self._source), len(self._target)
 
     def in_step(self, source: int, target: int) -> int:
-        """Return how many records are equal one by one from these places on."""
+        """Return how many records are equal one by one from these indexes on."""
         here, there = range(source, len(self._source)), range(target, len(self._target))
         return _common_start(self._source, here, self._target, there)
 
-    def shared(self, source: range, target: range, most: int | None = None) -> tuple[Places, Places]:
+    def shared(self, source: range, target: range, most: int | None = None) -> tuple[IndexedHashes, IndexedHashes]:
         """Return the records of two windows whose hashes occur in both; of each window only the first ``most``."""
         common = {self._source[s] for s in source} & {self._target[t] for t in target}
         here = [s for s in source if self._source[s] in common][:most]
         there = [t for t in target if self._target[t] in common][:most]
-        return Places(here, [self._source[s] for s in here]), Places(there, [self._target[t] for t in there])
+        return IndexedHashes(here, [self._source[s] for s in here]), IndexedHashes(
+            there, [self._target[t] for t in there]
+        )

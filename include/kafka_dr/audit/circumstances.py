@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafka_dr.audit.difference import Circumstances, Fault, Loose
+from kafka_dr.audit.difference import FindingKind, OneSidedRules, UnmatchedRecord
 
 
 def may_still_come(offset: int, *, passed: int, hidden: bool) -> bool:
@@ -22,7 +22,7 @@ def may_still_come(offset: int, *, passed: int, hidden: bool) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionFacts:
+class PartitionCircumstances:
     """What was found out about one partition when its range was resolved.
 
     :param tail: the number of the gap behind the last block: what lies there may still come
@@ -51,30 +51,30 @@ class PartitionFacts:
             return self.held_back or timestamp >= self.young_from
         return may_still_come(offset, passed=self.position, hidden=self.held_back)
 
-    def on_missing(self, record: Loose) -> tuple[Fault, str] | None:
+    def on_missing(self, record: UnmatchedRecord) -> tuple[FindingKind, str] | None:
         """Say what a record is that only the source has."""
         if record.gap == self.tail and self.may_still_come(record.offset, record.timestamp):
-            return Fault.IN_FLIGHT, ""
+            return FindingKind.IN_FLIGHT, ""
         if record.gap == 0 and self.shorter_target:
             return None
         if record.gap in self.expired_on_target:
-            return Fault.UNVERIFIABLE, "the target deleted records there before they were read"
-        return Fault.LOST, ""
+            return FindingKind.UNVERIFIABLE, "the target deleted records there before they were read"
+        return FindingKind.LOST, ""
 
-    def on_strange(self, record: Loose) -> tuple[Fault, str] | None:
+    def on_foreign(self, record: UnmatchedRecord) -> tuple[FindingKind, str] | None:
         """Say what a record is that only the target has."""
         if record.gap == 0 and self.shorter_source:
             return None
         if record.gap in self.expired_on_source:
-            return Fault.UNVERIFIABLE, "the source deleted records there before they were read"
-        return Fault.FOREIGN, ""
+            return FindingKind.UNVERIFIABLE, "the source deleted records there before they were read"
+        return FindingKind.FOREIGN, ""
 
     @property
-    def circumstances(self) -> Circumstances:
+    def rules(self) -> OneSidedRules:
         """The two, as whoever explains differences asks for them."""
-        return Circumstances(
+        return OneSidedRules(
             self.on_missing,
-            self.on_strange,
+            self.on_foreign,
             turning_offsets=() if self.position is None else (self.position,),
             turning_times=(self.young_from,) if self.position is None else (),
         )

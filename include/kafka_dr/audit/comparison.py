@@ -18,7 +18,7 @@ Outcome = Literal["equal", "target_ended", "lost", "foreign", "different"]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class EqualStart:
     """How far two stretches are equal.
 
     :param matched: records that were matched one by one, from the beginning
@@ -31,7 +31,7 @@ class Comparison:
     records: int = 0
 
 
-def compare(source: Sequence[Entry], target: Sequence[Entry]) -> Comparison:
+def compare(source: Sequence[Entry], target: Sequence[Entry]) -> EqualStart:
     """Match records one by one until the source's are used up or something stands in the way."""
     matched = 0
     for here, there in zip(source, target, strict=False):
@@ -39,17 +39,17 @@ def compare(source: Sequence[Entry], target: Sequence[Entry]) -> Comparison:
             break
         matched += 1
     if matched == len(source):
-        return Comparison(matched, "equal")
+        return EqualStart(matched, "equal")
     if matched == len(target):
-        return Comparison(matched, "target_ended")
+        return EqualStart(matched, "target_ended")
     lost = to_original(target[matched], source, matched)
     foreign = to_copy(source[matched], target, matched)
     if lost is not None and foreign is None:
-        return Comparison(matched, "lost", lost)
+        return EqualStart(matched, "lost", lost)
     if foreign is not None and lost is None:
-        return Comparison(matched, "foreign", foreign)
+        return EqualStart(matched, "foreign", foreign)
     # Neither comes later, or both do: what should be in order was exchanged.
-    return Comparison(matched, "different")
+    return EqualStart(matched, "different")
 
 
 def to_original(copy: Entry, source: Sequence[Entry], start: int) -> int | None:

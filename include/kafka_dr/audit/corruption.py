@@ -1,4 +1,4 @@
-"""Telling what is different about two records in the place of each other, from their payloads.
+"""Telling what is different about two records in the index of each other, from their payloads.
 
 Two such records are the same one, changed, when what names a record is left of it: the same value, the same time and
 the same key, or everything but the time. Otherwise one was lost and a strange one came. Of several that may be it, it
@@ -13,11 +13,20 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import NamedTuple
 
-from kafka_dr.audit.difference import Circumstances, Difference, Fault, Loose, Suspects, one_sided, runs, step
+from kafka_dr.audit.difference import (
+    Difference,
+    FindingKind,
+    OneSidedRules,
+    Suspects,
+    UnmatchedRecord,
+    one_sided,
+    runs,
+    step,
+)
 from kafka_dr.audit.fingerprint import SIZE, fingerprint
 from kafka_dr.audit.pairing import Traits, displaced, paired
 
-_ORDER = "also its place in the order"
+_ORDER = "also its position in the order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +75,13 @@ def _short(content: bytes | None) -> bytes | None:
 
 
 #: Returns what stands for the payload of a record of the source, or of the target.
-PayloadOf = Callable[[Loose], Parts | Unseen]
+PayloadOf = Callable[[UnmatchedRecord], Parts | Unseen]
 
 
 def judge(
-    suspects: Suspects, *, source: PayloadOf, target: PayloadOf, circumstances: Mapping[int, Circumstances]
+    suspects: Suspects, *, source: PayloadOf, target: PayloadOf, rules: Mapping[int, OneSidedRules]
 ) -> list[Difference]:
-    """Pair the records of a gap and say what happened to each."""
+    """SequencePair the records of a gap and say what happened to each."""
     here = [(record, source(record)) for record in suspects.source]
     there = [(record, target(record)) for record in suspects.target]
     traits = [_traits(*each) for each in here], [_traits(*each) for each in there]
@@ -80,25 +89,25 @@ def judge(
     elsewhere = displaced(*traits, in_order)
     steps = [step(*_change(here[s][1], there[t][1]), source=here[s][0], target=there[t][0]) for s, t in in_order]
     for s, t in elsewhere:
-        fault, detail = _change(here[s][1], there[t][1])
-        steps.append(step(fault, f"{detail}, {_ORDER}" if detail else _ORDER, source=here[s][0], target=there[t][0]))
+        kind, detail = _change(here[s][1], there[t][1])
+        steps.append(step(kind, f"{detail}, {_ORDER}" if detail else _ORDER, source=here[s][0], target=there[t][0]))
     pairs = [*in_order, *elsewhere]
     of_source, of_target = {s for s, _ in pairs}, {t for _, t in pairs}
     lost = [record for s, (record, _) in enumerate(here) if s not in of_source]
     foreign = [record for t, (record, _) in enumerate(there) if t not in of_target]
-    return [*runs(steps), *one_sided(lost, foreign, circumstances)]
+    return [*runs(steps), *one_sided(lost, foreign, rules)]
 
 
-class Changed(NamedTuple):
+class ChangedCopy(NamedTuple):
     """A record that was found again, changed; equal payloads are its fault ``LATE``."""
 
-    source: Loose
-    target: Loose
-    fault: Fault
+    source: UnmatchedRecord
+    target: UnmatchedRecord
+    kind: FindingKind
     detail: str
 
 
-def changed_copies(suspects: Suspects, *, source: PayloadOf, target: PayloadOf) -> list[Changed]:
+def changed_copies(suspects: Suspects, *, source: PayloadOf, target: PayloadOf) -> list[ChangedCopy]:
     """Find the copies of records, wherever they came: only one part may differ, and what is left names the record."""
     here = [_traits(record, source(record)) for record in suspects.source]
     there = [_traits(record, target(record)) for record in suspects.target]
@@ -106,33 +115,33 @@ def changed_copies(suspects: Suspects, *, source: PayloadOf, target: PayloadOf) 
     for s, t in displaced(here, there, []):
         record, other = suspects.source[s], suspects.target[t]
         equal = here[s] == there[t]
-        said = (Fault.LATE, "") if equal else _change(source(record), target(other))
-        found.append(Changed(record, other, *said))
+        said = (FindingKind.LATE, "") if equal else _change(source(record), target(other))
+        found.append(ChangedCopy(record, other, *said))
     return found
 
 
-def _traits(record: Loose, parts: Parts | Unseen) -> Traits:
+def _traits(record: UnmatchedRecord, parts: Parts | Unseen) -> Traits:
     if isinstance(parts, Unseen):
         return Traits(record.timestamp, seen=False)
     return Traits(parts.timestamp, parts.key, parts.value, parts.headers)
 
 
-def _change(here: Parts | Unseen, there: Parts | Unseen) -> tuple[Fault, str]:
+def _change(here: Parts | Unseen, there: Parts | Unseen) -> tuple[FindingKind, str]:
     """Return what changed, and a detail: which side's payload was not looked at, or what else changed."""
     if isinstance(here, Unseen) or isinstance(there, Unseen):
         if here is there is Unseen.GONE:
-            return Fault.CORRUPT_UNKNOWN, "neither side has its payload"
+            return FindingKind.CORRUPT_UNKNOWN, "neither side has its payload"
         sides = (("source", here), ("target", there))
         said = [f"the {side} {parts}" for side, parts in sides if isinstance(parts, Unseen)]
-        return Fault.CORRUPT_UNKNOWN, "; ".join(said)
+        return FindingKind.CORRUPT_UNKNOWN, "; ".join(said)
     parts = (
-        (Fault.CORRUPT_VALUE, "value", here.value != there.value),
-        (Fault.CORRUPT_KEY, "key", here.key != there.key),
-        (Fault.CORRUPT_HEADER, "headers", here.headers != there.headers),
-        (Fault.CORRUPT_TIMESTAMP, "timestamp", here.timestamp != there.timestamp),
+        (FindingKind.CORRUPT_VALUE, "value", here.value != there.value),
+        (FindingKind.CORRUPT_KEY, "key", here.key != there.key),
+        (FindingKind.CORRUPT_HEADER, "headers", here.headers != there.headers),
+        (FindingKind.CORRUPT_TIMESTAMP, "timestamp", here.timestamp != there.timestamp),
     )
-    changed = [(fault, name) for fault, name, differs in parts if differs]
+    changed = [(kind, name) for kind, name, differs in parts if differs]
     if not changed:
-        return Fault.CORRUPT_UNKNOWN, "the payloads read later are equal: the record was replaced since"
+        return FindingKind.CORRUPT_UNKNOWN, "the payloads read later are equal: the record was replaced since"
     others = ", ".join(name for _, name in changed[1:])
     return changed[0][0], f"also its {others}" if others else ""

@@ -1,6 +1,6 @@
 """What can be different about a copy, and which difference it is.
 
-A record that was not matched in order is *loose*. Places count records, offsets are *of* a record.
+A record that was not matched in order is *loose*. IndexedHashes count records, offsets are *of* a record.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Fault(StrEnum):
+class FindingKind(StrEnum):
     """What is wrong with one record of a copy, or with a run of them."""
 
     LOST = "LOST"
@@ -30,16 +30,16 @@ class Fault(StrEnum):
     UNVERIFIABLE = "UNVERIFIABLE"
 
 
-class Loose(NamedTuple):
+class UnmatchedRecord(NamedTuple):
     """A record that was not matched in order.
 
-    :param place: which record of its partition and side it is, counted from the first one compared
+    :param ordinal: which record of its partition and cluster it is, counted from the first one compared
     :param gap: between which two blocks it lies, counted from 0
     :param timestamp: milliseconds since the epoch
     """
 
     partition: int
-    place: int
+    ordinal: int
     gap: int
     offset: int
     timestamp: int
@@ -48,7 +48,7 @@ class Loose(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One fault, or a run of the same one.
+    """One kind, or a run of the same one.
 
     :param partition: on the source, or on the target where the source has no such record
     :param source_offset: of the first record on the source; ``None`` where there is none
@@ -57,7 +57,7 @@ class Difference:
     :param timestamp: of its first record, milliseconds since the epoch
     """
 
-    fault: Fault
+    kind: FindingKind
     partition: int
     source_offset: int | None
     target_offset: int | None
@@ -67,31 +67,31 @@ class Difference:
 
 
 class Suspects(NamedTuple):
-    """Loose records in the place of each other: corrupt ones, or lost ones where strange ones came."""
+    """UnmatchedRecord records in the index of each other: corrupt ones, or lost ones where strange ones came."""
 
-    source: tuple[Loose, ...]
-    target: tuple[Loose, ...]
+    source: tuple[UnmatchedRecord, ...]
+    target: tuple[UnmatchedRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class OneSidedRules:
     """What is known about a partition beside its records.
 
-    :param verdict_on_missing: what a record that only the source has is, with a detail; ``None`` if nothing is wrong
-    :param verdict_on_strange: the same of a record that only the target has
+    :param on_missing: what a record that only the source has is, with a detail; ``None`` if nothing is wrong
+    :param on_foreign: the same of a record that only the target has
     :param turning_offsets: of two records in a row in the same gap the verdict is another one only if one of these
         offsets lies between them, next to read,
     :param turning_times: or one of these times, in milliseconds since the epoch
     """
 
-    verdict_on_missing: Callable[[Loose], tuple[Fault, str] | None]
-    verdict_on_strange: Callable[[Loose], tuple[Fault, str] | None]
+    on_missing: Callable[[UnmatchedRecord], tuple[FindingKind, str] | None]
+    on_foreign: Callable[[UnmatchedRecord], tuple[FindingKind, str] | None]
     turning_offsets: tuple[int, ...] = ()
     turning_times: tuple[int, ...] = ()
 
 
-class Step(NamedTuple):
-    """A difference of one record, and its places."""
+class RecordDifference(NamedTuple):
+    """A difference of one record, and its indexes."""
 
     source: int | None
     target: int | None
@@ -99,25 +99,25 @@ class Step(NamedTuple):
 
 
 def one_sided(
-    source: Iterable[Loose], target: Iterable[Loose], circumstances: Mapping[int, Circumstances]
+    source: Iterable[UnmatchedRecord], target: Iterable[UnmatchedRecord], rules: Mapping[int, OneSidedRules]
 ) -> list[Difference]:
     """Judge records that nothing on the other side explains."""
     found = []
     for record in source:
-        verdict = circumstances[record.partition].verdict_on_missing(record)
+        verdict = rules[record.partition].on_missing(record)
         if verdict is not None:
             found.append(step(*verdict, source=record, target=None))
     for record in target:
-        verdict = circumstances[record.partition].verdict_on_strange(record)
+        verdict = rules[record.partition].on_foreign(record)
         if verdict is not None:
             found.append(step(*verdict, source=None, target=record))
     return runs(found)
 
 
-def runs(steps: Iterable[Step]) -> list[Difference]:
+def runs(steps: Iterable[RecordDifference]) -> list[Difference]:
     """Join differences of one record each that follow each other on both sides."""
     joined: list[Difference] = []
-    before: Step | None = None
+    before: RecordDifference | None = None
     for step in steps:
         if before is not None and _follows(before, step):
             joined[-1] = replace(joined[-1], count=joined[-1].count + 1)
@@ -127,21 +127,23 @@ def runs(steps: Iterable[Step]) -> list[Difference]:
     return joined
 
 
-def _follows(before: Step, step: Step) -> bool:
+def _follows(before: RecordDifference, step: RecordDifference) -> bool:
     def next_to(earlier: int | None, later: int | None) -> bool:
         return earlier is later is None or (earlier is not None and later == earlier + 1)
 
     one, other = before.difference, step.difference
-    alike = (one.fault, one.partition, one.detail) == (other.fault, other.partition, other.detail)
+    alike = (one.kind, one.partition, one.detail) == (other.kind, other.partition, other.detail)
     return alike and next_to(before.source, step.source) and next_to(before.target, step.target)
 
 
-def step(fault: Fault, detail: str, *, source: Loose | None, target: Loose | None) -> Step:
+def step(
+    kind: FindingKind, detail: str, *, source: UnmatchedRecord | None, target: UnmatchedRecord | None
+) -> RecordDifference:
     """Return the difference of one record, to be joined by :func:`runs`."""
     record = source or target
     assert record is not None, "a difference is about a record"  # noqa: S101
     difference = Difference(
-        fault=fault,
+        kind=kind,
         partition=record.partition,
         source_offset=None if source is None else source.offset,
         target_offset=None if target is None else target.offset,
@@ -149,4 +151,6 @@ def step(fault: Fault, detail: str, *, source: Loose | None, target: Loose | Non
         timestamp=record.timestamp,
         detail=detail,
     )
-    return Step(None if source is None else source.place, None if target is None else target.place, difference)
+    return RecordDifference(
+        None if source is None else source.ordinal, None if target is None else target.ordinal, difference
+    )

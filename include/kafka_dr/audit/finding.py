@@ -21,7 +21,7 @@ class FindingKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FirstDifference:
     """Where a copy stops being equal, and how.
 
     :param source_offset: of the first record on the source that has no equal, or next to read there
@@ -54,7 +54,7 @@ class Verified:
     source_offset: int
     target_offset: int
     records: int
-    finding: Finding | None
+    finding: FirstDifference | None
     skipped: int = 0
 
 

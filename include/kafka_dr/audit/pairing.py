@@ -27,7 +27,7 @@ _RANKS = 2
 _BIT, _LIKE = 1 << 16, 1 << 14
 _PARTS = range(4)
 
-#: Places on both sides.
+#: IndexedHashes on both sides.
 Pairs = list[tuple[int, int]]
 #: Numbers that stand for what names each record.
 _Clues = Sequence[Sequence[int]]
@@ -217,17 +217,17 @@ class _Stretch:
         return sorted({(s, others[0]) for s, others in once if len(others) == 1})
 
 
-def _by_clue(places: range, clues: _Clues) -> Mapping[int, Sequence[int]]:
+def _by_clue(indexes: range, clues: _Clues) -> Mapping[int, Sequence[int]]:
     found: dict[int, list[int]] = defaultdict(list)
-    for place in places:
-        for clue in clues[place]:
-            found[clue].append(place)
+    for index in indexes:
+        for clue in clues[index]:
+            found[clue].append(index)
     return found
 
 
 def _heaviest(possible: _Possible, weights: _Weights) -> Pairs:
     """Return the heaviest series of pairs that rises on both sides; of several, the first."""
-    # Series by the place on the target that they end with: both that and their weight rise, so no better one is lost.
+    # Series by the index on the target that they end with: both that and their weight rise, so no better one is lost.
     ends: list[int] = []
     sums: list[int] = []
     series: list[_Series | None] = []

@@ -15,7 +15,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FrontierPoint:
     """How far one partition got. Both offsets are next to read."""
 
     source_offset: int
@@ -25,7 +25,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class KeptFrontier:
     """What is kept between two runs.
 
     :param identity: what it was found out about: cluster ids, and the epoch whose seed it began at
@@ -35,7 +35,7 @@ class Remembered:
 
     identity: tuple[str, str, int]
     topic_ids: Mapping[str, tuple[str, str]]
-    places: Mapping[tuple[str, int], Place]
+    places: Mapping[tuple[str, int], FrontierPoint]
 
 
 class FileFrontierStore:
@@ -47,7 +47,7 @@ class FileFrontierStore:
     def __init__(self, root: Any, group: str) -> None:
         self._folder = root.joinpath("audits", group)
 
-    def read(self, direction: str) -> Remembered | None:
+    def read(self, direction: str) -> KeptFrontier | None:
         """Return what was kept; ``None`` where there is nothing, or nothing that can be read."""
         path = self._file(direction)
         try:
@@ -58,7 +58,7 @@ class FileFrontierStore:
             _LOG.warning("The frontier kept in %s cannot be read (%s): everything is compared again.", path, error)
             return None
 
-    def write(self, direction: str, remembered: Remembered) -> None:
+    def write(self, direction: str, remembered: KeptFrontier) -> None:
         """Keep this instead of what was kept before; whoever reads sees the one or the other."""
         write_whole(self._file(direction), json.dumps(_to_json(remembered), sort_keys=True).encode())
 
@@ -66,7 +66,7 @@ class FileFrontierStore:
         return self._folder.joinpath(f"frontier-{direction}.json")
 
 
-def _to_json(remembered: Remembered) -> dict[str, Any]:
+def _to_json(remembered: KeptFrontier) -> dict[str, Any]:
     return {
         "schema_version": _SCHEMA_VERSION,
         "identity": remembered.identity,
@@ -78,13 +78,13 @@ def _to_json(remembered: Remembered) -> dict[str, Any]:
     }
 
 
-def _from_json(content: Any) -> Remembered:
+def _from_json(content: Any) -> KeptFrontier:
     source, target, epoch = content["identity"]
-    return Remembered(
+    return KeptFrontier(
         identity=(str(source), str(target), int(epoch)),
         topic_ids={topic: (str(here), str(there)) for topic, (here, there) in content["topic_ids"].items()},
         places={
-            (str(topic), int(number)): Place(*(int(value) for value in place))
+            (str(topic), int(number)): FrontierPoint(*(int(value) for value in place))
             for topic, number, *place in content["places"]
         },
     )

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kafka_dr.audit.comparison import Comparison, compare, to_copy, to_original
+from kafka_dr.audit.comparison import EqualStart, compare, to_copy, to_original
 from kafka_dr.audit.copies import Entry, is_copy
-from kafka_dr.audit.finding import Finding, FindingKind, Verified
-from kafka_dr.audit.store import Place
+from kafka_dr.audit.finding import FindingKind, FirstDifference, Verified
+from kafka_dr.audit.store import FrontierPoint
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 _STRIDE = 10_000
@@ -35,14 +35,14 @@ class Walk:
         partition: TopicPartition,
         *,
         until: int,
-        place: Place | None,
+        place: FrontierPoint | None,
         start: SeedPoint | None,
         source: OffsetRange,
         target: OffsetRange,
         stride: int = _STRIDE,
     ) -> None:
         self.partition = partition
-        self.finding: Finding | None = None
+        self.finding: FirstDifference | None = None
         self._source_start, self._target_start = source.start, target.start
         self._target_end = target.end
         self._stride = stride
@@ -52,9 +52,9 @@ class Walk:
         if place is not None:
             self.place = place
         elif start is not None:
-            self.place = Place(start.source, start.target)
+            self.place = FrontierPoint(start.source, start.target)
         else:
-            self.place = Place(self._source_start, self._target_start)
+            self.place = FrontierPoint(self._source_start, self._target_start)
         self._reach = 2 * stride + _ROOM
         self._refuse_expired()
 
@@ -100,7 +100,7 @@ class Walk:
             return
         self._report(found, source[found.matched].offset, target, found.matched)
 
-    def _after(self, target: list[Entry], found: Comparison) -> int:
+    def _after(self, target: list[Entry], found: EqualStart) -> int:
         return target[found.matched - 1].offset + 1 if found.matched else self.place.target_offset
 
     def _move(self, source_offset: int, target_offset: int, records: int) -> None:
@@ -133,7 +133,7 @@ class Walk:
                 self._found(FindingKind.UNVERIFIABLE, place.source_offset, place.target_offset, None, sentence)
                 return
 
-    def _report(self, found: Comparison, source_offset: int, target: list[Entry], at: int) -> None:
+    def _report(self, found: EqualStart, source_offset: int, target: list[Entry], at: int) -> None:
         target_offset = target[at].offset if at < len(target) else self._target_end
         both = f"source offset {source_offset}, target offset {target_offset}"
         match found.outcome:
@@ -153,4 +153,4 @@ class Walk:
     def _found(
         self, kind: FindingKind, source_offset: int, target_offset: int, records: int | None, sentence: str
     ) -> None:
-        self.finding = Finding(kind, self.partition, source_offset, target_offset, records, sentence)
+        self.finding = FirstDifference(kind, self.partition, source_offset, target_offset, records, sentence)

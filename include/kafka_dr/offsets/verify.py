@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.audit import FileFrontierStore, Place, Remembered, Verified, Walk
+from kafka_dr.audit import FileFrontierStore, FrontierPoint, KeptFrontier, Verified, Walk
 from kafka_dr.clusters import KafkaCluster, Topic
 from kafka_dr.offsets.translate.read_logs import Aside, both, entries_of, held_by
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
@@ -92,7 +92,7 @@ class PlainFrontier:
 
     def _kept(
         self, identity: tuple[str, str, int], ids: Mapping[str, tuple[str, str]], asked: Collection[str]
-    ) -> dict[TopicPartition, Place]:
+    ) -> dict[TopicPartition, FrontierPoint]:
         remembered = self._store.read(self._direction)
         if remembered is None or remembered.identity != identity:
             return {}
@@ -104,13 +104,13 @@ class PlainFrontier:
         }
 
     def _keep(
-        self, identity: tuple[str, str, int], here: _Side, there: _Side, places: Mapping[TopicPartition, Place]
+        self, identity: tuple[str, str, int], here: _Side, there: _Side, places: Mapping[TopicPartition, FrontierPoint]
     ) -> None:
         remembered = self._store.read(self._direction)
         older = remembered.topic_ids if remembered is not None and remembered.identity == identity else {}
         ids = {**older, **_topic_ids(here, there)}
         known = {(p.topic, p.partition): place for p, place in places.items() if p.topic in ids}
-        self._store.write(self._direction, Remembered(identity, ids, known))
+        self._store.write(self._direction, KeptFrontier(identity, ids, known))
 
 
 def _look(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> _Side:

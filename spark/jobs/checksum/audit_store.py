@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from jobs.checksum.report import Report, parquet
+from jobs.checksum.report import ChecksumReport, parquet
 from jobs.checksum.state import AuditState, StateStore
 from jobs.fingerprint_log import FingerprintLog
 from jobs.offset_map import map_table
@@ -24,8 +24,8 @@ from kafka_dr.audit import (
     AuditResult,
     AuditVerdict,
     FileFrontierStore,
-    Place,
-    Remembered,
+    FrontierPoint,
+    KeptFrontier,
     ResultStore,
 )
 from kafka_dr.audit.kept_map import KeptMap, Runs, merged, to_lines
@@ -42,7 +42,7 @@ _VERDICTS = {"equal": AuditVerdict.GREEN, "findings": AuditVerdict.RED, "unknown
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScanFacts:
     """What is kept of an audit besides its report.
 
     :param scan: the name of its part of the fingerprint log
@@ -57,7 +57,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class AuditStore:
     """The memory of one flow's checksum audits."""
 
     root: Any
@@ -65,7 +65,7 @@ class Memory:
     log: FingerprintLog
 
     @classmethod
-    def of(cls, root: str, session: SparkSession, flow: Flow) -> Memory:
+    def of(cls, root: str, session: SparkSession, flow: Flow) -> AuditStore:
         """Return the memory below an evidence root.
 
         :param root: a path, or a URI that Spark knows
@@ -90,7 +90,7 @@ class Memory:
         """
         return self._map.read(clusters)
 
-    def keep(self, state: AuditState, report: Report, found: Found) -> None:
+    def keep(self, state: AuditState, report: ChecksumReport, found: ScanFacts) -> None:
         """Keep what an audit found out; what is not needed any more is removed when that is done."""
         before = self.read()
         maps = self._extend_map(state.maps, report, found)
@@ -100,7 +100,7 @@ class Memory:
         StateStore(self.folder).write(slim)
         self._sweep(before, slim, found)
 
-    def _extend_map(self, maps: tuple[str, ...], report: Report, found: Found) -> tuple[str, ...]:
+    def _extend_map(self, maps: tuple[str, ...], report: ChecksumReport, found: ScanFacts) -> tuple[str, ...]:
         """Add an audit's runs to the map, and return the parts that make it up.
 
         Small parts are joined: an audit every few minutes would leave a file of a few runs each time.
@@ -132,7 +132,7 @@ class Memory:
         except (FileNotFoundError, ValueError, TypeError):
             return None
 
-    def _sweep(self, before: AuditState | None, now: AuditState, found: Found) -> None:
+    def _sweep(self, before: AuditState | None, now: AuditState, found: ScanFacts) -> None:
         """Remove parts of the map that were replaced, what the log has kept long enough, and what audits that died have
         left.
         """
@@ -147,7 +147,7 @@ class Memory:
             if name in replaced or (name not in now.maps and _is_older(name, found.at, _LONG)):
                 self.log.remove_file(f"{folder}/{file}")
 
-    def publish(self, report: Report, *, report_place: str, whole: bool) -> None:
+    def publish(self, report: ChecksumReport, *, report_place: str, whole: bool) -> None:
         """Keep the verdict where a failover looks for it.
 
         :param whole: whether all of the flow was audited; of a part only what is wrong is worth keeping
@@ -166,7 +166,7 @@ class Memory:
             )
         )
 
-    def advance_frontier(self, state: AuditState, report: Report) -> None:
+    def advance_frontier(self, state: AuditState, report: ChecksumReport) -> None:
         """Let the failover's own comparison begin where this audit ended; it never goes back.
 
         Only a flow whose epoch is known has a frontier there, and only topics that both sides have.
@@ -185,8 +185,8 @@ class Memory:
             if not all(found) or (known and ids.get(topic) == found and known.source_offset >= each.frontier[0]):
                 continue
             ids[topic] = found
-            places[topic, number] = Place(*each.frontier, each.coverage.verified)
-        store.write(direction, Remembered(state.identity, ids, places))
+            places[topic, number] = FrontierPoint(*each.frontier, each.coverage.verified)
+        store.write(direction, KeptFrontier(state.identity, ids, places))
 
 
 def _direction(flow: Flow) -> str:

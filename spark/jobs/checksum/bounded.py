@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from jobs.checksum.plan import PartitionPlan, Plan
+from jobs.checksum.plan import AuditPlan, PartitionAuditPlan
 from jobs.checksum.state import Both
 from kafka_dr.audit.kept_map import MapKey, Runs
 from kafka_dr.audit.offset_runs import OffsetRun, first_common, last_common
@@ -19,7 +19,7 @@ _OFFSETS = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<start>\d*)-(?P<end>
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetStretch:
+class OffsetBounds:
     """Some offsets of a partition of the source.
 
     :param end: next after the last one; ``None`` for all that follow
@@ -30,7 +30,7 @@ class OffsetStretch:
     end: int | None
 
     @classmethod
-    def parse(cls, text: str) -> OffsetStretch:
+    def parse(cls, text: str) -> OffsetBounds:
         """Read ``TOPIC-PARTITION:START-END``; either offset may be left out.
 
         :raises ValueError: it is something else
@@ -46,7 +46,7 @@ class OffsetStretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class AuditOptions:
     """What an audit is about.
 
     :param full: begin anew instead of where the last audit ended
@@ -60,7 +60,7 @@ class Wishes:
     topics: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
-    offsets: tuple[OffsetStretch, ...] = ()
+    offsets: tuple[OffsetBounds, ...] = ()
 
     @property
     def bounded(self) -> bool:
@@ -79,8 +79,13 @@ class Wishes:
 
 
 def within_time(
-    plan: Plan, wishes: Wishes, clusters: tuple[KafkaCluster, KafkaCluster], *, restamped: Collection[str], known: Runs
-) -> Plan:
+    plan: AuditPlan,
+    options: AuditOptions,
+    clusters: tuple[KafkaCluster, KafkaCluster],
+    *,
+    restamped: Collection[str],
+    known: Runs,
+) -> AuditPlan:
     """Cut a plan to a stretch of time. Both sides hold the same records with the same times in the same order, so
     the first record of that time or later is the same one on either. Where the target stamps records itself their times
     say nothing: there the offset map tells where the source's offsets are, as :func:`within_offsets` has it.
@@ -90,27 +95,27 @@ def within_time(
     :param known: the offset map
     """
     partitions = dict(plan.partitions)
-    for partition, (start, end) in _at_times(partitions, wishes, 0, clusters[0]).items():
+    for partition, (start, end) in _at_times(partitions, options, 0, clusters[0]).items():
         if partition.topic in restamped:
             cut = _cut_by_map(partitions[partition], start or 0, end, known.get(_key(plan, partition), ()))
         else:
             cut = _cut_side(partitions[partition], 0, start, end)
         partitions[partition] = cut
     timed = {partition: each for partition, each in partitions.items() if partition.topic not in restamped}
-    for partition, (start, end) in _at_times(timed, wishes, 1, clusters[1]).items():
+    for partition, (start, end) in _at_times(timed, options, 1, clusters[1]).items():
         partitions[partition] = _cut_side(partitions[partition], 1, start, end)
     return replace(plan, partitions=partitions)
 
 
 def _at_times(
-    partitions: Mapping[TopicPartition, PartitionPlan], wishes: Wishes, side: int, cluster: KafkaCluster
+    partitions: Mapping[TopicPartition, PartitionAuditPlan], options: AuditOptions, side: int, cluster: KafkaCluster
 ) -> dict[TopicPartition, tuple[int | None, int | None]]:
     """Return where a side's records of that time begin and end, of the partitions that hold any; ``None`` for a bound
     that was not asked for.
     """
     held = {p: (each.source, each.target)[side] for p, each in partitions.items()}
     found: list[Mapping[TopicPartition, int | None]] = []
-    for moment in (wishes.since, wishes.until):
+    for moment in (options.since, options.until):
         asked = [partition for partition, each in held.items() if len(each)] if moment is not None else []
         at = Times.of(cluster).offsets_at(asked, int(moment.timestamp() * 1000)) if moment is not None else {}
         # Beyond the last record there is nothing.
@@ -118,7 +123,7 @@ def _at_times(
     return {p: (found[0].get(p), found[1].get(p)) for p, each in held.items() if len(each)}
 
 
-def within_offsets(plan: Plan, wanted: Sequence[OffsetStretch], known: Runs) -> Plan:
+def within_offsets(plan: AuditPlan, wanted: Sequence[OffsetBounds], known: Runs) -> AuditPlan:
     """Cut a plan to offsets of the source.
 
     Where they are on the target the offset map tells; a bound that it has no record for goes outward to the next one
@@ -127,7 +132,7 @@ def within_offsets(plan: Plan, wanted: Sequence[OffsetStretch], known: Runs) -> 
     :param known: the offset map
     :raises Refused: a partition is asked for that is on neither side, or twice
     """
-    partitions: dict[TopicPartition, PartitionPlan] = {}
+    partitions: dict[TopicPartition, PartitionAuditPlan] = {}
     for stretch in wanted:
         partition = stretch.partition
         if partition not in plan.partitions or partition in partitions:
@@ -138,19 +143,19 @@ def within_offsets(plan: Plan, wanted: Sequence[OffsetStretch], known: Runs) -> 
     return replace(plan, partitions=partitions)
 
 
-def _key(plan: Plan, partition: TopicPartition) -> MapKey:
+def _key(plan: AuditPlan, partition: TopicPartition) -> MapKey:
     here, there = plan.state.topic_ids[partition.topic]
     return MapKey(plan.state.identity[2], here, there, partition.topic, partition.partition)
 
 
-def _cut_by_map(plan: PartitionPlan, start: int, end: int | None, runs: Sequence[OffsetRun]) -> PartitionPlan:
+def _cut_by_map(plan: PartitionAuditPlan, start: int, end: int | None, runs: Sequence[OffsetRun]) -> PartitionAuditPlan:
     """Cut both sides to offsets of the source, outward to the next place that both are known to have."""
     first = (last_common(runs, start) if start else None) or (None, None)
     last = (None if end is None else first_common(runs, end)) or (None, None)
     return _cut_side(_cut_side(plan, 0, first[0], last[0]), 1, first[1], last[1])
 
 
-def _cut_side(plan: PartitionPlan, side: int, start: int | None, end: int | None) -> PartitionPlan:
+def _cut_side(plan: PartitionAuditPlan, side: int, start: int | None, end: int | None) -> PartitionAuditPlan:
     """Cut what is read of one side."""
     held: OffsetRange = (plan.source, plan.target)[side]
     low = held.start if start is None else min(max(start, held.start), held.end)

@@ -20,7 +20,7 @@ _SECONDS_BETWEEN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class FlowWait:
     """How long a flow is given.
 
     :param seconds: how long a record may take from the source to the target

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs.checksum.audit_store import Memory
-from jobs.checksum.bounded import OffsetStretch, Wishes
-from jobs.checksum.grace import Patience
-from jobs.checksum.run import ChecksumRun, Watch, ask
+from jobs.checksum.audit_store import AuditStore
+from jobs.checksum.bounded import AuditOptions, OffsetBounds
+from jobs.checksum.grace import FlowWait
+from jobs.checksum.run import ChecksumRun, Stopwatch, ask
 from jobs.connections import Connections
 from jobs.flows import declared_flow, reached
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
-from jobs.storage import local, place, set_aside
+from jobs.storage import local, place, rename_old_report
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.register import KafkaRegister
@@ -32,8 +32,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Session
     :param sessions: where the Spark session comes from
     :returns: 0 where the copy is equal, 1 where there are findings, 2 where that is not known
     """
-    options = _parse(arguments)
-    return exit_code(lambda: _audit(options, environ, SystemClock(), sessions))
+    parsed = _parse(arguments)
+    return exit_code(lambda: _audit(parsed, environ, SystemClock(), sessions))
 
 
 def _history(flow: Flow, clusters: Sequence[KafkaCluster], clock: Clock) -> History:
@@ -71,9 +71,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _stretch(text: str) -> OffsetStretch:
+def _stretch(text: str) -> OffsetBounds:
     try:
-        return OffsetStretch.parse(text)
+        return OffsetBounds.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
@@ -83,34 +83,40 @@ def _moment(text: str) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock, sessions: Sessions) -> int:
-    watch = Watch(clock)
-    if (folder := local(options.out)) is not None:
-        set_aside(folder)
-    topology = load(options.topology, environ)
-    flow = declared_flow(topology, options.flow)
+def _options(arguments: argparse.Namespace) -> AuditOptions:
+    return AuditOptions(
+        arguments.full, tuple(arguments.topics), arguments.since, arguments.until, tuple(arguments.offsets)
+    )
+
+
+def _audit(arguments: argparse.Namespace, environ: Mapping[str, str], clock: Clock, sessions: Sessions) -> int:
+    watch = Stopwatch(clock)
+    if (folder := local(arguments.out)) is not None:
+        rename_old_report(folder)
+    topology = load(arguments.topology, environ)
+    flow = declared_flow(topology, arguments.flow)
     connections = Connections.read(environ)
-    wishes = Wishes(options.full, tuple(options.topics), options.since, options.until, tuple(options.offsets))
+    options = _options(arguments)
     with reached(topology, flow, connections, clock) as (source, target, replicator):
         group, history = topology.group(flow.group), _history(flow, (source, target), clock)
-        asked = ask(group, source=source, target=target, replicator=replicator, clock=clock, wishes=wishes)
+        asked = ask(group, source=source, target=target, replicator=replicator, clock=clock, options=options)
         watch.lap("resolve")
-        with sessions(f"checksum audit of {options.flow}") as session:
+        with sessions(f"checksum audit of {arguments.flow}") as session:
             watch.lap("session")
-            out = place(options.out, session)
+            out = place(arguments.out, session)
             out.mkdir(parents=True, exist_ok=True)
-            set_aside(out)
-            memory = Memory.of(topology.evidence.root, session, flow)
-            patience = Patience(replicator, clock, group.thresholds.max_replication_latency_seconds)
-            run = ChecksumRun(group, source, target, memory, watch, patience, history)
-            done = run.audit(wishes, asked)
+            rename_old_report(out)
+            memory = AuditStore.of(topology.evidence.root, session, flow)
+            flow_wait = FlowWait(replicator, clock, group.thresholds.max_replication_latency_seconds)
+            run = ChecksumRun(group, source, target, memory, watch, flow_wait, history)
+            done = run.audit(options, asked)
             report = done.report
             # In this order: whatever dies in between, no finding is settled that nobody can read, and nothing that was
             # not kept lets a failover begin.
             report.write(out)
-            if not wishes.bounded and not report.failure:
+            if not options.bounded and not report.failure:
                 run.keep(done)
-            if wishes.whole or report.verdict == "findings":
-                memory.publish(report, report_place=f"{out}/report.json", whole=wishes.whole)
+            if options.whole or report.verdict == "findings":
+                memory.publish(report, report_place=f"{out}/report.json", whole=options.whole)
     print(f"{report.verdict}: {report.sentence}")
     return {"equal": 0, "findings": FINDINGS}.get(report.verdict, UNKNOWN)

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
-from copy_audit.logs import Log
+from copy_audit.fingerprints import Fingerprints
 from copy_audit.partitions import PartitionOutcome
-from jobs.checksum.plan import PartitionPlan
-from jobs.checksum.ranges import Resolved
-from jobs.checksum.report import REPEATED, PartitionReport, Report, counted
+from jobs.checksum.plan import PartitionAuditPlan
+from jobs.checksum.ranges import ResolvedRanges
+from jobs.checksum.report import REPEATED, ChecksumReport, PartitionReport, counted
 from jobs.checksum.state import Both, MissingRecord, PartitionState
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr.audit.difference import Difference, FindingKind
 from kafka_dr.clusters import TopicPartition
 
 #: Lost records of a partition that are remembered; what comes of others is called a duplicate, and all stays open.
@@ -21,7 +21,7 @@ _MOST_MISSING = 100_000
 
 
 def next_state(
-    partition: TopicPartition, plan: PartitionPlan, outcome: PartitionOutcome, resolved: Resolved, scan: str
+    partition: TopicPartition, plan: PartitionAuditPlan, outcome: PartitionOutcome, resolved: ResolvedRanges, scan: str
 ) -> PartitionState:
     """Return how far a partition is settled now.
 
@@ -48,9 +48,9 @@ def next_state(
 
 def reported(
     partition: TopicPartition,
-    plan: PartitionPlan,
+    plan: PartitionAuditPlan,
     outcome: PartitionOutcome,
-    resolved: Resolved,
+    resolved: ResolvedRanges,
     blocked: Sequence[Difference],
 ) -> PartitionReport:
     """Return what is said about a partition."""
@@ -81,7 +81,9 @@ def reported(
     )
 
 
-def held_since(partition: TopicPartition, known: PartitionState, resolved: Resolved) -> tuple[Both | None, Both | None]:
+def held_since(
+    partition: TopicPartition, known: PartitionState, resolved: ResolvedRanges
+) -> tuple[Both | None, Both | None]:
     """Return from which offset on an open transaction hides each side, and since when that is known."""
     now_ms = int(resolved.at.timestamp() * 1000)
     found: list[Both | None] = []
@@ -93,7 +95,7 @@ def held_since(partition: TopicPartition, known: PartitionState, resolved: Resol
 
 
 def blocked_too_long(
-    partition: TopicPartition, known: PartitionState, resolved: Resolved, age: timedelta
+    partition: TopicPartition, known: PartitionState, resolved: ResolvedRanges, age: timedelta
 ) -> list[Difference]:
     """Return open transactions that an audit long enough ago has seen at the same offset."""
     found = []
@@ -105,7 +107,7 @@ def blocked_too_long(
             here, there = (held[0], None) if number == 0 else (None, held[0])
             detail = f"an open transaction on the {name} has held back what follows since an earlier audit"
             count = side.hidden[partition]
-            found.append(Difference(Fault.UNVERIFIABLE, partition.partition, here, there, count, 0, detail))
+            found.append(Difference(FindingKind.UNVERIFIABLE, partition.partition, here, there, count, 0, detail))
     return found
 
 
@@ -113,7 +115,7 @@ def _open(known: PartitionState, found: Iterable[Difference], outcome: Partition
     """Add up what stays open: what was lost and has come since is closed."""
     counts = Counter(known.open)
     counts.update(counted(found))
-    counts[Fault.LOST] -= len(outcome.came)
+    counts[FindingKind.LOST] -= len(outcome.came)
     return {str(kind): count for kind, count in sorted(counts.items()) if count > 0}
 
 
@@ -122,13 +124,13 @@ def _over(found: Mapping[str, int], outcome: PartitionOutcome) -> bool:
     return bool(outcome.came) and not found.keys() - {str(each) for each in REPEATED}
 
 
-def _missing(log: Log) -> tuple[MissingRecord, ...]:
+def _missing(log: Fingerprints) -> tuple[MissingRecord, ...]:
     some = log.below(int(log.offsets[_MOST_MISSING])) if len(log) > _MOST_MISSING else log
     rows = zip(some.offsets.tolist(), some.timestamps.tolist(), some.hashes.tolist(), strict=True)
     return tuple(rows)
 
 
-def failure_of(report: Report) -> str:
+def failure_of(report: ChecksumReport) -> str:
     """Return why nothing can be said; empty where that is not so."""
     if report.self_test:
         return f"the audit missed what was known to be wrong ({report.self_test[0]}): nothing it says counts"

@@ -14,7 +14,7 @@ from threading import Lock
 
 from copy_audit.arrivals import Keys
 from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, Unseen
-from kafka_dr.audit.difference import Loose, Suspects
+from kafka_dr.audit.difference import Suspects, UnmatchedRecord
 from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.model import Record
 
@@ -107,7 +107,7 @@ class _Reading:
 
     @classmethod
     def of(
-        cls, cluster: KafkaCluster, topic: str, records: Iterable[Loose], restamped: bool, most_bytes: int
+        cls, cluster: KafkaCluster, topic: str, records: Iterable[UnmatchedRecord], restamped: bool, most_bytes: int
     ) -> _Reading:
         found: dict[_Place, Parts | Unseen] = {(each.partition, each.offset): Unseen.TOO_MUCH for each in records}
         wanted: dict[int, list[int]] = {}

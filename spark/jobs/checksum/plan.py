@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from copy_audit.expired import Stretch
-from jobs.checksum.ranges import Resolved
+from copy_audit.expired import ComparedRange
+from jobs.checksum.ranges import ResolvedRanges
 from jobs.checksum.state import AuditState, Both, PartitionState
-from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr.audit.difference import Difference, FindingKind
 from kafka_dr.clusters import OffsetRange, TopicPartition
 
 _NOTHING = OffsetRange(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionPlan:
+class PartitionAuditPlan:
     """One partition.
 
     :param known: how far it was settled before
@@ -42,15 +42,15 @@ class PartitionPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AuditPlan:
     """All partitions of an audit."""
 
     state: AuditState
-    partitions: Mapping[TopicPartition, PartitionPlan] = field(default_factory=dict)
+    partitions: Mapping[TopicPartition, PartitionAuditPlan] = field(default_factory=dict)
 
 
-def make(state: AuditState | None, resolved: Resolved, *, full: bool) -> Plan:
-    """Plan an audit.
+def make(state: AuditState | None, resolved: ResolvedRanges, *, full: bool) -> AuditPlan:
+    """AuditPlan an audit.
 
     :param full: begin anew with every partition that is audited
     """
@@ -59,10 +59,10 @@ def make(state: AuditState | None, resolved: Resolved, *, full: bool) -> Plan:
     ids = {topic: _ids(topic, resolved) for topic in {p.topic for p in resolved.partitions}}
     partitions = {p: _plan(p, base, ids, resolved, full=full) for p in resolved.partitions}
     kinds = {**base.kinds, **{topic: resolved.kind(topic) for topic in ids}}
-    return Plan(replace(base, topic_ids={**base.topic_ids, **ids}, kinds=kinds), partitions)
+    return AuditPlan(replace(base, topic_ids={**base.topic_ids, **ids}, kinds=kinds), partitions)
 
 
-def without_times(before: AuditState, resolved: Resolved) -> set[str]:
+def without_times(before: AuditState, resolved: ResolvedRanges) -> set[str]:
     """Return the topics whose times could not be compared when they were audited last.
 
     They stay so until a full audit, whatever they are set to now: what was stamped once is in their logs.
@@ -71,7 +71,7 @@ def without_times(before: AuditState, resolved: Resolved) -> set[str]:
     return {topic for topic, (_, timed) in before.kinds.items() if not timed and topic in same}
 
 
-def _ids(topic: str, resolved: Resolved) -> tuple[str, str]:
+def _ids(topic: str, resolved: ResolvedRanges) -> tuple[str, str]:
     here, there = (side.topics.get(topic) for side in (resolved.source, resolved.target))
     return (here.topic_id if here else "", there.topic_id if there else "")
 
@@ -80,10 +80,10 @@ def _plan(
     partition: TopicPartition,
     base: AuditState,
     ids: Mapping[str, tuple[str, str]],
-    resolved: Resolved,
+    resolved: ResolvedRanges,
     *,
     full: bool,
-) -> PartitionPlan:
+) -> PartitionAuditPlan:
     here, there = resolved.source.ranges.get(partition, _NOTHING), resolved.target.ranges.get(partition, _NOTHING)
     known = None if full else base.partitions.get(partition)
     events: list[Difference] = []
@@ -104,7 +104,7 @@ def _plan(
     start = PartitionState(first_kept=(here.start, there.start)) if known is None else known
     reach = (0, 0) if first else start.resume if again else start.scanned
     ranges = _from(here, reach[0]), _from(there, reach[1])
-    return PartitionPlan(start, *ranges, first or bool(events), tuple(events), left_over, again)
+    return PartitionAuditPlan(start, *ranges, first or bool(events), tuple(events), left_over, again)
 
 
 def _changed(before: tuple[str, str], now: tuple[str, str]) -> tuple[bool, bool]:
@@ -117,7 +117,7 @@ def _event(partition: TopicPartition, known: PartitionState, side: str, *, new_t
     place = known.scanned[0 if side == "source" else 1]
     verified = max(1, known.coverage.verified)
     here, there = (place, None) if side == "source" else (None, place)
-    return Difference(Fault.UNVERIFIABLE, partition.partition, here, there, verified, 0, detail)
+    return Difference(FindingKind.UNVERIFIABLE, partition.partition, here, there, verified, 0, detail)
 
 
 def _begun_anew(known: PartitionState, *, new_source: bool, other_target: bool) -> PartitionState:
@@ -135,7 +135,9 @@ def _from(held: OffsetRange, reach: int) -> OffsetRange:
     return OffsetRange(start, max(start, held.end))
 
 
-def stretches(plan: PartitionPlan, earlier: list[tuple[Both, Both]], gone: tuple[int, int]) -> tuple[Stretch, Stretch]:
+def stretches(
+    plan: PartitionAuditPlan, earlier: list[tuple[Both, Both]], gone: tuple[int, int]
+) -> tuple[ComparedRange, ComparedRange]:
     """Return what is compared of both sides, with what expired in between.
 
     :param earlier: what scans of the log hold of it, in their order
@@ -155,7 +157,7 @@ def stretches(plan: PartitionPlan, earlier: list[tuple[Both, Both]], gone: tuple
         start = resume[side]
         vanished = (new.start, min(gone[side], new.end))
         sides.append(
-            Stretch(
+            ComparedRange(
                 start,
                 max(start, new.end),
                 expired=tuple(expired),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from copy_audit.logs import Longs
+from copy_audit.fingerprints import Longs
 from jobs.checksum.payloads import covering
-from jobs.checksum.plan import Plan
+from jobs.checksum.plan import AuditPlan
 from jobs.checksum.state import Scan
-from jobs.fingerprint_log import FingerprintLog, Side
+from jobs.fingerprint_log import FingerprintLog, FlowEnd
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 
 
-def earlier_scans(plan: Plan, partition: TopicPartition) -> list[Scan]:
+def previous_scans(plan: AuditPlan, partition: TopicPartition) -> list[Scan]:
     """Return the scans that hold what may have to be compared again of a partition; none where it begins anew."""
     if plan.partitions[partition].anew:
         return []
@@ -21,18 +21,18 @@ def earlier_scans(plan: Plan, partition: TopicPartition) -> list[Scan]:
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierKeys:
+class PreviousKeys:
     """The keys of one topic that were compared by earlier audits.
 
     :param clusters: of both sides, where it is looked up whether a record is there still
     """
 
     log: FingerprintLog
-    plan: Plan
+    plan: AuditPlan
     topic: str
-    clusters: Mapping[Side, KafkaCluster]
+    clusters: Mapping[FlowEnd, KafkaCluster]
 
-    def living(self, side: Side, partition: int, keys: Longs) -> frozenset[int]:
+    def living(self, side: FlowEnd, partition: int, keys: Longs) -> frozenset[int]:
         """Return which keys a side may still have a value of, from before what is compared now.
 
         The newest record of a key that the fingerprint log knows is looked for on the cluster. Where the log does not
@@ -54,7 +54,7 @@ class EarlierKeys:
         unknown = set() if complete else wanted - newest.keys()
         return frozenset({key for key, offset in values.items() if offset in present} | unknown)
 
-    def _present(self, side: Side, partition: TopicPartition, offsets: Iterable[int]) -> set[int]:
+    def _present(self, side: FlowEnd, partition: TopicPartition, offsets: Iterable[int]) -> set[int]:
         """Return which of these offsets have a record still."""
         cluster = self.clusters[side]
         start = cluster.topics.log_starts([partition])[partition]

@@ -20,7 +20,7 @@ from kafka_dr.topology import ProtectionGroup
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ClusterRanges:
     """What one cluster holds at one moment.
 
     :param ranges: from the first offset that is still there to the last stable offset
@@ -34,7 +34,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedRanges:
     """Everything that is asked before anything is read.
 
     :param at: when the source's ends were read
@@ -45,8 +45,8 @@ class Resolved:
     """
 
     at: datetime
-    source: Held
-    target: Held
+    source: ClusterRanges
+    target: ClusterRanges
     positions: Mapping[TopicPartition, int] | None
     epoch: int | None
     compacted: frozenset[str]
@@ -78,7 +78,7 @@ class Resolved:
         sides = ((target, there), (source, here - there))
         return "; ".join(filter(None, (times_lost(name, found & self.restamped) for name, found in sides)))
 
-    def with_stamped(self, here: Collection[str], there: Collection[str]) -> Resolved:
+    def with_stamped(self, here: Collection[str], there: Collection[str]) -> ResolvedRanges:
         """Return this with what the records themselves said: settings speak only of what is written now."""
         return replace(self, stamped=(self.stamped[0].union(here), self.stamped[1].union(there)))
 
@@ -95,7 +95,7 @@ def resolve(
     replicator: Mm2Replicator,
     clock: Clock,
     only: Collection[str] = (),
-) -> Resolved:
+) -> ResolvedRanges:
     """Ask the flow and both clusters.
 
     :param only: these topics; all of the group's where empty
@@ -110,7 +110,7 @@ def resolve(
     at = clock.now()
     configs = {cluster: cluster.topics.configs(found) for cluster, found in names.items()}
     both = [configs[source], configs[target]]
-    return Resolved(
+    return ResolvedRanges(
         at=at,
         source=here,
         target=there,
@@ -132,14 +132,14 @@ def _names(group: ProtectionGroup, cluster: KafkaCluster, only: Collection[str])
     return {name for name in cluster.topics.names() if group.owns_topic(name) and (not only or name in only)}
 
 
-def _held(cluster: KafkaCluster, names: Iterable[str]) -> Held:
+def _held(cluster: KafkaCluster, names: Iterable[str]) -> ClusterRanges:
     topics = cluster.topics.describe(names)
     wanted = [partition for topic in topics.values() for partition in topic.partitions]
     starts = cluster.topics.log_starts(wanted)
-    # Asked in this order an ordinary end is never taken for one that a transaction hides.
+    # AuditInput in this order an ordinary end is never taken for one that a transaction hides.
     ends = cluster.topics.high_watermarks(wanted)
     stable = cluster.topics.last_stable_offsets(wanted)
-    return Held(
+    return ClusterRanges(
         cluster.topics.identity().cluster_id,
         topics,
         {p: OffsetRange(starts[p], max(starts[p], stable[p])) for p in wanted},

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from copy_audit.digests import Digests
 from jobs.offset_map import map_table
 from kafka_dr.audit.coverage import Coverage, total
-from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr.audit.difference import Difference, FindingKind
 from kafka_dr.audit.kept_map import MapKey
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.audit.whole_file import write_whole
@@ -47,7 +47,7 @@ _DIGESTS = pa.schema(
     ]
 )
 #: What was copied more than once.
-REPEATED = frozenset({Fault.DUPLICATE, Fault.REPLAY})
+REPEATED = frozenset({FindingKind.DUPLICATE, FindingKind.REPLAY})
 #: Findings that the report names in words; all of them are in ``findings.jsonl``.
 _NAMED = 20
 
@@ -102,7 +102,7 @@ class PartitionReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ChecksumReport:
     """The whole audit.
 
     :param topic_ids: on the source and on the target
@@ -191,7 +191,9 @@ class Report:
             "coverage": total(p.coverage for p in self.partitions).to_json(),
             "verified_rpo_records": sum(p.end - p.frontier[0] for p in self.partitions),
             "verified_rpo_seconds": max((p.verified_rpo_seconds(self.at) for p in self.partitions), default=0.0),
-            "findings": [{"sentence": _in_words(f)} for f in self.findings() if f["kind"] != Fault.IN_FLIGHT][:_NAMED],
+            "findings": [{"sentence": _in_words(f)} for f in self.findings() if f["kind"] != FindingKind.IN_FLIGHT][
+                :_NAMED
+            ],
             "self_test": {"passed": not self.self_test, "missed": list(self.self_test)},
             "records_read": self.records_read,
             "log_bytes": self.log_bytes,
@@ -204,7 +206,7 @@ class Report:
         for partition in self.partitions:
             for found in partition.differences:
                 yield {
-                    "kind": str(found.fault),
+                    "kind": str(found.kind),
                     "topic": partition.partition.topic,
                     "partition": found.partition,
                     "source_offset": found.source_offset,
@@ -268,13 +270,13 @@ def counted(differences: Iterable[Difference]) -> dict[str, int]:
     """Count records by kind; what is only on its way is no finding, and what came late is none any more."""
     counts: Counter[str] = Counter()
     for found in differences:
-        if found.fault is not Fault.IN_FLIGHT and not _came_late(found):
-            counts[str(found.fault)] += found.count
+        if found.kind is not FindingKind.IN_FLIGHT and not _came_late(found):
+            counts[str(found.kind)] += found.count
     return dict(counts)
 
 
 def _came_late(found: Difference) -> bool:
-    return found.fault is Fault.LATE and found.target_offset is not None
+    return found.kind is FindingKind.LATE and found.target_offset is not None
 
 
 def _in_words(found: Mapping[str, Any]) -> str:

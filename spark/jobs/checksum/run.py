@@ -10,24 +10,24 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from copy_audit.expired import Stretch
-from copy_audit.logs import Log, Longs
-from copy_audit.partitions import Outside, PartitionLogs, PartitionOutcome
+from copy_audit.expired import ComparedRange
+from copy_audit.fingerprints import Fingerprints, Longs
+from copy_audit.partitions import AuditLookups, PartitionLogs, PartitionOutcome
 from copy_audit.topic_audit import audit_topic
 from copy_audit.unmatched import Ancestry, nowhere
 from jobs.checksum import plan as checksum_plan
 from jobs.checksum import self_test
-from jobs.checksum.audit_store import Found, Memory, scan_name
-from jobs.checksum.bounded import Wishes, within_offsets, within_time
-from jobs.checksum.grace import Patience
+from jobs.checksum.audit_store import AuditStore, ScanFacts, scan_name
+from jobs.checksum.bounded import AuditOptions, within_offsets, within_time
+from jobs.checksum.grace import FlowWait
 from jobs.checksum.outcome import blocked_too_long, failure_of, next_state, reported
 from jobs.checksum.payloads import keys_of, payloads_of
-from jobs.checksum.plan import PartitionPlan, Plan
-from jobs.checksum.previous_scans import EarlierKeys, earlier_scans
-from jobs.checksum.ranges import Resolved, resolve
-from jobs.checksum.report import PartitionReport, Report
+from jobs.checksum.plan import AuditPlan, PartitionAuditPlan
+from jobs.checksum.previous_scans import PreviousKeys, previous_scans
+from jobs.checksum.ranges import ResolvedRanges, resolve
+from jobs.checksum.report import ChecksumReport, PartitionReport
 from jobs.checksum.state import AuditState, Both, Scan
-from jobs.fingerprint_log import Side
+from jobs.fingerprint_log import FlowEnd
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import NeedsPerson, TryAgain
@@ -39,12 +39,12 @@ from kafka_dr_spark.fingerprints import Special
 
 #: No record is younger than this.
 _NEVER_YOUNG = 2**62
-_SIDES: tuple[Side, Side] = ("source", "target")
-_NOTHING = Log.joined([])
+_SIDES: tuple[FlowEnd, FlowEnd] = ("source", "target")
+_NOTHING = Fingerprints.joined([])
 
 
 @dataclass(slots=True)
-class Watch:
+class Stopwatch:
     """How long each part took, in seconds."""
 
     clock: Clock
@@ -67,14 +67,14 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AuditInput:
     """What an audit knows before it reads anything.
 
     :param batch: known faults that were written, which it has to find
     """
 
-    resolved: Resolved
-    batch: self_test.Batch
+    resolved: ResolvedRanges
+    batch: self_test.SelfTestBatch
 
 
 def ask(
@@ -84,29 +84,29 @@ def ask(
     target: KafkaCluster,
     replicator: Mm2Replicator,
     clock: Clock,
-    wishes: Wishes,
-) -> Asked:
+    options: AuditOptions,
+) -> AuditInput:
     """Ask both clusters and Connect what there is to be read, and write the self test meanwhile."""
     now_ms, copies = int(clock.now().timestamp() * 1000), group.flow.replication_factor
     with ThreadPoolExecutor(1) as pool:
         testing = pool.submit(self_test.write, source, target, now_ms=now_ms, replication_factor=copies)
         resolved = resolve(
-            group, source=source, target=target, replicator=replicator, clock=clock, only=wishes.of_topics
+            group, source=source, target=target, replicator=replicator, clock=clock, only=options.of_topics
         )
-        return Asked(resolved, testing.result())
+        return AuditInput(resolved, testing.result())
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class AuditOutcome:
     """What an audit has come to, before anything of it counts.
 
     :param state: what the next audit would go on from
     :param found: what is kept besides
     """
 
-    report: Report
+    report: ChecksumReport
     state: AuditState
-    found: Found
+    found: ScanFacts
 
 
 @dataclass(slots=True)
@@ -115,72 +115,77 @@ class ChecksumRun:
 
     :param source: reached as audit
     :param target: reached as audit
-    :param patience: what is asked about records that seem to wait too long
+    :param flow_wait: what is asked about records that seem to wait too long
     :param history: what the registers hold about the group, where ranges are named that stay aside
     """
 
     group: ProtectionGroup
     source: KafkaCluster
     target: KafkaCluster
-    memory: Memory
-    watch: Watch
-    patience: Patience
+    memory: AuditStore
+    watch: Stopwatch
+    flow_wait: FlowWait
     history: History = field(default_factory=dict)
 
-    def audit(self, wishes: Wishes, asked: Asked) -> Done:
+    def audit(self, options: AuditOptions, asked: AuditInput) -> AuditOutcome:
         """Audit the flow. Nothing of it counts until it is kept."""
         resolved, batch = asked.resolved, asked.batch
         scan = scan_name(resolved.at, secrets.token_hex(3))
         before = self.memory.read()
-        kept = None if wishes.bounded else before
+        kept = None if options.bounded else before
         if kept is not None and any(each.at >= resolved.at for each in kept.scans):
             # Beside it these ends would look like those of logs that were cut off.
             raise TryAgain("another audit of this flow has ended since this one began: run it again")
-        if before is not None and not wishes.full:
+        if before is not None and not options.full:
             resolved = resolved.with_stamped((), checksum_plan.without_times(before, resolved))
-        resolved, plan = self._planned(kept, resolved, wishes, scan, batch)
+        resolved, plan = self._planned(kept, resolved, options, scan, batch)
         gone = self._log_starts(plan)
         self.watch.lap("scan")
-        report, state = self._compare(scan, plan, resolved, gone, wishes)
+        report, state = self._compare(scan, plan, resolved, gone, options)
         report = replace(report, self_test=self._self_test(scan, batch))
         self.watch.lap("self_test")
         report = replace(report, failure=failure_of(report), seconds=self.watch.total())
-        if wishes.bounded:
+        if options.bounded:
             self.memory.log.remove(scan)
         keep_for = timedelta(seconds=self.group.audits.keep_fingerprints_seconds)
         begun_anew = frozenset(p for p, each in plan.partitions.items() if each.events)
-        return Done(report, state, Found(scan, resolved.at, begun_anew, keep_for))
+        return AuditOutcome(report, state, ScanFacts(scan, resolved.at, begun_anew, keep_for))
 
     def _planned(
-        self, kept: AuditState | None, resolved: Resolved, wishes: Wishes, scan: str, batch: self_test.Batch
-    ) -> tuple[Resolved, Plan]:
-        """Plan and scan; once more where the records bear other times than the settings of their topics say."""
+        self,
+        kept: AuditState | None,
+        resolved: ResolvedRanges,
+        options: AuditOptions,
+        scan: str,
+        batch: self_test.SelfTestBatch,
+    ) -> tuple[ResolvedRanges, AuditPlan]:
+        """AuditPlan and scan; once more where the records bear other times than the settings of their topics say."""
         while True:
-            plan = checksum_plan.make(kept, resolved, full=wishes.full or wishes.bounded)
-            if wishes.bounded:
-                plan = self._within(plan, wishes, resolved)
+            plan = checksum_plan.make(kept, resolved, full=options.full or options.bounded)
+            if options.bounded:
+                plan = self._within(plan, options, resolved)
             self._scan(scan, plan, batch, resolved)
             seen = resolved.with_stamped(*(self.memory.log.stamped(scan, side) - {self_test.TOPIC} for side in _SIDES))
             if seen.restamped == resolved.restamped:
                 return seen, plan
             resolved = seen
 
-    def _within(self, plan: Plan, wishes: Wishes, resolved: Resolved) -> Plan:
+    def _within(self, plan: AuditPlan, options: AuditOptions, resolved: ResolvedRanges) -> AuditPlan:
         known = self.memory.known_runs(plan.state.identity[:2])
-        if wishes.offsets:
-            return within_offsets(plan, wishes.offsets, known)
+        if options.offsets:
+            return within_offsets(plan, options.offsets, known)
         clusters = self.source, self.target
-        return within_time(plan, wishes, clusters, restamped=resolved.restamped, known=known)
+        return within_time(plan, options, clusters, restamped=resolved.restamped, known=known)
 
-    def keep(self, done: Done) -> None:
+    def keep(self, done: AuditOutcome) -> None:
         """Let the next audit go on from this one. The report has to be written before: what is settled now is never
         looked at again, and stands nowhere else.
         """
         self.memory.keep(done.state, done.report, done.found)
         self.memory.advance_frontier(done.state, done.report)
 
-    def _scan(self, scan: str, plan: Plan, batch: self_test.Batch, resolved: Resolved) -> None:
-        ranges: dict[Side, dict[TopicPartition, OffsetRange]] = {
+    def _scan(self, scan: str, plan: AuditPlan, batch: self_test.SelfTestBatch, resolved: ResolvedRanges) -> None:
+        ranges: dict[FlowEnd, dict[TopicPartition, OffsetRange]] = {
             "source": {p: each.source for p, each in plan.partitions.items()} | batch.ranges(batch.source),
             "target": {p: each.target for p, each in plan.partitions.items()} | batch.ranges(batch.target),
         }
@@ -191,7 +196,7 @@ class ChecksumRun:
             special=Special(compacted=resolved.compacted, restamped=resolved.restamped),
         )
 
-    def _log_starts(self, plan: Plan) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
+    def _log_starts(self, plan: AuditPlan) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
         """Ask where the logs begin now: what lies below may have been deleted before it was read."""
         with ThreadPoolExecutor(2) as pool:
             jobs: list[Future[dict[TopicPartition, int]]] = []
@@ -203,11 +208,11 @@ class ChecksumRun:
     def _compare(
         self,
         scan: str,
-        plan: Plan,
-        resolved: Resolved,
+        plan: AuditPlan,
+        resolved: ResolvedRanges,
         gone: tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]],
-        wishes: Wishes,
-    ) -> tuple[Report, AuditState]:
+        options: AuditOptions,
+    ) -> tuple[ChecksumReport, AuditState]:
         age = timedelta(seconds=self.group.thresholds.max_record_age_seconds)
         young_from = int((resolved.at - age).timestamp() * 1000)
         late_before = resolved.at - timedelta(seconds=self.group.thresholds.max_lag_seconds)
@@ -217,10 +222,10 @@ class ChecksumRun:
         for topic in sorted({p.topic for p in plan.partitions}):
             logs = self._logs(scan, topic, plan, resolved, gone)
             records += sum(len(each.source) + len(each.target) for each in logs)
-            outside = Outside(
+            outside = AuditLookups(
                 payloads_of(topic, source=self.source, target=self.target, restamped=topic in resolved.restamped),
                 lambda hashes, topic=topic: self._ancestors(plan, topic, hashes),  # type: ignore[misc]
-                EarlierKeys(self.memory.log, plan, topic, {"source": self.source, "target": self.target}).living,
+                PreviousKeys(self.memory.log, plan, topic, {"source": self.source, "target": self.target}).living,
                 keys_of(topic, self.source),
             )
             self.watch.lap("read_log")
@@ -235,7 +240,7 @@ class ChecksumRun:
             self.watch.lap("compare")
         reports: list[PartitionReport] = []
         states = dict(plan.state.partitions)
-        for partition, outcome in self.patience.judged(outcomes, seen).items():
+        for partition, outcome in self.flow_wait.judged(outcomes, seen).items():
             each = plan.partitions[partition]
             blocked = blocked_too_long(partition, each.known, resolved, age)
             reports.append(reported(partition, each, outcome, resolved, blocked))
@@ -243,13 +248,13 @@ class ChecksumRun:
         self.watch.lap("wait")
         done = Scan(scan, resolved.at, {p: _ranges(each) for p, each in plan.partitions.items()})
         # What is compared from the beginning makes the whole map again.
-        maps = () if wishes.full and not wishes.topics else plan.state.maps
+        maps = () if options.full and not options.topics else plan.state.maps
         state = replace(plan.state, partitions=states, scans=(*plan.state.scans, done), maps=maps)
-        report = Report(
+        report = ChecksumReport(
             flow=f"{self.group.name}.{self.source.name}-to-{self.target.name}",
             epoch=resolved.epoch,
             at=resolved.at,
-            full=wishes.full,
+            full=options.full,
             partitions=tuple(reports),
             topic_ids=plan.state.topic_ids,
             self_test=(),
@@ -267,13 +272,13 @@ class ChecksumRun:
         self,
         scan: str,
         topic: str,
-        plan: Plan,
-        resolved: Resolved,
+        plan: AuditPlan,
+        resolved: ResolvedRanges,
         gone: tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]],
     ) -> list[PartitionLogs]:
         """Return the partitions of a topic as they lie in the log, from where each was settled."""
         aside = {side: self._aside(side, topic, resolved) for side in _SIDES}
-        sides: dict[Side, dict[TopicPartition, Log]] = {}
+        sides: dict[FlowEnd, dict[TopicPartition, Fingerprints]] = {}
         for number, side in enumerate(_SIDES):
             new, old = self._kept(side, [scan], topic), self._waiting(side, topic, plan)
             sides[side] = {
@@ -284,7 +289,7 @@ class ChecksumRun:
         found = []
         for partition in sorted(sides["source"]):
             each = plan.partitions[partition]
-            before = [s.ranges[partition] for s in earlier_scans(plan, partition)]
+            before = [s.ranges[partition] for s in previous_scans(plan, partition)]
             starts = (gone[0].get(partition, 0), gone[1].get(partition, 0))
             here, there = checksum_plan.stretches(each, before, starts)
             found.append(
@@ -304,7 +309,9 @@ class ChecksumRun:
             )
         return found
 
-    def _aside(self, side: Side, topic: str, resolved: Resolved) -> dict[TopicPartition, list[tuple[int, int]]]:
+    def _aside(
+        self, side: FlowEnd, topic: str, resolved: ResolvedRanges
+    ) -> dict[TopicPartition, list[tuple[int, int]]]:
         """Return what a failback has left aside on a side: no copy of anything, and meant to have none."""
         held = resolved.source if side == "source" else resolved.target
         cluster = self.source if side == "source" else self.target
@@ -312,7 +319,7 @@ class ChecksumRun:
         found = by_partition(quarantined(self.history, cluster.name, ids))
         return {p: [(each.start, each.end) for each in ranges] for p, ranges in found.items()}
 
-    def _waiting(self, side: Side, topic: str, plan: Plan) -> dict[TopicPartition, Log]:
+    def _waiting(self, side: FlowEnd, topic: str, plan: AuditPlan) -> dict[TopicPartition, Fingerprints]:
         """Return what earlier audits have read of a topic and not settled.
 
         :raises NeedsPerson: it is not where the state says it is
@@ -321,7 +328,7 @@ class ChecksumRun:
         wanted: dict[tuple[str, ...], list[TopicPartition]] = {}
         for partition in (p for p in plan.partitions if p.topic == topic):
             resume = plan.partitions[partition].known.resume[number]
-            ranges = {s.name: s.ranges[partition][number] for s in earlier_scans(plan, partition)}
+            ranges = {s.name: s.ranges[partition][number] for s in previous_scans(plan, partition)}
             needed = tuple(name for name, (start, end) in ranges.items() if end > max(start, resume))
             if needed:
                 wanted.setdefault(needed, []).append(partition)
@@ -331,24 +338,24 @@ class ChecksumRun:
                     f"{self.memory.log.uri}/{name}/{side} is gone, and records of {topic} in it wait to be compared: "
                     "nothing can be said about them; bring the folder back, or audit in full"
                 )
-        found: dict[TopicPartition, Log] = {}
+        found: dict[TopicPartition, Fingerprints] = {}
         for names, partitions in wanted.items():
             kept = self.memory.log.read(side, names, [topic])
             found |= {partition: kept[partition] for partition in partitions if partition in kept}
         return found
 
-    def _kept(self, side: Side, scans: Sequence[str], topic: str) -> dict[TopicPartition, Log]:
+    def _kept(self, side: FlowEnd, scans: Sequence[str], topic: str) -> dict[TopicPartition, Fingerprints]:
         there = [name for name in scans if self.memory.log.exists(name, side)]
         return self.memory.log.read(side, there, [topic]) if there else {}
 
-    def _ancestors(self, plan: Plan, topic: str, hashes: Longs) -> Ancestry:
+    def _ancestors(self, plan: AuditPlan, topic: str, hashes: Longs) -> Ancestry:
         """Look for records in what earlier audits kept of the source, unless all of it is compared now."""
         if all(each.first for partition, each in plan.partitions.items() if partition.topic == topic):
             return nowhere(hashes)
         scans = [s.name for s in plan.state.scans if self.memory.log.exists(s.name, "source")]
         return self.memory.log.holding(scans, topic, hashes)
 
-    def _self_test(self, scan: str, batch: self_test.Batch) -> list[str]:
+    def _self_test(self, scan: str, batch: self_test.SelfTestBatch) -> list[str]:
         """Audit the batch of known faults, and return what was not found in it."""
         sides = {side: self._kept(side, [scan], self_test.TOPIC) for side in _SIDES}
         logs = [
@@ -356,36 +363,36 @@ class ChecksumRun:
                 partition.partition,
                 _only(sides["source"].get(partition, _NOTHING), batch.source[partition]),
                 _only(sides["target"].get(partition, _NOTHING), batch.target[partition]),
-                Stretch(min(batch.source[partition]), max(batch.source[partition]) + 1),
-                Stretch(min(batch.target[partition]), max(batch.target[partition]) + 1),
+                ComparedRange(min(batch.source[partition]), max(batch.source[partition]) + 1),
+                ComparedRange(min(batch.target[partition]), max(batch.target[partition]) + 1),
             )
             for partition in sorted(batch.source)
         ]
-        outside = Outside(
+        outside = AuditLookups(
             payloads_of(self_test.TOPIC, source=self.source, target=self.target, restamped=False), nowhere
         )
         outcomes = audit_topic(logs, compacted=False, young_from=_NEVER_YOUNG, outside=outside)
         return batch.missed([d for outcome in outcomes for d in (*outcome.settled, *outcome.waiting)])
 
 
-def _since(plan: PartitionPlan, side: int, old: Log, new: Log) -> Log:
+def _since(plan: PartitionAuditPlan, side: int, old: Fingerprints, new: Fingerprints) -> Fingerprints:
     """Return what is compared of one side: what waits since the audits before, and what was read now."""
-    return new if plan.anew else Log.joined([old.since(plan.known.resume[side]), new])
+    return new if plan.anew else Fingerprints.joined([old.since(plan.known.resume[side]), new])
 
 
-def _missing(plan: PartitionPlan) -> Log:
+def _missing(plan: PartitionAuditPlan) -> Fingerprints:
     columns = np.array(plan.known.missing, np.int64).reshape(-1, 3).T
-    return Log(*columns)
+    return Fingerprints(*columns)
 
 
-def _seen_below(plan: Plan, partition: TopicPartition, before: datetime) -> int:
+def _seen_below(plan: AuditPlan, partition: TopicPartition, before: datetime) -> int:
     """Return up to where an audit that long ago has seen a partition of the source."""
-    return max((s.ranges[partition][0][1] for s in earlier_scans(plan, partition) if s.at <= before), default=0)
+    return max((s.ranges[partition][0][1] for s in previous_scans(plan, partition) if s.at <= before), default=0)
 
 
-def _ranges(plan: PartitionPlan) -> tuple[Both, Both]:
+def _ranges(plan: PartitionAuditPlan) -> tuple[Both, Both]:
     return (plan.source.start, plan.source.end), (plan.target.start, plan.target.end)
 
 
-def _only(log: Log, offsets: Collection[int]) -> Log:
+def _only(log: Fingerprints, offsets: Collection[int]) -> Fingerprints:
     return log.at(np.flatnonzero(np.isin(log.offsets, list(offsets))))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr.audit.difference import Difference, FindingKind
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 
@@ -18,11 +18,11 @@ TOPIC = "_kafka_dr.selftest"
 _PARTITIONS = 2
 _RECORDS = 24
 _CONFIG = {"retention.ms": "86400000", "cleanup.policy": "delete"}
-_Expected = tuple[Fault, int, int | None, int | None, int]
+_Expected = tuple[FindingKind, int, int | None, int | None, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SelfTestBatch:
     """What one run wrote.
 
     Others may append to the topic at the same time, so the ranges may hold more than that.
@@ -43,7 +43,7 @@ class Batch:
 
     def missed(self, found: Sequence[Difference]) -> list[str]:
         """Return, in words, what was found wrongly or not at all."""
-        seen = {(d.fault, d.partition, d.source_offset, d.target_offset, d.count) for d in found}
+        seen = {(d.kind, d.partition, d.source_offset, d.target_offset, d.count) for d in found}
         missing = [f"{each[0]} in partition {each[1]} was not found" for each in self.expected if each not in seen]
         invented = [f"{each[0]} in partition {each[1]} is not there" for each in seen.difference(self.expected)]
         return [*missing, *sorted(invented)]
@@ -80,27 +80,27 @@ def _faulty() -> dict[int, list[_Copied]]:
     return {0: first, 1: second}
 
 
-def truth() -> list[tuple[Fault, int, int | None, int | None, int]]:
+def truth() -> list[tuple[FindingKind, int, int | None, int | None, int]]:
     """Return the faults: kind, partition, which record of the source and which of the target, how many.
 
     What moved came from the first partition, and is in the second one on the target.
     """
     return [
-        (Fault.LOST, 0, 2, None, 1),
-        (Fault.DUPLICATE, 0, 5, 5, 1),
-        (Fault.REPLAY, 0, 7, 11, 3),
-        (Fault.CORRUPT_VALUE, 0, 14, 17, 1),
-        (Fault.CORRUPT_KEY, 0, 16, 19, 1),
-        (Fault.CORRUPT_HEADER, 0, 18, 21, 1),
-        (Fault.CORRUPT_TIMESTAMP, 0, 20, 23, 1),
-        (Fault.LOST, 1, 4, None, 1),
-        (Fault.REORDERED, 1, 8, 11, 1),
-        (Fault.FOREIGN, 1, None, 15, 1),
-        (Fault.MOVED, 0, 22, 20, 1),
+        (FindingKind.LOST, 0, 2, None, 1),
+        (FindingKind.DUPLICATE, 0, 5, 5, 1),
+        (FindingKind.REPLAY, 0, 7, 11, 3),
+        (FindingKind.CORRUPT_VALUE, 0, 14, 17, 1),
+        (FindingKind.CORRUPT_KEY, 0, 16, 19, 1),
+        (FindingKind.CORRUPT_HEADER, 0, 18, 21, 1),
+        (FindingKind.CORRUPT_TIMESTAMP, 0, 20, 23, 1),
+        (FindingKind.LOST, 1, 4, None, 1),
+        (FindingKind.REORDERED, 1, 8, 11, 1),
+        (FindingKind.FOREIGN, 1, None, 15, 1),
+        (FindingKind.MOVED, 0, 22, 20, 1),
     ]
 
 
-def write(source: KafkaCluster, target: KafkaCluster, *, now_ms: int, replication_factor: int) -> Batch:
+def write(source: KafkaCluster, target: KafkaCluster, *, now_ms: int, replication_factor: int) -> SelfTestBatch:
     """Append a batch on both sides.
 
     :param now_ms: milliseconds since the epoch
@@ -114,10 +114,10 @@ def write(source: KafkaCluster, target: KafkaCluster, *, now_ms: int, replicatio
         jobs = [pool.submit(_append, cluster, records, replication_factor) for cluster, records in sides]
         here, there = (job.result() for job in jobs)
     expected = tuple(
-        (fault, p, _at(here, p, s), _at(there, 1 if fault is Fault.MOVED else p, t), count)
-        for fault, p, s, t, count in truth()
+        (kind, p, _at(here, p, s), _at(there, 1 if kind is FindingKind.MOVED else p, t), count)
+        for kind, p, s, t, count in truth()
     )
-    return Batch(_by_partition(here), _by_partition(there), expected)
+    return SelfTestBatch(_by_partition(here), _by_partition(there), expected)
 
 
 def _record(partition: int, number: int, nonce: bytes, now_ms: int) -> NewRecord:

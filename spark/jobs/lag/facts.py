@@ -19,7 +19,7 @@ MOST_SYNCS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class LagFacts:
     """Everything but content.
 
     :param state: what the flow's connector does
@@ -46,7 +46,7 @@ class Facts:
 
 def ask(
     group: ProtectionGroup, replicator: Mm2Replicator, *, source: KafkaCluster, target: KafkaCluster, clock: Clock
-) -> Facts:
+) -> LagFacts:
     """Ask the clusters, as audit, and the flow's Connect.
 
     :raises KafkaDrError: one of them does not answer or refuses
@@ -58,7 +58,7 @@ def ask(
     partitions = _partitions(topics, where.next_to_read, source)
     at = clock.now()
     syncs, missing = _syncs(flow, target)
-    return Facts(state, where.seed_epoch, at, partitions, groups, syncs, missing)
+    return LagFacts(state, where.seed_epoch, at, partitions, groups, syncs, missing)
 
 
 def _partitions(

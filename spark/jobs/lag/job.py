@@ -11,10 +11,10 @@ from typing import Any
 
 from jobs.connections import Connections
 from jobs.flows import declared_flow, reached
-from jobs.lag.facts import Facts, ask
-from jobs.lag.reading import Reading, read
+from jobs.lag.facts import LagFacts, ask
+from jobs.lag.reading import LagReading, read
 from jobs.session import Sessions, exit_code, spark_session
-from jobs.storage import local, place, set_aside
+from jobs.storage import local, place, rename_old_report
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clock import Clock, SystemClock
@@ -65,16 +65,16 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock, sessions: Sessions) -> int:
     began = clock.monotonic()
     if (folder := local(options.out)) is not None:
-        set_aside(folder)
+        rename_old_report(folder)
     topology = load(options.topology, environ)
     flow = declared_flow(topology, options.flow)
     connections = Connections.read(environ)
     with sessions(f"lag audit of {options.flow}") as session:
-        memory = _Memory(place(topology.evidence.root, session), flow)
+        memory = _LagStore(place(topology.evidence.root, session), flow)
         window = memory.window()
         out = place(options.out, session)
         out.mkdir(parents=True, exist_ok=True)
-        set_aside(out)
+        rename_old_report(out)
         with reached(topology, flow, connections, clock) as (source, target, replicator):
             facts = ask(topology.group(flow.group), replicator, source=source, target=target, clock=clock)
             access = {"source": source.settings, "target": target.settings}
@@ -91,7 +91,7 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
 
 
 @dataclass(frozen=True, slots=True)
-class _Memory:
+class _LagStore:
     """What lies below the evidence root."""
 
     root: Any
@@ -108,7 +108,7 @@ class _Memory:
             raise NeedsPerson(f"{error}: look at it, then remove it, and the trend is judged from now on") from error
 
     def keep(
-        self, found: Assessment, facts: Facts, findings: Sequence[LagFinding], *, sentence: str, report: str
+        self, found: Assessment, facts: LagFacts, findings: Sequence[LagFinding], *, sentence: str, report: str
     ) -> None:
         """Remember the look first: a result without it would be judged by less the next time."""
         self._windows.write(found.window)
@@ -139,7 +139,7 @@ def _limits(thresholds: Thresholds) -> Limits:
     )
 
 
-def _look(facts: Facts, window: Window, limits: Limits) -> Look:
+def _look(facts: LagFacts, window: Window, limits: Limits) -> Look:
     return Look(
         at=facts.at,
         window=window,
@@ -150,7 +150,7 @@ def _look(facts: Facts, window: Window, limits: Limits) -> Look:
     )
 
 
-def _subject(flow: Flow, facts: Facts, reading: Reading, *, seconds: float) -> Subject:
+def _subject(flow: Flow, facts: LagFacts, reading: LagReading, *, seconds: float) -> Subject:
     return Subject(
         flow=f"{flow.group}.{flow.source}-to-{flow.target}",
         epoch=facts.epoch,

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from pyspark.sql import Row, SparkSession
 
-from jobs.lag.facts import Facts
+from jobs.lag.facts import LagFacts
 from kafka_dr.clusters import ClientSettings, OffsetRange
 from kafka_dr.lag import Content, PartitionSeen, Stretch, cut
 from kafka_dr_spark.kafka_ranges import Ranges, read_ranges
@@ -26,7 +26,7 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LagReading:
     """What was read.
 
     :param partitions: with what lies in their stretches and how long their records took
@@ -49,8 +49,8 @@ class _Crossed:
 
 
 def read(
-    session: SparkSession, facts: Facts, *, source: ClientSettings, target: ClientSettings, most_offsets: int
-) -> Reading:
+    session: SparkSession, facts: LagFacts, *, source: ClientSettings, target: ClientSettings, most_offsets: int
+) -> LagReading:
     """Read what lies before each reader, and when what crossed lately was written.
 
     :param most_offsets: of one stretch that are read; the rest is estimated
@@ -76,16 +76,16 @@ def read(
         for seen in facts.partitions
     )
     measured = sum(len(found) for found in latencies.values())
-    return Reading(partitions, sum(row.records for row in rows), _latency_from(facts, measured))
+    return LagReading(partitions, sum(row.records for row in rows), _latency_from(facts, measured))
 
 
-def _stretches(seen: PartitionSeen, facts: Facts, most: int) -> tuple[Stretch, ...]:
+def _stretches(seen: PartitionSeen, facts: LagFacts, most: int) -> tuple[Stretch, ...]:
     positions = [group.positions[seen.place] for group in facts.groups if seen.place in group.positions]
     flow = seen.start if seen.position is None else seen.position
     return cut(*seen.place, positions=[flow, *positions], start=seen.start, end=seen.stable_end, most=most)
 
 
-def _crossed(session: SparkSession, facts: Facts, target: ClientSettings) -> list[_Crossed]:
+def _crossed(session: SparkSession, facts: LagFacts, target: ClientSettings) -> list[_Crossed]:
     if facts.syncs is None or not len(facts.syncs[1]):
         return []
     place, offsets = facts.syncs
@@ -95,7 +95,7 @@ def _crossed(session: SparkSession, facts: Facts, target: ClientSettings) -> lis
     return [_Crossed((row.topic, row.partition), row.source_offset, row.synced_ms) for row in found]
 
 
-def _still_there(crossed: Iterable[_Crossed], facts: Facts) -> list[_Crossed]:
+def _still_there(crossed: Iterable[_Crossed], facts: LagFacts) -> list[_Crossed]:
     held = {seen.place: OffsetRange(seen.start, seen.stable_end) for seen in facts.partitions}
     nothing = OffsetRange(0, 0)
     return [each for each in crossed if (within := held.get(each.place, nothing)).start <= each.offset < within.end]
@@ -145,7 +145,7 @@ def _content(row: Row | None) -> Content:
     return Content(0, 0, None) if row is None else Content(row.records, row.size, row.first_timestamp_ms)
 
 
-def _latency_from(facts: Facts, measured: int) -> str:
+def _latency_from(facts: LagFacts, measured: int) -> str:
     if facts.syncs_missing:
         return f"not known: {facts.syncs_missing}"
     if not measured:

@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from jobs.checksum.run import Watch
+from jobs.checksum.run import Stopwatch
 from jobs.connections import Connections
 from jobs.session import Sessions, exit_code, spark_session
 from jobs.storage import place
-from jobs.stranded.plan import Standing, plan, standing
+from jobs.stranded.plan import AbandonedGroup, abandoned_group, plan
 from jobs.stranded.run import find
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable, knows_less
 from kafka_dr.clock import Clock, SystemClock
@@ -46,13 +46,13 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock, sessions: Sessions) -> int:
-    watch = Watch(clock)
+    watch = Stopwatch(clock)
     topology = load(options.topology, environ)
     group = topology.group(options.group)
     connections = Connections.read(environ)
     with ExitStack() as stack:
         clusters = {name: stack.enter_context(_reached(topology, name, connections)) for name in group.clusters}
-        left = standing(group, {name: KafkaRegister(cluster, clock) for name, cluster in clusters.items()})
+        left = abandoned_group(group, {name: KafkaRegister(cluster, clock) for name, cluster in clusters.items()})
         old, new = clusters[left.abandonment.old], clusters[left.abandonment.new]
         session = stack.enter_context(sessions(f"stranded records of {group.name}"))
         watch.lap("session")
@@ -88,7 +88,7 @@ def _reached(topology: Topology, name: str, connections: Connections) -> KafkaCl
 
 
 def _flow_says(
-    topology: Topology, left: Standing, connections: Connections, clock: Clock
+    topology: Topology, left: AbandonedGroup, connections: Connections, clock: Clock
 ) -> Mapping[TopicPartition, int]:
     """Return up to where the flow says that it copied; nothing where Connect is silent: content decides anyway."""
     old, new = left.abandonment.old, left.abandonment.new

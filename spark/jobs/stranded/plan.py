@@ -18,7 +18,7 @@ from kafka_dr.topology import ProtectionGroup
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AbandonedGroup:
     """How the group stands, and what is journaled about it.
 
     :param held: a failback holds the group, and rests on the list that was approved
@@ -31,7 +31,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionPlan:
+class StrandedPartitionPlan:
     """One partition of the old side.
 
     :param old: what is read of the old side
@@ -51,27 +51,27 @@ class PartitionPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StrandedPlan:
     """All partitions that the old side has."""
 
-    standing: Standing
+    abandoned_group: AbandonedGroup
     at: datetime
     cluster_ids: Mapping[str, str]
     topic_ids: Mapping[str, str]
     compacted: frozenset[str]
     restamped: frozenset[str]
     gone: tuple[str, ...]
-    partitions: Mapping[TopicPartition, PartitionPlan]
+    partitions: Mapping[TopicPartition, StrandedPartitionPlan]
 
     def as_list(self, partitions: Iterable[StrandedPartition] | None = None) -> StrandedList:
         """Return the list that this plan leads to.
 
         :param partitions: what was found; without it, only the ends are told
         """
-        left = self.standing.abandonment
+        left = self.abandoned_group.abandonment
         found = tuple(partitions) if partitions is not None else tuple(map(self._ends_of, sorted(self.partitions)))
         return StrandedList(
-            group=self.standing.group,
+            group=self.abandoned_group.group,
             run=left.run,
             old=left.old,
             new=left.new,
@@ -89,7 +89,7 @@ class Plan:
         return StrandedPartition(partition.topic, partition.partition, start, start, end, planned.new.end)
 
 
-def standing(group: ProtectionGroup, registers: Mapping[str, KafkaRegister]) -> Standing:
+def abandoned_group(group: ProtectionGroup, registers: Mapping[str, KafkaRegister]) -> AbandonedGroup:
     """Ask the registers how the group stands.
 
     :raises Refused: no side of it was left
@@ -100,19 +100,19 @@ def standing(group: ProtectionGroup, registers: Mapping[str, KafkaRegister]) -> 
         stands = "not adopted" if state is None else f"{state.phase} on {state.active}"
         raise Refused(f"{group.name} is {stands}: no side was left behind, so nothing can be stranded")
     history = registers[state.active].history(group.name)
-    return Standing(group.name, abandonment(history, state), history, held=state.verb == "failback")
+    return AbandonedGroup(group.name, abandonment(history, state), history, held=state.verb == "failback")
 
 
 def plan(
     group: ProtectionGroup,
-    left: Standing,
+    left: AbandonedGroup,
     old: KafkaCluster,
     new: KafkaCluster,
     *,
     root: Any,
     positions: Mapping[TopicPartition, int],
     now: datetime,
-) -> Plan:
+) -> StrandedPlan:
     """Resolve what is read.
 
     :param root: the evidence root
@@ -136,7 +136,7 @@ def plan(
         until = min(switched.get(p, 0), new_ends.get(p, 0))
         copy = min(max(copied, new_starts.get(p, 0)), until)
         since = OffsetRange(until, new_ends.get(p, 0)) if p.topic in compacted else OffsetRange(0, 0)
-        partitions[p] = PartitionPlan(
+        partitions[p] = StrandedPartitionPlan(
             OffsetRange(max(begin, starts[p]), end),
             OffsetRange(copy, until),
             since,
@@ -144,8 +144,8 @@ def plan(
             expired=begin < starts[p],
             copies_expired=copied < min(new_starts.get(p, 0), until),
         )
-    return Plan(
-        standing=left,
+    return StrandedPlan(
+        abandoned_group=left,
         at=now,
         cluster_ids={cluster.name: cluster.topics.identity().cluster_id for cluster in (old, new)},
         topic_ids={name: topic.topic_id for name, topic in here.items()},
@@ -176,7 +176,7 @@ def _held(
 
 
 def _beginnings(
-    left: Standing,
+    left: AbandonedGroup,
     old: KafkaCluster,
     new: KafkaCluster,
     here: Mapping[str, Topic],
@@ -202,7 +202,9 @@ def _beginnings(
     return begins
 
 
-def newest_seed(left: Standing, topic_ids: Mapping[str, str]) -> tuple[int, dict[TopicPartition, tuple[int, int]]]:
+def newest_seed(
+    left: AbandonedGroup, topic_ids: Mapping[str, str]
+) -> tuple[int, dict[TopicPartition, tuple[int, int]]]:
     """Return the epoch in which the flow from the old side began, and where on both sides; 0 and nothing where it
     always was that one.
 

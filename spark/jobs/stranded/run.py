@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from pyspark.sql import SparkSession
 
-from copy_audit.logs import Log
-from copy_audit.stranding import Sides, Stranding, strand
-from jobs.checksum.run import Watch
-from jobs.fingerprint_log import FingerprintLog, Side
-from jobs.stranded.plan import PartitionPlan, Plan
+from copy_audit.fingerprints import Fingerprints
+from copy_audit.stranding import Stranding, StrandingInput, strand
+from jobs.checksum.run import Stopwatch
+from jobs.fingerprint_log import FingerprintLog, FlowEnd
+from jobs.stranded.plan import StrandedPartitionPlan, StrandedPlan
 from kafka_dr.audit.stranded import StrandedFile, StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
@@ -22,11 +22,11 @@ from kafka_dr_spark.fingerprints import Special
 from kafka_dr_spark.kafka_ranges import read_ranges
 from kafka_dr_spark.stranded_records import counted, whole, within
 
-_NOTHING = Log.joined([])
+_NOTHING = Fingerprints.joined([])
 
 
 def find(
-    session: SparkSession, planned: Plan, old: KafkaCluster, new: KafkaCluster, *, uri: str, watch: Watch
+    session: SparkSession, planned: StrandedPlan, old: KafkaCluster, new: KafkaCluster, *, uri: str, watch: Stopwatch
 ) -> StrandedList:
     """Find the stranded records and keep them.
 
@@ -51,9 +51,9 @@ def find(
 
 
 def _align(
-    log: FingerprintLog, name: str, planned: Plan, old: KafkaCluster, new: KafkaCluster
+    log: FingerprintLog, name: str, planned: StrandedPlan, old: KafkaCluster, new: KafkaCluster
 ) -> dict[TopicPartition, Stranding]:
-    ranges: dict[Side, dict[TopicPartition, OffsetRange]] = {
+    ranges: dict[FlowEnd, dict[TopicPartition, OffsetRange]] = {
         "source": {p: each.old for p, each in planned.partitions.items()},
         "target": {p: _of_new(each) for p, each in planned.partitions.items()},
     }
@@ -75,7 +75,7 @@ def _align(
             each = planned.partitions[p]
             copies = there.get(p, _NOTHING)
             switch = int(np.searchsorted(copies.offsets, each.new.end))
-            sides = Sides(
+            sides = StrandingInput(
                 p.partition,
                 here.get(p, _NOTHING),
                 copies.at(np.arange(switch)),
@@ -89,11 +89,11 @@ def _align(
     return found
 
 
-def _of_new(each: PartitionPlan) -> OffsetRange:
+def _of_new(each: StrandedPartitionPlan) -> OffsetRange:
     return OffsetRange(each.new.start, max(each.new.end, each.since.end))
 
 
-def _row(partition: TopicPartition, planned: PartitionPlan, found: Stranding) -> StrandedPartition:
+def _row(partition: TopicPartition, planned: StrandedPartitionPlan, found: Stranding) -> StrandedPartition:
     return StrandedPartition(
         topic=partition.topic,
         partition=partition.partition,

@@ -13,7 +13,7 @@ import pytest
 
 from jobs.fingerprint_log import FingerprintLog
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, FileFrontierStore, ResultStore
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.difference import FindingKind
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from lab import rights
@@ -79,7 +79,7 @@ def test_an_audit_goes_on_where_the_last_one_ended_and_what_waits_too_long_is_la
     time.sleep(1.1)
     late = audit()
     assert (late.code, late.report["counts"]) == (1, {"LATE": 23})
-    assert Known(Fault.LATE, never_read.partition, 0, None) in late.found(never_read.topic)
+    assert Known(FindingKind.LATE, never_read.partition, 0, None) in late.found(never_read.topic)
     kept = newest(flowing)
     assert kept is not None
     assert (kept.verdict, "23 LATE" in kept.sentence) == (AuditVerdict.RED, True)
@@ -153,7 +153,7 @@ def test_what_retention_takes_while_it_is_read_is_verified_and_what_it_took_from
     found = audit()
     assert found.code == 1
     assert found.found(flowing.protection.topic) == [
-        Known(Fault.LOST, partition.partition, 11, None, 11) for partition in flowing.partitions
+        Known(FindingKind.LOST, partition.partition, 11, None, 11) for partition in flowing.partitions
     ]
 
 
@@ -184,15 +184,15 @@ def test_a_topic_that_was_deleted_and_created_again_on_either_side_is_found(flow
         known
         for partition in flowing.partitions
         for known in (
-            Known(Fault.LOST, partition.partition, 0, None, 11),
-            Known(Fault.UNVERIFIABLE, partition.partition, None, 12, 11),
+            Known(FindingKind.LOST, partition.partition, 0, None, 11),
+            Known(FindingKind.UNVERIFIABLE, partition.partition, None, 12, 11),
         )
     )
     assert target.topic(topic)["coverage"]["verified"] == 22
     flowing.create_again("east")
     source = audit()
     assert source.code == 1
-    assert {f.fault for f in source.found(topic)} == {Fault.UNVERIFIABLE}
+    assert {f.kind for f in source.found(topic)} == {FindingKind.UNVERIFIABLE}
     assert all("deleted" in line["sentence"] for line in source.report["findings"])
 
 
@@ -201,7 +201,7 @@ def test_a_target_that_stamps_records_itself_is_compared_without_time(
     flowing: PlainFlow, audit: Auditor, now: str
 ) -> None:
     name = flowing.protection.name
-    faults = [Fault.LOST, Fault.CORRUPT_VALUE, Fault.DUPLICATE, Fault.FOREIGN]
+    faults = [FindingKind.LOST, FindingKind.CORRUPT_VALUE, FindingKind.DUPLICATE, FindingKind.FOREIGN]
     copy = FaultyCopy.make(partitions=2, records=80, faults=faults, seed=4, start=minutes_ago(30))
     topic = f"{name}.stamped"
     write_copy(flowing.protection, topic, copy, target={"message.timestamp.type": "LogAppendTime"})
@@ -221,7 +221,7 @@ def test_a_target_that_stamps_records_itself_is_compared_without_time(
 
 def test_only_a_stretch_of_time_is_audited_where_that_was_asked_for(flowing: PlainFlow, audit: Auditor) -> None:
     name, start = flowing.protection.name, minutes_ago(30)
-    copy = FaultyCopy.make(partitions=1, records=400, faults=[Fault.LOST] * 8, seed=2, start=start)
+    copy = FaultyCopy.make(partitions=1, records=400, faults=[FindingKind.LOST] * 8, seed=2, start=start)
     write_copy(flowing.protection, f"{name}.long", copy)
     first = copy.truth[0].source_offset
     assert first is not None

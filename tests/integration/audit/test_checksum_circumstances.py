@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient
 from jobs.checksum.payloads import payloads_of
 from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
 from kafka_dr.audit.corruption import Parts, Unseen
-from kafka_dr.audit.difference import Fault, Loose, Suspects
+from kafka_dr.audit.difference import FindingKind, Suspects, UnmatchedRecord
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import KafkaDrError
@@ -74,7 +74,7 @@ def test_a_driver_that_is_killed_half_way_shows_no_secret_and_leaves_everything_
 ) -> None:
     protection = flowing.protection
     topic = f"{protection.name}.killed"
-    copy = FaultyCopy.make(partitions=2, records=200, faults=[Fault.LOST] * 3, seed=3, start=now_ms() - _OLD_MS)
+    copy = FaultyCopy.make(partitions=2, records=200, faults=[FindingKind.LOST] * 3, seed=3, start=now_ms() - _OLD_MS)
     write_copy(protection, topic, copy)
     assert audit().found(topic) == copy.truth
     before, begun = kept(protection), scans(protection)
@@ -122,7 +122,7 @@ def test_what_the_cleaner_took_is_no_finding_and_what_it_left_is_compared(flowin
         gone = 40 - len(list(east.log.read({partition: OffsetRange(0, 40)})))
     found = audit("--topics", topic)
     lost = [each for each in found.found(topic) if each.source_offset == 37]
-    assert (found.code, lost) == (1, [Known(Fault.LOST, 0, 37, None)])
+    assert (found.code, lost) == (1, [Known(FindingKind.LOST, 0, 37, None)])
     # What made the segments roll is on its way.
     assert {each["kind"] for each in found.lines if each["source_offset"] != 37} == {"IN_FLIGHT"}
     coverage = found.topic(topic)["coverage"]
@@ -148,7 +148,7 @@ def test_a_deletion_lost_beside_a_marker_is_found_and_what_waits_is_missed_when_
         east.writing.append([NewRecord(partition, b"kept", b"on its way", (), now_ms())])
         leave_a_marker(protection, "west", topic)
         west.writing.append([following])
-    lost = Known(Fault.LOST, 0, 2, None)
+    lost = Known(FindingKind.LOST, 0, 2, None)
     found = audit("--topics", topic)
     assert (found.code, found.found(topic), found.topic(topic)["coverage"]["in_flight"]) == (1, [lost], 1)
     full = audit("--topics", topic, "--full")
@@ -186,7 +186,7 @@ def test_partitions_that_are_added_and_transactions_that_hang_between_audits(
     start = now_ms() - _OLD_MS
     add_a_partition(protection, topic, "east", start)
     waiting = audit()
-    assert waiting.found(topic) == [Known(Fault.LOST, 1, 0, None, 5)]
+    assert waiting.found(topic) == [Known(FindingKind.LOST, 1, 0, None, 5)]
     assert waiting.topic(topic)["coverage"]["verified"] == 30
     open_transaction = begun_transaction(protection, topic)
     add_a_partition(protection, topic, "west", start)
@@ -197,7 +197,7 @@ def test_partitions_that_are_added_and_transactions_that_hang_between_audits(
     assert (len(map_parts(protection)), map_parts(protection) & before) == (1, set()), "the old map is gone"
     time.sleep(1.1)
     hangs = audit()
-    assert hangs.found(topic) == [Known(Fault.UNVERIFIABLE, 0, 30, None, 2)]
+    assert hangs.found(topic) == [Known(FindingKind.UNVERIFIABLE, 0, 30, None, 2)]
     assert "open transaction on the source" in hangs.report["findings"][0]["sentence"]
     open_transaction.abort_transaction(_SECONDS)
     over = audit()
@@ -243,7 +243,7 @@ def test_a_source_whose_log_was_cut_off_is_told_from_a_copy_that_has_too_much(
     wait_for(protection, "east", topic)
     found = audit("--topics", topic)
     assert found.code == 1
-    assert found.found(topic) == [Known(Fault.UNVERIFIABLE, 0, 201, None, 201)]
+    assert found.found(topic) == [Known(FindingKind.UNVERIFIABLE, 0, 201, None, 201)]
     assert found.topic(topic)["coverage"]["verified"] == found.topic(topic)["coverage"]["produced"] == 200
 
 
@@ -274,14 +274,14 @@ def test_records_of_ten_megabytes_are_compared_and_told_apart(flowing: PlainFlow
         assert producer.flush(_SECONDS) == 0
         other[-1] ^= 1
     found = audit("--topics", topic)
-    assert found.found(topic) == [Known(Fault.CORRUPT_VALUE, 0, 2, 2)]
+    assert found.found(topic) == [Known(FindingKind.CORRUPT_VALUE, 0, 2, 2)]
     assert found.topic(topic)["coverage"]["verified"] == 3
 
 
 def test_a_stretch_of_offsets_is_audited_where_the_map_says_it_is(flowing: PlainFlow, audit: Auditor) -> None:
     protection = flowing.protection
     topic = f"{protection.name}.stretch"
-    faults = [Fault.LOST, Fault.DUPLICATE, Fault.CORRUPT_VALUE] * 3
+    faults = [FindingKind.LOST, FindingKind.DUPLICATE, FindingKind.CORRUPT_VALUE] * 3
     copy = FaultyCopy.make(partitions=1, records=400, faults=faults, seed=6, start=now_ms() - _OLD_MS)
     write_copy(protection, topic, copy)
     assert audit().found(topic) == copy.truth
@@ -294,7 +294,7 @@ def test_a_stretch_of_offsets_is_audited_where_the_map_says_it_is(flowing: Plain
     assert kept_now == before
     translated = translated_by_the_map_alone(flowing, TopicPartition(topic, 0))
     assert all(found.kind == "exact" for found in translated.values())
-    targets = {record.origin: record.offset for record in copy.target[0] if record.fault is None}
+    targets = {record.origin: record.offset for record in copy.target[0] if record.kind is None}
     assert {found.source_offset: found.target_offset for found in translated.values()} == {
         position: targets[position - 1] + 1 for position in (391, 398)
     }
@@ -308,7 +308,7 @@ def test_a_payload_that_is_not_looked_at_is_told_from_one_that_is_gone(flowing: 
     client = AdminClient(protection.lab.client_settings("east", "admin"))
     for future in client.delete_records([Deleted(topic, 0, 150)]).values():
         future.result(_SECONDS)
-    records = tuple(Loose(0, offset, 0, offset, 0, 0) for offset in offsets)
+    records = tuple(UnmatchedRecord(0, offset, 0, offset, 0, 0) for offset in offsets)
     east, west = flowing.audit("east"), flowing.audit("west")
 
     def looked_at(most_bytes: int) -> list[list[object]]:
@@ -349,7 +349,7 @@ def test_evidence_may_lie_where_only_spark_reaches(
     there.write_text(yaml.safe_dump(declared))
     topic = f"{protection.name}.far"
     copy = FaultyCopy.make(
-        partitions=2, records=120, faults=[Fault.LOST, Fault.REPLAY], seed=9, start=now_ms() - _OLD_MS
+        partitions=2, records=120, faults=[FindingKind.LOST, FindingKind.REPLAY], seed=9, start=now_ms() - _OLD_MS
     )
     write_copy(protection, topic, copy)
 
@@ -361,7 +361,7 @@ def test_evidence_may_lie_where_only_spark_reaches(
     flowing.write(10)
     last = audited()
     assert (last.report["counts"], last.report["coverage"]["in_flight"]) == (
-        {"LOST": 1, "REPLAY": sum(k.count for k in copy.truth if k.fault is Fault.REPLAY)},
+        {"LOST": 1, "REPLAY": sum(k.count for k in copy.truth if k.kind is FindingKind.REPLAY)},
         12,
     )
     (part,) = {file.stem for file in far.rglob("map/*") if not file.name.startswith(".")}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.difference import FindingKind
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from support.checksum import Audited, Auditor
@@ -98,7 +98,7 @@ def test_a_flow_that_does_nothing_wrong_is_clean_whatever_it_carries(
         flowing.start()
         write(producer, parts[2:4])
         running = audit()
-        assert (running.code, {line["kind"] for line in running.lines} - {Fault.IN_FLIGHT}) == (0, set())
+        assert (running.code, {line["kind"] for line in running.lines} - {FindingKind.IN_FLIGHT}) == (0, set())
         write(producer, parts[4:])
         flowing.wait_copied(copied)
         copy = audit()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.difference import FindingKind
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from support.checksum import Auditor, minutes_ago
@@ -63,7 +63,7 @@ def test_what_was_lost_and_comes_later_is_late_and_closes_its_finding(flowing: P
     late = audit()
     assert (late.code, late.report["verdict"], late.report["counts"]) == (0, "equal", {})
     for topic in topics:
-        assert late.found(topic) == [Known(Fault.LATE, 0, _LOST, _COUNT - 1)]
+        assert late.found(topic) == [Known(FindingKind.LATE, 0, _LOST, _COUNT - 1)]
     assert "2 reported lost before came late" in late.report["sentence"]
     assert late.report["verified_rpo_records"] == 0
     kept = ResultStore(protection.folder / "evidence").newest(
@@ -78,8 +78,8 @@ def test_what_was_lost_and_comes_later_is_late_and_closes_its_finding(flowing: P
     twice = audit()
     assert (twice.code, twice.report["counts"]) == (1, {"DUPLICATE": 2})
     assert twice.found(topics[0]) == [
-        Known(Fault.DUPLICATE, 0, 3, _COUNT + 1),
-        Known(Fault.DUPLICATE, 0, _LOST, _COUNT),
+        Known(FindingKind.DUPLICATE, 0, 3, _COUNT + 1),
+        Known(FindingKind.DUPLICATE, 0, _LOST, _COUNT),
     ]
 
 

@@ -7,22 +7,22 @@ from collections.abc import Callable
 import pytest
 
 from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, Unseen, judge
-from kafka_dr.audit.difference import Circumstances, Fault, Loose, Suspects
+from kafka_dr.audit.difference import FindingKind, OneSidedRules, Suspects, UnmatchedRecord
 
-_CIRCUMSTANCES = {0: Circumstances(lambda _record: (Fault.LOST, ""), lambda _record: (Fault.FOREIGN, ""))}
+_CIRCUMSTANCES = {0: OneSidedRules(lambda _record: (FindingKind.LOST, ""), lambda _record: (FindingKind.FOREIGN, ""))}
 #: More than can be compared each with each.
 _MANY = 1_200
 _GONE = 700
 Payloads = Callable[[int], Payload]
 
 
-def loose(number: int, timestamp: int) -> Loose:
-    return Loose(0, number, 0, number, timestamp, 0)
+def loose(number: int, timestamp: int) -> UnmatchedRecord:
+    return UnmatchedRecord(0, number, 0, number, timestamp, 0)
 
 
 def told(
     source: dict[int, Payload | Unseen], target: dict[int, Payload | Unseen], *, time_of: Callable[[int], int]
-) -> list[tuple[Fault, int | None, int | None, int, str]]:
+) -> list[tuple[FindingKind, int | None, int | None, int, str]]:
     """Say what became of records, by place."""
 
     def looking(at: dict[int, Payload | Unseen]) -> PayloadOf:
@@ -35,8 +35,8 @@ def told(
             for n, payload in target.items()
         ),
     )
-    found = judge(suspects, source=looking(source), target=looking(target), circumstances=_CIRCUMSTANCES)
-    return [(each.fault, each.source_offset, each.target_offset, each.count, each.detail) for each in found]
+    found = judge(suspects, source=looking(source), target=looking(target), rules=_CIRCUMSTANCES)
+    return [(each.kind, each.source_offset, each.target_offset, each.count, each.detail) for each in found]
 
 
 def original(number: int, *, at_once: int = 1) -> Payload:
@@ -44,33 +44,33 @@ def original(number: int, *, at_once: int = 1) -> Payload:
 
 
 @pytest.mark.parametrize(
-    ("fault", "changed"),
+    ("kind", "changed"),
     [
-        (Fault.CORRUPT_HEADER, lambda p: Payload(p.key, p.value, (), p.timestamp)),
-        (Fault.CORRUPT_VALUE, lambda p: Payload(p.key, b"other", p.headers, p.timestamp)),
-        (Fault.CORRUPT_KEY, lambda p: Payload(b"other", p.value, p.headers, p.timestamp)),
-        (Fault.CORRUPT_TIMESTAMP, lambda p: Payload(p.key, p.value, p.headers, p.timestamp + 10**6)),
+        (FindingKind.CORRUPT_HEADER, lambda p: Payload(p.key, p.value, (), p.timestamp)),
+        (FindingKind.CORRUPT_VALUE, lambda p: Payload(p.key, b"other", p.headers, p.timestamp)),
+        (FindingKind.CORRUPT_KEY, lambda p: Payload(b"other", p.value, p.headers, p.timestamp)),
+        (FindingKind.CORRUPT_TIMESTAMP, lambda p: Payload(p.key, p.value, p.headers, p.timestamp + 10**6)),
     ],
 )
 @pytest.mark.parametrize("at_once", [1, 100])
 def test_a_loss_among_many_changed_records_is_that_one_loss(
-    fault: Fault, changed: Callable[[Payload], Payload], at_once: int
+    kind: FindingKind, changed: Callable[[Payload], Payload], at_once: int
 ) -> None:
     records = {n: original(n, at_once=at_once) for n in range(_MANY)}
     copies = [changed(payload) for n, payload in records.items() if n != _GONE]
     found = told({**records}, dict(enumerate(copies)), time_of=lambda n: n // at_once)
     assert found == [
-        (fault, 0, 0, _GONE, ""),
-        (fault, _GONE + 1, _GONE, _MANY - _GONE - 1, ""),
-        (Fault.LOST, _GONE, None, 1, ""),
+        (kind, 0, 0, _GONE, ""),
+        (kind, _GONE + 1, _GONE, _MANY - _GONE - 1, ""),
+        (FindingKind.LOST, _GONE, None, 1, ""),
     ]
 
 
 def test_a_changed_record_is_the_one_that_it_has_most_in_common_with() -> None:
     here = {n: Payload(b"k", b"v%d" % n, (), 5) for n in range(2)}
     assert told({**here}, {0: Payload(b"k", b"v1", (("h", b"1"),), 5)}, time_of=lambda _n: 5) == [
-        (Fault.CORRUPT_HEADER, 1, 0, 1, ""),
-        (Fault.LOST, 0, None, 1, ""),
+        (FindingKind.CORRUPT_HEADER, 1, 0, 1, ""),
+        (FindingKind.LOST, 0, None, 1, ""),
     ]
 
 
@@ -78,9 +78,9 @@ def test_of_many_records_of_equal_value_the_one_that_is_missing_is_named() -> No
     records = {n: Payload(None, b"same", (("h", b"1"),), n) for n in range(300)}
     copies = [Payload(None, b"same", (), n) for n in records if n != 17]
     assert told({**records}, dict(enumerate(copies)), time_of=lambda n: n) == [
-        (Fault.CORRUPT_HEADER, 0, 0, 17, ""),
-        (Fault.CORRUPT_HEADER, 18, 17, 282, ""),
-        (Fault.LOST, 17, None, 1, ""),
+        (FindingKind.CORRUPT_HEADER, 0, 0, 17, ""),
+        (FindingKind.CORRUPT_HEADER, 18, 17, 282, ""),
+        (FindingKind.LOST, 17, None, 1, ""),
     ]
 
 
@@ -88,9 +88,9 @@ def test_a_strange_record_of_the_same_key_takes_none_from_a_changed_one() -> Non
     here = {0: Payload(b"hot", b"lost", (), 5), 1: Payload(b"hot", b"changed", (), 5)}
     there = {0: Payload(b"hot", b"changed", (("h", b"1"),), 5), 1: Payload(b"hot", b"strange", (), 5)}
     assert told({**here}, {**there}, time_of=lambda _n: 5) == [
-        (Fault.CORRUPT_HEADER, 1, 0, 1, ""),
-        (Fault.LOST, 0, None, 1, ""),
-        (Fault.FOREIGN, None, 1, 1, ""),
+        (FindingKind.CORRUPT_HEADER, 1, 0, 1, ""),
+        (FindingKind.LOST, 0, None, 1, ""),
+        (FindingKind.FOREIGN, None, 1, 1, ""),
     ]
 
 
@@ -99,8 +99,8 @@ def test_a_record_that_was_changed_and_came_out_of_order_is_not_lost() -> None:
     late = Payload(here[0].key, here[0].value, (), here[0].timestamp)
     there = dict(enumerate([Payload(p.key, b"other", p.headers, p.timestamp) for p in (here[1], here[2], here[3])]))
     assert told({**here}, {**there, 3: late}, time_of=lambda n: n) == [
-        (Fault.CORRUPT_VALUE, 1, 0, 3, ""),
-        (Fault.CORRUPT_HEADER, 0, 3, 1, "also its place in the order"),
+        (FindingKind.CORRUPT_VALUE, 1, 0, 3, ""),
+        (FindingKind.CORRUPT_HEADER, 0, 3, 1, "also its position in the order"),
     ]
 
 
@@ -110,25 +110,27 @@ def test_what_is_lost_among_thousands_of_the_same_millisecond_is_named_where_two
     copies = [Payload(p.key, p.value, (), 10_000 + n // 500) for n, p in records.items() if n not in lost]
     found = told({**records}, dict(enumerate(copies)), time_of=lambda n: n // 500)
     missing = [
-        at + n for fault, at, _, count, _ in found if fault is Fault.LOST and at is not None for n in range(count)
+        at + n for kind, at, _, count, _ in found if kind is FindingKind.LOST and at is not None for n in range(count)
     ]
     assert sorted(missing) == sorted(lost)
-    assert {fault for fault, *_ in found} == {Fault.LOST, Fault.CORRUPT_HEADER}
+    assert {kind for kind, *_ in found} == {FindingKind.LOST, FindingKind.CORRUPT_HEADER}
 
 
 @pytest.mark.parametrize("value", [None, b""])
 def test_a_deletion_whose_time_was_changed_is_named_by_its_key(value: bytes | None) -> None:
     here = {0: Payload(b"key", value, (), 5)}
     assert told({**here}, {0: Payload(b"key", value, (), 6)}, time_of=lambda _n: 5) == [
-        (Fault.CORRUPT_TIMESTAMP, 0, 0, 1, "")
+        (FindingKind.CORRUPT_TIMESTAMP, 0, 0, 1, "")
     ]
     found = told({0: Payload(b"", value, (), 5)}, {0: Payload(b"", value, (), 6)}, time_of=lambda _n: 5)
-    assert [fault for fault, *_ in found] == [Fault.LOST, Fault.FOREIGN], "nothing names a record that has no content"
+    assert [kind for kind, *_ in found] == [FindingKind.LOST, FindingKind.FOREIGN], (
+        "nothing names a record that has no content"
+    )
 
 
 def test_a_value_that_is_missing_is_told_from_an_empty_one() -> None:
     here, there = {0: Payload(b"key", None, (), 5)}, {0: Payload(b"key", b"", (), 5)}
-    assert told({**here}, {**there}, time_of=lambda _n: 5) == [(Fault.CORRUPT_VALUE, 0, 0, 1, "")]
+    assert told({**here}, {**there}, time_of=lambda _n: 5) == [(FindingKind.CORRUPT_VALUE, 0, 0, 1, "")]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_a_value_that_is_missing_is_told_from_an_empty_one() -> None:
 def test_why_a_payload_was_not_looked_at_is_said_of_each_side(
     here: Payload | Unseen, there: Payload | Unseen, detail: str
 ) -> None:
-    assert told({0: here}, {0: there}, time_of=lambda _n: 0) == [(Fault.CORRUPT_UNKNOWN, 0, 0, 1, detail)]
+    assert told({0: here}, {0: there}, time_of=lambda _n: 0) == [(FindingKind.CORRUPT_UNKNOWN, 0, 0, 1, detail)]
 
 
 def test_what_stands_for_a_payload_takes_no_more_room_than_what_stands_for_a_small_one() -> None:

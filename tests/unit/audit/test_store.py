@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.audit import FileFrontierStore, Place, Remembered
+from kafka_dr.audit import FileFrontierStore, FrontierPoint, KeptFrontier
 
-REMEMBERED = Remembered(
+REMEMBERED = KeptFrontier(
     identity=("east-id", "west-id", 3),
     topic_ids={"orders.payments": ("a", "b")},
-    places={("orders.payments", 1): Place(10, 12, 9, 1)},
+    places={("orders.payments", 1): FrontierPoint(10, 12, 9, 1)},
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit import Entry, FindingKind, Place, Verified, Walk
+from kafka_dr.audit import Entry, FindingKind, FrontierPoint, Verified, Walk
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 PARTITION = TopicPartition("t", 0)
@@ -40,7 +40,7 @@ def walk_over(
     end: int,
     target_end: int,
     until: int | None = None,
-    place: Place | None = None,
+    place: FrontierPoint | None = None,
     start: SeedPoint | None = None,
     source_start: int = 0,
     target_start: int = 0,
@@ -75,7 +75,7 @@ def test_a_walk_in_two_parts_ends_where_one_does(data: st.DataObject, contents: 
     target, target_end = data.draw(st.composite(laid_out)(contents))
     middle = data.draw(st.integers(0, end))
     first = walk_over(source, target, end=end, target_end=target_end, until=middle)
-    place = Place(first.source_offset, first.target_offset, first.records)
+    place = FrontierPoint(first.source_offset, first.target_offset, first.records)
     second = walk_over(source, target, end=end, target_end=target_end, place=place)
     assert (first.finding, second.finding) == (None, None)
     assert second == walk_over(source, target, end=end, target_end=target_end)
@@ -89,7 +89,7 @@ def test_a_walk_in_two_parts_ends_where_one_does(data: st.DataObject, contents: 
 )
 @settings(max_examples=150, deadline=None)
 def test_nothing_is_verified_from_the_first_difference_on(
-    data: st.DataObject, count: int, fault: str, stride: int
+    data: st.DataObject, count: int, kind: str, stride: int
 ) -> None:
     contents = [f"{number}".encode() for number in range(count)]
     at = data.draw(st.integers(0, count - 1))
@@ -99,7 +99,7 @@ def test_nothing_is_verified_from_the_first_difference_on(
         "different": [*contents[:at], b"altered", *contents[at + 1 :]],
         "missing": contents[:at],
         "swapped": [*contents[:at], *reversed(contents[at : at + 2]), *contents[at + 2 :]],
-    }[fault]
+    }[kind]
     if copy == contents:
         return
     source, end = data.draw(st.composite(laid_out)(contents))
@@ -150,10 +150,10 @@ def test_what_nothing_expired_for_is_never_left_out() -> None:
 
 def test_what_expired_before_it_was_compared_is_unverifiable_on_either_side() -> None:
     on_source = walk_over(
-        entries("d", start=3), entries("abcd"), end=4, target_end=4, source_start=3, place=Place(1, 1)
+        entries("d", start=3), entries("abcd"), end=4, target_end=4, source_start=3, place=FrontierPoint(1, 1)
     )
     on_target = walk_over(
-        entries("abcd"), entries("d", start=3), end=4, target_end=4, target_start=3, place=Place(1, 1)
+        entries("abcd"), entries("d", start=3), end=4, target_end=4, target_start=3, place=FrontierPoint(1, 1)
     )
     for verified in (on_source, on_target):
         assert verified.finding is not None
@@ -161,7 +161,7 @@ def test_what_expired_before_it_was_compared_is_unverifiable_on_either_side() ->
 
 
 def test_a_place_at_the_end_does_not_suffer_from_expiry() -> None:
-    verified = walk_over([], [], end=4, target_end=9, source_start=4, target_start=9, place=Place(4, 7))
+    verified = walk_over([], [], end=4, target_end=9, source_start=4, target_start=9, place=FrontierPoint(4, 7))
     assert (verified.finding, verified.source_offset) == (None, 4)
 
 

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 from copy_audit import topic_audit
 from copy_audit.arrivals import Arrivals, Payloads
-from copy_audit.expired import Stretch
-from copy_audit.logs import NOTHING, Longs
-from copy_audit.partitions import Outside, PartitionLogs, PartitionOutcome
+from copy_audit.expired import ComparedRange
+from copy_audit.fingerprints import NOTHING, Longs
+from copy_audit.partitions import AuditLookups, PartitionLogs, PartitionOutcome
 from copy_audit.topic_audit import audit_topic
 from copy_audit.unmatched import Ancestry
 from kafka_dr.audit.corruption import Payload
 from kafka_dr.audit.coverage import total
-from kafka_dr.audit.difference import Fault, Loose
+from kafka_dr.audit.difference import FindingKind, UnmatchedRecord
 from support.faulty_copy import FaultyCopy, Written
 from support.topic_audits import OLD, hash_of, log_of, outside
 
-Told = list[tuple[Fault, int | None, int | None]]
+Told = list[tuple[FindingKind, int | None, int | None]]
 
 
 def made(count: int, *, keys: int) -> list[Written]:
@@ -51,17 +51,17 @@ class Flow:
             0,
             log_of(self.source).since(here),
             log_of(self.target).since(there),
-            Stretch(here, len(self.source)),
-            Stretch(there, len(self.target)),
+            ComparedRange(here, len(self.source)),
+            ComparedRange(there, len(self.target)),
             first=self.before is None,
             missing=NOTHING if self.before is None else self.before.missing,
         )
-        asked = Outside(known.payloads, self._ancestors, keys=self._keys)
+        asked = AuditLookups(known.payloads, self._ancestors, keys=self._keys)
         (self.before,) = audit_topic([logs], compacted=False, young_from=OLD, outside=asked)
         return self.before
 
     def told(self) -> Told:
-        return sorted((d.fault, d.source_offset, d.target_offset) for d in self.audit().settled)
+        return sorted((d.kind, d.source_offset, d.target_offset) for d in self.audit().settled)
 
     def _ancestors(self, hashes: Longs) -> Ancestry:
         offsets = {hash_of(each.payload): each.offset for each in self.source}
@@ -85,10 +85,13 @@ def test_what_comes_later_is_late_and_what_comes_once_more_is_a_duplicate() -> N
     assert flow.told() == []
     flow.copy(source[7].payload, source[7].payload)
     outcome = flow.audit()
-    assert sorted((d.fault, d.target_offset) for d in outcome.settled) == [(Fault.DUPLICATE, 9), (Fault.LATE, 8)]
+    assert sorted((d.kind, d.target_offset) for d in outcome.settled) == [
+        (FindingKind.DUPLICATE, 9),
+        (FindingKind.LATE, 8),
+    ]
     assert (outcome.came, outcome.missing.offsets.tolist()) == ((7,), [3])
     flow.copy(source[3].payload)
-    assert flow.told() == [(Fault.LATE, 3, 10)]
+    assert flow.told() == [(FindingKind.LATE, 3, 10)]
 
 
 @pytest.mark.parametrize(
@@ -112,8 +115,8 @@ def test_what_comes_after_a_newer_record_of_its_key_is_out_of_order(
     flow = lost_at(source, *order)
     flow.copy(*(source[n].payload for n in order))
     told = flow.told()
-    assert {at for fault, at, _ in told if fault is Fault.REORDERED} == set(overtaken)
-    assert {fault for fault, *_ in told} <= {Fault.REORDERED, Fault.LATE}
+    assert {at for kind, at, _ in told if kind is FindingKind.REORDERED} == set(overtaken)
+    assert {kind for kind, *_ in told} <= {FindingKind.REORDERED, FindingKind.LATE}
 
 
 def test_a_changed_copy_that_comes_later_is_named_after_what_it_was() -> None:
@@ -124,9 +127,9 @@ def test_a_changed_copy_that_comes_later_is_named_after_what_it_was() -> None:
     flow.copy(Payload(b"alien", b"alien", (), 3), changed)
     outcome = flow.audit()
     assert sorted(
-        (d.fault, d.source_offset, d.target_offset) for d in outcome.settled if d.source_offset is not None
-    ) == [(Fault.CORRUPT_HEADER, 3, 9)]
-    assert [(d.fault, d.target_offset) for d in outcome.settled if d.source_offset is None] == [(Fault.FOREIGN, 8)]
+        (d.kind, d.source_offset, d.target_offset) for d in outcome.settled if d.source_offset is not None
+    ) == [(FindingKind.CORRUPT_HEADER, 3, 9)]
+    assert [(d.kind, d.target_offset) for d in outcome.settled if d.source_offset is None] == [(FindingKind.FOREIGN, 8)]
     assert outcome.missing.offsets.tolist() == [7]
 
 
@@ -135,7 +138,7 @@ def test_of_many_foreign_records_no_more_become_objects_than_can_be_compared(mon
     seen: list[int] = []
     take = Arrivals.take_changed
 
-    def counting(self: Arrivals, strange: Sequence[Loose], payloads: Payloads) -> list[Loose]:
+    def counting(self: Arrivals, strange: Sequence[UnmatchedRecord], payloads: Payloads) -> list[UnmatchedRecord]:
         seen.append(len(strange))
         return take(self, strange, payloads)
 
@@ -148,10 +151,10 @@ def test_of_many_foreign_records_no_more_become_objects_than_can_be_compared(mon
     flow.copy(aliens[0], changed, *aliens[1:])
     outcome = flow.audit()
     assert seen == [3]
-    assert [(d.fault, d.target_offset, d.count) for d in outcome.settled] == [
-        (Fault.FOREIGN, 9, 1),
-        (Fault.FOREIGN, 11, 7),
-        (Fault.CORRUPT_HEADER, 10, 1),
+    assert [(d.kind, d.target_offset, d.count) for d in outcome.settled] == [
+        (FindingKind.FOREIGN, 9, 1),
+        (FindingKind.FOREIGN, 11, 7),
+        (FindingKind.CORRUPT_HEADER, 10, 1),
     ]
 
 
@@ -174,7 +177,7 @@ def test_whatever_comes_in_whatever_audit_is_late_once_and_nothing_is_copied_twi
         outcome = flow.audit()
         covered.append(outcome.settled_coverage)
         assert sum(d.count for d in outcome.settled) == len(some)
-        assert {d.fault for d in outcome.settled} <= {Fault.LATE}
+        assert {d.kind for d in outcome.settled} <= {FindingKind.LATE}
         came += outcome.came
         assert outcome.missing.offsets.tolist() == sorted(lost - set(came))
         assert outcome.frontier == (len(flow.source), len(flow.target))

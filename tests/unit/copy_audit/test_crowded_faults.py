@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.difference import FindingKind
 from support.crowded_copy import crowded_copy, one_by_one
 from support.faulty_copy import KINDS
 from support.topic_audits import audited, found
@@ -19,7 +19,7 @@ from support.topic_audits import audited, found
     st.sampled_from([1, 4, 1_000]),
 )
 def test_faults_next_to_each_other_are_told_apart_offset_for_offset(
-    faults: list[Fault], seed: int, records: int, per_ms: int
+    faults: list[FindingKind], seed: int, records: int, per_ms: int
 ) -> None:
     copy = crowded_copy(partitions=2, records=records, faults=faults, seed=seed, per_ms=per_ms)
     assert one_by_one(found(audited(copy))) == one_by_one(copy.truth)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from copy_audit.expired import Stretch
-from copy_audit.logs import Log
-from copy_audit.partitions import Outside, PartitionLogs, PartitionOutcome
+from copy_audit.expired import ComparedRange
+from copy_audit.fingerprints import Fingerprints
+from copy_audit.partitions import AuditLookups, PartitionLogs, PartitionOutcome
 from copy_audit.topic_audit import audit_topic
 from copy_audit.unmatched import nowhere
 from kafka_dr.audit.corruption import Unseen
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.difference import FindingKind
 
 END = 40
 #: Offsets that transaction markers take on the source.
@@ -23,12 +23,12 @@ MARKERS = frozenset(range(3, END, 4))
 RECORDS = [offset for offset in range(END) if offset not in MARKERS]
 
 
-def source_log(offsets: Collection[int]) -> Log:
+def source_log(offsets: Collection[int]) -> Fingerprints:
     return log_of(sorted(offsets), sorted(offsets))
 
 
-def log_of(offsets: Collection[int], contents: Collection[int]) -> Log:
-    return Log(*(np.array(list(values), np.int64) for values in (offsets, [0] * len(offsets), contents)))
+def log_of(offsets: Collection[int], contents: Collection[int]) -> Fingerprints:
+    return Fingerprints(*(np.array(list(values), np.int64) for values in (offsets, [0] * len(offsets), contents)))
 
 
 def audited(
@@ -46,21 +46,21 @@ def audited(
         0,
         source_log(read).without(aside),
         target,
-        Stretch(start, END, vanished=vanished),
-        Stretch(0, len(copied)),
+        ComparedRange(start, END, vanished=vanished),
+        ComparedRange(0, len(copied)),
         first=first,
         position=position,
         aside=aside,
     )
-    outside = Outside(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
+    outside = AuditLookups(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
     (outcome,) = audit_topic([logs], compacted=False, young_from=2**62, outside=outside)
     coverage = outcome.settled_coverage + outcome.waiting_coverage
     assert (coverage.adds_up, coverage.produced) == (True, END - start)
     return outcome
 
 
-def found(outcome: PartitionOutcome) -> list[tuple[Fault, int | None, int | None, int]]:
-    return [(d.fault, d.source_offset, d.target_offset, d.count) for d in (*outcome.settled, *outcome.waiting)]
+def found(outcome: PartitionOutcome) -> list[tuple[FindingKind, int | None, int | None, int]]:
+    return [(d.kind, d.source_offset, d.target_offset, d.count) for d in (*outcome.settled, *outcome.waiting)]
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -80,7 +80,7 @@ def test_what_a_first_audit_came_too_late_for_is_expired_as_what_was_gone_before
 
 def test_a_later_audit_says_that_copies_of_what_it_came_too_late_for_cannot_be_verified() -> None:
     outcome = audited([n for n in RECORDS if not 10 <= n < 20], vanished=(0, 20), first=False)
-    assert {fault for fault, *_ in found(outcome)} == {Fault.UNVERIFIABLE}
+    assert {kind for kind, *_ in found(outcome)} == {FindingKind.UNVERIFIABLE}
     assert sum(count for *_, count in found(outcome)) == 7
     assert outcome.settled_coverage.expired == 12
 
@@ -88,33 +88,43 @@ def test_a_later_audit_says_that_copies_of_what_it_came_too_late_for_cannot_be_v
 def test_what_went_before_the_flow_was_known_to_have_read_it_is_not_held_against_it_as_lost() -> None:
     read = [n for n in RECORDS if not 10 <= n < 20]
     outcome = audited(read, [n for n in RECORDS if n < 8], vanished=(0, 20), first=False, position=8)
-    assert [each for each in found(outcome) if each[0] is not Fault.IN_FLIGHT] == [(Fault.UNVERIFIABLE, 8, None, 10)]
+    assert [each for each in found(outcome) if each[0] is not FindingKind.IN_FLIGHT] == [
+        (FindingKind.UNVERIFIABLE, 8, None, 10)
+    ]
 
 
 @pytest.mark.parametrize("position", [0, None])
 def test_what_went_before_anybody_knows_that_it_was_read_is_never_passed_over(position: int | None) -> None:
     read = [n for n in RECORDS if n >= 10]
     outcome = audited(read, [], vanished=(0, 10), position=position)
-    assert [each for each in found(outcome) if each[0] is Fault.UNVERIFIABLE] == [(Fault.UNVERIFIABLE, 0, None, 10)]
+    assert [each for each in found(outcome) if each[0] is FindingKind.UNVERIFIABLE] == [
+        (FindingKind.UNVERIFIABLE, 0, None, 10)
+    ]
 
 
 def test_a_first_audit_of_a_flow_that_has_copied_nothing_yet_does_not_call_lost_what_was_gone_by_then() -> None:
     logs = PartitionLogs(
-        0, source_log([]), source_log([]), Stretch(0, 500, first_kept=500), Stretch(0, 0), first=True, position=0
+        0,
+        source_log([]),
+        source_log([]),
+        ComparedRange(0, 500, first_kept=500),
+        ComparedRange(0, 0),
+        first=True,
+        position=0,
     )
-    outside = Outside(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
+    outside = AuditLookups(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
     (outcome,) = audit_topic([logs], compacted=False, young_from=2**62, outside=outside)
     assert (found(outcome), outcome.settled_coverage.expired, outcome.frontier[0]) == ([], 500, 500)
 
 
 def test_a_target_that_forgets_while_it_is_read_has_lost_nothing() -> None:
     target = log_of(range(20, len(RECORDS)), RECORDS[20:])
-    for first, expected in ((True, set()), (False, {Fault.UNVERIFIABLE})):
-        stretches = Stretch(0, END), Stretch(0, len(RECORDS), vanished=(0, 20))
+    for first, expected in ((True, set()), (False, {FindingKind.UNVERIFIABLE})):
+        stretches = ComparedRange(0, END), ComparedRange(0, len(RECORDS), vanished=(0, 20))
         logs = PartitionLogs(0, source_log(RECORDS), target, *stretches, first=first, position=END)
-        outside = Outside(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
+        outside = AuditLookups(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
         (outcome,) = audit_topic([logs], compacted=False, young_from=2**62, outside=outside)
-        assert {fault for fault, *_ in found(outcome)} == expected
+        assert {kind for kind, *_ in found(outcome)} == expected
         assert outcome.settled_coverage.adds_up
 
 
@@ -137,4 +147,4 @@ def test_whatever_vanishes_of_a_clean_copy_everything_adds_up_and_nothing_is_los
     read = [n for n in RECORDS if n >= start and not (n in missed and n < gone)]
     copied = [n for n in RECORDS if n >= start]
     outcome = audited(read, copied, vanished=(start, gone), start=start, first=first, position=position)
-    assert {fault for fault, *_ in found(outcome)} <= {Fault.UNVERIFIABLE}
+    assert {kind for kind, *_ in found(outcome)} <= {FindingKind.UNVERIFIABLE}

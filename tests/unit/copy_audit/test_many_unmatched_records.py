@@ -12,62 +12,62 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from copy_audit.classify import explain
-from copy_audit.logs import Log, Longs
-from copy_audit.matching import Comparison, compare, find_ancestors
+from copy_audit.classify import classify
+from copy_audit.fingerprints import Fingerprints, Longs
+from copy_audit.matching import AlignedPartition, compare, find_ancestors
 from copy_audit.unmatched import paired
-from kafka_dr.audit.circumstances import PartitionFacts
+from kafka_dr.audit.circumstances import PartitionCircumstances
 from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, judge
-from kafka_dr.audit.difference import Difference, Fault, Loose
+from kafka_dr.audit.difference import Difference, FindingKind, UnmatchedRecord
 
 _MANY = 200_000
 
 
-def log(hashes: Longs, timestamps: Longs | None = None) -> Log:
+def log(hashes: Longs, timestamps: Longs | None = None) -> Fingerprints:
     numbers = np.arange(len(hashes), dtype=np.int64)
-    return Log(numbers, numbers if timestamps is None else timestamps, hashes)
+    return Fingerprints(numbers, numbers if timestamps is None else timestamps, hashes)
 
 
 def told(
-    source: Log, target: Log, *, most: int, position: int | None = None, young_from: int = 2**62
+    source: Fingerprints, target: Fingerprints, *, most: int, position: int | None = None, young_from: int = 2**62
 ) -> list[Difference]:
     """Return what is said of one partition; payloads show that the headers were changed."""
-    comparison: Comparison = compare(0, source, target)
-    facts = PartitionFacts(tail=comparison.tail, position=position, held_back=False, young_from=young_from)
-    circumstances = {0: facts.circumstances}
-    explained = explain(
-        [comparison.source_loose()],
-        [comparison.target_loose()],
+    comparison: AlignedPartition = compare(0, source, target)
+    facts = PartitionCircumstances(tail=comparison.tail, position=position, held_back=False, young_from=young_from)
+    rules = {0: facts.rules}
+    classified = classify(
+        [comparison.unmatched_source()],
+        [comparison.unmatched_target()],
         ancestors=lambda partitions, hashes: find_ancestors([comparison], partitions, hashes),
-        circumstances=circumstances,
+        rules=rules,
         most_suspects=most,
     )
-    assert sum(len(each.source) for each in explained.suspects) <= most
-    found = list(explained.differences)
-    for suspects in explained.suspects:
+    assert sum(len(each.source) for each in classified.suspects) <= most
+    found = list(classified.differences)
+    for suspects in classified.suspects:
         sides: list[PayloadOf] = [with_headers(b"1"), with_headers(b"2")]
-        found += judge(suspects, source=sides[0], target=sides[1], circumstances=circumstances)
+        found += judge(suspects, source=sides[0], target=sides[1], rules=rules)
     return sorted(found, key=lambda each: (each.source_offset or 0, each.target_offset or 0))
 
 
 def with_headers(header: bytes) -> PayloadOf:
     """Return payloads of which the time of the record says which one it is."""
 
-    def look(record: Loose) -> Parts:
+    def look(record: UnmatchedRecord) -> Parts:
         return Parts.of(Payload(b"key", str(record.timestamp).encode(), (("h", header),), record.timestamp))
 
     return look
 
 
-def short(found: Sequence[Difference]) -> list[tuple[Fault, int | None, int | None, int]]:
-    return [(each.fault, each.source_offset, each.target_offset, each.count) for each in found]
+def short(found: Sequence[Difference]) -> list[tuple[FindingKind, int | None, int | None, int]]:
+    return [(each.kind, each.source_offset, each.target_offset, each.count) for each in found]
 
 
 def test_records_that_were_all_rewritten_are_looked_at_as_far_as_that_goes_and_told_by_time_from_there_on() -> None:
     here, there = np.arange(1_000, dtype=np.int64), np.arange(5_000, 6_000, dtype=np.int64)
     assert short(told(log(here), log(there), most=300)) == [
-        (Fault.CORRUPT_HEADER, 0, 0, 300),
-        (Fault.CORRUPT_UNKNOWN, 300, 300, 700),
+        (FindingKind.CORRUPT_HEADER, 0, 0, 300),
+        (FindingKind.CORRUPT_UNKNOWN, 300, 300, 700),
     ]
 
 
@@ -75,10 +75,10 @@ def test_records_that_were_all_rewritten_are_looked_at_as_far_as_that_goes_and_t
 def test_a_loss_among_rewritten_records_is_that_one_loss_wherever_it_lies(gone: int) -> None:
     here, there = np.arange(1_000, dtype=np.int64), np.arange(5_000, 6_000, dtype=np.int64)
     kept = np.arange(1_000) != gone
-    found = told(log(here), Log(np.arange(999), np.flatnonzero(kept), there[kept]), most=300)
-    assert [each for each in short(found) if each[0] not in (Fault.CORRUPT_HEADER, Fault.CORRUPT_UNKNOWN)] == [
-        (Fault.LOST, gone, None, 1)
-    ]
+    found = told(log(here), Fingerprints(np.arange(999), np.flatnonzero(kept), there[kept]), most=300)
+    assert [
+        each for each in short(found) if each[0] not in (FindingKind.CORRUPT_HEADER, FindingKind.CORRUPT_UNKNOWN)
+    ] == [(FindingKind.LOST, gone, None, 1)]
     assert sum(each.count for each in found) == 1_000
 
 
@@ -86,12 +86,12 @@ def test_what_may_still_come_ends_where_the_flow_stands_or_where_records_are_you
     nothing = np.empty(0, np.int64)
     here = np.arange(100, dtype=np.int64)
     assert short(told(log(here), log(nothing), most=10, position=60)) == [
-        (Fault.LOST, 0, None, 60),
-        (Fault.IN_FLIGHT, 60, None, 40),
+        (FindingKind.LOST, 0, None, 60),
+        (FindingKind.IN_FLIGHT, 60, None, 40),
     ]
     shuffled = np.array([1, 9, 9, 1] * 25, np.int64)
     found = told(log(here, shuffled), log(nothing), most=10, young_from=5)
-    assert [each.fault for each in found] == [Fault.LOST, Fault.IN_FLIGHT] * 25 + [Fault.LOST]
+    assert [each.kind for each in found] == [FindingKind.LOST, FindingKind.IN_FLIGHT] * 25 + [FindingKind.LOST]
 
 
 @pytest.mark.parametrize("case", ["lost", "foreign", "delivered again", "rewritten"])

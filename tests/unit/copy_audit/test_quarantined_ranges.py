@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from copy_audit.expired import Stretch
-from copy_audit.logs import Log
-from copy_audit.partitions import Outside, PartitionLogs, PartitionOutcome
+from copy_audit.expired import ComparedRange
+from copy_audit.fingerprints import Fingerprints
+from copy_audit.partitions import AuditLookups, PartitionLogs, PartitionOutcome
 from copy_audit.topic_audit import audit_topic
 from copy_audit.unmatched import nowhere
 from kafka_dr.audit.corruption import PayloadOf, Unseen
@@ -19,18 +19,22 @@ ASIDE = ((3, 6),)
 WITH, WITHOUT = "abcXYZdef", "abcdef"
 
 
-def log(contents: str) -> Log:
+def log(contents: str) -> Fingerprints:
     offsets = np.arange(len(contents), dtype=np.int64)
-    return Log(offsets, np.zeros(len(contents), np.int64), np.array([ord(letter) for letter in contents], np.int64))
+    return Fingerprints(
+        offsets, np.zeros(len(contents), np.int64), np.array([ord(letter) for letter in contents], np.int64)
+    )
 
 
 def nothing_to_look_at(_suspects: Sequence[Suspects]) -> tuple[PayloadOf, PayloadOf]:
     return (lambda _record: Unseen.GONE), (lambda _record: Unseen.GONE)
 
 
-def audited(source: Log, target: Log, *, ends: tuple[int, int], aside: tuple[tuple[int, int], ...]) -> PartitionOutcome:
-    logs = PartitionLogs(0, source, target, Stretch(0, ends[0]), Stretch(0, ends[1]), aside=aside)
-    outside = Outside(nothing_to_look_at, nowhere)
+def audited(
+    source: Fingerprints, target: Fingerprints, *, ends: tuple[int, int], aside: tuple[tuple[int, int], ...]
+) -> PartitionOutcome:
+    logs = PartitionLogs(0, source, target, ComparedRange(0, ends[0]), ComparedRange(0, ends[1]), aside=aside)
+    outside = AuditLookups(nothing_to_look_at, nowhere)
     (found,) = audit_topic([logs], compacted=False, young_from=2**60, outside=outside)
     return found
 
@@ -52,7 +56,7 @@ def test_on_the_source_it_is_not_lost_and_every_offset_is_accounted_for() -> Non
 
 def test_a_loss_beside_it_is_found_still() -> None:
     found = audited(log(WITH).without(ASIDE), log("abcef"), ends=(9, 5), aside=ASIDE)
-    assert [(each.fault.value, each.source_offset, each.count) for each in found.settled] == [("LOST", 6, 1)]
+    assert [(each.kind.value, each.source_offset, each.count) for each in found.settled] == [("LOST", 6, 1)]
 
 
 @pytest.mark.parametrize(

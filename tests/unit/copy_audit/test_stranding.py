@@ -7,28 +7,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from copy_audit.logs import Log
-from copy_audit.stranding import Sides, Stranding, strand
+from copy_audit.fingerprints import Fingerprints
+from copy_audit.stranding import Stranding, StrandingInput, strand
 
 #: Offsets of a log whose records have holes between them, as transaction markers leave.
 _HOLES = 3
 
 
-def log(contents: str, *, first: int = 0, every: int = 1, keys: str | None = None) -> Log:
+def log(contents: str, *, first: int = 0, every: int = 1, keys: str | None = None) -> Fingerprints:
     """Return a log with one record for each letter; a capital letter in ``keys`` is a tombstone."""
     offsets = np.arange(len(contents), dtype=np.int64) * every + first
     hashes = np.array([ord(letter) for letter in contents], np.int64)
     keyed = None
     if keys is not None:
         keyed = np.array([ord(letter.lower()) << 1 | letter.isupper() for letter in keys], np.int64)
-    return Log(offsets, np.zeros(len(contents), np.int64), hashes, keyed)
+    return Fingerprints(offsets, np.zeros(len(contents), np.int64), hashes, keyed)
 
 
 def stranded(
-    old: Log, new: Log, *, compacted: bool = False, since: Log | None = None, crossed: int = 0, **expired: bool
+    old: Fingerprints,
+    new: Fingerprints,
+    *,
+    compacted: bool = False,
+    since: Fingerprints | None = None,
+    crossed: int = 0,
+    **expired: bool,
 ) -> Stranding:
     begins = int(old.offsets[0]) if len(old) else 0
-    sides = Sides(0, old, new, since or log(""), begins=begins, crossed=crossed, **expired)
+    sides = StrandingInput(0, old, new, since or log(""), begins=begins, crossed=crossed, **expired)
     return strand(sides, compacted=compacted)
 
 

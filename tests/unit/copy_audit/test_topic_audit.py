@@ -10,25 +10,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from copy_audit.digests import digests
-from copy_audit.expired import Stretch
-from copy_audit.logs import Log
-from copy_audit.partitions import Outside, PartitionLogs, PartitionOutcome
+from copy_audit.expired import ComparedRange
+from copy_audit.fingerprints import Fingerprints
+from copy_audit.partitions import AuditLookups, PartitionLogs, PartitionOutcome
 from copy_audit.topic_audit import audit_topic
 from copy_audit.unmatched import nowhere
 from kafka_dr.audit.corruption import Payload, Unseen
 from kafka_dr.audit.coverage import total
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.difference import FindingKind
 from kafka_dr.audit.offset_runs import translate
 from support.faulty_copy import KINDS, FaultyCopy, Known
 from support.topic_audits import OLD, audited, end_of, found, log_of, outside
 
 _PARTITIONS = 3
 #: Faults that concern one record each, wherever an audit ends.
-_ALONE = (Fault.LOST, Fault.CORRUPT_VALUE, Fault.CORRUPT_HEADER, Fault.FOREIGN)
+_ALONE = (FindingKind.LOST, FindingKind.CORRUPT_VALUE, FindingKind.CORRUPT_HEADER, FindingKind.FOREIGN)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_of_fault_alone_is_found_at_its_offsets(kind: Fault) -> None:
+def test_each_kind_of_fault_alone_is_found_at_its_offsets(kind: FindingKind) -> None:
     copy = FaultyCopy.make(partitions=_PARTITIONS, records=100, faults=[kind], seed=7)
     assert len(copy.truth) == 1
     assert found(audited(copy)) == copy.truth
@@ -37,7 +37,7 @@ def test_each_kind_of_fault_alone_is_found_at_its_offsets(kind: Fault) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(KINDS), max_size=12), st.integers(0, 10**9), st.sampled_from([0.0, 0.2]))
 def test_mixed_faults_are_found_offset_for_offset_and_everything_adds_up(
-    faults: list[Fault], seed: int, markers: float
+    faults: list[FindingKind], seed: int, markers: float
 ) -> None:
     copy = FaultyCopy.make(partitions=_PARTITIONS, records=150, faults=faults, seed=seed, markers=markers)
     outcomes = audited(copy)
@@ -50,7 +50,7 @@ def test_mixed_faults_are_found_offset_for_offset_and_everything_adds_up(
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(KINDS), max_size=6), st.integers(0, 10**9))
-def test_below_the_frontier_there_is_no_fault_and_at_it_there_is_one(faults: list[Fault], seed: int) -> None:
+def test_below_the_frontier_there_is_no_fault_and_at_it_there_is_one(faults: list[FindingKind], seed: int) -> None:
     copy = FaultyCopy.make(partitions=_PARTITIONS, records=150, faults=faults, seed=seed)
     for outcome in audited(copy):
         harmful = [
@@ -58,24 +58,27 @@ def test_below_the_frontier_there_is_no_fault_and_at_it_there_is_one(faults: lis
             for known in copy.truth
             if known.partition == outcome.partition
             and known.source_offset is not None
-            and known.fault not in (Fault.DUPLICATE, Fault.REPLAY)
+            and known.kind not in (FindingKind.DUPLICATE, FindingKind.REPLAY)
         ]
         assert outcome.frontier[0] == min([*harmful, end_of(copy.source[outcome.partition])])
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10**9), st.lists(st.sampled_from([Fault.DUPLICATE, Fault.REPLAY, Fault.FOREIGN]), max_size=5))
-def test_the_map_leads_every_position_to_the_same_next_record(seed: int, faults: list[Fault]) -> None:
+@given(
+    st.integers(0, 10**9),
+    st.lists(st.sampled_from([FindingKind.DUPLICATE, FindingKind.REPLAY, FindingKind.FOREIGN]), max_size=5),
+)
+def test_the_map_leads_every_position_to_the_same_next_record(seed: int, faults: list[FindingKind]) -> None:
     copy = FaultyCopy.make(partitions=2, records=120, faults=faults, seed=seed, markers=0.3)
     for outcome in audited(copy):
         source, target = copy.source[outcome.partition], copy.target[outcome.partition]
-        first = {record.origin: record.offset for record in reversed(target) if record.fault is None}
+        first = {record.origin: record.offset for record in reversed(target) if record.kind is None}
         for record in source:
             assert translate(outcome.runs, record.offset) == first[record.offset]
 
 
 def test_a_loss_hidden_by_as_many_duplicates_is_found() -> None:
-    copy = FaultyCopy.make(partitions=1, records=200, faults=[Fault.LOST, Fault.DUPLICATE] * 4, seed=3)
+    copy = FaultyCopy.make(partitions=1, records=200, faults=[FindingKind.LOST, FindingKind.DUPLICATE] * 4, seed=3)
     assert len(copy.source[0]) == len(copy.target[0])
     assert found(audited(copy)) == copy.truth
 
@@ -88,18 +91,18 @@ def cut(copy: FaultyCopy, records: int) -> FaultyCopy:
 def test_what_is_not_there_yet_is_in_flight_while_it_is_young_and_lost_when_it_is_old() -> None:
     copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
     (young,) = audited(copy, young_from=0)
-    assert [(d.fault, d.source_offset, d.count) for d in young.waiting] == [(Fault.IN_FLIGHT, 40, 10)]
+    assert [(d.kind, d.source_offset, d.count) for d in young.waiting] == [(FindingKind.IN_FLIGHT, 40, 10)]
     assert (young.resume, young.frontier, young.waiting_coverage.in_flight) == ((40, 40), (40, 40), 10)
     (old,) = audited(copy, young_from=OLD)
-    assert [(d.fault, d.source_offset, d.count) for d in old.settled] == [(Fault.LOST, 40, 10)]
+    assert [(d.kind, d.source_offset, d.count) for d in old.settled] == [(FindingKind.LOST, 40, 10)]
 
 
 def test_the_flows_own_position_tells_what_was_passed_over_from_what_waits() -> None:
     copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
     (outcome,) = audited(copy, young_from=OLD, position=45)
-    assert [(d.fault, d.source_offset, d.count) for d in (*outcome.settled, *outcome.waiting)] == [
-        (Fault.LOST, 40, 5),
-        (Fault.IN_FLIGHT, 45, 5),
+    assert [(d.kind, d.source_offset, d.count) for d in (*outcome.settled, *outcome.waiting)] == [
+        (FindingKind.LOST, 40, 5),
+        (FindingKind.IN_FLIGHT, 45, 5),
     ]
     assert outcome.resume == (45, 40)
 
@@ -120,37 +123,37 @@ def test_what_waits_for_longer_than_it_may_is_late_and_still_not_settled(
     copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
     limits = {"young_from": OLD, "late_before": late_before, "seen_below": seen_below}
     (outcome,) = audited(copy, position=45, **limits)
-    expected = [(Fault.LATE, *late)] if late else []
-    expected += [(Fault.IN_FLIGHT, *on_its_way)] if on_its_way else []
-    assert [(d.fault, d.source_offset, d.count) for d in outcome.waiting] == expected
+    expected = [(FindingKind.LATE, *late)] if late else []
+    expected += [(FindingKind.IN_FLIGHT, *on_its_way)] if on_its_way else []
+    assert [(d.kind, d.source_offset, d.count) for d in outcome.waiting] == expected
     assert (outcome.resume, outcome.late) == ((45, 40), (45, 45 + late[1]) if late else None)
     assert outcome.waiting_coverage.adds_up
     assert outcome.waiting_coverage.differing == (late[1] if late else 0)
     after_all = outcome.in_time()
-    assert {d.fault for d in after_all.waiting} == {Fault.IN_FLIGHT}
+    assert {d.kind for d in after_all.waiting} == {FindingKind.IN_FLIGHT}
     assert (after_all.waiting_coverage.in_flight, after_all.waiting_coverage.adds_up) == (5, True)
 
 
 def test_without_a_position_nothing_waits_that_is_too_old() -> None:
     copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
     (outcome,) = audited(copy, young_from=0, late_before=OLD)
-    assert [(d.fault, d.count) for d in outcome.waiting] == [(Fault.IN_FLIGHT, 10)]
+    assert [(d.kind, d.count) for d in outcome.waiting] == [(FindingKind.IN_FLIGHT, 10)]
 
 
 def test_a_record_that_a_later_one_overtook_is_lost_however_young_it_is() -> None:
     copy = FaultyCopy.make(partitions=1, records=50, faults=[], seed=1)
     del copy.target[0][30]
     (outcome,) = audited(copy, young_from=0)
-    assert [(d.fault, d.source_offset, d.count) for d in outcome.settled] == [(Fault.LOST, 30, 1)]
+    assert [(d.kind, d.source_offset, d.count) for d in outcome.settled] == [(FindingKind.LOST, 30, 1)]
 
 
 def test_copies_of_what_a_cut_off_source_no_longer_has_are_no_strangers() -> None:
     copy = FaultyCopy.make(partitions=1, records=100, faults=[], seed=1)
     source, target = copy.source[0][:60], copy.target[0][:90]
-    stretches = Stretch(0, 60), Stretch(0, 90)
+    stretches = ComparedRange(0, 60), ComparedRange(0, 90)
     logs = PartitionLogs(0, log_of(source), log_of(target), *stretches, left_over=80)
     (outcome,) = audit_topic([logs], compacted=False, young_from=OLD, outside=outside(copy))
-    assert [(d.fault, d.target_offset, d.count) for d in outcome.settled] == [(Fault.FOREIGN, 80, 10)]
+    assert [(d.kind, d.target_offset, d.count) for d in outcome.settled] == [(FindingKind.FOREIGN, 80, 10)]
     assert outcome.settled_coverage.verified == 60
 
 
@@ -158,12 +161,12 @@ def test_a_whole_partition_whose_headers_were_rewritten_is_one_finding() -> None
     copy = FaultyCopy.make(partitions=1, records=400, faults=[], seed=1)
     for record in copy.target[0]:
         record.payload = Payload(record.payload.key, record.payload.value, (("x", b"y"),), record.payload.timestamp)
-    assert found(audited(copy)) == [Known(Fault.CORRUPT_HEADER, 0, 0, 0, 400)]
+    assert found(audited(copy)) == [Known(FindingKind.CORRUPT_HEADER, 0, 0, 0, 400)]
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**9), st.lists(st.sampled_from(_ALONE), max_size=6), st.integers(1, 119), st.integers(0, 20))
-def test_two_audits_cover_and_find_what_one_does(seed: int, faults: list[Fault], copied: int, ahead: int) -> None:
+def test_two_audits_cover_and_find_what_one_does(seed: int, faults: list[FindingKind], copied: int, ahead: int) -> None:
     copy = FaultyCopy.make(partitions=1, records=120, faults=faults, seed=seed, markers=0.2)
     source, target = copy.source[0], copy.target[0]
     position, end = source[copied].offset, end_of(source[: copied + ahead])
@@ -171,15 +174,15 @@ def test_two_audits_cover_and_find_what_one_does(seed: int, faults: list[Fault],
     whole = log_of(source), log_of(target)
     there = end_of(target[:arrived])
     first = PartitionLogs(
-        0, whole[0].below(end), whole[1].below(there), Stretch(0, end), Stretch(0, there), position=position
+        0, whole[0].below(end), whole[1].below(there), ComparedRange(0, end), ComparedRange(0, there), position=position
     )
     (one,) = audit_topic([first], compacted=False, young_from=0, outside=outside(copy))
     rest = PartitionLogs(
         0,
         whole[0].since(one.resume[0]),
         whole[1].since(one.resume[1]),
-        Stretch(one.resume[0], end_of(source)),
-        Stretch(one.resume[1], end_of(target)),
+        ComparedRange(one.resume[0], end_of(source)),
+        ComparedRange(one.resume[1], end_of(target)),
         first=False,
     )
     (two,) = audit_topic([rest], compacted=False, young_from=OLD, outside=outside(copy))
@@ -188,7 +191,7 @@ def test_two_audits_cover_and_find_what_one_does(seed: int, faults: list[Fault],
     once = audited(copy)[0]
     assert covered == once.settled_coverage + once.waiting_coverage
     both = [*one.settled, *two.settled, *two.waiting]
-    assert sorted(Known(d.fault, 0, d.source_offset, d.target_offset, d.count) for d in both) == copy.truth
+    assert sorted(Known(d.kind, 0, d.source_offset, d.target_offset, d.count) for d in both) == copy.truth
     assert sums(one, two) == sums(once)
 
 
@@ -205,16 +208,16 @@ def sums(*outcomes: PartitionOutcome) -> dict[int, list[int]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_digests_see_every_fault_but_a_change_of_order(kind: Fault) -> None:
+def test_digests_see_every_fault_but_a_change_of_order(kind: FindingKind) -> None:
     copy = FaultyCopy.make(partitions=2, records=60, faults=[kind], seed=8)
     differing = sum(outcome.digests.differing for outcome in audited(copy) if outcome.digests is not None)
-    assert (differing > 0) == (kind is not Fault.REORDERED)
+    assert (differing > 0) == (kind is not FindingKind.REORDERED)
 
 
 def test_digests_hold_what_a_minute_has_however_late_it_came() -> None:
     times = [0, 59_999, 60_000, 1, 120_000]
     hashes = [2**63 - 1, 2**63 - 1, 3, 4, 5]
-    log = Log(*(np.array(values, np.int64) for values in (range(5), times, hashes)))
+    log = Fingerprints(*(np.array(values, np.int64) for values in (range(5), times, hashes)))
     found = digests(log, log.below(4))
     assert found.minutes.tolist() == [0, 1, 2]
     assert found.source.tolist() == [[3, 2], [1, 3], [1, 5]]
@@ -222,22 +225,22 @@ def test_digests_hold_what_a_minute_has_however_late_it_came() -> None:
     assert found.differing == 1
 
 
-def bare(contents: Sequence[int], times: Sequence[int] = ()) -> Log:
+def bare(contents: Sequence[int], times: Sequence[int] = ()) -> Fingerprints:
     columns = (range(len(contents)), times or [0] * len(contents), contents)
-    return Log(*(np.array(list(column), np.int64) for column in columns))
+    return Fingerprints(*(np.array(list(column), np.int64) for column in columns))
 
 
-def between(partition: int, source: Log, target: Log) -> PartitionLogs:
-    return PartitionLogs(partition, source, target, Stretch(0, len(source)), Stretch(0, len(target)))
+def between(partition: int, source: Fingerprints, target: Fingerprints) -> PartitionLogs:
+    return PartitionLogs(partition, source, target, ComparedRange(0, len(source)), ComparedRange(0, len(target)))
 
 
-_GONE = Outside(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
+_GONE = AuditLookups(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
 
 
 def test_an_old_record_behind_a_young_one_that_came_in_another_order_is_settled_once() -> None:
     logs = between(0, bare([1, 3, 5, 2], [0, 0, 9, 0]), bare([2, 1, 3]))
     (outcome,) = audit_topic([logs], compacted=False, young_from=5, outside=_GONE)
-    assert [(d.fault, d.source_offset) for d in outcome.settled] == [(Fault.LOST, 2), (Fault.REORDERED, 3)]
+    assert [(d.kind, d.source_offset) for d in outcome.settled] == [(FindingKind.LOST, 2), (FindingKind.REORDERED, 3)]
     assert outcome.resume[0] == 4
     assert outcome.settled_coverage.adds_up
 
@@ -246,5 +249,5 @@ def test_what_came_again_in_another_partition_says_nothing_about_what_is_on_its_
     here = between(0, bare([1, 2, 3, 4, 5, 6], [0, 0, 0, 0, 9, 9]), bare([1, 2, 3, 4, 1007]))
     there = between(1, bare(range(1000, 1020)), bare(range(1000, 1020)))
     outcome, _ = audit_topic([here, there], compacted=False, young_from=5, outside=_GONE)
-    assert [(d.fault, d.source_offset, d.count) for d in outcome.waiting] == [(Fault.IN_FLIGHT, 4, 2)]
-    assert [d.fault for d in outcome.settled] == [Fault.DUPLICATE]
+    assert [(d.kind, d.source_offset, d.count) for d in outcome.waiting] == [(FindingKind.IN_FLIGHT, 4, 2)]
+    assert [d.kind for d in outcome.settled] == [FindingKind.DUPLICATE]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_dr.audit import Finding, FindingKind, Verified
+from kafka_dr.audit import FindingKind, FirstDifference, Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets.content import matched_for
 
@@ -32,5 +32,5 @@ def test_nor_is_anything_sure_where_the_target_has_deleted_more_than_was_matched
 
 
 def test_nor_where_the_copy_was_found_to_differ() -> None:
-    found = Finding(FindingKind.LOST, FRONTIER.partition, 2000, 1950, 1, "one record is missing")
+    found = FirstDifference(FindingKind.LOST, FRONTIER.partition, 2000, 1950, 1, "one record is missing")
     assert not matched_for(1000, replace(FRONTIER, finding=found), deleted=0)

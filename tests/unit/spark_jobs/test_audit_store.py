@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 
-from jobs.checksum.audit_store import Found, Memory, scan_name
-from jobs.checksum.report import PartitionReport, Report
+from jobs.checksum.audit_store import AuditStore, ScanFacts, scan_name
+from jobs.checksum.report import ChecksumReport, PartitionReport
 from jobs.checksum.state import AuditState, Scan, StateStore
 from jobs.fingerprint_log import FingerprintLog
 from kafka_dr.audit.coverage import Coverage
@@ -50,16 +50,16 @@ def log(tmp_path: Path) -> Folder:
 
 
 @pytest.fixture
-def memory(tmp_path: Path, log: Folder) -> Memory:
-    return Memory(tmp_path / "root", Flow("shop", "east", "west"), cast("FingerprintLog", log))
+def memory(tmp_path: Path, log: Folder) -> AuditStore:
+    return AuditStore(tmp_path / "root", Flow("shop", "east", "west"), cast("FingerprintLog", log))
 
 
-def report(*runs: OffsetRun, partition: TopicPartition = P) -> Report:
+def report(*runs: OffsetRun, partition: TopicPartition = P) -> ChecksumReport:
     found = PartitionReport(partition, (), {}, Coverage(), (0, 0), 0, None, {}, runs)
-    return Report("f", 1, NOW, False, (found,), {"orders": ("a", "b")}, (), "", True, {}, 0, 0)
+    return ChecksumReport("f", 1, NOW, False, (found,), {"orders": ("a", "b")}, (), "", True, {}, 0, 0)
 
 
-def keep(memory: Memory, log: Folder, at: datetime, said: Report, **more: object) -> str:
+def keep(memory: AuditStore, log: Folder, at: datetime, said: ChecksumReport, **more: object) -> str:
     """Keep an audit as the job does, on top of what the one before has left."""
     scan = scan_name(at, "abc123")
     (log.path / scan).mkdir()
@@ -67,40 +67,42 @@ def keep(memory: Memory, log: Folder, at: datetime, said: Report, **more: object
     maps = () if more.get("full") else before.maps
     state = AuditState(before.identity, scans=(*before.scans, Scan(scan, at, {})), maps=maps)
     begun_anew = cast("frozenset[TopicPartition]", more.get("anew", frozenset()))
-    memory.keep(state, said, Found(scan, at, begun_anew, keep_for=3 * DAY))
+    memory.keep(state, said, ScanFacts(scan, at, begun_anew, keep_for=3 * DAY))
     return scan
 
 
-def known(memory: Memory) -> dict[int, list[OffsetRun]]:
+def known(memory: AuditStore) -> dict[int, list[OffsetRun]]:
     return {key.partition: list(runs) for key, runs in memory.known_runs(("E", "W")).items()}
 
 
-def parts(memory: Memory) -> set[str]:
+def parts(memory: AuditStore) -> set[str]:
     return {each.name for each in (memory.folder / "map").iterdir()}
 
 
-def test_small_parts_of_the_map_become_one_and_the_old_one_goes(memory: Memory, log: Folder) -> None:
+def test_small_parts_of_the_map_become_one_and_the_old_one_goes(memory: AuditStore, log: Folder) -> None:
     keep(memory, log, NOW, report(OffsetRun(0, 0, 5)))
     last = keep(memory, log, NOW + DAY, report(OffsetRun(5, 5, 5)))
     assert known(memory) == {0: [OffsetRun(0, 0, 10)]}
     assert parts(memory) == {f"{last}.parquet", f"{last}.jsonl"}
 
 
-def test_a_full_audit_replaces_the_map(memory: Memory, log: Folder) -> None:
+def test_a_full_audit_replaces_the_map(memory: AuditStore, log: Folder) -> None:
     keep(memory, log, NOW, report(OffsetRun(0, 3, 5)))
     last = keep(memory, log, NOW + DAY, report(OffsetRun(0, 0, 9)), full=True)
     assert known(memory) == {0: [OffsetRun(0, 0, 9)]}
     assert parts(memory) == {f"{last}.parquet", f"{last}.jsonl"}
 
 
-def test_what_is_known_of_a_log_that_was_cut_off_is_forgotten_and_of_others_is_not(memory: Memory, log: Folder) -> None:
+def test_what_is_known_of_a_log_that_was_cut_off_is_forgotten_and_of_others_is_not(
+    memory: AuditStore, log: Folder
+) -> None:
     keep(memory, log, NOW, report(OffsetRun(0, 0, 9)))
     keep(memory, log, NOW + DAY / 2, report(OffsetRun(0, 0, 7), partition=Q))
     keep(memory, log, NOW + DAY, report(OffsetRun(0, 0, 2)), anew=frozenset({P}))
     assert known(memory) == {0: [OffsetRun(0, 0, 2)], 1: [OffsetRun(0, 0, 7)]}
 
 
-def test_the_log_is_kept_for_as_long_as_the_topology_says_whatever_names_it(memory: Memory, log: Folder) -> None:
+def test_the_log_is_kept_for_as_long_as_the_topology_says_whatever_names_it(memory: AuditStore, log: Folder) -> None:
     first = keep(memory, log, NOW, report())
     died, strange = scan_name(NOW + DAY, "dead00"), "notes"
     for name in (died, strange):
@@ -115,7 +117,7 @@ def test_the_log_is_kept_for_as_long_as_the_topology_says_whatever_names_it(memo
 
 
 def test_an_audit_that_dies_while_it_is_kept_leaves_the_map_as_it_was(
-    memory: Memory, log: Folder, monkeypatch: pytest.MonkeyPatch
+    memory: AuditStore, log: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep(memory, log, NOW, report(OffsetRun(0, 0, 5)))
     before = memory.read()

@@ -9,10 +9,10 @@ from typing import cast
 
 import pytest
 
-from jobs.checksum.bounded import OffsetStretch, Wishes, within_offsets, within_time
+from jobs.checksum.bounded import AuditOptions, OffsetBounds, within_offsets, within_time
 from jobs.checksum.job import main
-from jobs.checksum.plan import PartitionPlan, Plan, make
-from jobs.checksum.ranges import Held, Resolved
+from jobs.checksum.plan import AuditPlan, PartitionAuditPlan, make
+from jobs.checksum.ranges import ClusterRanges, ResolvedRanges
 from jobs.checksum.state import PartitionState
 from kafka_dr.audit.kept_map import MapKey, Runs
 from kafka_dr.audit.offset_runs import OffsetRun
@@ -24,12 +24,14 @@ P = TopicPartition("orders", 0)
 KNOWN: Runs = {MapKey(1, "a", "b", "orders", 0): [OffsetRun(0, 5, 40), OffsetRun(60, 55, 40)]}
 
 
-def whole() -> Plan:
-    def held(name: str, topic_id: str, end: int) -> Held:
-        return Held(name, {"orders": Topic("orders", topic_id, (1,))}, {P: OffsetRange(0, end)}, {})
+def whole() -> AuditPlan:
+    def held(name: str, topic_id: str, end: int) -> ClusterRanges:
+        return ClusterRanges(name, {"orders": Topic("orders", topic_id, (1,))}, {P: OffsetRange(0, end)}, {})
 
     at = datetime(2026, 3, 1, tzinfo=UTC)
-    resolved = Resolved(at, held("E", "a", 120), held("W", "b", 110), {}, 1, frozenset(), (frozenset(), frozenset()))
+    resolved = ResolvedRanges(
+        at, held("E", "a", 120), held("W", "b", 110), {}, 1, frozenset(), (frozenset(), frozenset())
+    )
     return make(None, resolved, full=True)
 
 
@@ -46,14 +48,14 @@ def whole() -> Plan:
     ],
 )
 def test_a_stretch_is_found_on_both_sides(text: str, source: tuple[int, int], target: tuple[int, int]) -> None:
-    plan = within_offsets(whole(), [OffsetStretch.parse(text)], KNOWN).partitions
+    plan = within_offsets(whole(), [OffsetBounds.parse(text)], KNOWN).partitions
     assert list(plan) == [P]
     assert (plan[P].source, plan[P].target) == (OffsetRange(*source), OffsetRange(*target))
     assert plan[P].known.resume == (source[0], target[0])
 
 
 def test_without_a_map_all_of_the_partition_is_audited() -> None:
-    plan = within_offsets(whole(), [OffsetStretch.parse("orders-0:10-30")], {}).partitions[P]
+    plan = within_offsets(whole(), [OffsetBounds.parse("orders-0:10-30")], {}).partitions[P]
     assert (plan.source, plan.target) == (OffsetRange(0, 120), OffsetRange(0, 110))
 
 
@@ -69,14 +71,14 @@ class Times:
         return dict.fromkeys(partitions, found)
 
 
-def cut_to_time(plan: Plan, since: int | None, until: int | None, *, restamped: bool) -> PartitionPlan:
+def cut_to_time(plan: AuditPlan, since: int | None, until: int | None, *, restamped: bool) -> PartitionAuditPlan:
     def moment(second: int | None) -> datetime | None:
         return None if second is None else datetime.fromtimestamp(second, UTC)
 
     sides = cast("tuple[KafkaCluster, KafkaCluster]", (Times(restamps=False), Times(restamps=restamped)))
-    wishes = Wishes(since=moment(since), until=moment(until))
+    options = AuditOptions(since=moment(since), until=moment(until))
     stamped = {"orders"} if restamped else set()
-    return within_time(plan, wishes, sides, restamped=stamped, known=KNOWN).partitions[P]
+    return within_time(plan, options, sides, restamped=stamped, known=KNOWN).partitions[P]
 
 
 @pytest.fixture
@@ -105,13 +107,13 @@ def test_what_a_side_no_longer_had_excuses_a_stretch_that_begins_with_it() -> No
 
 def test_a_map_of_another_topic_of_the_same_name_is_not_used() -> None:
     runs: Runs = {MapKey(1, "old", "b", "orders", 0): [OffsetRun(0, 5, 40)]}
-    assert within_offsets(whole(), [OffsetStretch.parse("orders-0:10-30")], runs).partitions[P].source.end == 120
+    assert within_offsets(whole(), [OffsetBounds.parse("orders-0:10-30")], runs).partitions[P].source.end == 120
 
 
 @pytest.mark.parametrize("asked", [["orders-7:0-5"], ["orders-0:0-5", "orders-0:7-9"]])
 def test_a_partition_that_is_not_there_or_named_twice_is_refused(asked: list[str]) -> None:
     with pytest.raises(Refused, match="name one stretch of offsets of a partition that there is"):
-        within_offsets(whole(), [OffsetStretch.parse(each) for each in asked], KNOWN)
+        within_offsets(whole(), [OffsetBounds.parse(each) for each in asked], KNOWN)
 
 
 @pytest.mark.parametrize(

@@ -10,23 +10,25 @@ import pytest
 from copy_audit.partitions import PartitionOutcome
 from jobs.checksum.outcome import next_state
 from jobs.checksum.plan import make, stretches, without_times
-from jobs.checksum.previous_scans import earlier_scans
-from jobs.checksum.ranges import Held, Resolved
+from jobs.checksum.previous_scans import previous_scans
+from jobs.checksum.ranges import ClusterRanges, ResolvedRanges
 from jobs.checksum.state import AuditState, PartitionState, Scan
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.difference import FindingKind
 from kafka_dr.clusters import OffsetRange, Topic, TopicPartition
 
 P = TopicPartition("orders", 0)
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def held(name: str, topic_id: str, start: int, end: int) -> Held:
-    return Held(name, {"orders": Topic("orders", topic_id, (1,))}, {P: OffsetRange(start, end)}, {})
+def held(name: str, topic_id: str, start: int, end: int) -> ClusterRanges:
+    return ClusterRanges(name, {"orders": Topic("orders", topic_id, (1,))}, {P: OffsetRange(start, end)}, {})
 
 
-def resolved(source: tuple[str, int, int], target: tuple[str, int, int], *, epoch: int | None = 1) -> Resolved:
-    return Resolved(NOW, held("E", *source), held("W", *target), {}, epoch, frozenset(), (frozenset(), frozenset()))
+def resolved(source: tuple[str, int, int], target: tuple[str, int, int], *, epoch: int | None = 1) -> ResolvedRanges:
+    return ResolvedRanges(
+        NOW, held("E", *source), held("W", *target), {}, epoch, frozenset(), (frozenset(), frozenset())
+    )
 
 
 def settled(epoch: int = 1) -> AuditState:
@@ -94,20 +96,20 @@ def test_a_full_audit_begins_anew_and_forgets_what_was_found() -> None:
 
 def test_a_topic_of_another_life_is_a_finding_and_what_was_found_before_stays() -> None:
     plan = make(settled(), resolved(("new", 0, 20), ("b", 0, 160)), full=False).partitions[P]
-    assert [(e.fault, e.source_offset, e.count) for e in plan.events] == [(Fault.UNVERIFIABLE, 100, 90)]
+    assert [(e.kind, e.source_offset, e.count) for e in plan.events] == [(FindingKind.UNVERIFIABLE, 100, 90)]
     assert (plan.source, plan.target) == (OffsetRange(0, 20), OffsetRange(95, 160))
     assert plan.known.open == {"LOST": 2}
 
 
 def test_a_log_that_was_cut_off_is_a_finding_and_compared_anew() -> None:
     plan = make(settled(), resolved(("a", 0, 150), ("b", 0, 50)), full=False).partitions[P]
-    assert [(e.fault, e.target_offset) for e in plan.events] == [(Fault.UNVERIFIABLE, 95)]
+    assert [(e.kind, e.target_offset) for e in plan.events] == [(FindingKind.UNVERIFIABLE, 95)]
     assert (plan.source, plan.target) == (OffsetRange(0, 150), OffsetRange(0, 50))
 
 
 def test_a_source_that_was_cut_off_is_compared_anew_with_all_that_the_target_has() -> None:
     plan = make(settled(), resolved(("a", 0, 60), ("b", 0, 160)), full=False).partitions[P]
-    assert [(e.fault, e.source_offset) for e in plan.events] == [(Fault.UNVERIFIABLE, 100)]
+    assert [(e.kind, e.source_offset) for e in plan.events] == [(FindingKind.UNVERIFIABLE, 100)]
     assert (plan.source, plan.target, plan.left_over) == (OffsetRange(0, 60), OffsetRange(0, 160), 95)
 
 
@@ -126,7 +128,7 @@ def test_what_waits_is_read_again_where_fingerprints_are_made_in_another_way_now
         plan = found.partitions[P]
         assert (plan.first, plan.anew, plan.known.open) == (False, True, {"LOST": 2})
         assert (plan.source, plan.target) == (OffsetRange(90, 150), OffsetRange(95, 160))
-        assert earlier_scans(found, P) == []
+        assert previous_scans(found, P) == []
         assert found.state.kinds == {"orders": changed.kind("orders")}
 
 
@@ -136,7 +138,7 @@ def test_only_scans_since_a_partition_began_are_compared_again() -> None:
     found = make(
         replace(settled(), partitions={P: known}, scans=scans), resolved(("a", 0, 150), ("b", 0, 160)), full=False
     )
-    assert [scan.name for scan in earlier_scans(found, P)] == ["full", "next"]
+    assert [scan.name for scan in previous_scans(found, P)] == ["full", "next"]
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 
 import pyarrow.parquet as pq
 
-from jobs.checksum.report import PartitionReport, Report, parquet
+from jobs.checksum.report import ChecksumReport, PartitionReport, parquet
 from jobs.offset_map import map_table
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr.audit.difference import Difference, FindingKind
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import TopicPartition
 
 PARTITION = PartitionReport(
     partition=TopicPartition("orders", 0),
-    differences=(Difference(Fault.IN_FLIGHT, 0, 9, None, 1, 8_000),),
+    differences=(Difference(FindingKind.IN_FLIGHT, 0, 9, None, 1, 8_000),),
     open={},
     coverage=Coverage(10, 9, in_flight=1),
     frontier=(9, 12),
@@ -24,7 +24,7 @@ PARTITION = PartitionReport(
     hidden={},
     runs=(OffsetRun(0, 0, 5), OffsetRun(5, 8, 4)),
 )
-REPORT = Report(
+REPORT = ChecksumReport(
     flow="orders.east-to-west",
     epoch=1,
     at=datetime.fromtimestamp(10, UTC),
@@ -40,7 +40,7 @@ REPORT = Report(
 )
 
 
-def with_open(report: Report, **counts: int) -> Report:
+def with_open(report: ChecksumReport, **counts: int) -> ChecksumReport:
     return replace(report, partitions=(replace(PARTITION, open=counts),))
 
 
@@ -63,7 +63,7 @@ def test_duplicates_are_findings_where_the_topology_says_so() -> None:
 
 
 def test_an_audit_that_failed_is_unknown_whatever_it_found() -> None:
-    assert replace(REPORT, failure="it missed a fault").verdict == "unknown"
+    assert replace(REPORT, failure="it missed a kind").verdict == "unknown"
 
 
 def test_the_map_as_a_table_says_which_topics_and_epoch_it_is_about() -> None:

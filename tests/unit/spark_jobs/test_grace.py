@@ -8,9 +8,9 @@ from typing import cast
 import pytest
 
 from copy_audit.partitions import PartitionOutcome
-from jobs.checksum.grace import Patience
+from jobs.checksum.grace import FlowWait
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference, Fault
+from kafka_dr.audit.difference import Difference, FindingKind
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.replication import FlowStatus, Replicator
@@ -39,46 +39,48 @@ class Flow:
 
 def outcome(partition: TopicPartition, first: int, after: int) -> PartitionOutcome:
     count = after - first
-    waiting = (Difference(Fault.LATE, partition.partition, first, None, count, 0),)
+    waiting = (Difference(FindingKind.LATE, partition.partition, first, None, count, 0),)
     covered = Coverage(produced=count, differing=count)
     places = ((first, first), (first, first))
     return PartitionOutcome(partition.partition, 0, (), waiting, Coverage(), covered, *places, (), late=(first, after))
 
 
-def late(flow: Flow, *outcomes: tuple[TopicPartition, int, int], seen: int = 0) -> dict[TopicPartition, set[Fault]]:
-    patience = Patience(cast("Replicator", flow), flow.clock, 30)
-    found = patience.judged({each[0]: outcome(*each) for each in outcomes}, {P: seen, Q: seen})
-    return {partition: {d.fault for d in each.waiting} for partition, each in found.items()}
+def late(
+    flow: Flow, *outcomes: tuple[TopicPartition, int, int], seen: int = 0
+) -> dict[TopicPartition, set[FindingKind]]:
+    flow_wait = FlowWait(cast("Replicator", flow), flow.clock, 30)
+    found = flow_wait.judged({each[0]: outcome(*each) for each in outcomes}, {P: seen, Q: seen})
+    return {partition: {d.kind for d in each.waiting} for partition, each in found.items()}
 
 
 def test_old_records_that_a_running_flow_reads_within_what_a_record_may_take_had_only_just_come() -> None:
     flow = Flow(ManualClock())
-    assert late(flow, (P, 40, 50)) == {P: {Fault.IN_FLIGHT}}
+    assert late(flow, (P, 40, 50)) == {P: {FindingKind.IN_FLIGHT}}
     assert 10 <= flow.clock.monotonic() < 11
 
 
 def test_what_a_running_flow_has_not_read_by_then_is_late_and_a_partition_never_picked_up_is() -> None:
     flow = Flow(ManualClock())
-    assert late(flow, (P, 40, 50), (Q, 0, 1)) == {P: {Fault.IN_FLIGHT}, Q: {Fault.LATE}}
+    assert late(flow, (P, 40, 50), (Q, 0, 1)) == {P: {FindingKind.IN_FLIGHT}, Q: {FindingKind.LATE}}
     assert flow.clock.monotonic() == 30
-    assert late(Flow(ManualClock()), (P, 40, 90)) == {P: {Fault.LATE}}
+    assert late(Flow(ManualClock()), (P, 40, 90)) == {P: {FindingKind.LATE}}
 
 
 @pytest.mark.parametrize("state", ["absent", "stopped", "paused", "failed"])
 def test_nobody_waits_for_a_flow_that_stands(state: FlowState) -> None:
     flow = Flow(ManualClock(), state=state)
-    assert late(flow, (P, 40, 50)) == {P: {Fault.LATE}}
+    assert late(flow, (P, 40, 50)) == {P: {FindingKind.LATE}}
     assert (flow.asked, flow.clock.monotonic()) == (1, 0)
 
 
 def test_nobody_waits_for_what_an_earlier_audit_has_seen_waiting() -> None:
     flow = Flow(ManualClock())
-    assert late(flow, (P, 40, 50), seen=41) == {P: {Fault.LATE}}
+    assert late(flow, (P, 40, 50), seen=41) == {P: {FindingKind.LATE}}
     assert (flow.asked, flow.clock.monotonic()) == (1, 0)
-    assert late(Flow(ManualClock(), begins=50), (P, 40, 50), seen=41) == {P: {Fault.IN_FLIGHT}}
+    assert late(Flow(ManualClock(), begins=50), (P, 40, 50), seen=41) == {P: {FindingKind.IN_FLIGHT}}
 
 
 def test_nothing_is_asked_where_nothing_is_late() -> None:
     flow = Flow(ManualClock())
-    Patience(cast("Replicator", flow), flow.clock, 30).judged({P: outcome(P, 40, 50).in_time()}, {})
+    FlowWait(cast("Replicator", flow), flow.clock, 30).judged({P: outcome(P, 40, 50).in_time()}, {})
     assert flow.asked == 0

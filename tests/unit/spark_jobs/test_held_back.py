@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from jobs.checksum.outcome import blocked_too_long, held_since
-from jobs.checksum.ranges import Held, Resolved
+from jobs.checksum.ranges import ClusterRanges, ResolvedRanges
 from jobs.checksum.state import PartitionState
-from kafka_dr.audit.difference import Fault
+from kafka_dr.audit.difference import FindingKind
 from kafka_dr.clusters import OffsetRange, TopicPartition
 
 P = TopicPartition("orders", 0)
@@ -15,12 +15,12 @@ AT = datetime(2026, 3, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
-def resolved(at: datetime, *, hidden_from: int | None) -> Resolved:
-    def held(name: str, end: int, hidden: int | None) -> Held:
-        return Held(name, {}, {P: OffsetRange(0, end)}, {} if hidden is None else {P: 5})
+def resolved(at: datetime, *, hidden_from: int | None) -> ResolvedRanges:
+    def held(name: str, end: int, hidden: int | None) -> ClusterRanges:
+        return ClusterRanges(name, {}, {P: OffsetRange(0, end)}, {} if hidden is None else {P: 5})
 
     sides = held("E", hidden_from or 90, hidden_from), held("W", 90, None)
-    return Resolved(at, *sides, {}, 1, frozenset(), (frozenset(), frozenset()))
+    return ResolvedRanges(at, *sides, {}, 1, frozenset(), (frozenset(), frozenset()))
 
 
 def test_a_transaction_that_is_open_where_the_last_audit_ended_is_none_that_hangs() -> None:
@@ -33,7 +33,12 @@ def test_a_transaction_that_was_seen_open_long_ago_is_named_with_the_offset_that
     assert blocked_too_long(P, seen, resolved(AT + MINUTE / 2, hidden_from=30), MINUTE) == []
     still = PartitionState(held=held_since(P, seen, resolved(AT + MINUTE / 2, hidden_from=30)))
     (found,) = blocked_too_long(P, still, resolved(AT + MINUTE, hidden_from=30), MINUTE)
-    assert (found.fault, found.source_offset, found.target_offset, found.count) == (Fault.UNVERIFIABLE, 30, None, 5)
+    assert (found.kind, found.source_offset, found.target_offset, found.count) == (
+        FindingKind.UNVERIFIABLE,
+        30,
+        None,
+        5,
+    )
 
 
 def test_another_transaction_begins_to_count_anew_and_none_ends_it() -> None:

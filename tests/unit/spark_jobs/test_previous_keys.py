@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from jobs.checksum.plan import PartitionPlan, Plan
-from jobs.checksum.previous_scans import EarlierKeys
+from jobs.checksum.plan import AuditPlan, PartitionAuditPlan
+from jobs.checksum.previous_scans import PreviousKeys
 from jobs.checksum.state import AuditState, PartitionState, Scan
 from jobs.fingerprint_log import FingerprintLog
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
@@ -60,9 +60,9 @@ def living(
     cluster: Cluster, *, known: PartitionState, scans: Collection[str] = ("one", "two"), **plan: bool
 ) -> frozenset[int]:
     state = AuditState(("E", "W", 1), {}, {P: known}, tuple(Scan(name, NOW, {}) for name in ("one", "two")))
-    each = PartitionPlan(known, OffsetRange(0, 0), OffsetRange(0, 0), plan.get("first", False), again=False)
+    each = PartitionAuditPlan(known, OffsetRange(0, 0), OffsetRange(0, 0), plan.get("first", False), again=False)
     log, reached = cast("FingerprintLog", Kept(scans)), cast("KafkaCluster", cluster)
-    keys = EarlierKeys(log, Plan(state, {P: each}), "orders", {"source": reached, "target": reached})
+    keys = PreviousKeys(log, AuditPlan(state, {P: each}), "orders", {"source": reached, "target": reached})
     return keys.living("target", 0, np.array([1, 2, 3, 4, 9], np.int64))
 
 

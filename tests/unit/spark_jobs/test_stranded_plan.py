@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.stranded.plan import Standing, newest_seed
+from jobs.stranded.plan import AbandonedGroup, newest_seed
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.register.abandonment import Abandonment
 
 PLACE = TopicPartition("orders.payments", 0)
 
 
-def left(**seed: Any) -> Standing:
+def left(**seed: Any) -> AbandonedGroup:
     positions = {
         "source_positions": [[PLACE.topic, PLACE.partition, 500]],
         "target_positions": [[PLACE.topic, PLACE.partition, 480]],
     }
     home = {"epoch": 4, "source": "east", "target": "west", **positions, **seed}
-    return Standing("orders", Abandonment("disaster", 6, "east", "west", {}), {"way-home": {"flow_seed": home}})
+    return AbandonedGroup("orders", Abandonment("disaster", 6, "east", "west", {}), {"way-home": {"flow_seed": home}})
 
 
 def test_a_topic_that_was_made_again_begins_at_its_start() -> None:

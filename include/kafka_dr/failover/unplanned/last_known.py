@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.audit import FileFrontierStore, Remembered
+from kafka_dr.audit import FileFrontierStore, KeptFrontier
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets import last_look
 from kafka_dr.group_offsets.other_topics import ReadElsewhere, journaled
@@ -90,7 +90,7 @@ def elsewhere(run: Run) -> ReadElsewhere | None:
     return ReadElsewhere(seen.elsewhere, seen.elsewhere_unknown)
 
 
-def frontier(run: Run) -> Remembered | None:
+def frontier(run: Run) -> KeptFrontier | None:
     """Return up to where the copy was compared by content since the present direction began; ``None`` if never."""
     kept = FileFrontierStore(run.clients.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
     return kept if kept is not None and kept.identity[2] == direction(run).epoch else None

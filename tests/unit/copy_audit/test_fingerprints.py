@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from copy_audit.logs import Log, Spool
+from copy_audit.fingerprints import Fingerprints, Spool
 
 
-def part(first: int, count: int) -> Log:
+def part(first: int, count: int) -> Fingerprints:
     offsets = np.arange(first, first + count, dtype=np.int64)
-    return Log(offsets, offsets * 10, offsets * 100, offsets * 1000)
+    return Fingerprints(offsets, offsets * 10, offsets * 100, offsets * 1000)
 
 
 def test_a_stretch_without_a_record_takes_no_keys_away() -> None:
     spool = Spool(5)
-    for each in (part(0, 3), Log.joined([]), part(7, 2)):
+    for each in (part(0, 3), Fingerprints.joined([]), part(7, 2)):
         spool.add(each)
     log = spool.log()
     assert log.offsets.tolist() == [0, 1, 2, 7, 8]
@@ -25,6 +25,6 @@ def test_a_stretch_without_a_record_takes_no_keys_away() -> None:
 def test_keys_that_one_part_lacks_are_lacking() -> None:
     spool = Spool(2)
     bare = part(1, 1)
-    for each in (part(0, 1), Log(bare.offsets, bare.timestamps, bare.hashes)):
+    for each in (part(0, 1), Fingerprints(bare.offsets, bare.timestamps, bare.hashes)):
         spool.add(each)
     assert spool.log().keys is None

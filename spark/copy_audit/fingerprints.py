@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kafka_dr.audit.alignment import Places
+from kafka_dr.audit.alignment import IndexedHashes
 
 Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -20,7 +20,7 @@ _FIRST_STRETCH, _LONGEST_STRETCH = 1 << 10, 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Log:
+class Fingerprints:
     """The records of one partition on one side, by rising offset.
 
     :param timestamps: milliseconds since the epoch
@@ -36,7 +36,7 @@ class Log:
         return len(self.offsets)
 
     @classmethod
-    def joined(cls, parts: Sequence[Log], *, most_in_memory: int = MOST_IN_MEMORY) -> Log:
+    def joined(cls, parts: Sequence[Fingerprints], *, most_in_memory: int = MOST_IN_MEMORY) -> Fingerprints:
         """Join parts of a log that were read in any order; mostly each is a stretch of its own.
 
         :param most_in_memory: records; of more the log lies in files
@@ -61,19 +61,19 @@ class Log:
         )
         return log.rising()
 
-    def rising(self) -> Log:
+    def rising(self) -> Fingerprints:
         """Return the same by rising offset: itself, mostly."""
         for start in range(0, len(self), _LONGEST_STRETCH):
             if not (np.diff(self.offsets[start : start + _LONGEST_STRETCH + 1]) > 0).all():
                 return self.at(np.argsort(self.offsets))
         return self
 
-    def at(self, places: Longs) -> Log:
-        """Return the records at these places."""
-        keys = None if self.keys is None else self.keys[places]
-        return Log(self.offsets[places], self.timestamps[places], self.hashes[places], keys)
+    def at(self, indexes: Longs) -> Fingerprints:
+        """Return the records at these indexes."""
+        keys = None if self.keys is None else self.keys[indexes]
+        return Fingerprints(self.offsets[indexes], self.timestamps[indexes], self.hashes[indexes], keys)
 
-    def without(self, stretches: Sequence[tuple[int, int]]) -> Log:
+    def without(self, stretches: Sequence[tuple[int, int]]) -> Fingerprints:
         """Return the records outside of these stretches of offsets: first, and next after the last."""
         parts, start = [], 0
         for first, after in sorted(stretches):
@@ -81,22 +81,22 @@ class Log:
             if goes_on > max(start, cut):
                 parts.append(self._between(start, max(start, cut)))
                 start = goes_on
-        return Log.joined([*parts, self._between(start, len(self))]) if parts else self
+        return Fingerprints.joined([*parts, self._between(start, len(self))]) if parts else self
 
-    def since(self, offset: int) -> Log:
+    def since(self, offset: int) -> Fingerprints:
         """Return the records from an offset on."""
         return self._between(int(np.searchsorted(self.offsets, offset)), len(self))
 
-    def below(self, offset: int) -> Log:
+    def below(self, offset: int) -> Fingerprints:
         """Return the records before an offset."""
         return self._between(0, int(np.searchsorted(self.offsets, offset)))
 
-    def _between(self, start: int, end: int) -> Log:
+    def _between(self, start: int, end: int) -> Fingerprints:
         keys = None if self.keys is None else self.keys[start:end]
-        return Log(self.offsets[start:end], self.timestamps[start:end], self.hashes[start:end], keys)
+        return Fingerprints(self.offsets[start:end], self.timestamps[start:end], self.hashes[start:end], keys)
 
 
-NOTHING = Log.joined([])
+NOTHING = Fingerprints.joined([])
 
 
 class Spool:
@@ -107,23 +107,23 @@ class Spool:
 
     def __init__(self, total: int) -> None:
         self._columns = [_in_a_file(total) for _ in range(4)]
-        self._place, self._keyed = 0, True
+        self._index, self._keyed = 0, True
 
-    def add(self, part: Log) -> None:
+    def add(self, part: Fingerprints) -> None:
         """Write what follows."""
         if not len(part):
             return  # nothing says whether it would have had keys
-        end = self._place + len(part)
+        end = self._index + len(part)
         for column, values in zip(self._columns, (part.offsets, part.timestamps, part.hashes, part.keys), strict=True):
             if values is not None:
-                column[self._place : end] = values
+                column[self._index : end] = values
         self._keyed = self._keyed and part.keys is not None
-        self._place = end
+        self._index = end
 
-    def log(self) -> Log:
+    def log(self) -> Fingerprints:
         """Return what was written."""
-        offsets, timestamps, hashes, keys = (column[: self._place] for column in self._columns)
-        return Log(offsets, timestamps, hashes, keys if self._keyed else None)
+        offsets, timestamps, hashes, keys = (column[: self._index] for column in self._columns)
+        return Fingerprints(offsets, timestamps, hashes, keys if self._keyed else None)
 
 
 def _in_a_file(length: int) -> Longs:
@@ -145,7 +145,7 @@ class ArrayPair:
         return len(self._source), len(self._target)
 
     def in_step(self, source: int, target: int) -> int:
-        """Return how many records are equal one by one from these places on."""
+        """Return how many records are equal one by one from these indexes on."""
         most = min(len(self._source) - source, len(self._target) - target)
         length, stretch = 0, _FIRST_STRETCH
         while length < most:
@@ -159,15 +159,15 @@ class ArrayPair:
             stretch = min(stretch * 4, _LONGEST_STRETCH)
         return length
 
-    def shared(self, source: range, target: range, most: int | None = None) -> tuple[Places, Places]:
+    def shared(self, source: range, target: range, most: int | None = None) -> tuple[IndexedHashes, IndexedHashes]:
         """Return the records of two windows whose hashes occur in both; of each window only the first ``most``."""
         here, there = self._source[source.start : source.stop], self._target[target.start : target.stop]
         return _kept(here, there, source.start, most), _kept(there, here, target.start, most)
 
 
-def _kept(hashes: Longs, others: Longs, start: int, most: int | None) -> Places:
-    places = np.flatnonzero(among(hashes, np.sort(others)))[:most]
-    return Places((places + start).tolist(), hashes[places].tolist())
+def _kept(hashes: Longs, others: Longs, start: int, most: int | None) -> IndexedHashes:
+    indexes = np.flatnonzero(among(hashes, np.sort(others)))[:most]
+    return IndexedHashes((indexes + start).tolist(), hashes[indexes].tolist())
 
 
 def runs(in_a_row: Flags) -> Iterator[tuple[int, int]]:
