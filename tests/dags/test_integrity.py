@@ -36,7 +36,17 @@ DAG_IDS = sorted(CATALOGUE)
 OVERLAPPING = {"dr_config_sync"}
 
 #: What costs a task hundreds of milliseconds to import, or talks to Kafka; operators import it when they run.
-HEAVY = {"confluent_kafka", "kafka", "httpx", "requests", "aiohttp", "fastapi", "jinja2.ext", "kafka_dr.runs.run"}
+HEAVY = {
+    "confluent_kafka",
+    "kafka",
+    "httpx",
+    "requests",
+    "aiohttp",
+    "fastapi",
+    "jinja2.ext",
+    "kafka_dr.runs.run",
+    "kafka_dr.runs.group_context",
+}
 
 
 def test_the_folder_holds_these_dags_and_a_runbook_for_each(dags_folder: Path) -> None:

@@ -21,8 +21,9 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import claimed_unplanned, fenced_on_return, handed_over, left_behind
 from kafka_dr.routing import Route
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.offset_rows import positions_to_json
 from kafka_dr.runs.request import RunRequest, StepName
-from kafka_dr.runs.run import Run, positions_to_json
+from kafka_dr.runs.run import Run
 from lab import rights
 from support import outside_view
 from support.disaster import Disaster

@@ -9,7 +9,7 @@ from unittest import mock
 from kafka_dr.clusters import ClusterUnreachable, TopicPartition, WriteAnswer, asking
 from kafka_dr.clusters.large_record import LargeRecord
 from kafka_dr.fencing import proof
-from kafka_dr.runs import run
+from kafka_dr.runs import group_context
 
 
 def _no_second_question(
@@ -25,6 +25,6 @@ def silent_brokers() -> Iterator[None]:
         mock.patch.object(asking, "question", return_value=b"no batch at all"),
         mock.patch.object(LargeRecord, "ask", _no_second_question),
         mock.patch.object(proof, "reads_allowed", side_effect=ClusterUnreachable("the coordinators moved")),
-        mock.patch.object(run, "PROOF_SECONDS", 0.2),
+        mock.patch.object(group_context, "PROOF_SECONDS", 0.2),
     ):
         yield

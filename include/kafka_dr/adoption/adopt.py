@@ -18,9 +18,10 @@ from kafka_dr.register.transitions import adopted
 from kafka_dr.routing import Route
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.offset_rows import positions_to_json
 from kafka_dr.runs.record import Check, StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.request import RunRequest
-from kafka_dr.runs.run import Run, positions_to_json
+from kafka_dr.runs.run import Run
 
 _NUMBER = 1
 

@@ -14,7 +14,8 @@ from typing import Any
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.times import Times
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.runs.run import Run, positions_from_json, positions_to_json
+from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
+from kafka_dr.runs.run import Run
 
 Offsets = Mapping[TopicPartition, int]
 

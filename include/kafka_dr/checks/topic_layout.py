@@ -16,8 +16,9 @@ from kafka_dr.clusters.times import Times
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.named_rows import by_name, rows_of
 from kafka_dr.runs import background
+from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
 from kafka_dr.runs.record import Check, CheckOutcome, first_few
-from kafka_dr.runs.run import Run, positions_from_json, positions_to_json
+from kafka_dr.runs.run import Run
 
 NAME = "old_side_unchanged"
 #: The id of a topic, and how many partitions it has, for :func:`~kafka_dr.named_rows.rows_of`.

@@ -8,8 +8,9 @@ from typing import Any
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failback.context import Way
 from kafka_dr.fencing import plan, proof
+from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run, positions_from_json, positions_to_json
+from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import begin, seed_fact
 
 

@@ -20,8 +20,9 @@ from kafka_dr.failback.quarantine import ranges_of
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
 from kafka_dr.rescue import Compared, compare_with, missing_from
+from kafka_dr.runs.offset_rows import positions_to_json
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run, positions_to_json
+from kafka_dr.runs.run import Run
 
 _PAUSE_SECONDS = 0.1
 

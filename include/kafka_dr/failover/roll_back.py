@@ -24,9 +24,10 @@ from kafka_dr.replication import Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.record import Check, StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
-from kafka_dr.runs.run import PROOF_SECONDS, Run
+from kafka_dr.runs.run import Run
 
 #: What a source that may be dead is given.
 SOURCE_SECONDS = 5.0

@@ -14,7 +14,8 @@ from datetime import datetime
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.runs.run import Run, positions_from_json
+from kafka_dr.runs.offset_rows import positions_from_json
+from kafka_dr.runs.run import Run
 
 #: Control records between data take offsets, so the last data record may lie some offsets before the end.
 _LOOK_BACK = 200

@@ -33,8 +33,9 @@ from kafka_dr.offsets.translate.by_facts import FactsMap
 from kafka_dr.offsets.translate.pipeline import LayeredOffsetMap
 from kafka_dr.positions import SeedPoint
 from kafka_dr.register.quarantine import QUARANTINE, QuarantinedRange, by_partition, quarantined
+from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run, positions_from_json
+from kafka_dr.runs.run import Run
 
 #: Positions that are compared by content at once, without asking first what audits know of them.
 _FEW_PLACES = 1_000

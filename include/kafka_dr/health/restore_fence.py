@@ -13,8 +13,9 @@ from kafka_dr.fencing.proof import Finding
 from kafka_dr.health.desired_state import denies_of, old_cluster_is_closed
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.end_transactions import end_transactions
+from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.record import Check, worst
-from kafka_dr.runs.run import PROOF_SECONDS, Run
+from kafka_dr.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow
-from kafka_dr.runs.run import positions_from_json
+from kafka_dr.runs.offset_rows import positions_from_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from typing import Any, Literal, TypeVar, overload
+from typing import Any
 
-from kafka_dr.clusters import KafkaCluster, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
-from kafka_dr.fencing import proof
-from kafka_dr.fencing.change import AclChanges
-from kafka_dr.fencing.proof import Finding
-from kafka_dr.named_rows import by_name, rows_of
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
 from kafka_dr.runs import background, register_read
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.probe import Probe
-from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.register_read import OTHERS_SECONDS
-from kafka_dr.runs.request import RunRequest, StepName
-
-#: How long brokers get to act on an ACL that they have acknowledged.
-PROOF_SECONDS = 5.0
-
-T = TypeVar("T")
-A = TypeVar("A")
-B = TypeVar("B")
+from kafka_dr.runs.request import RunRequest
 
 
-class Run:
+class Run(GroupContext):
     """The facts of one run that every step needs.
 
     :param request: what was asked for
@@ -39,12 +26,8 @@ class Run:
     """
 
     def __init__(self, request: RunRequest, clients: Clients) -> None:
+        super().__init__(request.protection_group, clients)
         self.request = request
-        self.clients = clients
-        self.group = clients.topology.group(request.protection_group)
-        self.clock = clients.clock
-        #: What the checks of this step look at together.
-        self.read_cache = ReadCache(topics=self.topics, acls=lambda cluster: self.operator(cluster).acls.list())
         #: What the checks of this step answered; set before it acts.
         self.checks: tuple[Check, ...] = ()
         #: The clusters whose registers did not answer when an unplanned failover asked for its standing.
@@ -84,65 +67,6 @@ class Run:
         """Replication from source to target."""
         return Flow(self.group.name, self.source, self.target)
 
-    def operator(self, cluster: str) -> KafkaCluster:
-        """Return a cluster as the operator sees it."""
-        return self.clients.cluster(cluster, "operator")
-
-    def probe(self, cluster: str) -> KafkaCluster:
-        """Return a cluster as the probe sees it, which is fenced as the applications are."""
-        return self.clients.cluster(cluster, "probe")
-
-    def topics(self, cluster: str) -> dict[str, Topic]:
-        """Describe the group's topics on a cluster, now."""
-        topics = self.operator(cluster).topics
-        return topics.describe(filter(self.group.owns_topic, topics.names()))
-
-    def topic_ids(self, cluster: str) -> dict[str, str]:
-        """Return the ids of the group's topics on a cluster, now: one that is made again has another one."""
-        return {name: topic.topic_id for name, topic in self.topics(cluster).items()}
-
-    def partitions(self, cluster: str) -> tuple[TopicPartition, ...]:
-        """Resolve the group's topics on a cluster, now."""
-        return tuple(p for _, topic in sorted(self.topics(cluster).items()) for p in topic.partitions)
-
-    def connect_readers(self) -> None:
-        """Begin to connect to both logs, for a step that is going to compare them."""
-        for cluster in self.group.clusters:
-            self.clients.cluster(cluster, "audit").connect_reader()
-
-    def writes_refused(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
-        """Ask every leader of the group's partitions, now, and say whether each refuses a write."""
-        return self._asked(proof.writes_refused, cluster, by)
-
-    def writes_allowed(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
-        """Ask every leader of the group's partitions, now, and say whether each would take a write."""
-        return self._asked(proof.writes_allowed, cluster, by)
-
-    def writes_authorized(self, cluster: str) -> Finding:
-        """Ask every leader of the group's partitions, now, and say whether no authorizer keeps the probe from it."""
-        return self._asked(proof.writes_authorized, cluster, "probe")
-
-    def _asked(self, prove: Callable[..., Finding], cluster: str, by: Literal["probe", "replicator"]) -> Finding:
-        return prove(
-            self.clients.cluster(cluster, by),
-            self.partitions(cluster),
-            clock=self.clock,
-            deadline_seconds=PROOF_SECONDS,
-            seen_by=self.operator(cluster),
-        )
-
-    def consumer_groups(self, cluster: str) -> list[str]:
-        """Return the group's consumer groups on a cluster, now."""
-        return sorted(name for name in self.operator(cluster).groups.names() if self.group.owns_group(name))
-
-    def moved_groups(self, cluster: str) -> list[str]:
-        """Return those of the group's consumer groups on a cluster whose offsets a failover moves.
-
-        For one that the topology leaves behind a moved offset would be wrong, and somebody takes care of it.
-        """
-        left_behind = self.group.groups_policy.left_behind
-        return [name for name in self.consumer_groups(cluster) if name not in left_behind]
-
     @property
     def without_source(self) -> bool:
         """Whether nothing of this run may wait for its source: then the target's register decides throughout."""
@@ -157,50 +81,12 @@ class Run:
         def read(cluster: str) -> RegisterState | None:
             return self.clients.register(cluster).read(self.group.name)
 
-        if self.without_source:
-            run, target = self.request.run, self.request.target
-            answers = register_read.read_patiently_from_one(self.group.clusters, read, run=run, target=target)
-            self.silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
-            return register_read.decided_without_source(self.group.name, answers, target=target)
-        return register_read.decided(self.group.name, self.each_cluster(read))
-
-    def is_unsealed(self, state: RegisterState) -> bool:
-        """Return whether the run that wrote the register's record has left its last word in no sealed bundle.
-
-        An adoption is completed by another one, whatever its evidence says.
-
-        :raises EvidenceChanged: its manifest contradicts itself
-        """
-        if state.verb == "adopt":
-            return False
-        last = "roll_back" if state.verb == "roll_back" else StepName.REPORT.value
-        return not self.clients.evidence.is_sealed_with(state.group, state.run, last)
-
-    def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
-        """Ask every cluster of the group at the same time; an error stands in the place of an answer."""
-
-        def asked(cluster: str) -> T | KafkaDrError:
-            try:
-                return ask(cluster)
-            except KafkaDrError as error:
-                return error
-
-        with ThreadPoolExecutor(max_workers=len(self.group.clusters)) as pool:
-            return dict(zip(self.group.clusters, pool.map(asked, self.group.clusters), strict=True))
-
-    @overload
-    @staticmethod
-    def at_once(first: Callable[[], A], second: Callable[[], B], /) -> tuple[A, B]: ...
-
-    @overload
-    @staticmethod
-    def at_once(*questions: Callable[[], T]) -> tuple[T, ...]: ...
-
-    @staticmethod
-    def at_once(*questions: Callable[[], Any]) -> tuple[Any, ...]:
-        """Put several questions at the same time, and return their answers in order; the first error is raised."""
-        with ThreadPoolExecutor(max_workers=len(questions)) as pool:
-            return tuple(pool.map(lambda question: question(), questions))
+        if not self.without_source:
+            return super().read_register_state()
+        run, target = self.request.run, self.request.target
+        answers = register_read.read_patiently_from_one(self.group.clusters, read, run=run, target=target)
+        self.silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
+        return register_read.decided_without_source(self.group.name, answers, target=target)
 
     def permission(self, phase: Phase) -> Callable[[], None]:
         """Return what is asked right before each change: does the group still belong to this run?
@@ -221,16 +107,6 @@ class Run:
                 raise Refused(f"{arbiter}'s register says {said}, not {phase} by this run: nothing was changed")
 
         return ask
-
-    def acl_changes(self, cluster: str, permission: Callable[[], None]) -> AclChanges:
-        """Return what changes the group's ACLs on a cluster."""
-        return AclChanges(
-            self.group.name,
-            self.operator(cluster),
-            self.clients.register(cluster),
-            permission=permission,
-            clock=self.clock,
-        )
 
     def write_fact(self, fact: str, payload: Mapping[str, Any], *, needed_on: Collection[str] | None = None) -> None:
         """Journal a fact on source and target.
@@ -306,25 +182,3 @@ class Run:
             return ends if state.phase is Phase.SWITCHING or state.verb == "failback" else (ends[1], ends[0])
         source = self.request.source or state.active
         return source, self.request.target or (state.standby if source == state.active else state.active)
-
-
-def positions_to_json(positions: Mapping[TopicPartition, int]) -> list[list[Any]]:
-    """Return offsets by partition as JSON: ``[topic, partition, offset]`` in order."""
-    return [[p.topic, p.partition, offset] for p, offset in sorted(positions.items())]
-
-
-def groups_to_json(groups: Mapping[str, Mapping[TopicPartition, int]]) -> list[dict[str, Any]]:
-    """Return positions by consumer group as JSON: a row for each group, with :func:`positions_to_json` of its own."""
-    rows = {group: positions_to_json(found) for group, found in groups.items()}
-    return rows_of(rows, named="group", holding="positions")
-
-
-def groups_from_json(stored: Any) -> dict[str, dict[TopicPartition, int]]:
-    """Read what :func:`groups_to_json` wrote, or the mapping by group that former versions did."""
-    found = by_name(stored, named="group", holding="positions")
-    return {group: positions_from_json(rows) for group, rows in found.items()}
-
-
-def positions_from_json(rows: Collection[Collection[Any]]) -> dict[TopicPartition, int]:
-    """Read what :func:`positions_to_json` wrote."""
-    return {TopicPartition(topic, partition): offset for topic, partition, offset in rows}

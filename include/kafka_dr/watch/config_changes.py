@@ -23,9 +23,10 @@ from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.record import Check, StepOutcome, StepRecord, worst
 from kafka_dr.runs.request import RunRequest
-from kafka_dr.runs.run import PROOF_SECONDS, Run
+from kafka_dr.runs.run import Run
 
 #: The steps, and their numbers in the evidence.
 PLAN, APPROVAL, APPLY_SAFE, APPLY = "plan", "approval", "apply_safe", "apply"

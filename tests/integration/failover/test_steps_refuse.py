@@ -43,7 +43,7 @@ class Hindered:
 
     def refused(self, reason: str, step: StepName) -> None:
         """Run a step that must not come through."""
-        with self.group.protection.clients() as clients, mock.patch("kafka_dr.runs.run.PROOF_SECONDS", 0.3):
+        with self.group.protection.clients() as clients, mock.patch("kafka_dr.runs.group_context.PROOF_SECONDS", 0.3):
             self.said[reason] = failed(step, self.request, clients)
 
     def done(self, *steps: StepName) -> None:

@@ -15,7 +15,7 @@ from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import claimed_unplanned, handed_over, left_behind
 from kafka_dr.routing import FileRouter, Route
 from kafka_dr.runs.at_rest import WatchResult
-from kafka_dr.runs.run import positions_to_json
+from kafka_dr.runs.offset_rows import positions_to_json
 from lab.api import Lab
 from support import outside_view
 from support.protection import Protection

@@ -21,8 +21,9 @@ from kafka_dr.failover import dry_run
 from kafka_dr.named_rows import by_name, rows_of
 from kafka_dr.offsets import FileLookStore
 from kafka_dr.register.quarantine import QuarantinedRange, quarantine_fact, quarantined
+from kafka_dr.runs.offset_rows import groups_from_json, groups_to_json
 from kafka_dr.runs.request import RunRequest
-from kafka_dr.runs.run import Run, groups_from_json, groups_to_json
+from kafka_dr.runs.run import Run
 
 HOSTILE = ("password", "client_secret", "sasl.jaas.config", 'password="hunter2"', "x-token", "#0", "", " ", "a/b", "\0")
 NAMES = st.one_of(st.sampled_from(HOSTILE), st.text())

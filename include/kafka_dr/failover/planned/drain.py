@@ -17,15 +17,10 @@ from kafka_dr.group_offsets import content, other_topics
 from kafka_dr.named_rows import rows_of
 from kafka_dr.offsets.last_look import Elsewhere
 from kafka_dr.register import Phase
+from kafka_dr.runs.group_context import PROOF_SECONDS
+from kafka_dr.runs.offset_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import (
-    PROOF_SECONDS,
-    Run,
-    groups_from_json,
-    groups_to_json,
-    positions_from_json,
-    positions_to_json,
-)
+from kafka_dr.runs.run import Run
 
 _PAUSE_SECONDS = 0.05
 #: A group whose position has not moved for so long is not waited for: applications commit a few times a second.

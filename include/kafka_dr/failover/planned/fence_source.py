@@ -10,8 +10,9 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import open_transactions, plan, proof
 from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
 from kafka_dr.register import Phase
+from kafka_dr.runs.offset_rows import groups_to_json, positions_to_json
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run, groups_to_json, positions_to_json
+from kafka_dr.runs.run import Run
 
 
 def check(run: Run) -> Sequence[Check]:

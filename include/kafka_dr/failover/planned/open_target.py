@@ -12,8 +12,10 @@ from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.proof import Finding
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import handed_over
+from kafka_dr.runs.group_context import PROOF_SECONDS
+from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import Check, standing_facts
-from kafka_dr.runs.run import PROOF_SECONDS, Run, positions_from_json
+from kafka_dr.runs.run import Run
 
 #: Nobody can write on either side while an answer to these is waited for: the run goes on, and asks again at its end.
 MAY_BE_UNKNOWN = frozenset({"writes_allowed", "groups_readable"})

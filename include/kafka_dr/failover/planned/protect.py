@@ -15,8 +15,9 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover.planned.stop_flow import replicator_refused
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import settled
+from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import Check, standing_facts
-from kafka_dr.runs.run import Run, positions_from_json
+from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import begin, seed_fact
 
 

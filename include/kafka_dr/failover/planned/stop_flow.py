@@ -12,8 +12,9 @@ from typing import Any
 from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.register import Phase
+from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run, positions_from_json, positions_to_json
+from kafka_dr.runs.run import Run
 
 
 def check(run: Run) -> Sequence[Check]:

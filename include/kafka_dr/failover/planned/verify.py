@@ -18,8 +18,9 @@ from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.failover.planned import open_target
 from kafka_dr.group_offsets import content
 from kafka_dr.offsets import decreased, past_end
+from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run, positions_from_json
+from kafka_dr.runs.run import Run
 
 
 def check(run: Run) -> Sequence[Check]:

@@ -13,7 +13,8 @@ from kafka_dr.group_offsets import content, other_topics
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.register import Phase
 from kafka_dr.runs import background
-from kafka_dr.runs.run import Run, positions_from_json
+from kafka_dr.runs.offset_rows import positions_from_json
+from kafka_dr.runs.run import Run
 
 #: What a source that was drained may take to be compared with; else the places are found without it.
 _SOURCE_SECONDS = 8.0

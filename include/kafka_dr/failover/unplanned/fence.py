@@ -19,8 +19,9 @@ from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.group_offsets import last_look
 from kafka_dr.register import Phase
 from kafka_dr.runs.background import BackgroundCall
+from kafka_dr.runs.offset_rows import positions_to_json
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run, positions_to_json
+from kafka_dr.runs.run import Run
 
 #: What the target may take to end the flow's transactions, and to say what has crossed.
 _STABLE_SECONDS = 8.0

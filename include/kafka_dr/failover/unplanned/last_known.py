@@ -14,7 +14,8 @@ from kafka_dr.group_offsets.other_topics import ReadElsewhere, journaled
 from kafka_dr.offsets import LastLook
 from kafka_dr.offsets.translate.answers import Kind
 from kafka_dr.register import Phase
-from kafka_dr.runs.run import Run, groups_from_json
+from kafka_dr.runs.offset_rows import groups_from_json
+from kafka_dr.runs.run import Run
 
 Offsets = Mapping[TopicPartition, int]
 #: Choices of where a group begins that the target alone can tell, and how sure its position is then.

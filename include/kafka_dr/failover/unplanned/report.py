@@ -14,8 +14,9 @@ from kafka_dr.failover.unplanned.cut_over_groups import left_out
 from kafka_dr.failover.unplanned.old_flow import OldFlow, look_at_old_flow
 from kafka_dr.failover.unplanned.source import SourceSide
 from kafka_dr.group_offsets import content
+from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run, positions_from_json
+from kafka_dr.runs.run import Run
 
 check = planned.check
 

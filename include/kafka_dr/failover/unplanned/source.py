@@ -17,8 +17,9 @@ from kafka_dr.group_offsets import content
 from kafka_dr.register import Phase
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.end_transactions import end_transactions
+from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run, positions_from_json
+from kafka_dr.runs.run import Run
 
 #: How long the source has to say that it is there, and to be fenced, apart from the grace of its open transactions.
 PULSE_SECONDS = 1.5

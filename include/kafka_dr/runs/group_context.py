@@ -1,0 +1,157 @@
+"""What is known of one protection group: its clients, its topics and consumer groups, and who may write to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal, TypeVar, overload
+
+from kafka_dr.clusters import KafkaCluster, Topic, TopicPartition
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.fencing import proof
+from kafka_dr.fencing.change import AclChanges
+from kafka_dr.fencing.proof import Finding
+from kafka_dr.register import RegisterState
+from kafka_dr.runs import register_read
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.read_cache import ReadCache
+from kafka_dr.runs.request import StepName
+
+#: How long brokers get to act on an ACL that they have acknowledged.
+PROOF_SECONDS = 5.0
+
+T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class GroupContext:
+    """A protection group and the clients that reach its clusters; needs no run.
+
+    :param group: the name of the protection group
+    :param clients: reach every cluster, register, flow and route
+    :raises UnknownName: the topology declares no such group
+    """
+
+    def __init__(self, group: str, clients: Clients) -> None:
+        self.clients = clients
+        self.group = clients.topology.group(group)
+        self.clock = clients.clock
+        #: What several checks read together, each cluster once.
+        self.read_cache = ReadCache(topics=self.topics, acls=lambda cluster: self.operator(cluster).acls.list())
+
+    def operator(self, cluster: str) -> KafkaCluster:
+        """Return a cluster as the operator sees it."""
+        return self.clients.cluster(cluster, "operator")
+
+    def probe(self, cluster: str) -> KafkaCluster:
+        """Return a cluster as the probe sees it, which is fenced as the applications are."""
+        return self.clients.cluster(cluster, "probe")
+
+    def topics(self, cluster: str) -> dict[str, Topic]:
+        """Describe the group's topics on a cluster, now."""
+        topics = self.operator(cluster).topics
+        return topics.describe(filter(self.group.owns_topic, topics.names()))
+
+    def topic_ids(self, cluster: str) -> dict[str, str]:
+        """Return the ids of the group's topics on a cluster, now: one that is made again has another one."""
+        return {name: topic.topic_id for name, topic in self.topics(cluster).items()}
+
+    def partitions(self, cluster: str) -> tuple[TopicPartition, ...]:
+        """Resolve the group's topics on a cluster, now."""
+        return tuple(p for _, topic in sorted(self.topics(cluster).items()) for p in topic.partitions)
+
+    def connect_readers(self) -> None:
+        """Begin to connect to both logs, for a step that is going to compare them."""
+        for cluster in self.group.clusters:
+            self.clients.cluster(cluster, "audit").connect_reader()
+
+    def writes_refused(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
+        """Ask every leader of the group's partitions, now, and say whether each refuses a write."""
+        return self._asked(proof.writes_refused, cluster, by)
+
+    def writes_allowed(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
+        """Ask every leader of the group's partitions, now, and say whether each would take a write."""
+        return self._asked(proof.writes_allowed, cluster, by)
+
+    def writes_authorized(self, cluster: str) -> Finding:
+        """Ask every leader of the group's partitions, now, and say whether no authorizer keeps the probe from it."""
+        return self._asked(proof.writes_authorized, cluster, "probe")
+
+    def _asked(self, prove: Callable[..., Finding], cluster: str, by: Literal["probe", "replicator"]) -> Finding:
+        return prove(
+            self.clients.cluster(cluster, by),
+            self.partitions(cluster),
+            clock=self.clock,
+            deadline_seconds=PROOF_SECONDS,
+            seen_by=self.operator(cluster),
+        )
+
+    def consumer_groups(self, cluster: str) -> list[str]:
+        """Return the group's consumer groups on a cluster, now."""
+        return sorted(name for name in self.operator(cluster).groups.names() if self.group.owns_group(name))
+
+    def moved_groups(self, cluster: str) -> list[str]:
+        """Return those of the group's consumer groups on a cluster whose offsets a failover moves.
+
+        For one that the topology leaves behind a moved offset would be wrong, and somebody takes care of it.
+        """
+        left_behind = self.group.groups_policy.left_behind
+        return [name for name in self.consumer_groups(cluster) if name not in left_behind]
+
+    def read_register_state(self) -> RegisterState | None:
+        """Read the registers of the group's clusters at once and return the highest record.
+
+        :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
+        """
+        return register_read.decided(
+            self.group.name, self.each_cluster(lambda cluster: self.clients.register(cluster).read(self.group.name))
+        )
+
+    def is_unsealed(self, state: RegisterState) -> bool:
+        """Return whether the run that wrote the register's record has left its last word in no sealed bundle.
+
+        An adoption is completed by another one, whatever its evidence says.
+
+        :raises EvidenceChanged: its manifest contradicts itself
+        """
+        if state.verb == "adopt":
+            return False
+        last = "roll_back" if state.verb == "roll_back" else StepName.REPORT.value
+        return not self.clients.evidence.is_sealed_with(state.group, state.run, last)
+
+    def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
+        """Ask every cluster of the group at the same time; an error stands in the place of an answer."""
+
+        def asked(cluster: str) -> T | KafkaDrError:
+            try:
+                return ask(cluster)
+            except KafkaDrError as error:
+                return error
+
+        with ThreadPoolExecutor(max_workers=len(self.group.clusters)) as pool:
+            return dict(zip(self.group.clusters, pool.map(asked, self.group.clusters), strict=True))
+
+    @overload
+    @staticmethod
+    def at_once(first: Callable[[], A], second: Callable[[], B], /) -> tuple[A, B]: ...
+
+    @overload
+    @staticmethod
+    def at_once(*questions: Callable[[], T]) -> tuple[T, ...]: ...
+
+    @staticmethod
+    def at_once(*questions: Callable[[], Any]) -> tuple[Any, ...]:
+        """Put several questions at the same time, and return their answers in order; the first error is raised."""
+        with ThreadPoolExecutor(max_workers=len(questions)) as pool:
+            return tuple(pool.map(lambda question: question(), questions))
+
+    def acl_changes(self, cluster: str, permission: Callable[[], None]) -> AclChanges:
+        """Return what changes the group's ACLs on a cluster."""
+        return AclChanges(
+            self.group.name,
+            self.operator(cluster),
+            self.clients.register(cluster),
+            permission=permission,
+            clock=self.clock,
+        )
