@@ -16,11 +16,6 @@ from kafka_dr.runs.run import Run
 _PAUSE_SECONDS = 0.25
 
 
-def check(run: Run) -> Sequence[Check]:
-    """Nothing besides the register, which the runner has asked."""
-    return ()
-
-
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (f"wait until {run.flow} has passed what {run.source} holds at this moment",)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from kafka_dr.checks import authorizers
 from kafka_dr.checks.cluster_checks import right_clusters, writers_declared
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failback.context import Way, ends_of_the_old_side
-from kafka_dr.failback.quarantine import hindrances, ranges_of
+from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
+from kafka_dr.failback.quarantine import ranges_of, reasons_against
 from kafka_dr.fencing import plan, proof
 from kafka_dr.group_offsets import content, undeclared_readers
 from kafka_dr.offsets import TranslatedOffset
@@ -16,32 +16,32 @@ from kafka_dr.register import Phase
 from kafka_dr.rescue import missing_from
 from kafka_dr.runs.record import Check, worst
 
-Question = Callable[[Way], Check]
+Question = Callable[[FailbackContext], Check]
 
 
-def failback_checks(way: Way) -> tuple[Check, ...]:
+def failback_checks(context: FailbackContext) -> tuple[Check, ...]:
     """Ask every question; one that cannot be answered is unknown. What is asked of the wrong cluster only misleads."""
-    first = tuple(_asked(way, name, ask) for name, ask in _FIRST)
+    first = tuple(_asked(context, name, ask) for name, ask in _FIRST)
     if worst(first) != "ok":
         return first
-    return first + tuple(_asked(way, name, ask) for name, ask in _QUESTIONS)
+    return first + tuple(_asked(context, name, ask) for name, ask in _QUESTIONS)
 
 
-def _asked(way: Way, name: str, ask: Question) -> Check:
+def _asked(context: FailbackContext, name: str, ask: Question) -> Check:
     try:
-        return ask(way)
+        return ask(context)
     except KafkaDrError as error:
         return Check(name, "unknown", str(error))
 
 
-def _a_side_was_left(way: Way) -> Check:
-    run, state = way.run, way.run.register_state
+def _group_is_diverged(context: FailbackContext) -> Check:
+    run, state = context.run, context.run.register_state
     stands = "not adopted" if state is None else f"{state.phase} with {state.active} active (epoch {state.epoch})"
     if state is None or state.phase is not Phase.DIVERGED:
         hint = " dr_health fences the side that was left as soon as it is back" if state else ""
         return Check.that("a_side_was_left", False, f"{run.group.name} is {stands}, expected diverged.{hint}")
     right = (run.source, run.target) == (state.active, state.standby)
-    said = f"{run.target} was left by run {way.left.run}, {run.source} is active since"
+    said = f"{run.target} was left by run {context.failover.run}, {run.source} is active since"
     wrong = (
         f"this run keeps {run.source} active and brings {run.target} back, but {state.active} is active and "
         f"{state.standby} was left: start a new failback, which takes both from the register"
@@ -49,42 +49,42 @@ def _a_side_was_left(way: Way) -> Check:
     return Check.that("a_side_was_left", right, said if right else wrong)
 
 
-def _old_side_refuses(way: Way) -> Check:
+def _old_side_refuses(context: FailbackContext) -> Check:
     """Without a single topic there is no leader to ask: then the DENYs have to stand."""
-    run = way.run
+    run = context.run
     present = proof.acls_present(run.operator(run.target), plan.shut_out(run.group), clock=run.clock)
     if present.outcome != "ok" or not run.partitions(run.target):
         return Check.of("old_side_refuses", present)
     return Check.of("old_side_refuses", run.writes_refused(run.target))
 
 
-def list_is_approved(way: Way) -> Check:
+def list_is_approved(context: FailbackContext) -> Check:
     """Return whether the list is the one that was approved: what it does not hold is deleted, or never published."""
-    same = way.list_sha256 == way.run.fact("claim")["list_sha256"]
+    same = context.list_sha256 == context.run.fact("claim")["list_sha256"]
     said = "it is the list that was approved"
     wrong = "another list took its place since it was approved: abandon this run with dr_resume and begin a new one"
     return Check.that("list_is_approved", same, said if same else wrong)
 
 
-def stranded_are_kept(way: Way) -> Check:
+def stranded_are_kept(context: FailbackContext) -> Check:
     """Every record that only the old side holds lies outside of it, and nothing was written there since."""
-    found, name = way.stranded, "stranded_are_kept"
-    wrong = missing_from(found, way.store.folder)
-    if not wrong and way.was_begun_before:
-        return Check.that(name, True, f"{found.sentence}; kept in {way.store.folder}", records=found.records)
-    ids = {topic: each.topic_id for topic, each in way.run.topics(way.run.target).items()}
+    found, name = context.stranded, "stranded_are_kept"
+    wrong = missing_from(found, context.store.folder)
+    if not wrong and context.was_begun_before:
+        return Check.that(name, True, f"{found.sentence}; kept in {context.store.folder}", records=found.records)
+    ids = {topic: each.topic_id for topic, each in context.run.topics(context.run.target).items()}
     if not wrong and ids != dict(found.topic_ids):
         wrong = f"the topics of {found.old} are not those that the list was made of"
-    if not wrong and (moved := ends_of_the_old_side(way).moved):
+    if not wrong and (moved := ends_of_old_cluster(context).moved):
         wrong = f"{', '.join(map(str, moved[:3]))} on {found.old} moved since the list was made"
     if wrong:
         return Check.that(name, False, f"{wrong}: run the task stranded_records again")
-    return Check.that(name, True, f"{found.sentence}; kept in {way.store.folder}", records=found.records)
+    return Check.that(name, True, f"{found.sentence}; kept in {context.store.folder}", records=found.records)
 
 
-def _nothing_flows(way: Way) -> Check:
+def _nothing_flows(context: FailbackContext) -> Check:
     """Neither direction runs: the old one would write to the active side, the new one is started by this run."""
-    run = way.run
+    run = context.run
     wrong = []
     for flow in (run.flow, run.flow.reverse):
         status = run.clients.replicator(flow).status()
@@ -97,18 +97,20 @@ def _nothing_flows(way: Way) -> Check:
     return Check.that("nothing_flows", not wrong, "; ".join(wrong) + ": stop it first" if wrong else said)
 
 
-def _quarantine_permits(way: Way) -> Check:
+def _quarantine_permits(context: FailbackContext) -> Check:
     """Asked for a rebuild as well it would only be in the way."""
-    name, run = "quarantine_permits", way.run
-    if way.mode != "quarantine":
+    name, run = "quarantine_permits", context.run
+    if context.mode != "quarantine":
         return Check(name, "ok", "not asked for: everything is copied again")
-    found = way.stranded
-    if way.was_begun_before:
+    found = context.stranded
+    if context.was_begun_before:
         return Check(name, "failed", f"an earlier failback has changed {run.target} already. Choose rebuild")
     ranges = ranges_of(found)
     compacted = set(found.compacted)
     starts = run.operator(run.target).topics.log_starts({each.topic_partition for each in ranges})
-    reasons = hindrances(found, ranges, compacted=compacted, positions=positions_at_home(way), log_starts=starts)
+    reasons = reasons_against(
+        found, ranges, compacted=compacted, positions=offsets_on_old_cluster(context), log_starts=starts
+    )
     if reasons:
         sentence = f"quarantine does not permit the way home: {'; '.join(reasons)}. Choose rebuild"
         return Check(name, "failed", sentence, {"reasons": reasons})
@@ -116,24 +118,24 @@ def _quarantine_permits(way: Way) -> Check:
     return Check(name, "ok", f"stays aside on {run.target}: {shown}", {"ranges": [str(each) for each in ranges]})
 
 
-def positions_at_home(way: Way) -> list[TranslatedOffset]:
+def offsets_on_old_cluster(context: FailbackContext) -> list[TranslatedOffset]:
     """Return where groups would go on at home that have not read past the switch, and those known there alone.
 
     A position behind the switch lies behind everything that stays aside.
     """
-    run, switched = way.run, way.left.new_ends
+    run, switched = context.run, context.failover.new_ends
     committed = run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=False)
-    at_home = set(run.partitions(run.target))
+    on_target = set(run.partitions(run.target))
     before = {
-        group: {p: offset for p, offset in offsets.items() if p in at_home and offset < switched.get(p, 0)}
+        group: {p: offset for p, offset in offsets.items() if p in on_target and offset < switched.get(p, 0)}
         for group, offsets in committed.items()
     }
     return [*content.translated(run, before), *content.stale_positions(run, committed)]
 
 
-def _enough_approvers(way: Way) -> Check:
-    approvers = way.run.group.approvers
-    needed = 2 if way.mode == "rebuild" else 1
+def _enough_approvers(context: FailbackContext) -> Check:
+    approvers = context.run.group.approvers
+    needed = 2 if context.mode == "rebuild" else 1
     said = f"{needed} of {', '.join(approvers)} have to approve"
     short = f"a rebuild deletes data and needs two different approvers, the group has {', '.join(approvers)} alone"
     enough = len(set(approvers)) >= needed
@@ -141,14 +143,14 @@ def _enough_approvers(way: Way) -> Check:
 
 
 _FIRST: tuple[tuple[str, Question], ...] = (
-    ("a_side_was_left", _a_side_was_left),
-    ("right_clusters", lambda way: right_clusters(way.run, (way.run.source, way.run.target))),
+    ("a_side_was_left", _group_is_diverged),
+    ("right_clusters", lambda context: right_clusters(context.run, (context.run.source, context.run.target))),
 )
 _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("old_side_refuses", _old_side_refuses),
-    (authorizers.NAME, lambda way: authorizers.authorizers_as_declared(way.run, way.run.group.clusters)),
-    ("writers_declared", lambda way: writers_declared(way.run, (way.run.target,))),
-    (undeclared_readers.NAME, lambda way: undeclared_readers.readers_declared(way.run, (way.run.target,))),
+    (authorizers.NAME, lambda context: authorizers.authorizers_as_declared(context.run, context.run.group.clusters)),
+    ("writers_declared", lambda context: writers_declared(context.run, (context.run.target,))),
+    (undeclared_readers.NAME, lambda context: undeclared_readers.readers_declared(context.run, (context.run.target,))),
     ("stranded_are_kept", stranded_are_kept),
     ("nothing_flows", _nothing_flows),
     ("quarantine_permits", _quarantine_permits),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_dr.approvals.approval import Answer, answer_of, judge
 from kafka_dr.approvals.decision import digest_of, unchanged
 from kafka_dr.checks.cluster_checks import registers_name_this_run
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.failback import answers as people
 from kafka_dr.failback import decision
 from kafka_dr.failback.checks import failback_checks
-from kafka_dr.failback.context import Way
+from kafka_dr.failback.context import FailbackContext
 from kafka_dr.register.transitions import failback_begun
 from kafka_dr.runs.record import Check, claimed_facts
 from kafka_dr.runs.request import StepName
@@ -22,9 +22,9 @@ def check(run: Run) -> Sequence[Check]:
     """The answers are those of different approvers, fresh, and about the facts that hold now."""
     if run.request.dry_run or _is_claimed(run):
         return ()
-    way = Way(run)
-    judged, answers = people.judged(way)
-    facts = decision.facts(way, failback_checks(way))
+    context = FailbackContext(run)
+    judged, answers = _judged_answers(context)
+    facts = decision.facts(context, failback_checks(context))
     return (*judged, unchanged(run, facts, approved={answer.digest for answer in answers}))
 
 
@@ -38,8 +38,8 @@ def act(run: Run) -> Mapping[str, Any]:
     if run.register_state is not None and _is_claimed(run):
         run.clients.register(run.target).copy(run.register_state)
         return claimed_facts(run.register_state)
-    before, way = run.register_state, Way(run)
-    answers = people.judged(way)[1]
+    before, context = run.register_state, FailbackContext(run)
+    answers = _judged_answers(context)[1]
     if before is None or not answers:
         raise NeedsPerson("the register's record or the approval is gone since it was checked")
     state = failback_begun(
@@ -54,11 +54,11 @@ def act(run: Run) -> Mapping[str, Any]:
         "claim",
         {
             "verb": "failback",
-            "mode": way.mode,
-            "rescue": way.rescue,
+            "mode": context.mode,
+            "rescue": context.rescue,
             "source": run.source,
             "target": run.target,
-            "left_by": way.left.run,
+            "left_by": context.failover.run,
             # Exactly these may be deleted: those that were shown to whoever approved, by their ids.
             "deletes": approved["deletes"],
             "list_sha256": approved["stranded"]["list_sha256"],
@@ -76,6 +76,24 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 prove = registers_name_this_run
+
+
+def _judged_answers(context: FailbackContext) -> tuple[tuple[Check, ...], tuple[Answer, ...]]:
+    """Return whether the answers permit the failback, and the answers: one, or for a rebuild those of two people."""
+    run = context.run
+    needed = (StepName.APPROVAL, StepName.SECOND_APPROVAL) if context.mode == "rebuild" else (StepName.APPROVAL,)
+    found = {step: answer_of(run, step) for step in needed}
+    answers = tuple(answer for answer in found.values() if answer is not None)
+    if missing := [step.value for step, answer in found.items() if answer is None]:
+        detail = f"no answer to {', '.join(missing)} of this run is in the evidence: nobody gave it"
+        return (Check("approved", "failed", detail),), answers
+    checks = [check for answer in answers for check in judge(run, answer)]
+    if len(needed) == 2:
+        people = sorted({answer.responder for answer in answers})
+        said = f"approved by {', '.join(people)}"
+        alone = f"both approvals are {people[0]}'s: what deletes data needs two different people"
+        checks.append(Check.that("two_different_people", len(people) == 2, said if len(people) == 2 else alone))
+    return tuple(checks), answers
 
 
 def _approved(run: Run, digest: str) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from kafka_dr.runs.request import FailbackMode, RescueWish
 from kafka_dr.runs.run import Run
 
 
-class Way:
+class FailbackContext:
     """The facts of a failback that several of its steps need.
 
     :param run: ``source`` is the active cluster, ``target`` the one that was left
@@ -38,7 +38,7 @@ class Way:
         return claimed or self.run.request.rescue
 
     @cached_property
-    def left(self) -> Abandonment:
+    def failover(self) -> Abandonment:
         """How the side that was left was left."""
         state = self.run.register_state
         if state is None:
@@ -48,7 +48,7 @@ class Way:
     @cached_property
     def store(self) -> StrandedStore:
         """Where the list of stranded records lies."""
-        return StrandedStore(self.run.clients.evidence_root, self.run.group.name, self.left.run)
+        return StrandedStore(self.run.clients.evidence_root, self.run.group.name, self.failover.run)
 
     @cached_property
     def stranded(self) -> StrandedList:
@@ -62,7 +62,8 @@ class Way:
             raise NeedsPerson(f"the list of stranded records cannot be read: {error}") from error
         if found is None:
             raise Refused(
-                f"there is no list of what {self.left.old} holds and never crossed: the task stranded_records makes it"
+                f"there is no list of stranded records of {self.failover.old}: run the task stranded_records, "
+                "which makes it"
             )
         return found
 
@@ -74,7 +75,7 @@ class Way:
     @cached_property
     def was_begun_before(self) -> bool:
         """Whether an earlier failback, abandoned since, has changed the side that was left."""
-        return set_aside_since(self.run.history, self.left.run, by_others_than=self.run.request.run)
+        return set_aside_since(self.run.history, self.failover.run, by_others_than=self.run.request.run)
 
     def permission(self) -> Callable[[], None]:
         """Return what is asked right before each change: does the failback still hold the group?"""
@@ -99,7 +100,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class OldClusterEnds:
     """The ends of the old side's logs when nobody could write to them any more."""
 
     journaled: Mapping[TopicPartition, int]
@@ -111,9 +112,9 @@ class Ends:
         return sorted(p for p in self.journaled.keys() | self.now.keys() if self.journaled.get(p) != self.now.get(p))
 
 
-def ends_of_the_old_side(way: Way) -> Ends:
+def ends_of_old_cluster(context: FailbackContext) -> OldClusterEnds:
     """Compare the ends that the list of stranded records was made from with those of now."""
-    partitions = [p for topic in way.run.topics(way.run.target).values() for p in topic.partitions]
-    now = way.run.operator(way.run.target).topics.high_watermarks(partitions)
-    listed = {TopicPartition(topic, number): end for (topic, number), end in way.stranded.ends().items()}
-    return Ends(listed, now)
+    partitions = [p for topic in context.run.topics(context.run.target).values() for p in topic.partitions]
+    now = context.run.operator(context.run.target).topics.high_watermarks(partitions)
+    listed = {TopicPartition(topic, number): end for (topic, number), end in context.stranded.ends().items()}
+    return OldClusterEnds(listed, now)

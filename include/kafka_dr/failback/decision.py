@@ -7,48 +7,48 @@ from typing import Any
 
 from kafka_dr.approvals.decision import PARTITIONS, common
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.failback.context import Way
+from kafka_dr.failback.context import FailbackContext
 from kafka_dr.named_rows import ID_OF_A_TOPIC, rows_of
 from kafka_dr.runs.record import Check
 
 #: What a topic of the old side holds, for :func:`~kafka_dr.named_rows.rows_of`.
-OLD_SIDE = {"named": "topic", "holding": "holds"}
+OLD_TOPICS = {"named": "topic", "holding": "holds"}
 
 
-def facts(way: Way, checks: Sequence[Check]) -> dict[str, Any]:
+def facts(context: FailbackContext, checks: Sequence[Check]) -> dict[str, Any]:
     """Return the decision facts as they are now.
 
     :param checks: those of the same moment
     """
     ranges = next((list(check.facts["ranges"]) for check in checks if "ranges" in check.facts), [])
     return {
-        **common(way.run, checks),
-        "mode": way.mode,
-        "rescue": way.rescue,
-        **_of_the_list(way),
-        "quarantine": ranges if way.mode == "quarantine" else [],
+        **common(context.run, checks),
+        "mode": context.mode,
+        "rescue": context.rescue,
+        **_of_the_list(context),
+        "quarantine": ranges if context.mode == "quarantine" else [],
     }
 
 
-def _of_the_list(way: Way) -> dict[str, Any]:
+def _of_the_list(context: FailbackContext) -> dict[str, Any]:
     try:
-        found = way.stranded
-        here, there = way.run.topics(way.run.source), way.run.topics(way.run.target)
+        found = context.stranded
+        here, there = context.run.topics(context.run.source), context.run.topics(context.run.target)
     except KafkaDrError:
         # A check says what is wrong; nothing is approved without a list.
         return {"stranded": None, "partitions": [], "deletes": []}
     ids = {name: topic.topic_id for name, topic in there.items()}
     return {
         "left_by": found.run,
-        "stranded": {"records": found.records, "list_sha256": way.list_sha256},
+        "stranded": {"records": found.records, "list_sha256": context.list_sha256},
         "partitions": rows_of({name: len(topic.leaders) for name, topic in here.items()}, **PARTITIONS),
-        "deletes": rows_of(ids, **ID_OF_A_TOPIC) if way.mode == "rebuild" else [],
+        "deletes": rows_of(ids, **ID_OF_A_TOPIC) if context.mode == "rebuild" else [],
     }
 
 
-def measured(way: Way) -> dict[str, Any]:
+def measured(context: FailbackContext) -> dict[str, Any]:
     """Measure what the old side holds; shown to the approvers, not part of what is approved."""
-    run = way.run
+    run = context.run
     target = run.operator(run.target)
     partitions = run.partitions(run.target)
     starts, ends = target.topics.log_starts(partitions), target.topics.high_watermarks(partitions)
@@ -58,7 +58,7 @@ def measured(way: Way) -> dict[str, Any]:
         row = topics.setdefault(p.topic, {"records": 0, "bytes": 0, "stranded": 0})
         row["records"] += ends[p] - starts[p]
         row["bytes"] += sizes.get(p, 0)
-    for each in way.stranded.partitions:
+    for each in context.stranded.partitions:
         if each.topic in topics:
             topics[each.topic]["stranded"] += each.records
-    return {"old_side": rows_of(topics, **OLD_SIDE), "stranded_records": way.stranded.records}
+    return {"old_side": rows_of(topics, **OLD_TOPICS), "stranded_records": context.stranded.records}

@@ -9,14 +9,14 @@ from kafka_dr.approvals.decision import digest_of
 from kafka_dr.evidence import build_stranded_view, render_audit
 from kafka_dr.failback import decision
 from kafka_dr.failback.checks import failback_checks
-from kafka_dr.failback.context import Way
+from kafka_dr.failback.context import FailbackContext
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 
 def check(run: Run) -> Sequence[Check]:
     """Ask everything that has to hold before anybody is asked for an approval."""
-    return failback_checks(Way(run))
+    return failback_checks(FailbackContext(run))
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -26,18 +26,13 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Put facts and measurements together; nothing on any cluster is changed."""
-    way = Way(run)
-    _write_page(way)
-    decided = decision.facts(way, run.checks)
-    return {"decision": decided, "digest": digest_of(decided), "measurements": decision.measured(way)}
+    context = FailbackContext(run)
+    _write_page(context)
+    decided = decision.facts(context, run.checks)
+    return {"decision": decided, "digest": digest_of(decided), "measurements": decision.measured(context)}
 
 
-def _write_page(way: Way) -> None:
+def _write_page(context: FailbackContext) -> None:
     """Put a page beside the list, for whoever opens the folder years later."""
-    with way.store.folder.joinpath("stranded.html").open("wb") as file:
-        file.write(render_audit(build_stranded_view(way.stranded.to_json())).encode())
-
-
-def prove(run: Run) -> Sequence[Check]:
-    """Nothing was done, so there is nothing to prove."""
-    return ()
+    with context.store.folder.joinpath("stranded.html").open("wb") as file:
+        file.write(render_audit(build_stranded_view(context.stranded.to_json())).encode())

@@ -22,7 +22,7 @@ def _ranges(partition: StrandedPartition) -> list[QuarantinedRange]:
     return [*passed_over, QuarantinedRange(*where, partition.crossed, partition.end)] if behind else passed_over
 
 
-def hindrances(
+def reasons_against(
     found: StrandedList,
     ranges: Collection[QuarantinedRange],
     *,
@@ -44,7 +44,7 @@ def hindrances(
         what = ", ".join(found.gone) if found.gone else f"{found.missing} records that had crossed"
         reasons.append(f"{found.old} has lost {what}, which would stay missing in the copy")
     first = {partition: each[0].start for partition, each in by_partition(standing).items()}
-    before = [p for p in positions if p.partition in first and _lies_before(p, first[p.partition])]
+    before = [p for p in positions if p.partition in first and _is_before(p, first[p.partition])]
     if before:
         shown = ", ".join(f"{each.group} {each.partition}" for each in before[:3])
         more = f" and {len(before) - 3} more" if len(before) > 3 else ""
@@ -52,5 +52,5 @@ def hindrances(
     return reasons
 
 
-def _lies_before(position: TranslatedOffset, start: int) -> bool:
+def _is_before(position: TranslatedOffset, start: int) -> bool:
     return position.target_offset is None or position.target_offset < start

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet, subject
-from kafka_dr.failback.decision import OLD_SIDE
+from kafka_dr.failback.decision import OLD_TOPICS
 from kafka_dr.named_rows import by_name
 from kafka_dr.quoting import code, markdown
 from kafka_dr.runs.run import Run
@@ -50,7 +50,7 @@ def _question(run: Run, decided: Mapping[str, Any]) -> str:
 
 
 def _deleted(run: Run, decided: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
-    records = sum(int(row["records"]) for row in by_name(measured["old_side"], **OLD_SIDE).values())
+    records = sum(int(row["records"]) for row in by_name(measured["old_side"], **OLD_TOPICS).values())
     return (
         f"{len(decided['deletes'])} topics with at most {records:,} records are deleted on {markdown(run.target)} and "
         f"copied again from {markdown(run.source)}"
@@ -61,7 +61,7 @@ def _old_side(measured: Mapping[str, Any]) -> str:
     rows = "\n".join(
         f"* {code(name)}: at most {row['records']:,} records, {row['bytes']:,} bytes; {row['stranded']:,} of them "
         "stranded, and kept"
-        for name, row in sorted(by_name(measured["old_side"], **OLD_SIDE).items())
+        for name, row in sorted(by_name(measured["old_side"], **OLD_TOPICS).items())
     )
     return f"**What is deleted and copied again**\n\n{rows}"
 

@@ -6,14 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kafka_dr.failback.context import Way
+from kafka_dr.failback.context import FailbackContext
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
-
-
-def check(run: Run) -> Sequence[Check]:
-    """Nothing besides the register, which the runner has asked."""
-    return ()
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -23,11 +18,11 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Measure from the journal."""
-    way, claim = Way(run), run.fact("claim")
+    context, claim = FailbackContext(run), run.fact("claim")
     state = run.register_state
     caught_up = datetime.fromisoformat(run.fact("caught_up")["at"])
     measured = {
-        "mode": way.mode,
+        "mode": context.mode,
         "stranded": run.fact("rescued")["stranded"],
         "rescued": run.fact("rescued").get("published", 0) + run.fact("rescued").get("aside", 0),
         "quarantine": list(state.quarantine) if state else [],
@@ -35,7 +30,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "settled_at": state.at.isoformat() if state else "",
     }
     run.write_fact("measured", measured, needed_on=[run.source])
-    return {**measured, "approved_by": claim["approved_by"], "kept_in": str(way.store.folder)}
+    return {**measured, "approved_by": claim["approved_by"], "kept_in": str(context.store.folder)}
 
 
 def prove(run: Run) -> Sequence[Check]:

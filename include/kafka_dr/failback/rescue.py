@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failback.checks import list_is_approved, stranded_are_kept
-from kafka_dr.failback.context import Way
+from kafka_dr.failback.context import FailbackContext
 from kafka_dr.rescue import Rescue, missing_from, read_ledger
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
@@ -16,52 +16,54 @@ from kafka_dr.runs.run import Run
 
 def check(run: Run) -> Sequence[Check]:
     """What would be published is there. Once the old side was made anew the list alone counts."""
-    way = Way(run)
+    context = FailbackContext(run)
     if run.request.dry_run:
-        return (_kept(way),)
-    return (list_is_approved(way), _kept(way) if "set_aside" in run.journal else stranded_are_kept(way))
+        return (_kept(context),)
+    return (list_is_approved(context), _kept(context) if "set_aside" in run.journal else stranded_are_kept(context))
 
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    way = Way(run)
-    if way.rescue == "keep":
-        return (f"nothing: the {way.stranded.records} stranded records stay in {way.store.folder}",)
+    context = FailbackContext(run)
+    if context.rescue == "keep":
+        return (f"nothing: the {context.stranded.records} stranded records stay in {context.store.folder}",)
     return (
-        f"publish {way.stranded.records} stranded records to {run.source} with headers that say where they are from, "
-        "together with the ledger of what was published; where they would undo something newer, beside the topic",
+        f"publish {context.stranded.records} stranded records to {run.source} with headers that name their origin, "
+        "and write to the ledger what was published; what would undo a newer record goes to a topic of its own",
     )
 
 
 def act(run: Run) -> Mapping[str, Any]:
     """Publish what was not published yet."""
-    way = Way(run)
-    if way.rescue == "keep" or not way.stranded.records:
-        run.write_fact("rescued", {"wish": way.rescue, "stranded": way.stranded.records}, needed_on=[run.source])
-        return {"stranded": way.stranded.records, "kept_in": str(way.store.folder)}
+    context = FailbackContext(run)
+    if context.rescue == "keep" or not context.stranded.records:
+        run.write_fact(
+            "rescued", {"wish": context.rescue, "stranded": context.stranded.records}, needed_on=[run.source]
+        )
+        return {"stranded": context.stranded.records, "kept_in": str(context.store.folder)}
     done = Rescue(
-        found=way.stranded,
-        folder=way.store.folder,
+        found=context.stranded,
+        folder=context.store.folder,
         writer=run.probe(run.source),
         reader=run.clients.cluster(run.source, "audit"),
         operator=run.operator(run.source),
         canary_topic=run.group.canary_topic,
         replication_factor=run.group.flow.replication_factor,
-        permission=way.permission(),
+        permission=context.permission(),
     ).publish()
-    fact = {"wish": way.rescue, "stranded": way.stranded.records, **asdict(done)}
+    fact = {"wish": context.rescue, "stranded": context.stranded.records, **asdict(done)}
     run.write_fact("rescued", fact, needed_on=[run.source])
     return fact
 
 
 def prove(run: Run) -> Sequence[Check]:
     """Every record is kept, and the ledger has each of them where they were to be published."""
-    way = Way(run)
-    if way.rescue == "keep":
-        return (_kept(way),)
-    ledger = read_ledger(run.clients.cluster(run.source, "audit"), run.group.name, way.stranded.run)
+    context = FailbackContext(run)
+    if context.rescue == "keep":
+        return (_kept(context),)
+    ledger = read_ledger(run.clients.cluster(run.source, "audit"), run.group.name, context.stranded.run)
     wrong, published = [], 0
-    for each in way.stranded.partitions:
+    for each in context.stranded.partitions:
         entry = ledger.get(TopicPartition(each.topic, each.partition))
         accounted = entry.published + entry.aside + entry.kept if entry else 0
         published += entry.published + entry.aside if entry else 0
@@ -69,9 +71,9 @@ def prove(run: Run) -> Sequence[Check]:
             wrong.append(f"{each.topic}-{each.partition}: {accounted} of {each.records}")
     said = f"{published} records are published on {run.source}, each once; the others stay in the list"
     ledger_says = f"the ledger does not account for all: {', '.join(wrong[:3])}"
-    return (_kept(way), Check.that("ledger_accounts_for_all", not wrong, ledger_says if wrong else said))
+    return (_kept(context), Check.that("ledger_accounts_for_all", not wrong, ledger_says if wrong else said))
 
 
-def _kept(way: Way) -> Check:
-    wrong = missing_from(way.stranded, way.store.folder)
-    return Check.that("stranded_are_kept", not wrong, wrong or f"{way.stranded.records} records are kept")
+def _kept(context: FailbackContext) -> Check:
+    wrong = missing_from(context.stranded, context.store.folder)
+    return Check.that("stranded_are_kept", not wrong, wrong or f"{context.stranded.records} records are kept")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.failback.context import Way
+from kafka_dr.failback.context import FailbackContext
 from kafka_dr.fencing import plan, proof
 from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
 from kafka_dr.runs.record import Check
@@ -14,15 +14,14 @@ from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import begin, seed_fact
 
 
-def check(run: Run) -> Sequence[Check]:
-    """Nothing besides the register, which the runner has asked."""
-    return ()
-
-
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    way = Way(run)
-    where = "from the start" if way.mode == "rebuild" else f"at the ends of {run.source} that run {way.left.run} left"
+    context = FailbackContext(run)
+    where = (
+        "from the start"
+        if context.mode == "rebuild"
+        else f"at the ends of {run.source} that run {context.failover.run} left"
+    )
     return (
         f"see that {run.flow.reverse.connector} is stopped, lift the DENY of {run.group.replicator_principal} on "
         f"{run.target}, and start {run.flow.connector} {where}",
@@ -31,13 +30,13 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Journal the seed, stop the old direction, let the replicator in, seed and start."""
-    way, state = Way(run), run.register_state
+    context, state = FailbackContext(run), run.register_state
     if state is None:
         raise Refused(f"no register has a record of {run.group.name} any more")
-    begins = _positions(way)
+    begins = _positions(context)
     seed = seed_fact(run, run.flow, epoch=state.epoch, **begins)
     run.write_fact("flow_seed", seed)
-    _stop_old_direction(run, way)
+    _stop_old_direction(run, context)
     missing = plan.shut_out(run.group) - run.operator(run.target).acls.list()
     if missing:
         raise Refused(f"{run.target} lacks {len(missing)} DENYs of a standby: no flow may write there before")
@@ -46,7 +45,7 @@ def act(run: Run) -> Mapping[str, Any]:
         run.flow,
         lambda: positions_from_json(begins["source_positions"]),
         epoch=state.epoch,
-        permission=way.permission(),
+        permission=context.permission(),
     )
     return {"seed": seed}
 
@@ -65,24 +64,24 @@ def prove(run: Run) -> Sequence[Check]:
     )
 
 
-def _positions(way: Way) -> dict[str, list[list[Any]]]:
+def _positions(context: FailbackContext) -> dict[str, list[list[Any]]]:
     """Return where the direction begins on both sides: behind what is aside, or nowhere, which is the start."""
-    run = way.run
-    if way.mode == "rebuild":
+    run = context.run
+    if context.mode == "rebuild":
         return {"source_positions": [], "target_positions": []}
     ends = positions_from_json(run.fact("set_aside")["old_ends"])
-    shared = way.left.new_ends.keys() & ends.keys()
+    shared = context.failover.new_ends.keys() & ends.keys()
     return {
-        "source_positions": positions_to_json({p: way.left.new_ends[p] for p in shared}),
+        "source_positions": positions_to_json({p: context.failover.new_ends[p] for p in shared}),
         "target_positions": positions_to_json({p: ends[p] for p in shared}),
     }
 
 
-def _stop_old_direction(run: Run, way: Way) -> None:
+def _stop_old_direction(run: Run, context: FailbackContext) -> None:
     old = run.clients.replicator(run.flow.reverse)
     if old.status().at_rest:
         return
-    way.permission()()
+    context.permission()()
     old.stop()
     if old.wait_stopped(run.group.timing.step_deadline_seconds).state != "stopped":
         raise TryAgain(f"{run.flow.reverse.connector} does not stop: look at Connect beside {run.source}")

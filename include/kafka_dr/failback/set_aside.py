@@ -15,7 +15,7 @@ from kafka_dr.config_sync.items import CreateTopic
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failback import decision
 from kafka_dr.failback.checks import list_is_approved
-from kafka_dr.failback.context import Way, ends_of_the_old_side
+from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
 from kafka_dr.failback.quarantine import ranges_of
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
@@ -31,13 +31,13 @@ def check(run: Run) -> Sequence[Check]:
     """No application data is deleted unless everything that only the old side holds is kept."""
     if run.request.dry_run:
         return ()
-    way = Way(run)
-    wrong = missing_from(way.stranded, way.store.folder)
-    kept = Check.that("stranded_are_kept", not wrong, wrong or f"{way.stranded.records} records are kept")
-    approved = list_is_approved(way)
-    if "set_aside" in run.journal or way.was_begun_before:
+    context = FailbackContext(run)
+    wrong = missing_from(context.stranded, context.store.folder)
+    kept = Check.that("stranded_are_kept", not wrong, wrong or f"{context.stranded.records} records are kept")
+    approved = list_is_approved(context)
+    if "set_aside" in run.journal or context.was_begun_before:
         return (approved, kept)
-    moved = ends_of_the_old_side(way).moved
+    moved = ends_of_old_cluster(context).moved
     shown = ", ".join(map(str, moved[:3]))
     still = f"{run.target} stands where the list of stranded records left it"
     said = f"{shown} moved since the list was made: somebody passes the fence; find out who" if moved else still
@@ -46,31 +46,31 @@ def check(run: Run) -> Sequence[Check]:
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    way = Way(run)
-    if way.mode == "rebuild":
+    context = FailbackContext(run)
+    if context.mode == "rebuild":
         named = ", ".join(sorted(run.topics(run.target)))
         return (f"delete {named} on {run.target} and create them again as they are on {run.source}, empty",)
-    shown = ", ".join(map(str, ranges_of(way.stranded))) or "nothing"
+    shown = ", ".join(map(str, ranges_of(context.stranded))) or "nothing"
     return (f"journal that these offsets of {run.target} stay aside: {shown}; nothing is deleted",)
 
 
 def act(run: Run) -> Mapping[str, Any]:
     """Journal first what cannot be looked up later, then act."""
-    way = Way(run)
+    context = FailbackContext(run)
     # What is journaled says that the old topics are given up.
-    compared = _compare(way, approved_deletes(run.fact("claim"))) if way.mode == "rebuild" else Compared()
+    compared = _compare(context, approved_deletes(run.fact("claim"))) if context.mode == "rebuild" else Compared()
     if "set_aside" not in run.journal:
-        _journal(way)
-    if way.mode == "rebuild":
+        _journal(context)
+    if context.mode == "rebuild":
         read_back = {"equal": compared.equal, "expired_there": compared.expired}
-        return {**_rebuild(way, approved_deletes(_journaled(run))), "read_back": read_back}
-    return {"mode": way.mode, "quarantine": [str(each) for each in ranges_of(way.stranded)]}
+        return {**_rebuild(context, approved_deletes(_journaled(run))), "read_back": read_back}
+    return {"mode": context.mode, "quarantine": [str(each) for each in ranges_of(context.stranded)]}
 
 
 def prove(run: Run) -> Sequence[Check]:
     """Nothing of the old topics is left after a rebuild, nor the right to delete; after quarantine all is journaled."""
-    way, deletes = Way(run), approved_deletes(_journaled(run))
-    if way.mode == "quarantine":
+    context, deletes = FailbackContext(run), approved_deletes(_journaled(run))
+    if context.mode == "quarantine":
         kept = run.clients.register(run.source).facts(run.group.name, run.request.run).get(QUARANTINE)
         return (Check.that("ranges_are_journaled", kept is not None, f"the register of {run.source} names the ranges"),)
     here, there = run.topics(run.source), run.topics(run.target)
@@ -88,19 +88,19 @@ def prove(run: Run) -> Sequence[Check]:
     )
 
 
-def _journal(way: Way) -> None:
-    run = way.run
+def _journal(context: FailbackContext) -> None:
+    run = context.run
     topics = run.topics(run.target)
     fact = {
-        "mode": way.mode,
-        "old_ends": positions_to_json(ends_of_the_old_side(way).now),
+        "mode": context.mode,
+        "old_ends": positions_to_json(ends_of_old_cluster(context).now),
         "deletes": rows_of(approved_deletes(run.fact("claim")), **ID_OF_A_TOPIC),
-        "measured": decision.measured(way),
+        "measured": decision.measured(context),
     }
-    way.permission()()
-    if way.mode == "quarantine":
+    context.permission()()
+    if context.mode == "quarantine":
         ids = {name: topic.topic_id for name, topic in topics.items()}
-        run.write_fact(QUARANTINE, quarantine_fact(run.target, ranges_of(way.stranded), ids))
+        run.write_fact(QUARANTINE, quarantine_fact(run.target, ranges_of(context.stranded), ids))
     else:
         run.write_fact("rebuild", {"cluster": run.target, "epoch": run.epoch})
     run.write_fact("set_aside", fact)
@@ -116,8 +116,8 @@ def _journaled(run: Run) -> Mapping[str, Any]:
     return dict(found)
 
 
-def _rebuild(way: Way, deletes: Mapping[str, str]) -> Mapping[str, Any]:
-    run, permission = way.run, way.permission()
+def _rebuild(context: FailbackContext, deletes: Mapping[str, str]) -> Mapping[str, Any]:
+    run, permission = context.run, context.permission()
     target = run.operator(run.target)
     old = sorted(name for name, topic in run.topics(run.target).items() if topic.topic_id == deletes.get(name))
     rights = right_to_delete(run, deletes)
@@ -127,15 +127,15 @@ def _rebuild(way: Way, deletes: Mapping[str, str]) -> Mapping[str, Any]:
         try:
             permission()
             target.topics.delete(old)
-            _wait_until_gone(way, deletes)
+            _wait_until_gone(context, deletes)
         finally:
             target.acls.remove(rights)
     target.acls.remove(rights)
-    created = _create(way)
-    return {"mode": way.mode, "deleted": old, "created": created}
+    created = _create(context)
+    return {"mode": context.mode, "deleted": old, "created": created}
 
 
-def _compare(way: Way, deletes: Mapping[str, str]) -> Compared:
+def _compare(context: FailbackContext, deletes: Mapping[str, str]) -> Compared:
     """Read back all that is kept, and compare it with what is about to be deleted.
 
     A list of a former version has no digests of its files: then this alone says that nothing which is deleted is lost.
@@ -143,30 +143,30 @@ def _compare(way: Way, deletes: Mapping[str, str]) -> Compared:
     :param deletes: what may be deleted; a topic that was made again since the list was made holds nothing of it
     :raises Refused: something is not kept, or not as the old side holds it
     """
-    found, run = way.stranded, way.run
+    found, run = context.stranded, context.run
     there = run.topics(run.target)
     old = [name for name, topic in there.items() if topic.topic_id == deletes.get(name)]
     if not old:
         return Compared()
-    if wrong := missing_from(found, way.store.folder):
+    if wrong := missing_from(found, context.store.folder):
         raise Refused(f"nothing is deleted while stranded records are not kept: {wrong}")
     same = [name for name in old if found.topic_ids.get(name) == there[name].topic_id]
-    compared = compare_with(run.clients.cluster(run.target, "audit"), found, way.store.folder, topics=same)
+    compared = compare_with(run.clients.cluster(run.target, "audit"), found, context.store.folder, topics=same)
     if compared.wrong:
         raise Refused(
-            f"nothing is deleted: {compared.wrong}. Restore the files below {way.store.folder} from a copy and run "
+            f"nothing is deleted: {compared.wrong}. Restore the files below {context.store.folder} from a copy and run "
             "the step again, or abandon this run with dr_resume and begin a new one"
         )
     return compared
 
 
-def _create(way: Way) -> list[str]:
+def _create(context: FailbackContext) -> list[str]:
     """Create what is missing as the config sync would: with the active side's partitions and configuration."""
-    run = way.run
+    run = context.run
     items = plan_between(run, run.source, run.target, epoch=run.epoch).items
     wanted = [item.change.topic for item in items if isinstance(item.change, CreateTopic)]
     if wanted:
-        way.permission()()
+        context.permission()()
         errors = run.operator(run.target).configs.create(wanted)
         if errors:
             name, error = sorted(errors.items())[0]
@@ -174,11 +174,11 @@ def _create(way: Way) -> list[str]:
     return sorted(topic.name for topic in wanted)
 
 
-def _wait_until_gone(way: Way, deletes: Mapping[str, str]) -> None:
-    run = way.run
+def _wait_until_gone(context: FailbackContext, deletes: Mapping[str, str]) -> None:
+    run = context.run
     deadline = run.clock.monotonic() + run.group.timing.step_deadline_seconds
     while True:
-        left = _left(way, deletes)
+        left = _left(context, deletes)
         if not left:
             return
         if run.clock.monotonic() > deadline:
@@ -186,10 +186,10 @@ def _wait_until_gone(way: Way, deletes: Mapping[str, str]) -> None:
         run.clock.sleep(_PAUSE_SECONDS)
 
 
-def _left(way: Way, deletes: Mapping[str, str]) -> list[str]:
+def _left(context: FailbackContext, deletes: Mapping[str, str]) -> list[str]:
     """Return the old topics that are still there; one that goes while it is looked at is looked at again."""
     try:
-        there = way.run.topics(way.run.target)
+        there = context.run.topics(context.run.target)
     except NotFound:
         return sorted(deletes)
     return [name for name, topic in there.items() if topic.topic_id == deletes.get(name)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kafka_dr.failback.decision import OLD_SIDE
+from kafka_dr.failback.decision import OLD_TOPICS
 from kafka_dr.failover.unplanned.question import loss_sentence
 from kafka_dr.group_offsets import group_costs
 from kafka_dr.named_rows import by_name
@@ -47,7 +47,7 @@ def _failback(run: Run, facts: Facts) -> Iterable[str]:
     if decided["mode"] != "rebuild":
         yield "Nothing would be deleted"
         return
-    held = sum(row["records"] for row in by_name(measured["old_side"], **OLD_SIDE).values())
+    held = sum(row["records"] for row in by_name(measured["old_side"], **OLD_TOPICS).values())
     yield (
         f"{len(decided['deletes'])} topics with at most {held:,} records would be deleted on {run.target} and copied "
         f"again from {run.source}"

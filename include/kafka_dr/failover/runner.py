@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from kafka_dr.evidence import objective_results
@@ -40,15 +40,14 @@ from kafka_dr.runs.run import Run
 from kafka_dr.runs.step_order import Position, position
 
 
-class Step(Protocol):
-    """A step is a module with these functions, which read in order.
+class StepModule(Protocol):
+    """A step is a module with these functions, and often with ``check`` before them and ``prove`` after them.
 
     Each can be run again at any time: it looks at the world, does what is missing, and proves again.
+    ``check(run)`` asks whether the step may run, and changes nothing. Without it only the register decides that.
+    ``prove(run)`` asks the clusters whether it worked. It never concludes that from what was sent. A step that changes
+    nothing has no ``prove``. Both return a sequence of :class:`~kafka_dr.runs.record.Check`.
     """
-
-    def check(self, run: Run) -> Sequence[Check]:
-        """May I? Changes nothing."""
-        ...
 
     def intent(self, run: Run) -> Sequence[str]:
         """Say what acting means, in sentences."""
@@ -58,13 +57,9 @@ class Step(Protocol):
         """Do what is missing, and return the facts of it."""
         ...
 
-    def prove(self, run: Run) -> Sequence[Check]:
-        """Did it work? Asked of the world, not concluded from what was sent."""
-        ...
-
 
 #: The approval is asked by a person's answer, not by a program: see :mod:`kafka_dr.failover.ask_approval`.
-STEPS: dict[StepName, Step] = {
+STEPS: dict[StepName, StepModule] = {
     StepName.PREFLIGHT: preflight,
     StepName.CLAIM: claim,
     StepName.FENCE_SOURCE: fence_source,
@@ -79,7 +74,7 @@ STEPS: dict[StepName, Step] = {
 }
 
 
-FAILBACK_STEPS: dict[StepName, Step] = {
+FAILBACK_STEPS: dict[StepName, StepModule] = {
     StepName.PREFLIGHT: failback_preflight,
     StepName.CLAIM: failback_claim,
     StepName.RESCUE: rescue,
@@ -90,7 +85,7 @@ FAILBACK_STEPS: dict[StepName, Step] = {
     StepName.REPORT: failback_report,
 }
 
-UNPLANNED_STEPS: dict[StepName, Step] = {
+UNPLANNED_STEPS: dict[StepName, StepModule] = {
     StepName.GATHER_EVIDENCE: gather_evidence,
     StepName.CLAIM: unplanned_claim,
     StepName.FENCE: fence,
@@ -103,7 +98,7 @@ UNPLANNED_STEPS: dict[StepName, Step] = {
 }
 
 #: The modules of each verb's steps.
-MODULES: Mapping[Verb, Mapping[StepName, Step]] = {
+MODULES: Mapping[Verb, Mapping[StepName, StepModule]] = {
     "planned_failover": STEPS,
     "unplanned_failover": UNPLANNED_STEPS,
     "failback": FAILBACK_STEPS,
@@ -144,7 +139,22 @@ _READING = frozenset({StepName.DRAIN, StepName.CUT_OVER_GROUPS})
 _ONLY_LOOKING = frozenset({StepName.PREFLIGHT, StepName.GATHER_EVIDENCE})
 
 
-def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
+def checks_of(module: StepModule, run: Run) -> tuple[Check, ...]:
+    """Return what a step checks before it acts; nothing where it has no check of its own."""
+    return _asked(module, "check", run)
+
+
+def proofs_of(module: StepModule, run: Run) -> tuple[Check, ...]:
+    """Return what a step proves after it acted; nothing where it has nothing to prove."""
+    return _asked(module, "prove", run)
+
+
+def _asked(module: StepModule, name: str, run: Run) -> tuple[Check, ...]:
+    ask: Callable[[Run], Sequence[Check]] | None = getattr(module, name, None)
+    return tuple(ask(run)) if ask else ()
+
+
+def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     if step in _READING and not run.without_source:
         run.connect_readers()
     where = position(step, run.request.run, run.register_state, run.request.verb)
@@ -153,7 +163,7 @@ def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepO
         return "passed", where.detail
     if where.verdict == "refused" and not (dry and _at_rest(run)):
         return "refused", where.detail
-    run.checks = attempt.checks = tuple(module.check(run))
+    run.checks = attempt.checks = checks_of(module, run)
     attempt.intent = tuple(module.intent(run))
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
@@ -162,7 +172,7 @@ def _go(module: Step, step: StepName, run: Run, attempt: Attempt) -> tuple[StepO
         attempt.facts = {**attempt.facts, "source": run.source, "target": run.target, **shown}
         return "would_do", dry_run.sentence(run, shown)
     attempt.facts = module.act(run)
-    attempt.proofs = tuple(module.prove(run))
+    attempt.proofs = proofs_of(module, run)
     waived = _MAY_BE_UNKNOWN.get(step, frozenset())
     return ended(attempt.proofs, may_be_unknown=waived, detail=_standing_now(where, attempt.facts))
 

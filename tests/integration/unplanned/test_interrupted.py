@@ -8,7 +8,7 @@ import pytest
 
 from kafka_dr.failover.resume import resume
 from kafka_dr.failover.roll_back import roll_back
-from kafka_dr.failover.unplanned.source import SourceSide
+from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.register import Phase
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
@@ -68,14 +68,14 @@ def test_every_step_may_die_beside_a_source_that_answers_and_nothing_is_lost(pas
     assert facts_of(died) >= _FACTS | {"source_touched", "source_ends", "drained"}, died
     with group.protection.clients() as clients:
         journal = Run(request, clients).journal
-    side, rows = SourceSide.of(journal), journal["translations"]["positions"]
+    source_state, rows = SourceState.of(journal), journal["translations"]["positions"]
     # A source that was slow at the wrong moment is given up: no more comes again then than the step has said.
     said = {row["group"]: 0 for row in rows}
     for row in rows:
         said[row["group"]] += row["redelivered_at_most"]
     again = passing.read_again()
-    assert all(again[name] <= most for name, most in said.items()), (again, said, side)
-    if side.drained:
+    assert all(again[name] <= most for name, most in said.items()), (again, said, source_state)
+    if source_state.drained:
         assert again == dict.fromkeys(again, 0)
         group.assert_at_rest(passing.standby)
     else:
@@ -122,11 +122,11 @@ def test_a_source_that_a_stranger_may_write_to_is_not_fenced_and_abandoned_it_is
     group = passing.group
     request = passing.request()
     with group.protection.stranger_may_write(passing.active):
-        side = passing.go(StepName.FENCE, request)[StepName.FENCE].facts["source_side"]
+        source_state = passing.go(StepName.FENCE, request)[StepName.FENCE].facts["source_side"]
     assert group.protection.refuses_writes(passing.active)
     # What the applications wrote has crossed, and their groups are frozen: that is not given away.
-    assert (side["fenced"], side["drained"]) == (False, False)
-    assert "was drained as the applications left it; but User:intruder may write on" in side["detail"]
+    assert (source_state["fenced"], source_state["drained"]) == (False, False)
+    assert "was drained as the applications left it; but User:intruder may write on" in source_state["detail"]
     assert "drained" in passing.journal(request.run)
 
     def abandoned() -> None:

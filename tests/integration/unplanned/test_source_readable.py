@@ -9,7 +9,7 @@ import pytest
 
 from kafka_dr.clusters.transactions import Transactions
 from kafka_dr.failover.resume import resume
-from kafka_dr.failover.unplanned import source
+from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.register import Phase
 from kafka_dr.runs.request import ResumeRequest, StepName
 from kafka_dr.runs.run import Run
@@ -49,8 +49,8 @@ def test_a_source_that_cannot_be_drained_in_time_is_left_diverged(disaster: Disa
         disaster.look()
         records = disaster.go(StepName.PROTECT)
 
-    side = records[StepName.FENCE].facts["source_side"]
-    assert (side["fenced"], side["drained"]) == (True, False), side
+    source_state = records[StepName.FENCE].facts["source_side"]
+    assert (source_state["fenced"], source_state["drained"]) == (True, False), source_state
     assert disaster.state().phase is Phase.DIVERGED
     assert group.protection.refuses_writes("east")
     report = disaster.step(StepName.REPORT, disaster.request_of(disaster.state().run)).facts
@@ -65,7 +65,7 @@ def test_a_source_that_answers_late_is_fenced_beside_the_flow_and_opened_again_w
     passing: Disaster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group, request = passing.group, passing.request()
-    answers, take_over = source.answers, Transactions.take_over
+    answers, take_over = reachable_source.answers, Transactions.take_over
 
     def found_silent_and_waking_up_then(run: Run) -> bool:
         answering = answers(run)
@@ -84,13 +84,13 @@ def test_a_source_that_answers_late_is_fenced_beside_the_flow_and_opened_again_w
     with passing.hanging(passing.broker):
         passing.approve(request)
         passing.step(StepName.CLAIM, request)
-        monkeypatch.setattr(source, "answers", found_silent_and_waking_up_then)
+        monkeypatch.setattr(reachable_source, "answers", found_silent_and_waking_up_then)
         monkeypatch.setattr(Transactions, "take_over", taken_over_once_somebody_came_to_the_source)
-        side = passing.step(StepName.FENCE, request).facts["source_side"]
+        source_state = passing.step(StepName.FENCE, request).facts["source_side"]
         monkeypatch.undo()
 
-    assert (side["fenced"], side["drained"]) == (True, False), side
-    assert "answered late and refuses writes" in side["detail"]
+    assert (source_state["fenced"], source_state["drained"]) == (True, False), source_state
+    assert "answered late and refuses writes" in source_state["detail"]
     assert group.protection.refuses_writes(passing.active)
     with group.protection.clients() as clients:
         resume(ResumeRequest(group.name, "abandon", run=request.run, reason="a test"), clients)

@@ -15,7 +15,7 @@ from kafka_dr.approvals import decision
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.evidence import KnownSecrets
 from kafka_dr.evidence.known_secrets import refuse_secrets
-from kafka_dr.failback.decision import OLD_SIDE
+from kafka_dr.failback.decision import OLD_TOPICS
 from kafka_dr.failback.set_aside import approved_deletes
 from kafka_dr.failover import dry_run
 from kafka_dr.named_rows import by_name, rows_of
@@ -90,7 +90,7 @@ def test_a_dry_run_of_a_rebuild_counts_what_it_would_delete() -> None:
     held = {"orders.authorization": {"records": 1200, "bytes": 9, "stranded": 3}}
     facts = {
         "decision": {**FACTS, "mode": "rebuild", "rescue": "keep"},
-        "measurements": {"old_side": rows_of(held, **OLD_SIDE), "stranded_records": 3},
+        "measurements": {"old_side": rows_of(held, **OLD_TOPICS), "stranded_records": 3},
     }
     assert "1 topics with at most 1,200 records would be deleted on east" in dry_run.sentence(cast("Run", run), facts)
 

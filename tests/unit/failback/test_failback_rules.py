@@ -10,7 +10,7 @@ import pytest
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import Refused
-from kafka_dr.failback.quarantine import hindrances, ranges_of
+from kafka_dr.failback.quarantine import ranges_of, reasons_against
 from kafka_dr.failover.runner import MODULES
 from kafka_dr.group_offsets.content import _past
 from kafka_dr.offsets import TranslatedOffset
@@ -102,14 +102,14 @@ def test_what_stays_aside_begins_behind_the_last_record_that_crossed_and_reaches
 def test_quarantine_is_no_way_home_where_somebody_would_read_what_never_crossed(
     found: StrandedList, compacted: set[str], positions: list[TranslatedOffset], said: str
 ) -> None:
-    reasons = hindrances(found, ranges_of(found), compacted=compacted, positions=positions, log_starts={})
+    reasons = reasons_against(found, ranges_of(found), compacted=compacted, positions=positions, log_starts={})
     assert bool(reasons) == bool(said)
     assert said in "; ".join(reasons)
 
 
 def test_a_range_that_retention_has_deleted_is_in_nobodys_way() -> None:
     found = a_list()
-    reasons = hindrances(
+    reasons = reasons_against(
         found, ranges_of(found), compacted={"orders.payments"}, positions=[at(3)], log_starts={PAYMENTS: 125}
     )
     assert reasons == []

@@ -13,7 +13,7 @@ from kafka_dr.checks.topic_layout import TopicLayout, old_side_unchanged
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import TryAgain
 from kafka_dr.failover.planned import drain, open_target
-from kafka_dr.failover.unplanned import source
+from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.fencing import plan
 from kafka_dr.fencing.proof import Finding
 from kafka_dr.group_offsets import other_topics
@@ -102,10 +102,10 @@ def test_a_source_that_woke_up_counts_as_fenced_before_the_right_to_change_topic
     changes.add = add  # type: ignore[method-assign]
     run.at_once = lambda *asked: tuple(each() for each in asked)
     run.writes_refused = refused
-    monkeypatch.setattr(source, "end_transactions", lambda *_, **__: done.append("ended"))
-    monkeypatch.setattr(source, "writers_declared", lambda *_: Check("writers_declared", "ok", ""))
+    monkeypatch.setattr(reachable_source, "end_transactions", lambda *_, **__: done.append("ended"))
+    monkeypatch.setattr(reachable_source, "writers_declared", lambda *_: Check("writers_declared", "ok", ""))
 
-    assert source.fence_late(run, Phase.HANDED_OVER).outcome == "ok"
+    assert reachable_source.fence_once_more(run, Phase.HANDED_OVER).outcome == "ok"
     work, probe, last = plan.standby_in_order(run.group)
     assert done == [work, probe, "ended", "asked", last]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kafka_dr.errors import TryAgain
-from kafka_dr.failover.unplanned import source
-from kafka_dr.failover.unplanned.source import LateFence
+from kafka_dr.failover.unplanned import reachable_source
+from kafka_dr.failover.unplanned.reachable_source import BackgroundFence
 
 #: A test that fails would wait so long; none that passes does.
 _LONGEST = 5.0
@@ -54,19 +54,19 @@ def fencing(monkeypatch: pytest.MonkeyPatch, east: Source, *, passing: str = "",
         east.fenced.set()
         return "", passing
 
-    monkeypatch.setattr(source, "_fence", fence)
+    monkeypatch.setattr(reachable_source, "_fence", fence)
 
 
 def test_one_that_stays_silent_is_not_waited_for_and_left_alone_for_good(
     monkeypatch: pytest.MonkeyPatch, east: Source, run: Any
 ) -> None:
     fencing(monkeypatch, east)
-    late = LateFence(run)
+    late = BackgroundFence(run)
     assert east.asked.wait(_LONGEST)
     began = time.monotonic()
-    side = late.side()
+    source_state = late.source_state()
     assert time.monotonic() - began < 0.5
-    assert (side.fenced, side.drained, side.detail) == (False, False, "east does not answer")
+    assert (source_state.fenced, source_state.drained, source_state.detail) == (False, False, "east does not answer")
     east.wakes.set()
     assert not east.fenced.wait(0.3)
 
@@ -75,14 +75,14 @@ def test_one_that_answers_late_is_seen_through_its_fence_and_is_not_called_drain
     monkeypatch: pytest.MonkeyPatch, east: Source, run: Any
 ) -> None:
     fencing(monkeypatch, east, slowly=0.3)
-    late = LateFence(run)
+    late = BackgroundFence(run)
     assert east.asked.wait(_LONGEST)
     east.wakes.set()
     assert east.begun.wait(_LONGEST)
-    side = late.side()
+    source_state = late.source_state()
     assert east.fenced.is_set()
-    assert (side.fenced, side.drained) == (True, False)
-    assert "answered late and refuses writes" in side.detail
+    assert (source_state.fenced, source_state.drained) == (True, False)
+    assert "answered late and refuses writes" in source_state.detail
 
 
 def test_one_that_answers_and_leads_nothing_yet_is_fenced_as_soon_as_it_does(
@@ -96,11 +96,11 @@ def test_one_that_answers_and_leads_nothing_yet_is_fenced_as_soon_as_it_does(
         east.fenced.set()
         return "", ""
 
-    monkeypatch.setattr(source, "_fence", fence)
+    monkeypatch.setattr(reachable_source, "_fence", fence)
     east.wakes.set()
-    late = LateFence(run)
+    late = BackgroundFence(run)
     assert east.fenced.wait(_LONGEST)
-    assert late.side().fenced
+    assert late.source_state().fenced
 
 
 def test_one_that_a_stranger_may_write_to_is_not_fenced(
@@ -108,12 +108,12 @@ def test_one_that_a_stranger_may_write_to_is_not_fenced(
 ) -> None:
     fencing(monkeypatch, east, passing="User:intruder may write on east")
     east.wakes.set()
-    late = LateFence(run)
+    late = BackgroundFence(run)
     assert east.fenced.wait(_LONGEST)
-    side = late.side()
-    assert not side.fenced
-    assert side.detail == "east answered late; User:intruder may write on east"
+    source_state = late.source_state()
+    assert not source_state.fenced
+    assert source_state.detail == "east answered late; User:intruder may write on east"
 
 
 def test_its_owners_get_their_grace_besides_what_fencing_takes(run: Any) -> None:
-    assert source.fence_seconds(run) == source.FENCE_SECONDS + 2.0
+    assert reachable_source.fence_seconds(run) == reachable_source.FENCE_SECONDS + 2.0

@@ -1,3 +1,3 @@
-"""The steps of a planned failover, each a module of ``check``, ``intent``, ``act`` and ``prove``."""
+"""The steps of a planned failover, each a module of ``intent`` and ``act``, most with ``check`` and ``prove``."""
 
 from __future__ import annotations

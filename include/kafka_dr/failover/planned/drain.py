@@ -27,11 +27,6 @@ _PAUSE_SECONDS = 0.05
 _STANDING_SECONDS = 0.3
 
 
-def check(run: Run) -> Sequence[Check]:
-    """Nothing besides the register, which the runner has asked."""
-    return ()
-
-
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (

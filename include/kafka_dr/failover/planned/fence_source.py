@@ -15,11 +15,6 @@ from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 
-def check(run: Run) -> Sequence[Check]:
-    """Nothing besides the register, which the runner has asked: the fence is checked by its proofs."""
-    return ()
-
-
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     group = run.group

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.approvals import decision
-from kafka_dr.failover import measurements
+from kafka_dr.failover.past_outages import predicted
 from kafka_dr.failover.planned.checks import preflight_checks
+from kafka_dr.group_offsets import group_costs
+from kafka_dr.replication import data_ends
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
@@ -28,10 +30,29 @@ def act(run: Run) -> Mapping[str, Any]:
     return {
         "decision": facts,
         "digest": decision.digest_of(facts),
-        "measurements": measurements.taken(run),
+        "measurements": _measured(run),
     }
 
 
-def prove(run: Run) -> Sequence[Check]:
-    """Nothing was done, so there is nothing to prove."""
-    return ()
+def _measured(run: Run) -> dict[str, Any]:
+    """Return figures for the approver and the report; they are no part of what is approved."""
+    partitions = run.partitions(run.source)
+    ends = run.operator(run.source).topics.last_stable_offsets(partitions)
+    positions = run.clients.replicator(run.flow).positions()
+    # Where only transaction markers and aborted records are in between, no record waits.
+    with_data = data_ends(run.clients.cluster(run.source, "audit"), positions, ends)
+    behind = sum(max(0, end - positions.get(p, 0)) for p, end in with_data.items())
+    return {
+        "partitions": len(partitions),
+        "records_not_yet_copied_at_most": behind,
+        "open_transactions": len(run.operator(run.source).transactions.open()),
+        "predicted_write_outage": predicted(run).to_json(),
+        "objective_write_outage_seconds": run.group.objectives.write_outage_seconds,
+        "groups": _groups(run),
+    }
+
+
+def _groups(run: Run) -> list[dict[str, Any]]:
+    """Return what a switch would cost each group, by what the checks of this step found out."""
+    rows = next((check.facts["groups"] for check in run.checks if check.name == "offsets_preview"), ())
+    return group_costs.costs(group_costs.decided(run.checks), ({**row, "class": row["verdict"]} for row in rows))

@@ -21,11 +21,6 @@ from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import begin, seed_fact
 
 
-def check(run: Run) -> Sequence[Check]:
-    """Nothing besides the register, which the runner has asked."""
-    return ()
-
-
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
@@ -45,7 +40,7 @@ def act(run: Run) -> Mapping[str, Any]:
     seed = seed_fact(run, run.flow.reverse, epoch=state.epoch, **ends)
     _look_once_more(run)
     run.write_fact("flow_seed", seed, needed_on=[run.target])
-    pending = _not_stopped(run) or turn_round(run, state)
+    pending = _not_stopped(run) or try_reverse_flow(run, state)
     if state.phase is Phase.HANDED_OVER:
         before, state = state, settled(state, run=run.request.run, at=run.clock.now())
         run.clients.register(run.target).compare_and_set(before, state)
@@ -92,7 +87,7 @@ def _not_stopped(run: Run) -> str:
     return ""
 
 
-def turn_round(run: Run, state: RegisterState) -> str:
+def try_reverse_flow(run: Run, state: RegisterState) -> str:
     """Start the reverse flow; return why that has to wait, or nothing."""
     try:
         begin(

@@ -17,11 +17,6 @@ from kafka_dr.runs.record import Check, CheckOutcome
 from kafka_dr.runs.run import Run
 
 
-def check(run: Run) -> Sequence[Check]:
-    """Nothing besides the register, which the runner has asked."""
-    return ()
-
-
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return ("measure RTO, RPO, write outage and re-delivery, and seal the evidence",)

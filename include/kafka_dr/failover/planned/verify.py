@@ -23,11 +23,6 @@ from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 
-def check(run: Run) -> Sequence[Check]:
-    """Nothing besides the register, which the runner has asked."""
-    return ()
-
-
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
@@ -39,12 +34,12 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Look at what was left behind, and send the canary round."""
     passed = writes_after_fence.look(run)
-    seen = send_canary_round(run, passed.to_json())
+    seen = send_canary(run, passed.to_json())
     open_target.let_change(run)
     return {**seen, "past_the_fence": passed.detail}
 
 
-def send_canary_round(run: Run, journaled: Mapping[str, Any]) -> Mapping[str, Any]:
+def send_canary(run: Run, journaled: Mapping[str, Any]) -> Mapping[str, Any]:
     """Publish where the route points, read it back, and journal when that was done.
 
     :param journaled: what is to stand beside that

@@ -8,7 +8,7 @@ from typing import Any
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned import cut_over_groups as planned
 from kafka_dr.failover.unplanned import last_known, translate_without_source
-from kafka_dr.failover.unplanned.source import SourceSide
+from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.group_offsets import content, other_topics
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.register import Phase
@@ -30,7 +30,7 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Place, journal, commit."""
-    placed = content.placed_from_json(run.journal.get("translations", {}).get("positions", [])) or _placed(run)
+    placed = content.placed_from_json(run.journal.get("translations", {}).get("positions", [])) or _translated(run)
     rows = [content.placed_to_json(position) for position in placed]
     run.write_fact("translations", {"positions": rows})
     run.permission(Phase.SWITCHING)()
@@ -50,16 +50,16 @@ def left_out(run: Run) -> dict[str, Any]:
     return other_topics.left_out(run, seen.rows if seen else ())
 
 
-def _placed(run: Run) -> list[TranslatedOffset]:
+def _translated(run: Run) -> list[TranslatedOffset]:
     found = last_known.positions(run)
-    placed = _compared(run) if SourceSide.of(run.journal).drained else None
+    placed = _by_content(run) if SourceState.of(run.journal).drained else None
     if placed is None:
         crossed = positions_from_json(run.fact("unverified")["crossed"])
         placed = translate_without_source.place(run, crossed, found)
     return [*placed, *content.stale_positions(run, found.groups)]
 
 
-def _compared(run: Run) -> list[TranslatedOffset] | None:
+def _by_content(run: Run) -> list[TranslatedOffset] | None:
     """Translate by content while the source can be read; ``None`` where it went silent again, or a place is unknown."""
     frozen = last_known.positions(run).groups
     try:

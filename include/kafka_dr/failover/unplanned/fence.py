@@ -13,7 +13,7 @@ from typing import Any
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
-from kafka_dr.failover.unplanned import last_known, source
+from kafka_dr.failover.unplanned import last_known, reachable_source
 from kafka_dr.failover.unplanned.old_flow import ask_to_stop
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.group_offsets import last_look
@@ -28,17 +28,12 @@ _STABLE_SECONDS = 8.0
 _CROSSED_SECONDS = 4.0
 
 
-def check(run: Run) -> Sequence[Check]:
-    """Nothing besides the register, which the runner has asked."""
-    return ()
-
-
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
+    seconds = reachable_source.fence_seconds(run) + reachable_source.drain_seconds(run)
     return (
-        f"if {run.source} answers: fence it and bring across what is left, for at most "
-        f"{source.fence_seconds(run) + source.drain_seconds(run):g} s; if not, nobody waits for it, and one "
-        "that answers late is fenced beside all else",
+        f"if {run.source} answers: fence it and copy the rest of its records, for at most {seconds:g} s; if it does "
+        "not: do not wait for it, and fence it in the background as soon as it does",
         f"deny WRITE on {run.target} to {run.group.replicator_principal} and take over what it has open, then journal "
         f"the ends of {run.target} and what has crossed",
     )
@@ -46,19 +41,19 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Fence, and journal the ends of the target and what has crossed."""
-    how_it_is_left = source.approach(run)
+    how_it_is_left = reachable_source.begin_fencing(run)
     ended = _fence_flow(run)
     ends = run.operator(run.target).topics.high_watermarks(run.partitions(run.target))
     crossed, said = _crossed(run)
     frontier = last_known.frontier(run)
     places = frontier.places if frontier else {}
     verified = {TopicPartition(*key): place.source_offset for key, place in places.items()}
-    side = how_it_is_left()
-    run.write_fact("source_side", side.to_json())
+    source_state = how_it_is_left()
+    run.write_fact("source_side", source_state.to_json())
     run.write_fact("unverified", {"frontier": positions_to_json(verified), "crossed": positions_to_json(crossed)})
     run.write_fact("target_ends", {"ends": positions_to_json(ends)})
     return {
-        "source_side": side.to_json(),
+        "source_side": source_state.to_json(),
         "target_ends": positions_to_json(ends),
         "crossed": positions_to_json(crossed),
         "crossed_known_from": said,

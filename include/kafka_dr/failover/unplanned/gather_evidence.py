@@ -46,11 +46,6 @@ def act(run: Run) -> Mapping[str, Any]:
     return {"decision": facts, "digest": decision.digest_of(facts), "measurements": _measured(run)}
 
 
-def prove(run: Run) -> Sequence[Check]:
-    """Nothing was done, so there is nothing to prove."""
-    return ()
-
-
 def _look(run: Run) -> tuple[list[Probe], ClusterVerdict]:
     probes = take_probes(run.group, run.clients, source=run.source, target=run.target)
     return probes, judge(run.source, probes, run.group.disaster)

@@ -23,7 +23,7 @@ CHOSEN: Mapping[str, Kind] = {"earliest": "bounded", "latest": "declared"}
 
 
 @dataclass(frozen=True, slots=True)
-class GroupPositions:
+class KnownOffsets:
     """Where groups stood on the source, next to read.
 
     :param final: nothing can have been committed after: the groups were frozen, or are
@@ -36,7 +36,7 @@ class GroupPositions:
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class FlowStart:
     """The present direction of replication.
 
     :param epoch: of the seed that it began with; 0 where it always was this one
@@ -53,16 +53,16 @@ def look(run: Run) -> LastLook | None:
     return seen if seen is not None and seen.epoch >= direction(run).epoch else None
 
 
-def positions(run: Run) -> GroupPositions:
+def positions(run: Run) -> KnownOffsets:
     """Return where groups stood: as they were frozen, or as they were seen last."""
     mine, before = run.history.get(run.request.run, {}), taken_over(run)
     if "drained" in mine:
-        return GroupPositions(_frozen(mine), final=True)
+        return KnownOffsets(_frozen(mine), final=True)
     if "drained" in before:
         # That run may have been rolled back where nobody can look any more, and its groups may have gone on.
-        return GroupPositions(_frozen(before), final=False, at=datetime.fromisoformat(before["claim"]["claimed_at"]))
+        return KnownOffsets(_frozen(before), final=False, at=datetime.fromisoformat(before["claim"]["claimed_at"]))
     seen = look(run)
-    return GroupPositions(seen.groups, final=False, at=seen.at) if seen else GroupPositions({}, final=False)
+    return KnownOffsets(seen.groups, final=False, at=seen.at) if seen else KnownOffsets({}, final=False)
 
 
 def classes(run: Run) -> dict[str, Kind]:
@@ -97,14 +97,14 @@ def frontier(run: Run) -> KeptFrontier | None:
     return kept if kept is not None and kept.identity[2] == direction(run).epoch else None
 
 
-def direction(run: Run) -> Direction:
+def direction(run: Run) -> FlowStart:
     """Return when replication from source to target began, the last time that it did."""
     seeded = [facts for facts in run.history.values() if facts.get("flow_seed", {}).get("source") == run.source]
     newest = max(seeded, key=lambda facts: int(facts["flow_seed"]["epoch"]), default=None)
     if newest is None:
-        return Direction(0, None)
+        return FlowStart(0, None)
     claimed = newest.get("claim", {}).get("claimed_at")
-    return Direction(int(newest["flow_seed"]["epoch"]), datetime.fromisoformat(claimed) if claimed else None)
+    return FlowStart(int(newest["flow_seed"]["epoch"]), datetime.fromisoformat(claimed) if claimed else None)
 
 
 def loss(run: Run, crossed: Offsets) -> dict[str, Any]:

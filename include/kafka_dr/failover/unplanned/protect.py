@@ -13,10 +13,10 @@ from kafka_dr.checks.returned_cluster import count_on_returned
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover.planned import protect as planned
 from kafka_dr.failover.planned.stop_flow import replicator_refused
-from kafka_dr.failover.unplanned import source
+from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.failover.unplanned.old_flow import stop_old_flow
 from kafka_dr.failover.unplanned.open_target import tell_source
-from kafka_dr.failover.unplanned.source import SourceSide
+from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import left_behind, settled
 from kafka_dr.runs import background
@@ -28,15 +28,10 @@ from kafka_dr.runs.start_flow import seed_fact
 _SECONDS = 3.0
 
 
-def check(run: Run) -> Sequence[Check]:
-    """Nothing besides the register, which the runner has asked."""
-    return ()
-
-
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
-        f"try once more to fence {run.source}, for at most {source.FENCE_SECONDS:g} s",
+        f"try once more to fence {run.source}, for at most {reachable_source.FENCE_SECONDS:g} s",
         f"settle the register: stable if {run.source} was fenced and drained, else diverged or unfenced, active on "
         f"{run.target}",
     )
@@ -47,25 +42,25 @@ def act(run: Run) -> Mapping[str, Any]:
     state = run.register_state
     if state is None:
         raise NeedsPerson(f"no register has a record of {run.group.name} any more")
-    side = _side(run, state)
-    run.write_fact("source_side", side.to_json())
-    seed = _seed(run, state, held=not side.drained)
+    source_state = _source_state(run, state)
+    run.write_fact("source_side", source_state.to_json())
+    seed = _seed(run, state, held=not source_state.drained)
     run.write_fact("flow_seed", seed)
-    pending = planned.turn_round(run, state) if side.drained else "held until a failback"
+    pending = planned.try_reverse_flow(run, state) if source_state.drained else "held until a failback"
     if state.phase is Phase.HANDED_OVER:
         before, at = state, run.clock.now()
         run_id = run.request.run
         state = (
             settled(state, run=run_id, at=at)
-            if side.drained
-            else left_behind(state, run=run_id, fenced=side.fenced, at=at)
+            if source_state.drained
+            else left_behind(state, run=run_id, fenced=source_state.fenced, at=at)
         )
         run.clients.register(run.target).compare_and_set(before, state)
     old_flow = stop_old_flow(run)
     run.write_fact("old_flow", old_flow.to_json())
     return {
         **standing_facts(state),
-        "source_side": side.to_json(),
+        "source_side": source_state.to_json(),
         "seed": seed,
         "settled_at": state.at,
         "flow_pending": pending,
@@ -83,22 +78,22 @@ def prove(run: Run) -> Sequence[Check]:
     return (Check.that("register_settled", ended, said), replicator_refused(run))
 
 
-def _side(run: Run, state: RegisterState) -> SourceSide:
+def _source_state(run: Run, state: RegisterState) -> SourceState:
     """Return how the source is left; what was proven before holds, unless something was written since."""
-    before = SourceSide.of(run.journal)
+    before = SourceState.of(run.journal)
     if state.phase is not Phase.HANDED_OVER:
-        return SourceSide(state.phase is not Phase.UNFENCED, state.phase is Phase.STABLE, before.detail)
-    late = source.fence_late(run, state.phase)
+        return SourceState(state.phase is not Phase.UNFENCED, state.phase is Phase.STABLE, before.detail)
+    late = reachable_source.fence_once_more(run, state.phase)
     if before.drained and late.outcome != "failed":
-        still = source.stands_still(run)
-        return SourceSide(True, still, before.detail if still else f"{run.source} was written to after it was drained")
+        still = reachable_source.is_unchanged(run)
+        return SourceState(True, still, before.detail if still else f"{run.source} was written to after it was drained")
     if late.outcome == "ok":
-        return SourceSide(True, False, before.detail) if before.fenced else _welcomed(run, before, late)
+        return SourceState(True, False, before.detail) if before.fenced else _fenced_late(run, before, late)
     # Proven once it stays proven while it is silent; seen open it is open.
-    return SourceSide(before.fenced and late.outcome == "unknown", False, f"{before.detail}; {late.detail}")
+    return SourceState(before.fenced and late.outcome == "unknown", False, f"{before.detail}; {late.detail}")
 
 
-def _welcomed(run: Run, before: SourceSide, late: Check) -> SourceSide:
+def _fenced_late(run: Run, before: SourceState, late: Check) -> SourceState:
     """Count what a source accepted that woke up behind the hand-over, and journal it.
 
     Until that is known it counts as unfenced: then health counts, as with every other one that returns.
@@ -108,13 +103,13 @@ def _welcomed(run: Run, before: SourceSide, late: Check) -> SourceSide:
         found = background.ask(
             f"what {run.source} accepted",
             lambda: count_on_returned(run, run.source, run.journal),
-            seconds=source.FENCE_SECONDS,
+            seconds=reachable_source.FENCE_SECONDS,
         )
     except KafkaDrError as error:
         uncounted = f"it refuses writes now, and what it accepted could not be counted: {error}"
-        return SourceSide(False, False, f"{before.detail}; {uncounted}")
+        return SourceState(False, False, f"{before.detail}; {uncounted}")
     run.write_fact("returned", found.fact(run.source, fenced_at=fenced_at))
-    return SourceSide(True, False, f"{before.detail}; it was fenced late: {late.detail}; {found.sentence}")
+    return SourceState(True, False, f"{before.detail}; it was fenced late: {late.detail}; {found.sentence}")
 
 
 def _seed(run: Run, state: RegisterState, *, held: bool) -> dict[str, Any]:

@@ -12,13 +12,11 @@ from kafka_dr.failover.planned.open_target import applications_let_in
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.cut_over_groups import left_out
 from kafka_dr.failover.unplanned.old_flow import OldFlow, look_at_old_flow
-from kafka_dr.failover.unplanned.source import SourceSide
+from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.group_offsets import content
 from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
-
-check = planned.check
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -28,17 +26,17 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Measure from the journal. What was lost is known when the source returns; until then a lower bound is."""
-    claim, side = run.fact("claim"), SourceSide.of(run.journal)
+    claim, source_state = run.fact("claim"), SourceState.of(run.journal)
     verified_at = datetime.fromisoformat(run.fact("verified")["at"])
     placed = content.placed_from_json(run.fact("translations")["positions"])
     again = [position.redelivered_at_most for position in placed]
     measured = {
         "rto_seconds": planned.between(claim["approved_at"], verified_at),
-        "rpo_seconds": 0.0 if side.drained else None,
+        "rpo_seconds": 0.0 if source_state.drained else None,
     }
     loss = last_known.loss(run, positions_from_json(run.fact("unverified")["crossed"]))
-    if side.drained:
-        loss = {"at_least_records": 0, "as_of": None, "reason": side.detail}
+    if source_state.drained:
+        loss = {"at_least_records": 0, "as_of": None, "reason": source_state.detail}
     run.write_fact("measured", {**measured, "predicted_loss": loss})
     return {
         **measured,
@@ -47,7 +45,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "redelivered_at_most": None if None in again else sum(filter(None, again)),
         "objectives": [planned.judged(run, name, value) for name, value in measured.items()],
         "phase": str(run.register_state.phase) if run.register_state else None,
-        "source_side": side.to_json(),
+        "source_side": source_state.to_json(),
         "returned": run.journal.get("returned"),
         "old_flow": _old_flow(run).to_json(),
         **left_out(run),
@@ -63,7 +61,7 @@ def prove(run: Run) -> Sequence[Check]:
     What was lost is what the returned source will tell.
     """
     checks = (planned.measurements_kept(run), *applications_let_in(run))
-    return (*checks, old_side_unchanged(run)) if SourceSide.of(run.journal).drained else checks
+    return (*checks, old_side_unchanged(run)) if SourceState.of(run.journal).drained else checks
 
 
 def _old_flow(run: Run) -> OldFlow:

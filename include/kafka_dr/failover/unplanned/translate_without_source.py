@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.failover.unplanned import last_known
-from kafka_dr.failover.unplanned.last_known import GroupPositions, Offsets
+from kafka_dr.failover.unplanned.last_known import KnownOffsets, Offsets
 from kafka_dr.group_offsets import content
 from kafka_dr.group_offsets.sync_archive import sync_flow
 from kafka_dr.offsets import FilePairStore, TranslatedOffset
@@ -23,7 +23,7 @@ from kafka_dr.runs.run import Run
 Pairs = dict[TopicPartition, list[Pair]]
 
 
-def place(run: Run, crossed: Offsets, positions: GroupPositions | None = None) -> list[TranslatedOffset]:
+def place(run: Run, crossed: Offsets, positions: KnownOffsets | None = None) -> list[TranslatedOffset]:
     """Place every position that is known.
 
     :param crossed: next to copy on the source, by partition; with the target's ends of the same moment that is a pair
@@ -48,7 +48,7 @@ def place(run: Run, crossed: Offsets, positions: GroupPositions | None = None) -
     ]
 
 
-def _of_run_before(run: Run, positions: GroupPositions) -> list[TranslatedOffset] | None:
+def _of_run_before(run: Run, positions: KnownOffsets) -> list[TranslatedOffset] | None:
     """Return the places that the run translated by content from which this one took the group, if it came so far."""
     rows = last_known.taken_over(run).get("translations", {}).get("positions")
     if rows is None or positions.final:
@@ -73,7 +73,7 @@ class _Counter:
 
 
 def _placed(
-    group: str, partition: TopicPartition, offset: int, found: Known, counter: _Counter, positions: GroupPositions
+    group: str, partition: TopicPartition, offset: int, found: Known, counter: _Counter, positions: KnownOffsets
 ) -> TranslatedOffset:
     stretch = found.to_count(offset)
     there = place_one(offset, found, None if stretch is None else counter.records(partition, stretch))
@@ -94,7 +94,7 @@ def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange) -> Transla
     return moved(placed, start(choice, Placed(placed.place, None, None), PartitionFacts(None, held)))
 
 
-def _as_seen_last(placed: TranslatedOffset, end: int, positions: GroupPositions) -> TranslatedOffset:
+def _as_seen_last(placed: TranslatedOffset, end: int, positions: KnownOffsets) -> TranslatedOffset:
     """A group may have gone on since it was seen: everything behind its place may be read again, and nothing more."""
     again = end - (placed.target_offset or 0)
     if again == 0:

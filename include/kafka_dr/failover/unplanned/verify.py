@@ -11,13 +11,12 @@ from kafka_dr.failover.planned.stop_flow import replicator_refused
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
-check = planned.check
 intent = planned.intent
 
 
 def act(run: Run) -> Mapping[str, Any]:
     """Send the canary round. What was left behind is known when the old side is back."""
-    seen = planned.send_canary_round(run, {})
+    seen = planned.send_canary(run, {})
     open_target.let_change(run)
     return seen
 

@@ -31,7 +31,7 @@ _LATE = "old_side_refuses"
 
 
 @dataclass(frozen=True, slots=True)
-class SourceSide:
+class SourceState:
     """How the source was left.
 
     :param fenced: it is proven to refuse writes
@@ -47,7 +47,7 @@ class SourceSide:
         return {"fenced": self.fenced, "drained": self.drained, "detail": self.detail}
 
     @classmethod
-    def of(cls, journal: Mapping[str, Any]) -> SourceSide:
+    def of(cls, journal: Mapping[str, Any]) -> SourceState:
         """Read what a run journaled; nothing is known of a source of which nothing is journaled."""
         found = journal.get("source_side", {})
         return cls(bool(found.get("fenced")), bool(found.get("drained")), str(found.get("detail", "")))
@@ -63,7 +63,7 @@ def answers(run: Run) -> bool:
     return True
 
 
-def approach(run: Run) -> Callable[[], SourceSide]:
+def begin_fencing(run: Run) -> Callable[[], SourceState]:
     """Fence and drain a source that answers at once; one that does not is waited for beside what follows.
 
     What an earlier attempt drained, provably behind its fence, stays so: that the source is slow by now, or gone,
@@ -71,24 +71,24 @@ def approach(run: Run) -> Callable[[], SourceSide]:
 
     :returns: what says, once that is through, how the source is left
     """
-    earlier = SourceSide.of(run.journal)
-    if earlier.drained and stands_still(run):
+    earlier = SourceState.of(run.journal)
+    if earlier.drained and is_unchanged(run):
         return lambda: earlier
     if not answers(run):
-        return LateFence(run).side
-    side = fence_and_drain(run)
-    run.write_fact("source_side", side.to_json())
-    return lambda: side
+        return BackgroundFence(run).source_state
+    source_state = fence_and_drain(run)
+    run.write_fact("source_side", source_state.to_json())
+    return lambda: source_state
 
 
-def fence_and_drain(run: Run) -> SourceSide:
+def fence_and_drain(run: Run) -> SourceState:
     """Fence a source that answers, and bring across what is left of it, as far as a bounded time allows."""
     try:
         unproven, passing = BackgroundCall(run.source, lambda: _fence_in_time(run)).within(fence_seconds(run))
     except KafkaDrError as error:
-        return SourceSide(fenced=False, drained=False, detail=f"{run.source} could not be fenced: {error}")
+        return SourceState(fenced=False, drained=False, detail=f"{run.source} could not be fenced: {error}")
     if unproven:
-        return SourceSide(fenced=False, drained=False, detail=unproven)
+        return SourceState(fenced=False, drained=False, detail=unproven)
     try:
         short = BackgroundCall(run.source, lambda: _drain(run)).within(drain_seconds(run))
     except KafkaDrError as error:
@@ -96,13 +96,13 @@ def fence_and_drain(run: Run) -> SourceSide:
     left = f"was not drained: {short}" if short else "was drained as the applications left it"
     if passing:
         # Of those who are known there is nothing left to come; of the others nobody can say.
-        return SourceSide(fenced=False, drained=False, detail=f"{run.source} {left}; but {passing}")
+        return SourceState(fenced=False, drained=False, detail=f"{run.source} {left}; but {passing}")
     if short:
-        return SourceSide(fenced=True, drained=False, detail=f"{run.source} refuses writes, and {left}")
-    return SourceSide(fenced=True, drained=True, detail=f"{run.source} refuses writes, and all of it has crossed")
+        return SourceState(fenced=True, drained=False, detail=f"{run.source} refuses writes, and {left}")
+    return SourceState(fenced=True, drained=True, detail=f"{run.source} refuses writes, and all of it has crossed")
 
 
-class LateFence:
+class BackgroundFence:
     """Waits, beside everything else, for a source that has said nothing yet; one that answers after all is fenced.
 
     What shuts the flow out goes on meanwhile, so such a source is not drained any more. Nothing is asked of it, and
@@ -114,20 +114,20 @@ class LateFence:
         self._woke, self._given_up = Event(), Event()
         self._fence = BackgroundCall(run.source, self._wait_and_fence)
 
-    def side(self) -> SourceSide:
+    def source_state(self) -> SourceState:
         """Give the source up if it has not answered by now; else see its fence through, and say how it is left."""
         source = self._run.source
         if not self._woke.is_set():
             self._given_up.set()
-            return SourceSide(fenced=False, drained=False, detail=f"{source} does not answer")
+            return SourceState(fenced=False, drained=False, detail=f"{source} does not answer")
         try:
             unproven, passing = self._fence.within(fence_seconds(self._run))
         except KafkaDrError as error:
-            return SourceSide(fenced=False, drained=False, detail=f"{source} could not be fenced: {error}")
+            return SourceState(fenced=False, drained=False, detail=f"{source} could not be fenced: {error}")
         if open_to := unproven or passing:
-            return SourceSide(fenced=False, drained=False, detail=f"{source} answered late; {open_to}")
+            return SourceState(fenced=False, drained=False, detail=f"{source} answered late; {open_to}")
         said = f"{source} answered late and refuses writes; it was not drained, as the flow was shut out by then"
-        return SourceSide(fenced=True, drained=False, detail=said)
+        return SourceState(fenced=True, drained=False, detail=said)
 
     def _wait_and_fence(self) -> tuple[str, str]:
         until = self._run.clock.monotonic() + FENCE_SECONDS
@@ -155,7 +155,7 @@ def drain_seconds(run: Run) -> float:
     return CROSS_SECONDS + run.group.timing.drain_seconds
 
 
-def fence_late(run: Run, phase: Phase) -> Check:
+def fence_once_more(run: Run, phase: Phase) -> Check:
     """Try, once more and for a bounded time, to fence a source that may have come back, and say whether it is proven.
 
     One that does not answer is unknown. What keeps nobody from working is denied when that is known: thousands of such
@@ -185,7 +185,7 @@ def fence_late(run: Run, phase: Phase) -> Check:
     return late
 
 
-def stands_still(run: Run) -> bool:
+def is_unchanged(run: Run) -> bool:
     """Return whether nothing was written to a drained source since, as far as it can still be asked.
 
     One that died after it was drained and fenced takes no writes, and comes back fenced.
