@@ -63,7 +63,7 @@ with DAG(
     rescue = FailoverStepOperator(
         step="rescue", number=5, verb="failback", execution_timeout=timedelta(hours=6), **FORWARD
     )
-    set_aside = FailoverStepOperator(step="set_aside", number=6, verb="failback", **FORWARD)
+    prepare_old_cluster = FailoverStepOperator(step="prepare_old_cluster", number=6, verb="failback", **FORWARD)
     reverse_flow = FailoverStepOperator(step="reverse_flow", number=7, verb="failback", **FORWARD)
     # It fails when nothing is copied any more; while records are copied, it may take as long as it takes.
     catch_up = FailoverStepOperator(
@@ -78,6 +78,6 @@ with DAG(
     chain(stranded_records, preflight, approval, second_approval, claim)
     # Nothing is deleted before the stranded records are kept, nothing is copied before the topics are ready, and the
     # old cluster counts as a copy only when all of it was compared.
-    chain(claim, rescue, set_aside, reverse_flow, catch_up, checksum_audit, settle, report)
+    chain(claim, rescue, prepare_old_cluster, reverse_flow, catch_up, checksum_audit, settle, report)
     # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.
     report >> outcome

@@ -53,7 +53,7 @@ with DAG(
     open_target = FailoverStepOperator(step="open_target", number=8, retries=1, retry_delay=timedelta(seconds=1))
     flip_route = FailoverStepOperator(step="flip_route", number=9, **FORWARD)
     verify = FailoverStepOperator(step="verify", number=10, **FORWARD)
-    protect = FailoverStepOperator(step="protect", number=11, **FORWARD)
+    start_reverse_flow = FailoverStepOperator(step="start_reverse_flow", number=11, **FORWARD)
     report = FailoverStepOperator(step="report", number=12, **FORWARD)
     roll_back = RollBackOperator(retries=5, retry_delay=timedelta(seconds=5))
     outcome = OutcomeOperator()
@@ -62,7 +62,8 @@ with DAG(
     chain(preflight, approval, claim)
     # Each step relies on what the step before it has proven: never open before the groups are cut over, never cut them
     # over while the flow can still write, never flip the route to a cluster that refuses writes.
-    chain(claim, fence_source, drain, stop_flow, cut_over_groups, open_target, flip_route, verify, protect, report)
+    chain(claim, fence_source, drain, stop_flow, cut_over_groups, open_target)
+    chain(open_target, flip_route, verify, start_reverse_flow, report)
     # Runs when one of these has failed, and only these: before them nothing is changed, after them nothing is undone.
     [claim, fence_source, drain, stop_flow, cut_over_groups, open_target] >> roll_back
     # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.

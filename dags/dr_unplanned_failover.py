@@ -70,7 +70,7 @@ with DAG(
     )
     flip_route = FailoverStepOperator(step="flip_route", number=8, verb=VERB, **FORWARD)
     verify = FailoverStepOperator(step="verify", number=9, verb=VERB, **FORWARD)
-    protect = FailoverStepOperator(step="protect", number=10, verb=VERB, **FORWARD)
+    settle = FailoverStepOperator(step="settle", number=10, verb=VERB, **FORWARD)
     report = FailoverStepOperator(step="report", number=11, verb=VERB, **FORWARD)
     roll_back = RollBackOperator(verb=VERB, retries=5, retry_delay=timedelta(seconds=5))
     outcome = OutcomeOperator()
@@ -78,7 +78,7 @@ with DAG(
     # Nothing is claimed, let alone changed, before everybody who is needed has approved it.
     chain(gather_evidence, approval, second_approval, claim)
     # The flow is denied before offsets are set or the target is opened: what it wrote later would be among new records.
-    chain(claim, fence, cut_over_groups, open_target, flip_route, verify, protect, report)
+    chain(claim, fence, cut_over_groups, open_target, flip_route, verify, settle, report)
     # Runs when one of these has failed, and only these: before them nothing is changed, after them nothing is undone.
     [claim, fence, cut_over_groups, open_target] >> roll_back
     # Whatever became of the others. Airflow judges the run by this one: a run that was rejected is not green.

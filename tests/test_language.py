@@ -177,7 +177,7 @@ def test_every_quote_is_still_in_its_document(name: str) -> None:
         ("leave them empty", []),
         ("Mend what is named, on the other side of it.", ["Mend", "side"]),
         ("the standby and its inside stay", []),
-        ("run `set_aside` again; the file is in place", []),
+        ("run `put_aside` again; the file is in place", []),
         ("it takes no place", ["place"]),
         ("Tell the owners; brokers tell nobody", ["tell"]),
     ],

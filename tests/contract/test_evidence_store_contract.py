@@ -93,6 +93,34 @@ def test_the_newest_attempt_of_a_step_is_read_back_by_number_and_not_by_name(sto
     assert store.newest("orders", "another-run", "drain") is None
 
 
+FORMER_NAMES = [
+    pytest.param("11-protect", 11, "start_reverse_flow", id="planned failover"),
+    pytest.param("10-protect", 10, "settle", id="unplanned failover"),
+    pytest.param("06-set_aside", 6, "prepare_old_cluster", id="failback"),
+]
+
+
+@pytest.mark.parametrize(("former", "number", "step"), FORMER_NAMES)
+def test_evidence_under_the_former_name_of_a_step_is_evidence_of_that_step(
+    store: EvidenceStore, folder: Path, former: str, number: int, step: str
+) -> None:
+    folder.mkdir(parents=True)
+    (folder / f"{former}.1.json").write_text('{"attempt": 1, "outcome": "failed"}')
+    store.seal("orders", RUN)
+
+    assert store.newest("orders", RUN, step) == {"attempt": 1, "outcome": "failed"}
+    assert store.sealed_step("orders", RUN, step) == {"attempt": 1, "outcome": "failed"}
+    assert store.is_sealed_with("orders", RUN, step)
+
+    # The run that began before the upgrade is finished after it.
+    ref = store.write("orders", RUN, number, step, {"outcome": "done"})
+
+    assert (ref.attempt, ref.path) == (2, f"runs/orders/{RUN}/{number:02}-{step}.2.json")
+    assert store.newest("orders", RUN, step) == {"attempt": 2, "outcome": "done"}
+    assert not store.is_sealed_with("orders", RUN, step)
+    assert store.verify(store.seal("orders", RUN)).intact
+
+
 @pytest.mark.parametrize("left", ["", '{"outcome": "done"', "[]"])
 def test_an_attempt_that_was_cut_off_is_not_replaced_by_an_older_one(
     store: EvidenceStore, folder: Path, left: str
@@ -100,7 +128,7 @@ def test_an_attempt_that_was_cut_off_is_not_replaced_by_an_older_one(
     store.write("orders", RUN, 2, "approval", {"approved": True})
     (folder / "02-approval.2.json").write_text(left)
 
-    with pytest.raises(EvidenceUnfinished, match=r"02-approval\.2\.json .* run approval again"):
+    with pytest.raises(EvidenceUnfinished, match=r"02-approval\.2\.json .* Run approval again"):
         store.newest("orders", RUN, "approval")
 
 
@@ -132,10 +160,10 @@ def test_a_name_never_leads_out_of_the_folder(store: EvidenceStore, group: str, 
         store.write(group, run, 1, step, {})
 
 
-def test_a_place_that_cannot_be_written_is_a_sentence(store: EvidenceStore, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named_in_a_sentence(store: EvidenceStore, tmp_path: Path) -> None:
     (tmp_path / "evidence").write_text("in the way")
 
-    with pytest.raises(EvidenceUnwritable, match=r"check evidence\.root of the topology and run the step again"):
+    with pytest.raises(EvidenceUnwritable, match=r"Check evidence\.root of the topology and run the step again"):
         store.write("orders", RUN, 1, "preflight", {})
 
 

@@ -27,7 +27,7 @@ BEHIND = {
     "open_target",
     "flip_route",
     "verify",
-    "protect",
+    "start_reverse_flow",
     "report",
     "roll_back",
 }

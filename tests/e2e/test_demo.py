@@ -25,7 +25,7 @@ STEPS = [
     "open_target",
     "flip_route",
     "verify",
-    "protect",
+    "start_reverse_flow",
     "report",
 ]
 
@@ -96,7 +96,7 @@ def test_a_disaster_under_load_takes_nothing_that_is_not_in_the_list(tmp_path: P
     home = report["failback"]
     assert (home["mode"], home["state"], home["approved_by"]) == ("rebuild", "success", ["alice", "bob"])
     assert (home["stranded"], home["rescued"]) == (report["stranded"], report["rescued"])
-    assert {"rescue", "set_aside", "settle"} <= {step["name"] for step in home["steps"]}
+    assert {"rescue", "prepare_old_cluster", "settle"} <= {step["name"] for step in home["steps"]}
     assert "fence" in {step["name"] for step in report["switches"][0]["steps"]}
 
 

@@ -55,7 +55,7 @@ STEPS_AFTER_APPROVAL = (
     StepName.OPEN_TARGET,
     StepName.FLIP_ROUTE,
     StepName.VERIFY,
-    StepName.PROTECT,
+    StepName.START_REVERSE_FLOW,
     StepName.REPORT,
 )
 

@@ -10,6 +10,7 @@ import pytest
 from test_architecture import CORE, FORBIDDEN, OWNERS, ROOT, SPARK_MAY, imported, python_files, room_of
 
 from kafka_dr.register import Phase
+from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.quarantine import QUARANTINE
 from kafka_dr.runs.request import VERBS, StepName
 
@@ -62,7 +63,7 @@ def journaled() -> Iterator[str]:
                 first = node.args[0]
                 if isinstance(first, ast.Constant):
                     yield str(first.value)
-    yield QUARANTINE
+    yield from (QUARANTINE, OLD_CLUSTER_PREPARED)
 
 
 def test_the_rooms_are_those_that_there_are_and_import_what_the_page_says() -> None:

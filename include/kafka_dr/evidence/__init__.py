@@ -9,13 +9,13 @@ from kafka_dr.evidence.known_secrets import KnownSecrets, SecretInEvidence
 from kafka_dr.evidence.objectives import ObjectiveResult, objective_results
 from kafka_dr.evidence.page import render_audit, render_notice
 from kafka_dr.evidence.seal import EvidenceChanged, FileDigest, Seal, Verification
+from kafka_dr.evidence.step_files import UnusableName
 from kafka_dr.evidence.storage import StoragePath
 from kafka_dr.evidence.store import (
     EvidenceRef,
     EvidenceStore,
     EvidenceUnfinished,
     EvidenceUnwritable,
-    UnusableName,
 )
 
 __all__ = [

@@ -7,7 +7,6 @@ anywhere, and what is not known is never shown as good.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from kafka_dr.evidence.figures import Figure, figures
 from kafka_dr.evidence.objectives import objective_results
 from kafka_dr.evidence.status_colour import StatusColour, colour_of
+from kafka_dr.evidence.step_files import StepFile
 
 _DIFFERENCE = "difference"
 #: What a sentence names one by one.
@@ -29,7 +29,6 @@ WENT_ON = "unproven"
 _IS_WHOLE = "evidence_is_whole"
 #: Phases of a group whose other side holds, or may hold, what never crossed.
 _LEFT_BEHIND = ("unfenced", "diverged")
-_FILE = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +176,12 @@ def build_run_view(group: str, run: str, stored: Mapping[str, bytes]) -> RunView
 
 def _attempts(stored: Mapping[str, bytes]) -> Iterable[StepView]:
     for name, data in stored.items():
-        if found := _FILE.fullmatch(name):
-            yield _attempt(name, data, number=int(found[1]), step=found[2], attempt=int(found[3]))
+        if (file := StepFile.of(name)) is not None:
+            yield _attempt(file, data)
 
 
-def _attempt(name: str, data: bytes, *, number: int, step: str, attempt: int) -> StepView:
+def _attempt(file: StepFile, data: bytes) -> StepView:
+    number, step, attempt, name = file.number, file.step, file.attempt, file.name
     try:
         said = json.loads(data)
     except ValueError as error:

@@ -5,7 +5,7 @@ The right to delete goes with it: a process that was killed between deleting and
 
 from __future__ import annotations
 
-from kafka_dr.failback.set_aside import approved_deletes, right_to_delete
+from kafka_dr.failback.prepare_old_cluster import approved_deletes, right_to_delete
 from kafka_dr.register.transitions import failback_abandoned
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients

@@ -11,7 +11,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.register import Phase
-from kafka_dr.register.abandonment import Abandonment, abandonment, set_aside_since
+from kafka_dr.register.abandonment import Abandonment, abandonment, failback_changed_it_since
 from kafka_dr.runs.request import FailbackMode, RescueWish
 from kafka_dr.runs.run import Run
 
@@ -75,7 +75,7 @@ class FailbackContext:
     @cached_property
     def was_begun_before(self) -> bool:
         """Whether an earlier failback, abandoned since, has changed the side that was left."""
-        return set_aside_since(self.run.history, self.failover.run, by_others_than=self.run.request.run)
+        return failback_changed_it_since(self.run.history, self.failover.run, by_others_than=self.run.request.run)
 
     def permission(self) -> Callable[[], None]:
         """Return what is asked right before each change: does the failback still hold the group?"""

@@ -9,6 +9,7 @@ from typing import Any
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failback.checks import list_is_approved, stranded_are_kept
 from kafka_dr.failback.context import FailbackContext
+from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.rescue import Rescue, missing_from, read_ledger
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
@@ -19,7 +20,10 @@ def check(run: Run) -> Sequence[Check]:
     context = FailbackContext(run)
     if run.request.dry_run:
         return (_kept(context),)
-    return (list_is_approved(context), _kept(context) if "set_aside" in run.journal else stranded_are_kept(context))
+    return (
+        list_is_approved(context),
+        _kept(context) if OLD_CLUSTER_PREPARED in run.journal else stranded_are_kept(context),
+    )
 
 
 def intent(run: Run) -> Sequence[str]:

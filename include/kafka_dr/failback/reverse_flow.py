@@ -8,6 +8,7 @@ from typing import Any
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failback.context import FailbackContext
 from kafka_dr.fencing import plan, proof
+from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
@@ -69,7 +70,7 @@ def _positions(context: FailbackContext) -> dict[str, list[list[Any]]]:
     run = context.run
     if context.mode == "rebuild":
         return {"source_positions": [], "target_positions": []}
-    ends = positions_from_json(run.fact("set_aside")["old_ends"])
+    ends = positions_from_json(run.fact(OLD_CLUSTER_PREPARED)["old_ends"])
     shared = context.failover.new_ends.keys() & ends.keys()
     return {
         "source_positions": positions_to_json({p: context.failover.new_ends[p] for p in shared}),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from kafka_dr.evidence import objective_results
-from kafka_dr.failback import catch_up, rescue, reverse_flow, set_aside, settle
+from kafka_dr.failback import catch_up, prepare_old_cluster, rescue, reverse_flow, settle
 from kafka_dr.failback import claim as failback_claim
 from kafka_dr.failback import preflight as failback_preflight
 from kafka_dr.failback import report as failback_report
@@ -19,8 +19,8 @@ from kafka_dr.failover.planned import (
     flip_route,
     open_target,
     preflight,
-    protect,
     report,
+    start_reverse_flow,
     stop_flow,
     verify,
 )
@@ -28,8 +28,8 @@ from kafka_dr.failover.unplanned import claim as unplanned_claim
 from kafka_dr.failover.unplanned import cut_over_groups as unplanned_cut_over
 from kafka_dr.failover.unplanned import fence, gather_evidence
 from kafka_dr.failover.unplanned import open_target as unplanned_open
-from kafka_dr.failover.unplanned import protect as unplanned_protect
 from kafka_dr.failover.unplanned import report as unplanned_report
+from kafka_dr.failover.unplanned import settle as unplanned_settle
 from kafka_dr.failover.unplanned import verify as unplanned_verify
 from kafka_dr.register import Verb
 from kafka_dr.runs.attempt import Attempt
@@ -69,7 +69,7 @@ STEPS: dict[StepName, StepModule] = {
     StepName.OPEN_TARGET: open_target,
     StepName.FLIP_ROUTE: flip_route,
     StepName.VERIFY: verify,
-    StepName.PROTECT: protect,
+    StepName.START_REVERSE_FLOW: start_reverse_flow,
     StepName.REPORT: report,
 }
 
@@ -78,7 +78,7 @@ FAILBACK_STEPS: dict[StepName, StepModule] = {
     StepName.PREFLIGHT: failback_preflight,
     StepName.CLAIM: failback_claim,
     StepName.RESCUE: rescue,
-    StepName.SET_ASIDE: set_aside,
+    StepName.PREPARE_OLD_CLUSTER: prepare_old_cluster,
     StepName.REVERSE_FLOW: reverse_flow,
     StepName.CATCH_UP: catch_up,
     StepName.SETTLE: settle,
@@ -93,7 +93,7 @@ UNPLANNED_STEPS: dict[StepName, StepModule] = {
     StepName.OPEN_TARGET: unplanned_open,
     StepName.FLIP_ROUTE: flip_route,
     StepName.VERIFY: unplanned_verify,
-    StepName.PROTECT: unplanned_protect,
+    StepName.SETTLE: unplanned_settle,
     StepName.REPORT: unplanned_report,
 }
 

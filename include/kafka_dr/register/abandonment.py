@@ -10,6 +10,9 @@ from kafka_dr.errors import NeedsPerson
 from kafka_dr.positions import TopicPartition
 from kafka_dr.register.state import RegisterState
 
+#: The fact of a failback's step ``prepare_old_cluster``; journals keep it under the former name of that step.
+OLD_CLUSTER_PREPARED = "set_aside"
+
 History = Mapping[str, Mapping[str, Any]]
 
 
@@ -59,7 +62,7 @@ def abandonment(history: History, state: RegisterState) -> Abandonment:
     )
 
 
-def set_aside_since(history: History, run: str, *, by_others_than: str = "") -> bool:
+def failback_changed_it_since(history: History, run: str, *, by_others_than: str = "") -> bool:
     """Return whether a failback has begun to change the side that an unplanned run left.
 
     From then on its logs tell nothing any more about what is stranded there: the list that was made before counts.
@@ -68,7 +71,7 @@ def set_aside_since(history: History, run: str, *, by_others_than: str = "") -> 
     :param by_others_than: a failback that does not count
     """
     return any(
-        name != by_others_than and "set_aside" in facts and facts.get("claim", {}).get("left_by") == run
+        name != by_others_than and OLD_CLUSTER_PREPARED in facts and facts.get("claim", {}).get("left_by") == run
         for name, facts in history.items()
     )
 

@@ -31,9 +31,9 @@ class StepName(StrEnum):
     OPEN_TARGET = "open_target"
     FLIP_ROUTE = "flip_route"
     VERIFY = "verify"
-    PROTECT = "protect"
+    START_REVERSE_FLOW = "start_reverse_flow"
     RESCUE = "rescue"
-    SET_ASIDE = "set_aside"
+    PREPARE_OLD_CLUSTER = "prepare_old_cluster"
     REVERSE_FLOW = "reverse_flow"
     CATCH_UP = "catch_up"
     SETTLE = "settle"
@@ -84,7 +84,12 @@ PLANNED_FAILOVER: tuple[StepDefinition, ...] = (
     StepDefinition(StepName.FLIP_ROUTE, 9, "Send the applications to the target", _HANDED_OVER),
     StepDefinition(StepName.VERIFY, 10, "See that it works", _HANDED_OVER),
     # Once settled there may be a register left that has not heard of it, or a reverse flow that did not start.
-    StepDefinition(StepName.PROTECT, 11, "Replicate the other way round", (*_HANDED_OVER, Phase.STABLE)),
+    StepDefinition(
+        StepName.START_REVERSE_FLOW,
+        11,
+        "Settle the register, replicate back to the source",
+        (*_HANDED_OVER, Phase.STABLE),
+    ),
     StepDefinition(StepName.REPORT, 12, "Measure and seal the evidence", (Phase.STABLE,)),
 )
 
@@ -106,7 +111,9 @@ UNPLANNED_FAILOVER: tuple[StepDefinition, ...] = (
     ),
     StepDefinition(StepName.FLIP_ROUTE, 8, "Send the applications to the target", _HANDED_OVER),
     StepDefinition(StepName.VERIFY, 9, "See that it works", _HANDED_OVER),
-    StepDefinition(StepName.PROTECT, 10, "Settle the register, honestly", (*_HANDED_OVER, *_LEFT_BEHIND)),
+    StepDefinition(
+        StepName.SETTLE, 10, "Record in the register how the old cluster was left", (*_HANDED_OVER, *_LEFT_BEHIND)
+    ),
     StepDefinition(StepName.REPORT, 11, "Measure and seal the evidence", _LEFT_BEHIND),
 )
 
@@ -118,7 +125,7 @@ FAILBACK: tuple[StepDefinition, ...] = (
     StepDefinition(StepName.SECOND_APPROVAL, 3, "Ask another person, where data is deleted"),
     StepDefinition(StepName.CLAIM, 4, "Take the group for this run"),
     StepDefinition(StepName.RESCUE, 5, "Keep the stranded records, or publish them again", _DIVERGED),
-    StepDefinition(StepName.SET_ASIDE, 6, "Make room for the copy", _DIVERGED),
+    StepDefinition(StepName.PREPARE_OLD_CLUSTER, 6, "Prepare the old cluster for the copy", _DIVERGED),
     StepDefinition(StepName.REVERSE_FLOW, 7, "Replicate towards the side that was left", _DIVERGED),
     StepDefinition(StepName.CATCH_UP, 8, "Wait until the copy has caught up", _DIVERGED),
     # Once settled there may be a register left that has not heard of it.

@@ -19,7 +19,7 @@ from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.register import KafkaRegister
-from kafka_dr.register.abandonment import set_aside_since
+from kafka_dr.register.abandonment import failback_changed_it_since
 from kafka_dr.replication import ConnectClient, Flow, Mm2Replicator
 from kafka_dr.topology import Topology, load
 
@@ -59,7 +59,7 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
         root = place(topology.evidence.root, session)
         store = StrandedStore(root, group.name, left.abandonment.run)
         kept = _kept(store)
-        if kept is not None and (left.held or set_aside_since(left.history, left.abandonment.run)):
+        if kept is not None and (left.held or failback_changed_it_since(left.history, left.abandonment.run)):
             return _said_before(kept, "a failback rests on it")
         said = _flow_says(topology, left, connections, clock)
         planned = plan(group, left, old, new, root=root, positions=said, now=clock.now())

@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 #: Changes behind which the steps of a quarantine die, among others: the table says that none of them was left out.
 _QUARANTINE_DIES: dict[StepName, tuple[str, ...]] = {
     StepName.RESCUE: ("Topics.create", "TransactionalWriter.write as kafka-dr-rescue", "write_fact rescued on west"),
-    StepName.SET_ASIDE: ("write_fact quarantine on west", "write_fact set_aside on west"),
+    StepName.PREPARE_OLD_CLUSTER: ("write_fact quarantine on west", "write_fact set_aside on west"),
     StepName.REVERSE_FLOW: (
         "write_fact flow_seed on west",
         "Acls.remove",
@@ -263,20 +263,26 @@ def test_a_rebuild_behind_an_abandoned_quarantine_leads_home_wherever_its_proces
     home.step(StepName.RESCUE)
     _hide(listed)
     before = _ids(left, "east")
-    assert "cannot be read" in home.failed(StepName.SET_ASIDE).detail
+    assert "cannot be read" in home.failed(StepName.PREPARE_OLD_CLUSTER).detail
     assert _ids(left, "east") == before
     _show(listed)
     with _zeroed(listed):
-        assert "is not what was written when the list was made" in home.failed(StepName.SET_ASIDE).detail
+        assert "is not what was written when the list was made" in home.failed(StepName.PREPARE_OLD_CLUSTER).detail
     assert _ids(left, "east") == before
     with _not_kept_as_it_was_listed(monkeypatch):
-        assert "is kept other than east holds it" in home.failed(StepName.SET_ASIDE).detail
+        assert "is kept other than east holds it" in home.failed(StepName.PREPARE_OLD_CLUSTER).detail
     assert _ids(left, "east") == before
     assert_died(
-        home, StepName.SET_ASIDE, "write_fact set_aside", "Acls.add", "Topics.delete", "Acls.remove", "Configs.create"
+        home,
+        StepName.PREPARE_OLD_CLUSTER,
+        "write_fact set_aside",
+        "Acls.add",
+        "Topics.delete",
+        "Acls.remove",
+        "Configs.create",
     )
     made = _ids(left, "east")
-    assert home.step(StepName.SET_ASIDE).outcome == "done"
+    assert home.step(StepName.PREPARE_OLD_CLUSTER).outcome == "done"
     assert _ids(left, "east") == made
     assert not set(made.values()) & set(before.values())
     assert_died(
@@ -310,7 +316,7 @@ def _give_up_a_quarantine(left: OldClusterGroup, auditor: Callable[[], None]) ->
     read_to_the_end(left, f"{left.protection.name}-slow")
     given_up = FailbackRun(left.protection, auditor)
     given_up.begin()
-    for step in (StepName.RESCUE, StepName.SET_ASIDE, StepName.REVERSE_FLOW, StepName.CATCH_UP):
+    for step in (StepName.RESCUE, StepName.PREPARE_OLD_CLUSTER, StepName.REVERSE_FLOW, StepName.CATCH_UP):
         given_up.step(step)
     with left.protection.clients() as clients:
         resume(ResumeRequest(left.protection.name, "abandon", reason="it copies the wrong way"), clients)
@@ -325,7 +331,7 @@ def _give_up_a_rebuild(left: OldClusterGroup, auditor: Callable[[], None]) -> No
     given_up.step(StepName.RESCUE)
     before = outside_view.acls_of(left.protection, "east")
     with dying(Topics, "delete", when="before"):
-        given_up.killed(StepName.SET_ASIDE, dying(Acls, "remove", when="before"))
+        given_up.killed(StepName.PREPARE_OLD_CLUSTER, dying(Acls, "remove", when="before"))
     assert {acl.operation for acl in outside_view.acls_of(left.protection, "east") - before} == {AclOperation.DELETE}
     with left.protection.clients() as clients:
         resume(ResumeRequest(left.protection.name, "abandon", reason="somebody had second thoughts"), clients)

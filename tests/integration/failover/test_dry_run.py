@@ -31,7 +31,7 @@ def test_a_dry_run_says_what_every_step_would_do_and_changes_nothing(group: Swit
         StepName.STOP_FLOW: f"stop the connector dr.{group.name}.{source}-to-{target} and deny WRITE on {target}",
         StepName.OPEN_TARGET: target,
         StepName.FLIP_ROUTE: f"let the route of {group.name} name {target}",
-        StepName.PROTECT: f"settle the register: stable, active on {target}",
+        StepName.START_REVERSE_FLOW: f"settle the register: stable, active on {target}",
     }.items():
         assert said in records[step].summary(), records[step].summary()
     about = f"dry run of a planned failover of {group.name}, {source} → {target}: nothing was changed"

@@ -90,8 +90,8 @@ _DEATHS = (
     Death(StepName.STOP_FLOW, Transactions, "take_over", decision="abandon"),
     Death(StepName.CUT_OVER_GROUPS, Groups, "set_offsets", when="before"),
     Death(StepName.OPEN_TARGET, KafkaRegister, "compare_and_set"),
-    Death(StepName.PROTECT, Mm2Replicator, "seed"),
-    Death(StepName.PROTECT, KafkaRegister, "compare_and_set"),
+    Death(StepName.START_REVERSE_FLOW, Mm2Replicator, "seed"),
+    Death(StepName.START_REVERSE_FLOW, KafkaRegister, "compare_and_set"),
 )
 _MORE_DEATHS = (
     Death(StepName.OPEN_TARGET, Acls, "remove"),
@@ -100,7 +100,7 @@ _MORE_DEATHS = (
     Death(StepName.FENCE_SOURCE, Acls, "add", nth=2),
     Death(StepName.STOP_FLOW, Mm2Replicator, "stop", decision="abandon"),
     Death(StepName.OPEN_TARGET, KafkaRegister, "copy"),
-    Death(StepName.PROTECT, KafkaRegister, "write_fact"),
+    Death(StepName.START_REVERSE_FLOW, KafkaRegister, "write_fact"),
 )
 
 

@@ -75,7 +75,7 @@ def test_a_password_in_use_is_refused_in_any_value_and_behind_the_point_of_no_re
     # Its name is shown by each step that lists the groups of the side that is active now.
     hostile_names.commit(protection, "west", leaking, 1)
     outcomes = {}
-    for step in (StepName.FLIP_ROUTE, StepName.VERIFY, StepName.PROTECT, StepName.REPORT):
+    for step in (StepName.FLIP_ROUTE, StepName.VERIFY, StepName.START_REVERSE_FLOW, StepName.REPORT):
         with protection.clients() as clients:
             outcomes[step] = run_step(step, request, clients)
 

@@ -34,13 +34,13 @@ def test_what_somebody_wrote_on_the_old_side_behind_every_fence_is_named_and_nev
     with protection.clients() as clients:
         verified = run_step(StepName.VERIFY, request, clients)
     with protection.clients() as clients, dying(KafkaRegister, "compare_and_set", when="before"), pytest.raises(Killed):
-        run_step(StepName.PROTECT, request, clients)
+        run_step(StepName.START_REVERSE_FLOW, request, clients)
     # What the flow back brings by now is nobody's doing.
     protection.produce(new, 10)
     protection.wait_copied(source=new, target=old)
     with protection.clients() as clients:
         again = run_step(StepName.VERIFY, request, clients)
-        run_step(StepName.PROTECT, request, clients)
+        run_step(StepName.START_REVERSE_FLOW, request, clients)
         reported = failed(StepName.REPORT, request, clients)
         bundle = clients.evidence.newest_seal(own_group.name, request.run)
     named = f"{protection.topic}-0 (50 to 52), {protection.topic}-1 (50 to 52) on {old} moved behind the fence"
@@ -70,7 +70,7 @@ def test_what_an_old_side_did_not_tell_is_never_called_good_and_asked_again_befo
     protection.produce(old, 2, principal="admin")
 
     with protection.clients() as clients:
-        run_step(StepName.PROTECT, request, clients)
+        run_step(StepName.START_REVERSE_FLOW, request, clients)
         reported = failed(StepName.REPORT, request, clients)
 
     outcomes = {check.name: check.outcome for check in verified.proofs}

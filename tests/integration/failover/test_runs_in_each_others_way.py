@@ -79,14 +79,14 @@ def test_a_step_out_of_its_turn_is_refused_and_nothing_is_opened(group: Switched
                 StepName.OPEN_TARGET,
                 StepName.FLIP_ROUTE,
                 StepName.VERIFY,
-                StepName.PROTECT,
+                StepName.START_REVERSE_FLOW,
                 StepName.REPORT,
             )
         }
 
     assert "holds no drained: the step that writes it has to run first" in said[StepName.CUT_OVER_GROUPS]
     assert "the step that writes it has to run first" in said[StepName.OPEN_TARGET]
-    for step in (StepName.FLIP_ROUTE, StepName.VERIFY, StepName.PROTECT, StepName.REPORT):
+    for step in (StepName.FLIP_ROUTE, StepName.VERIFY, StepName.START_REVERSE_FLOW, StepName.REPORT):
         assert f"the steps before {step} have to be through first" in said[step]
     assert outside_view.look(group.protection) == before
     assert group.protection.refuses_writes(target)

@@ -21,7 +21,7 @@ _BEHIND_THE_FENCE = (
     StepName.OPEN_TARGET,
     StepName.FLIP_ROUTE,
     StepName.VERIFY,
-    StepName.PROTECT,
+    StepName.START_REVERSE_FLOW,
 )
 
 

@@ -45,7 +45,7 @@ def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_and_ne
         StepName.OPEN_TARGET: "unproven",
         StepName.FLIP_ROUTE: "done",
         StepName.VERIFY: "done",
-        StepName.PROTECT: "done",
+        StepName.START_REVERSE_FLOW: "done",
     }
     assert reported.outcome == "unknown"
     assert "writes_allowed" in reported.detail
@@ -62,7 +62,7 @@ def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_and_ne
         StepName.OPEN_TARGET,
         pytest.param(StepName.FLIP_ROUTE, marks=pytest.mark.long),
         pytest.param(StepName.VERIFY, marks=pytest.mark.long),
-        StepName.PROTECT,
+        StepName.START_REVERSE_FLOW,
     ],
 )
 def test_a_run_that_did_not_know_and_died_is_finished_and_asks_again(group: SwitchedGroup, last: StepName) -> None:

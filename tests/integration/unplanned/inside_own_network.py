@@ -73,7 +73,7 @@ def test_it_is_seen_down_in_time_and_the_group_leaves_it_and_it_is_fenced_when_i
     assert took_writes
     assert disaster.seconds < 10
     group.wait_answering()
-    record = disaster.step(StepName.PROTECT, disaster.request_of(run))
+    record = disaster.step(StepName.SETTLE, disaster.request_of(run))
     assert record.facts["source_side"]["fenced"], record.facts
     assert disaster.state().phase is Phase.DIVERGED
     assert group.protection.refuses_writes("east")

@@ -50,7 +50,7 @@ def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_what_the_source
         group.wait_for_register("east")
         group.protection.produce("east", 5)
         request = disaster.request_of(run)
-        record = disaster.step(StepName.PROTECT, request)
+        record = disaster.step(StepName.SETTLE, request)
         report = disaster.step(StepName.REPORT, request)
 
     assert before == 10

@@ -47,7 +47,7 @@ def test_a_source_that_cannot_be_drained_in_time_is_left_diverged(disaster: Disa
     with disaster.hanging("west-connect"):
         group.protection.produce("east", 25)
         disaster.look()
-        records = disaster.go(StepName.PROTECT)
+        records = disaster.go(StepName.SETTLE)
 
     source_state = records[StepName.FENCE].facts["source_side"]
     assert (source_state["fenced"], source_state["drained"]) == (True, False), source_state

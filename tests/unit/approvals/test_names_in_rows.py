@@ -16,7 +16,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.evidence import KnownSecrets
 from kafka_dr.evidence.known_secrets import refuse_secrets
 from kafka_dr.failback.decision import OLD_TOPICS
-from kafka_dr.failback.set_aside import approved_deletes
+from kafka_dr.failback.prepare_old_cluster import approved_deletes
 from kafka_dr.failover import dry_run
 from kafka_dr.named_rows import by_name, rows_of
 from kafka_dr.offsets import FileLookStore

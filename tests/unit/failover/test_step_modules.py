@@ -13,10 +13,10 @@ WITHOUT_CHECK: dict[Verb, set[StepName]] = {
         StepName.DRAIN,
         StepName.STOP_FLOW,
         StepName.VERIFY,
-        StepName.PROTECT,
+        StepName.START_REVERSE_FLOW,
         StepName.REPORT,
     },
-    "unplanned_failover": {StepName.FENCE, StepName.VERIFY, StepName.PROTECT, StepName.REPORT},
+    "unplanned_failover": {StepName.FENCE, StepName.VERIFY, StepName.SETTLE, StepName.REPORT},
     "failback": {StepName.REVERSE_FLOW, StepName.CATCH_UP, StepName.REPORT},
 }
 #: These only look, and change nothing.

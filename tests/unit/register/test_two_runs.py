@@ -81,7 +81,7 @@ def forward(world: Datacenters, run: str) -> Actor:
         state = yield from world.read()
     yield from hand_over(world, run, state)
     state = yield from world.read()
-    if position(StepName.PROTECT, run, state).verdict == "here":
+    if position(StepName.START_REVERSE_FLOW, run, state).verdict == "here":
         new = state if state.phase is Phase.STABLE else transitions.settled(state, run=run, at=AT)
         yield
         world.registers[state.active].compare_and_set(state, new)

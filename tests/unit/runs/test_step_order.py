@@ -11,7 +11,7 @@ from support.register_states import a_state
 
 BEFORE_CLAIM = [StepName.PREFLIGHT, StepName.APPROVAL, StepName.CLAIM]
 BEFORE_HAND_OVER = [StepName.FENCE_SOURCE, StepName.DRAIN, StepName.STOP_FLOW, StepName.CUT_OVER_GROUPS]
-AFTER_HAND_OVER = [StepName.FLIP_ROUTE, StepName.VERIFY, StepName.PROTECT]
+AFTER_HAND_OVER = [StepName.FLIP_ROUTE, StepName.VERIFY, StepName.START_REVERSE_FLOW]
 OPEN, REPORT = StepName.OPEN_TARGET, StepName.REPORT
 STEPS = [step.name for step in PLANNED_FAILOVER]
 
@@ -27,7 +27,7 @@ OWN: dict[Phase, dict[Verdict, list[StepName]]] = {
     },
     Phase.STABLE: {
         "passed": [*BEFORE_CLAIM, *BEFORE_HAND_OVER, OPEN, StepName.FLIP_ROUTE, StepName.VERIFY],
-        "here": [StepName.PROTECT, REPORT],
+        "here": [StepName.START_REVERSE_FLOW, REPORT],
     },
     Phase.UNFENCED: {"passed": BEFORE_CLAIM, "refused": [*BEFORE_HAND_OVER, OPEN, *AFTER_HAND_OVER, REPORT]},
     Phase.DIVERGED: {"passed": BEFORE_CLAIM, "refused": [*BEFORE_HAND_OVER, OPEN, *AFTER_HAND_OVER, REPORT]},

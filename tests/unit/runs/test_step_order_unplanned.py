@@ -16,7 +16,7 @@ UP_TO_CLAIM, CLAIM = STEPS[:4], StepName.CLAIM
 TO_HAND_OVER, OPEN = [StepName.FENCE, StepName.CUT_OVER_GROUPS], StepName.OPEN_TARGET
 BEHIND = [StepName.FLIP_ROUTE, StepName.VERIFY]
 REPORT = StepName.REPORT
-ENDS = [StepName.PROTECT, REPORT]
+ENDS = [StepName.SETTLE, REPORT]
 
 #: What each step of a run hears when the record is the run's own.
 OWN: dict[Phase, dict[Verdict, list[StepName]]] = {
@@ -24,7 +24,7 @@ OWN: dict[Phase, dict[Verdict, list[StepName]]] = {
         "passed": UP_TO_CLAIM[:3], "here": [CLAIM, *TO_HAND_OVER, OPEN], "refused": [*BEHIND, *ENDS],
     },
     Phase.HANDED_OVER: {
-        "passed": [*UP_TO_CLAIM, *TO_HAND_OVER], "here": [OPEN, *BEHIND, StepName.PROTECT], "refused": [REPORT],
+        "passed": [*UP_TO_CLAIM, *TO_HAND_OVER], "here": [OPEN, *BEHIND, StepName.SETTLE], "refused": [REPORT],
     },
     Phase.UNFENCED: {"passed": [*UP_TO_CLAIM, *TO_HAND_OVER, OPEN, *BEHIND], "here": ENDS},
     Phase.DIVERGED: {"passed": [*UP_TO_CLAIM, *TO_HAND_OVER, OPEN, *BEHIND], "here": ENDS},

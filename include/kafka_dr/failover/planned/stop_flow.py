@@ -1,7 +1,7 @@
 """Stop replication and prove it: the replicator is denied, its transactional ids are taken over, its log is still.
 
 Connect is told to stop the connector and not waited for, as nobody can write meanwhile: what shuts the flow out stands
-on the target. ``protect`` sees that the connector has stopped, before anything is copied the other way round.
+on the target. ``start_reverse_flow`` sees that the connector has stopped, before anything is copied the other way.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_dr.checks.returned_cluster import count_on_returned
 from kafka_dr.errors import KafkaDrError, NeedsPerson
-from kafka_dr.failover.planned import protect as planned
+from kafka_dr.failover.planned import start_reverse_flow as planned
 from kafka_dr.failover.planned.stop_flow import replicator_refused
 from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.failover.unplanned.old_flow import stop_old_flow

@@ -1,4 +1,4 @@
-"""Make room for the copy: leave stranded records aside, or delete the old topics and create them again, empty.
+"""Prepare the old cluster for the copy: keep its topics, or delete them and create them again, empty.
 
 Only topics whose ids were approved and journaled are deleted, so that a second attempt never deletes what the first
 one created. The right to delete them is given for these very topics, on this very cluster, and taken back.
@@ -18,6 +18,7 @@ from kafka_dr.failback.checks import list_is_approved
 from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
 from kafka_dr.failback.quarantine import ranges_of
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
+from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
 from kafka_dr.rescue import Compared, compare_with, missing_from
 from kafka_dr.runs.offset_rows import positions_to_json
@@ -35,7 +36,7 @@ def check(run: Run) -> Sequence[Check]:
     wrong = missing_from(context.stranded, context.store.folder)
     kept = Check.that("stranded_are_kept", not wrong, wrong or f"{context.stranded.records} records are kept")
     approved = list_is_approved(context)
-    if "set_aside" in run.journal or context.was_begun_before:
+    if OLD_CLUSTER_PREPARED in run.journal or context.was_begun_before:
         return (approved, kept)
     moved = ends_of_old_cluster(context).moved
     shown = ", ".join(map(str, moved[:3]))
@@ -59,7 +60,7 @@ def act(run: Run) -> Mapping[str, Any]:
     context = FailbackContext(run)
     # What is journaled says that the old topics are given up.
     compared = _compare(context, approved_deletes(run.fact("claim"))) if context.mode == "rebuild" else Compared()
-    if "set_aside" not in run.journal:
+    if OLD_CLUSTER_PREPARED not in run.journal:
         _journal(context)
     if context.mode == "rebuild":
         read_back = {"equal": compared.equal, "expired_there": compared.expired}
@@ -103,16 +104,16 @@ def _journal(context: FailbackContext) -> None:
         run.write_fact(QUARANTINE, quarantine_fact(run.target, ranges_of(context.stranded), ids))
     else:
         run.write_fact("rebuild", {"cluster": run.target, "epoch": run.epoch})
-    run.write_fact("set_aside", fact)
+    run.write_fact(OLD_CLUSTER_PREPARED, fact)
 
 
 def _journaled(run: Run) -> Mapping[str, Any]:
     """Return what was journaled, by this very attempt, too."""
-    found = run.journal.get("set_aside") or run.clients.register(run.source).facts(run.group.name, run.request.run).get(
-        "set_aside"
-    )
+    register = run.clients.register(run.source)
+    found = run.journal.get(OLD_CLUSTER_PREPARED)
+    found = found or register.facts(run.group.name, run.request.run).get(OLD_CLUSTER_PREPARED)
     if found is None:
-        raise TryAgain("what is to be set aside is not in the journal yet: run the step again")
+        raise TryAgain("the journal does not say yet what this step may delete: run the step again")
     return dict(found)
 
 

@@ -1,0 +1,151 @@
+"""The seals of one run: each one writes a page and a manifest, and covers everything that was kept before it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kafka_dr.evidence.canonical import readable
+from kafka_dr.evidence.page import render_page
+from kafka_dr.evidence.run_view import RunView, build_run_view
+from kafka_dr.evidence.seal import (
+    EvidenceChanged,
+    FileDigest,
+    Manifest,
+    Seal,
+    Verification,
+    compare,
+    seal_names,
+    seal_number,
+)
+from kafka_dr.evidence.step_files import newest_of
+from kafka_dr.evidence.storage import StoragePath, create_file, file_names, read_file, read_folder
+
+
+@dataclass(frozen=True, slots=True)
+class SealedRun:
+    """The folder of a run, as its seals see it. A run that was never sealed has none.
+
+    :param folder: of the run
+    """
+
+    group: str
+    run: str
+    folder: StoragePath
+
+    def newest(self) -> Seal | None:
+        """Return the newest seal; ``None`` if there is none. A manifest that was cut off does not count.
+
+        :raises EvidenceChanged: the newest whole manifest contradicts itself
+        """
+        number, manifest = self._newest_manifest()
+        return None if manifest is None else self._seal(number, manifest)
+
+    def covers(self, step: str) -> bool:
+        """Return whether the newest seal covers the newest attempt of a step; not if the step has none.
+
+        :raises EvidenceChanged: the newest whole manifest contradicts itself
+        """
+        _, manifest = self._newest_manifest()
+        newest = newest_of(file_names(self.folder), step)
+        return manifest is not None and newest is not None and newest.name in {file.name for file in manifest.files}
+
+    def step(self, step: str) -> dict[str, Any] | None:
+        """Return what the newest attempt of a step wrote that the newest seal covers; ``None`` if there is none.
+
+        Two files are read, however much evidence the run has.
+
+        :raises EvidenceChanged: the manifest or that file is not what was sealed
+        """
+        _, manifest = self._newest_manifest()
+        sealed = {file.name: file for file in manifest.files} if manifest is not None else {}
+        newest = newest_of(sealed, step)
+        if newest is None:
+            return None
+        data = read_file(self.folder.joinpath(newest.name))
+        if data is None or FileDigest.of(newest.name, data) != sealed[newest.name]:
+            raise EvidenceChanged(
+                f"The evidence {newest.name} of run {self.run} is not what was sealed: restore it from a copy."
+            )
+        payload = json.loads(data)
+        return payload if isinstance(payload, dict) else None
+
+    def view(self) -> RunView:
+        """Return what the evidence says so far, sealed or not.
+
+        :raises EvidenceChanged: a file that was sealed is not what it was
+        """
+        stored = read_folder(self.folder)
+        self._intact(stored)
+        return build_run_view(self.group, self.run, stored)
+
+    def page(self) -> str | None:
+        """Return the page of the run; ``None`` if nothing is stored.
+
+        That is the sealed page, or, where the newest seal does not cover everything, one of what is kept so far.
+
+        :raises EvidenceChanged: a file that was sealed is not what it was
+        """
+        stored = read_folder(self.folder)
+        if not stored:
+            return None
+        seal, verification = self._intact(stored)
+        if seal is not None and not verification.added:
+            return stored[seal.page].decode("utf-8")
+        files = (FileDigest.of(name, data) for name, data in sorted(stored.items()))
+        return render_page(build_run_view(self.group, self.run, stored), files=files, sealed_at=None)
+
+    def write(self, sealed_at: datetime) -> Seal:
+        """Write a page and a manifest over everything that is stored.
+
+        :param sealed_at: aware
+        :raises OSError: the storage fails
+        """
+        stored = {name: self.folder.joinpath(name).read_bytes() for name in file_names(self.folder)}
+        number = 1
+        while stored.keys() & set(seal_names(number)):
+            number += 1
+        page, manifest = seal_names(number)
+        evidence = tuple(FileDigest.of(name, data) for name, data in sorted(stored.items()))
+        view = build_run_view(self.group, self.run, stored)
+        html = render_page(view, files=evidence, sealed_at=sealed_at).encode("utf-8")
+        files = tuple(sorted((*evidence, FileDigest.of(page, html))))
+        sealed = Manifest(self.group, self.run, sealed_at, files)
+        create_file(self.folder.joinpath(page), html)
+        create_file(self.folder.joinpath(manifest), readable(sealed.to_json()).encode("utf-8"))
+        return self._seal(number, sealed)
+
+    def _seal(self, number: int, manifest: Manifest) -> Seal:
+        page, name = seal_names(number)
+        return Seal(self.group, self.run, f"runs/{self.group}/{self.run}", page, name, manifest.digest)
+
+    def _newest_manifest(self) -> tuple[int, Manifest | None]:
+        """Return the newest manifest that is whole, and its number."""
+        for number in sorted(filter(None, map(seal_number, file_names(self.folder))), reverse=True):
+            path = self.folder.joinpath(seal_names(number)[1])
+            try:
+                stored = json.loads(path.read_bytes())
+            except ValueError:
+                continue
+            try:
+                return number, Manifest.from_json(stored)
+            except ValueError as error:
+                raise EvidenceChanged(
+                    f"The manifest {path} is not what was written ({error}): the evidence of run "
+                    f"{self.run} proves nothing until it is restored from a copy."
+                ) from error
+        return 0, None
+
+    def _intact(self, stored: dict[str, bytes]) -> tuple[Seal | None, Verification]:
+        """Return the newest seal and what was added since; refuse what is not as it was sealed."""
+        seal = self.newest() if stored else None
+        if seal is None:
+            return None, Verification((), (), ())
+        verification = compare(seal, stored)
+        if not verification.intact:
+            raise EvidenceChanged(
+                f"The evidence of run {self.run} is not what was sealed: {verification} Restore it from a copy."
+            )
+        return seal, verification

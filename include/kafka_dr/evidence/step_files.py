@@ -1,0 +1,66 @@
+"""How the evidence of a step is called: ``<number>-<step>.<attempt>.json``, with the names of former versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kafka_dr.errors import Refused
+
+_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]{0,249}")
+_NAME = re.compile(r"(\d+)-(.+)\.(\d+)\.json")
+#: Steps that were renamed, by number and former name. Their evidence counts as evidence of the step of today: a run
+#: that began before the upgrade has attempts under both names.
+_FORMER: Mapping[tuple[int, str], str] = {
+    (11, "protect"): "start_reverse_flow",
+    (10, "protect"): "settle",
+    (6, "set_aside"): "prepare_old_cluster",
+}
+
+
+class UnusableName(Refused):
+    """The name of a group, run or step cannot be part of a path. Nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepFile:
+    """One attempt of one step, by the name of its file.
+
+    :param number: the position of the step in its verb, from 1; 90 and more for what is no step of a verb
+    :param step: the name that the step has today
+    :param attempt: from 1, counted over the former name as well
+    """
+
+    name: str
+    number: int
+    step: str
+    attempt: int
+
+    @classmethod
+    def of(cls, name: str) -> StepFile | None:
+        """Return what a file name says; ``None`` for a file that is not evidence of a step."""
+        found = _NAME.fullmatch(name)
+        if found is None:
+            return None
+        number, step = int(found[1]), found[2]
+        return cls(name, number, _FORMER.get((number, step), step), int(found[3]))
+
+
+def newest_of(names: Iterable[str], step: str) -> StepFile | None:
+    """Return the newest attempt of a step among file names; ``None`` if there is none."""
+    attempts = [file for file in map(StepFile.of, names) if file is not None and file.step == step]
+    return max(attempts, key=lambda file: file.attempt, default=None)
+
+
+def usable(name: str, what: str) -> str:
+    """Return a name that can be part of a path.
+
+    :param what: what the name is of, for the message
+    :raises UnusableName: it cannot
+    """
+    if not _PART.fullmatch(name):
+        raise UnusableName(
+            f"The {what} {name!r} cannot name a file: expected letters, digits and _.:+@=~-, a letter or digit first."
+        )
+    return name
