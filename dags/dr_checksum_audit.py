@@ -7,7 +7,7 @@ from pathlib import Path
 
 from airflow.sdk import DAG, AssetAlias, Param
 
-from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
+from kafka_dr_airflow.operators.per_group import DeclaredGroupsOperator
 from kafka_dr_airflow.operators.spark_audit import PER_FLOW, SparkAuditOperator
 from kafka_dr_airflow.trigger_forms import declared
 

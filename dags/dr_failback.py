@@ -11,7 +11,7 @@ from airflow.sdk import DAG, Param, chain
 from kafka_dr_airflow.operators.failback import FailbackAuditOperator, StrandedRecordsOperator
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
-from kafka_dr_airflow.sensors.failback_approval import FailbackApprovalSensor
+from kafka_dr_airflow.sensors.two_people import FailbackApprovalSensor
 from kafka_dr_airflow.trigger_forms import declared, dry_run_param, reason_param
 
 # After the claim a failback can only continue, or be abandoned by a person: it does not affect applications.

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
-from kafka_dr_airflow.operators.per_group import PER_GROUP, FlowsOperator
+from kafka_dr_airflow.operators.per_group import PER_GROUP, DeclaredGroupsOperator, FlowsOperator
 
 with DAG(
     dag_id="dr_flows",

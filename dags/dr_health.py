@@ -6,8 +6,7 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
-from kafka_dr_airflow.operators.per_group import SOON, WITHIN_THE_MINUTE, HealthOperator
+from kafka_dr_airflow.operators.per_group import SOON, WITHIN_THE_MINUTE, DeclaredGroupsOperator, HealthOperator
 from kafka_dr_airflow.operators.proposed_failover import ProposalOperator
 
 with DAG(

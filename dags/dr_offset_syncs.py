@@ -6,9 +6,8 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
 from kafka_dr_airflow.operators.group_offsets import OffsetSyncsOperator
-from kafka_dr_airflow.operators.per_group import PER_GROUP
+from kafka_dr_airflow.operators.per_group import PER_GROUP, DeclaredGroupsOperator
 
 with DAG(
     dag_id="dr_offset_syncs",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.declared_groups import DeclaredGroupsOperator
 from kafka_dr_airflow.operators.group_offsets import OffsetPreviewOperator
+from kafka_dr_airflow.operators.per_group import DeclaredGroupsOperator
 
 with DAG(
     dag_id="dr_offsets",

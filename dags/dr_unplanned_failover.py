@@ -11,7 +11,7 @@ from airflow.sdk import DAG, Param, chain
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
 from kafka_dr_airflow.operators.roll_back import RollBackOperator
-from kafka_dr_airflow.sensors.unplanned_approval import UnplannedApprovalSensor
+from kafka_dr_airflow.sensors.two_people import UnplannedApprovalSensor
 from kafka_dr_airflow.trigger_forms import declared, dry_run_param, reason_param
 
 VERB: Any = "unplanned_failover"

@@ -9,10 +9,9 @@ from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients
-from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.hooks.connect import ConnectHook
 from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
-from kafka_dr_airflow.trigger_forms import read_topology
+from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 
 def open_clients(environ: Mapping[str, str] = os.environ) -> Clients:

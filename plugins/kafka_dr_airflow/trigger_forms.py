@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
-from pathlib import Path
 
 from airflow.sdk import Param
 
-from kafka_dr.errors import KafkaDrError, Refused
-from kafka_dr.topology import Topology, load
+from kafka_dr.errors import KafkaDrError
+from kafka_dr_airflow.topology_file import read_topology
 
-#: The setting that names the topology file.
-TOPOLOGY = "KAFKA_DR_TOPOLOGY"
 _UNREADABLE = "The topology cannot be read, so this field offers no choices; the first task says what is wrong with it."
-
-
-def read_topology(environ: Mapping[str, str]) -> Topology:
-    """Read the declared world from the file that the environment names.
-
-    :raises Refused: it names none
-    :raises TopologyError: carrying everything that is wrong with the file
-    """
-    if not (path := environ.get(TOPOLOGY)):
-        raise Refused(f"{TOPOLOGY} is not set: it names the topology file, for instance include/topology.yaml")
-    return load(Path(path), environ)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from airflow.sdk import TriggerRule
 from kafka_dr.runs.request import FAILBACK
 from kafka_dr_airflow.operators.failback import FailbackAuditOperator, StrandedRecordsOperator
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
-from kafka_dr_airflow.sensors.failback_approval import FailbackApprovalSensor
+from kafka_dr_airflow.sensors.two_people import FailbackApprovalSensor
 
 STEPS = [str(step.name) for step in FAILBACK]
 PEOPLE = ("approval", "second_approval")

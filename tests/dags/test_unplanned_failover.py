@@ -11,7 +11,7 @@ from airflow.sdk import TriggerRule
 
 from kafka_dr.runs.request import UNPLANNED_FAILOVER
 from kafka_dr_airflow.operators.failover_step import FailoverStepOperator
-from kafka_dr_airflow.sensors.unplanned_approval import UnplannedApprovalSensor
+from kafka_dr_airflow.sensors.two_people import UnplannedApprovalSensor
 
 STEPS = [str(step.name) for step in UNPLANNED_FAILOVER]
 PEOPLE = ("approval", "second_approval")

@@ -10,8 +10,8 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.per_group import WatchOperator
-from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.receipt import Receipt, perform, plain_errors
+from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
+from kafka_dr_airflow.operators.receipt import Receipt, perform
 
 if TYPE_CHECKING:
     from kafka_dr.runs.at_rest import WatchResult

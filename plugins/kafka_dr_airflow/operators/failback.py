@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowFailException
 
 from kafka_dr.quoting import line
-from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import StrandedLink
 from kafka_dr_airflow.operators.parameters import FirstTask
-from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.receipt import plain_errors
+from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.spark_audit import SparkAuditOperator
 from kafka_dr_airflow.operators.spark_job import SparkJobOperator
-from kafka_dr_airflow.trigger_forms import TOPOLOGY, read_topology
+from kafka_dr_airflow.topology_file import TOPOLOGY, evidence_root, read_topology
 
 if TYPE_CHECKING:
     from kafka_dr.audit.stranded import StrandedList

@@ -11,8 +11,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import AuditLink
 from kafka_dr_airflow.operators.per_group import WatchOperator
-from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.receipt import plain_errors
+from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.report_folders import prune, report_folder
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,9 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from kafka_dr.quoting import line
-from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.receipt import plain_errors
+from kafka_dr_airflow.operators.parameters import FirstTask
+from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
+from kafka_dr_airflow.topology_file import read_topology
 
 if TYPE_CHECKING:
     from kafka_dr.runs.at_rest import WatchResult
@@ -28,6 +30,20 @@ PER_GROUP: dict[str, Any] = {
 #: keeps the others waiting: the next minute's look begins when all of this one's have ended.
 SOON: dict[str, Any] = {"priority_weight": 500, "weight_rule": "absolute"}
 WITHIN_THE_MINUTE: dict[str, Any] = {**PER_GROUP, **SOON, "execution_timeout": timedelta(seconds=55)}
+
+
+class DeclaredGroupsOperator(FirstTask):
+    """Names each protection group, for the tasks that are mapped over them; lists every mistake of the topology."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        defaults = {"task_id": "protection_groups", "retries": 0, "execution_timeout": timedelta(minutes=1)}
+        super().__init__(**{**defaults, **kwargs})
+
+    @fails_plainly
+    def execute(self, context: Any) -> list[str]:
+        """Return the names, sorted."""
+        with plain_errors():
+            return sorted(read_topology(os.environ).protection_groups)
 
 
 class WatchOperator(BaseOperator):

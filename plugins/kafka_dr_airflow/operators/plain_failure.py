@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar, cast
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
+from kafka_dr.quoting import block
 
 _Execute = TypeVar("_Execute", bound=Callable[..., Any])
 
@@ -38,3 +42,14 @@ def fails_plainly(execute: _Execute) -> _Execute:
 def _may_be_tried_again(context: Any) -> bool:
     task = context["ti"]
     return int(task.try_number) <= int(task.max_tries)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn our errors into Airflow's: the sentence stays, and what may succeed later stays open to retries."""
+    try:
+        yield
+    except (TryAgain, OutcomeUnknown) as error:
+        raise AirflowException(block(str(error))) from None
+    except KafkaDrError as error:
+        raise AirflowFailException(block(str(error))) from None

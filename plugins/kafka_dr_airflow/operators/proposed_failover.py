@@ -9,8 +9,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from kafka_dr.quoting import line
 from kafka_dr_airflow.links import ProposedRunLink
-from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.receipt import plain_errors
+from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 
 if TYPE_CHECKING:
     from kafka_dr.health.failover_proposal import Proposal, ProposedRun

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
-from kafka_dr.quoting import block, line
+from kafka_dr.quoting import line
+from kafka_dr_airflow.operators.plain_failure import plain_errors
 
 if TYPE_CHECKING:
     from kafka_dr.register import Verb
@@ -72,17 +71,6 @@ def perform(log: Any, action: Callable[[Clients], StepRecord]) -> Receipt:
         # The run goes on, so the task is not red; its log is.
         log.error("%s", record.detail)
     return Receipt(outcome=record.outcome, evidence=record.evidence, evidence_sha256=record.evidence_sha256)
-
-
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """Turn our errors into Airflow's: the sentence stays, and what may succeed later stays open to retries."""
-    try:
-        yield
-    except (TryAgain, OutcomeUnknown) as error:
-        raise AirflowException(block(str(error))) from None
-    except KafkaDrError as error:
-        raise AirflowFailException(block(str(error))) from None
 
 
 def show(log: Any, record: StepRecord) -> None:

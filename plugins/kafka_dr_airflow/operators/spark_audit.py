@@ -14,13 +14,11 @@ from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_dr.quoting import line
-from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import AuditLink
-from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.receipt import plain_errors
+from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.spark_job import SparkJobOperator
 from kafka_dr_airflow.report_folders import prune, report_folder
-from kafka_dr_airflow.trigger_forms import TOPOLOGY, read_topology
+from kafka_dr_airflow.topology_file import TOPOLOGY, evidence_root, read_topology
 
 if TYPE_CHECKING:
     from kafka_dr.replication import Flow

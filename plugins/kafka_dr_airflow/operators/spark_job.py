@@ -11,8 +11,8 @@ from typing import Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException
 
-from kafka_dr_airflow.operators.receipt import plain_errors
-from kafka_dr_airflow.trigger_forms import read_topology
+from kafka_dr_airflow.operators.plain_failure import plain_errors
+from kafka_dr_airflow.topology_file import read_topology
 
 _JOBS = Path(__file__).resolve().parents[3] / "spark" / "jobs"
 #: The Airflow connection of type ``spark`` that says where Spark runs.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import TriggerRule
 from airflow.sdk.exceptions import AirflowSkipException
 
-from kafka_dr_airflow.operators.receipt import plain_errors
+from kafka_dr_airflow.operators.plain_failure import plain_errors
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
 if TYPE_CHECKING:

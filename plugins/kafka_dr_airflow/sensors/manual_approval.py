@@ -14,9 +14,9 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from kafka_dr.quoting import code, line
 from kafka_dr_airflow.links import EvidenceLink, evidence_url, trigger_url
 from kafka_dr_airflow.operators.failover_step import URGENT, numbered
-from kafka_dr_airflow.operators.plain_failure import fails_plainly
-from kafka_dr_airflow.operators.receipt import Receipt, perform, plain_errors, run_request
-from kafka_dr_airflow.trigger_forms import read_topology
+from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
+from kafka_dr_airflow.operators.receipt import Receipt, perform, run_request
+from kafka_dr_airflow.topology_file import read_topology
 
 if TYPE_CHECKING:
     from kafka_dr.approvals.approval import Answer, ApprovalQuestion

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_dr_airflow.operators.receipt import plain_errors
+from kafka_dr_airflow.operators.plain_failure import plain_errors
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
 if TYPE_CHECKING:
@@ -58,3 +58,22 @@ class TwoPeopleSensor(ManualApprovalSensor):
         from kafka_dr.runs.request import StepName
 
         return record_expiry(request, clients, StepName(self.step))
+
+
+class UnplannedApprovalSensor(TwoPeopleSensor):
+    """Asks about an unplanned failover. How many have to say yes is ``disaster.approvers_needed`` of the topology."""
+
+    consequence = "leaves the old side behind, with whatever has not crossed"
+
+    def __init__(self, *, step: str, number: int, **kwargs: Any) -> None:
+        super().__init__(step=step, number=number, verb="unplanned_failover", **kwargs)
+
+
+class FailbackApprovalSensor(TwoPeopleSensor):
+    """Asks about a failback. The second approval is asked where data is deleted, and never of who gave the first."""
+
+    consequence = "lets the run do exactly this"
+    one_is_enough = "Nothing is deleted, so one approval is enough: nobody else is asked."
+
+    def __init__(self, *, step: str, number: int, **kwargs: Any) -> None:
+        super().__init__(step=step, number=number, verb="failback", **kwargs)

@@ -15,9 +15,8 @@ from starlette.exceptions import HTTPException as AnyHttpException
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.evidence import EvidenceStore, build_audit_view, build_stranded_view, render_audit, render_notice
-from kafka_dr_airflow.evidence_root import evidence_root
 from kafka_dr_airflow.links import airflow_path, login_url
-from kafka_dr_airflow.trigger_forms import read_topology
+from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 # Airflow's login does not cover a plugin's pages by itself.
 _MAY_SEE_RUNS = Depends(requires_access_dag("GET", DagAccessEntity.RUN, "dr_planned_failover"))

@@ -1,0 +1,37 @@
+"""What Airflow's processes read before anything else: the topology file, and where it says that evidence is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import ObjectStoragePath
+
+from kafka_dr.errors import Refused
+from kafka_dr.topology import Topology, load
+
+#: The environment variable that names the topology file.
+TOPOLOGY = "KAFKA_DR_TOPOLOGY"
+
+
+def read_topology(environ: Mapping[str, str]) -> Topology:
+    """Read the topology from the file that the environment names.
+
+    :raises Refused: the environment names none
+    :raises TopologyError: with everything that is wrong with the file
+    """
+    if not (path := environ.get(TOPOLOGY)):
+        raise Refused(f"{TOPOLOGY} is not set: it names the topology file, for instance include/topology.yaml")
+    return load(Path(path), environ)
+
+
+def evidence_root(root: str) -> Any:
+    """Return the evidence root as a path object: a plain path on this machine, else one of Airflow's object storage.
+
+    On a file system "create the file, unless it exists" is one atomic call; object storage does that differently.
+
+    :param root: a URI or an absolute path
+    """
+    local = root.removeprefix("file://")
+    return Path(local) if local.startswith("/") else ObjectStoragePath(root)
