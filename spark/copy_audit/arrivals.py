@@ -17,7 +17,8 @@ import numpy as np
 from copy_audit.fingerprints import Fingerprints, Longs
 from copy_audit.unmatched import UnmatchedRecords, paired
 from kafka_dr.audit.corruption import ChangedCopy, PayloadOf, changed_copies
-from kafka_dr.audit.difference import Difference, FindingKind, Suspects, UnmatchedRecord, runs, step
+from kafka_dr.audit.difference import Difference, Suspects, UnmatchedRecord, runs, step
+from kafka_dr.audit.finding import FindingKind
 
 #: Of more records that are missing, or strange, only the first are compared by their payloads.
 MOST_COMPARED = 10_000

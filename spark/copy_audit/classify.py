@@ -17,7 +17,8 @@ import numpy as np
 from copy_audit.fingerprints import ArrayPair, Flags, Longs, runs
 from copy_audit.unmatched import Ancestry, UnmatchedRecords, UnmatchedTopic, paired
 from kafka_dr.audit.alignment import aligned
-from kafka_dr.audit.difference import Difference, FindingKind, OneSidedRules, Suspects, UnmatchedRecord
+from kafka_dr.audit.difference import Difference, OneSidedRules, Suspects, UnmatchedRecord
+from kafka_dr.audit.finding import FindingKind
 
 #: Records of a side whose payloads are looked at; of more in a topic, the rest is judged by time alone.
 MOST_SUSPECTS = 200_000

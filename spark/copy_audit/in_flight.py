@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from copy_audit.fingerprints import Fingerprints, Longs, runs
-from kafka_dr.audit.difference import Difference, FindingKind
+from kafka_dr.audit.difference import Difference
+from kafka_dr.audit.finding import FindingKind
 
 #: No record is older than this.
 NEVER_LATE = -(2**62)

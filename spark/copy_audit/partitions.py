@@ -13,7 +13,8 @@ from copy_audit.fingerprints import NOTHING, Fingerprints, Longs
 from copy_audit.unmatched import Ancestry
 from kafka_dr.audit.corruption import PayloadOf
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference, FindingKind, Suspects
+from kafka_dr.audit.difference import Difference, Suspects
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.offset_runs import OffsetRun
 
 

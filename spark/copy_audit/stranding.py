@@ -16,15 +16,15 @@ from copy_audit.matching import compare, latest_offsets
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StrandingInput:
-    """Both sides of one partition, from a index on that is known on both.
+    """One partition of both clusters, from two offsets on that are known to correspond.
 
-    :param old: committed records of the side that was left, to its end
-    :param new: those of the side that is active since, to where nothing could be copied any more
-    :param since: those that were written to the new side afterwards; looked at on compacted topics only
-    :param begins: where comparing begins on the old side: next to read
-    :param crossed: what the flow itself said: next to be copied; 0 where nobody could tell
-    :param expired: whether the old side deleted records behind the index where comparing begins
-    :param copies_expired: whether the new side deleted copies behind that index
+    :param old: committed records of the old cluster, to the end of its log
+    :param new: those of the active cluster, to the offset after which nothing could be copied any more
+    :param since: those that were written to the active cluster afterwards; used for compacted topics only
+    :param begins: where comparing begins on the old cluster: next to read
+    :param copied_until: what the flow itself said: next to be copied; 0 if it is not known
+    :param expired: whether the old cluster deleted records from ``begins`` on
+    :param copies_expired: whether the active cluster deleted copies of records from ``begins`` on
     """
 
     partition: int
@@ -32,70 +32,76 @@ class StrandingInput:
     new: Fingerprints
     since: Fingerprints
     begins: int
-    crossed: int = 0
+    copied_until: int = 0
     expired: bool = False
     copies_expired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Stranding:
-    """What became of a partition.
+    """What is stranded in one partition.
 
-    :param crossed: next to read on the old side behind the last record that crossed
-    :param ranges: the offsets of the stranded records: first, and next after the last; between them lies no other
-    :param missing: records of the new side from before the switch that the old side no longer holds
+    :param copied_until: next to read on the old cluster after the last record that was copied
+    :param ranges: the offsets of the stranded records: the first, and next after the last; every record in a range is
+        stranded
+    :param missing: records of the active cluster from before the failover that the old cluster no longer holds
     """
 
-    crossed: int
+    copied_until: int
     records: int
     ranges: tuple[tuple[int, int], ...]
     missing: int
 
 
-def strand(sides: StrandingInput, *, compacted: bool) -> Stranding:
-    """Return what is stranded in a partition."""
-    comparison = compare(sides.partition, sides.old, sides.new)
+def strand(given: StrandingInput, *, compacted: bool) -> Stranding:
+    """Return what is stranded in a partition.
+
+    :param compacted: whether either cluster compacts the topic
+    """
+    comparison = compare(given.partition, given.old, given.new)
     matched = comparison.matched_until
-    crossed = sides.begins if matched is None else matched
-    unmatched, lacking = comparison.unmatched_source().indexes, comparison.unmatched_target().indexes
-    if sides.copies_expired and not compacted:
-        # What lies before the first copy that is left crossed before it did; without any, only the flow can tell.
+    copied_until = given.begins if matched is None else matched
+    stranded, lacking = comparison.unmatched_source().indexes, comparison.unmatched_target().indexes
+    if given.copies_expired and not compacted:
+        # Records before the first remaining copy were copied before it. If no copy remains, only the flow knows.
         if matched is None:
-            behind, crossed = int(np.searchsorted(sides.old.offsets, sides.crossed)), max(crossed, sides.crossed)
+            first = int(np.searchsorted(given.old.offsets, given.copied_until))
+            copied_until = max(copied_until, given.copied_until)
         else:
-            behind = int(comparison.blocks[0, 0])
-        unmatched = unmatched[unmatched >= behind]
+            first = int(comparison.blocks[0, 0])
+        stranded = stranded[stranded >= first]
     if compacted:
-        crossed = max(crossed, sides.crossed)
-        unmatched = unmatched[~_compacted_away(sides, unmatched, crossed)]
-        # What newer records replaced on the old side is gone there by right.
+        copied_until = max(copied_until, given.copied_until)
+        stranded = stranded[~_compacted_away(given, stranded, copied_until)]
+        # The old cluster may have replaced its own records by newer ones.
         lacking = lacking[:0]
-    elif sides.expired:
-        first = int(comparison.blocks[0, 1]) if len(comparison.blocks) else len(sides.new)
+    elif given.expired:
+        first = int(comparison.blocks[0, 1]) if len(comparison.blocks) else len(given.new)
         lacking = lacking[lacking >= first]
-    return Stranding(crossed, len(unmatched), _stretches(sides.old, unmatched), len(lacking))
+    return Stranding(copied_until, len(stranded), _ranges(given.old, stranded), len(lacking))
 
 
 def _compacted_away(
-    sides: StrandingInput, unmatched: Longs, crossed: int
+    given: StrandingInput, unmatched: Longs, copied_until: int
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Say of each unmatched record whether it crossed, and a newer one of its key took its copy's index."""
-    offsets = sides.old.offsets[unmatched]
-    if sides.old.keys is None or not len(unmatched):
+    """Return of each unmatched record whether it was copied, and a newer record of its key replaced the copy."""
+    offsets = given.old.offsets[unmatched]
+    if given.old.keys is None or not len(unmatched):
         return np.zeros(len(unmatched), np.bool_)
-    keys = sides.old.keys[unmatched]
-    reached = int(np.searchsorted(sides.old.offsets, crossed))
-    crossing = sides.old.at(np.arange(reached))
-    newest_here = latest_offsets(crossing, keys)
-    there = {**latest_offsets(sides.new, keys), **latest_offsets(sides.since, keys)}
+    keys = given.old.keys[unmatched]
+    end = int(np.searchsorted(given.old.offsets, copied_until))
+    newest_of_old = latest_offsets(given.old.at(np.arange(end)), keys)
+    on_new = {**latest_offsets(given.new, keys), **latest_offsets(given.since, keys)}
     plain = (keys >> 1).tolist()
-    replaced = [newest_here.get(key, -1) > offset or key in there for key, offset in zip(plain, offsets, strict=True)]
-    # A tombstone goes by itself after a while, and leaves nothing that would show it.
+    replaced = [
+        newest_of_old.get(key, -1) > offset or key in on_new for key, offset in zip(plain, offsets, strict=True)
+    ]
+    # A tombstone is removed after a while, and nothing shows that it was there.
     deletes = (keys & 1).astype(np.bool_)
-    return (offsets < crossed) & (np.array(replaced, np.bool_) | deletes)
+    return (offsets < copied_until) & (np.array(replaced, np.bool_) | deletes)
 
 
-def _stretches(log: Fingerprints, indexes: Longs) -> tuple[tuple[int, int], ...]:
+def _ranges(log: Fingerprints, indexes: Longs) -> tuple[tuple[int, int], ...]:
     if not len(indexes):
         return ()
     breaks = np.flatnonzero(np.diff(indexes) != 1) + 1

@@ -24,7 +24,8 @@ from copy_audit.unmatched import Ancestry, UnmatchedRecords
 from kafka_dr.audit.circumstances import PartitionCircumstances
 from kafka_dr.audit.corruption import judge
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference, FindingKind
+from kafka_dr.audit.difference import Difference
+from kafka_dr.audit.finding import FindingKind
 
 #: Records at the end of the source that are looked at one by one although they may still come: one of the strange
 #: records at the target's end may be one of them, changed.

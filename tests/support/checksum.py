@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from kafka_dr.audit.difference import FindingKind
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from support.auditing import job_environ, topology_file

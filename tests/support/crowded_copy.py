@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_dr.audit.corruption import Payload
-from kafka_dr.audit.difference import FindingKind
+from kafka_dr.audit.finding import FindingKind
 from support.faulty_copy import FaultyCopy, Known, Written
 
 _PARTS = ("key", "value", "headers", "timestamp")

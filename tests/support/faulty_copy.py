@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_dr.audit.corruption import Payload
-from kafka_dr.audit.difference import FindingKind
+from kafka_dr.audit.finding import FindingKind
 
 #: What one record can suffer: everything but IN_FLIGHT and UNVERIFIABLE, which are no faults of the copy.
 KINDS = (

@@ -1,15 +1,13 @@
-"""Audits: whether the copy is equal, record by record, and up to where that is known."""
+"""Audits: whether a copy is equal, record by record, and up to which offset that is known."""
 
 from __future__ import annotations
 
 from kafka_dr.audit.circumstances import may_still_come
-from kafka_dr.audit.comparison import EqualStart, compare
-from kafka_dr.audit.copies import Entry, comparable, is_copy, stamped_topics, times_count, times_lost
+from kafka_dr.audit.copies import Entry, comparable, fingerprint, is_copy, stamped_topics, times_count, times_lost
 from kafka_dr.audit.finding import FindingKind, FirstDifference, Frontier, Verified
-from kafka_dr.audit.fingerprint import fingerprint
 from kafka_dr.audit.gate import GateAnswer, GateVerdict
+from kafka_dr.audit.kept_frontier import FileFrontierStore, FrontierPoint, KeptFrontier
 from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
-from kafka_dr.audit.store import FileFrontierStore, FrontierPoint, KeptFrontier
 from kafka_dr.audit.walk import Walk
 
 __all__ = [
@@ -21,9 +19,7 @@ __all__ = [
     "KeptFrontier",
     "FrontierPoint",
     "Walk",
-    "EqualStart",
     "Entry",
-    "compare",
     "comparable",
     "is_copy",
     "stamped_topics",

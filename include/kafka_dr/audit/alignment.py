@@ -1,9 +1,9 @@
-"""Aligning two sequences of record hashes: which record on the target is the copy of which one on the source.
+"""Aligns two sequences of record hashes: which record of the target is the copy of which record of the source.
 
-A copy keeps the order, so both sequences mostly run in step, and running in step is cheap to see. Where they part, both
-are looked at through windows that grow until they run in step again; inside, records that occur once on either side are
-the anchors (patience), and between anchors the longest common subsequence decides. What is matched in the end are
-blocks, rising on both sides; everything between two blocks is left for classification.
+A copy keeps the order, so both sequences mostly run in step, which is cheap to see. Where they differ, both
+are looked at through windows that grow until they run in step again. Inside a window, records that occur once in each
+sequence are the anchors (patience diff), and between anchors the longest common subsequence decides. The result is a
+list of blocks that rise in both sequences; the records between two blocks are unmatched.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 _CONFIRMED = 16
 _FIRST_WINDOW = 128
 _GROWTH = 8
-#: Shared records of a window that are looked at first: mostly they tell enough, and a window may hold millions.
+#: Shared records of a window that are looked at first: mostly they are enough, and a window may hold millions.
 _AT_ONCE = 131_072
 #: The longest common subsequence costs the product of both lengths.
 _MOST_CELLS = 40_000
@@ -39,7 +39,7 @@ class IndexedHashes(NamedTuple):
 
 
 class SequencePair(Protocol):
-    """Two sequences of hashes, whatever holds them."""
+    """Two sequences of hashes, in memory or in files."""
 
     @property
     def lengths(self) -> tuple[int, int]:
@@ -56,7 +56,7 @@ class SequencePair(Protocol):
 
 
 def aligned(pair: SequencePair) -> Iterator[Block]:
-    """Yield the blocks of records that are each other's copy, rising on both sides and as long as they can be."""
+    """Yield the blocks of equal records, rising on source and target, each as long as possible."""
     return _joined(_found(pair))
 
 
@@ -73,13 +73,16 @@ def _found(pair: SequencePair) -> Iterator[Block]:
 
 
 def _resumed(pair: SequencePair, source: int, target: int) -> list[Block]:
-    """Return the blocks from two indexes that differ to where both run in step again; none where they never do."""
+    """Return the blocks from two unequal records to where both run in step again; none if they never do."""
     source_end, target_end = pair.lengths
     size = _FIRST_WINDOW
     found: list[Block] = []
     while True:
-        here, there = range(source, min(source_end, source + size)), range(target, min(target_end, target + size))
-        shared = pair.shared(here, there, _AT_ONCE)
+        sources, targets = (
+            range(source, min(source_end, source + size)),
+            range(target, min(target_end, target + size)),
+        )
+        shared = pair.shared(sources, targets, _AT_ONCE)
         if max(len(each.indexes) for each in shared) == _AT_ONCE:
             begun = _matched(*shared)
             if believed := _believed(begun):
@@ -87,12 +90,12 @@ def _resumed(pair: SequencePair, source: int, target: int) -> list[Block]:
             if half := _first_half(begun):
                 found += half
                 source, target = half[-1].source + half[-1].length, half[-1].target + half[-1].length
-                # As large a window as it took to see that much; each is sorted as a whole.
+                # The window is as large as was needed to see that much; each window is sorted as a whole.
                 size = min(size, 4 * _AT_ONCE)
                 continue
-            shared = pair.shared(here, there)
+            shared = pair.shared(sources, targets)
         blocks = _matched(*shared)
-        if here.stop == source_end and there.stop == target_end:
+        if sources.stop == source_end and targets.stop == target_end:
             return found + blocks
         if believed := _believed(blocks):
             return found + believed
@@ -100,53 +103,54 @@ def _resumed(pair: SequencePair, source: int, target: int) -> list[Block]:
 
 
 def _believed(blocks: list[Block]) -> list[Block]:
-    """Return those up to where both run in step for long enough."""
+    """Return the blocks up to one in which both run in step for long enough."""
     return blocks[: next((n for n in range(len(blocks), 0, -1) if blocks[n - 1].length >= _CONFIRMED), 0)]
 
 
 def _first_half(blocks: list[Block]) -> list[Block]:
-    """Return the first half of what the beginning of many records shows; nothing where that is too little.
+    """Return the first half of the blocks of a long window's start; none if they match too few records.
 
-    Both may never run in step for long, as when each record came twice; the first half is far from what was cut off.
+    The sequences may never run in step for long, for example if each record was copied twice. The first half of the
+    blocks is far from the end of the window, so what follows the window cannot change it.
     """
     return blocks[: len(blocks) // 2] if sum(block.length for block in blocks) >= _AT_ONCE // 4 else []
 
 
 def _matched(source: IndexedHashes, target: IndexedHashes) -> list[Block]:
-    """Align the hashes and return the blocks in terms of the indexes."""
+    """Align the hashes, and return the blocks as indexes of the sequences."""
     matches = (
         (source.indexes[block.source + n], target.indexes[block.target + n])
         for block in align(source.hashes, target.hashes)
         for n in range(block.length)
     )
-    return list(_joined(Block(here, there, 1) for here, there in matches))
+    return list(_joined(Block(source_index, target_index, 1) for source_index, target_index in matches))
 
 
 def align(source: Sequence[int], target: Sequence[int]) -> list[Block]:
     """Align two short sequences as a whole."""
     found: list[Block] = []
-    # Stretches still to be aligned, the first one on top.
+    # Ranges that are not aligned yet, the first one at the end.
     left = [(range(len(source)), range(len(target)))]
     while left:
-        here, there = left.pop()
-        start = _common_start(source, here, target, there)
+        sources, targets = left.pop()
+        start = _common_start(source, sources, target, targets)
         if start:
-            found.append(Block(here.start, there.start, start))
-            here, there = here[start:], there[start:]
-        if not here or not there:
+            found.append(Block(sources.start, targets.start, start))
+            sources, targets = sources[start:], targets[start:]
+        if not sources or not targets:
             continue
-        anchors = _anchors(source, here, target, there)
+        anchors = _anchors(source, sources, target, targets)
         if not anchors:
-            found += _common_subsequence(source, here, target, there)
+            found += _common_subsequence(source, sources, target, targets)
             continue
         found += (Block(*anchor, 1) for anchor in anchors)
-        left += _between(here, there, anchors)
+        left += _between(sources, targets, anchors)
     return list(_joined(sorted(found)))
 
 
-def _between(here: range, there: range, anchors: Sequence[tuple[int, int]]) -> list[tuple[range, range]]:
-    starts = [(here.start, there.start), *((source + 1, target + 1) for source, target in anchors)]
-    ends = [*anchors, (here.stop, there.stop)]
+def _between(sources: range, targets: range, anchors: Sequence[tuple[int, int]]) -> list[tuple[range, range]]:
+    starts = [(sources.start, targets.start), *((source + 1, target + 1) for source, target in anchors)]
+    ends = [*anchors, (sources.stop, targets.stop)]
     return [
         (range(s, source_end), range(t, target_end))
         for (s, t), (source_end, target_end) in zip(starts, ends, strict=True)
@@ -154,25 +158,25 @@ def _between(here: range, there: range, anchors: Sequence[tuple[int, int]]) -> l
     ]
 
 
-def _common_start(source: Sequence[int], here: range, target: Sequence[int], there: range) -> int:
+def _common_start(source: Sequence[int], sources: range, target: Sequence[int], targets: range) -> int:
     length = 0
-    for s, t in zip(here, there, strict=False):
+    for s, t in zip(sources, targets, strict=False):
         if source[s] != target[t]:
             break
         length += 1
     return length
 
 
-def _anchors(source: Sequence[int], here: range, target: Sequence[int], there: range) -> list[tuple[int, int]]:
-    """Return the longest rising series of records that occur exactly once on either side."""
-    times_here, times_there = Counter(source[s] for s in here), Counter(target[t] for t in there)
-    index = {target[t]: t for t in there if times_there[target[t]] == 1}
-    once = [(s, index[source[s]]) for s in here if times_here[source[s]] == 1 and source[s] in index]
+def _anchors(source: Sequence[int], sources: range, target: Sequence[int], targets: range) -> list[tuple[int, int]]:
+    """Return the longest rising series of records that occur exactly once in each sequence."""
+    in_source, in_target = Counter(source[s] for s in sources), Counter(target[t] for t in targets)
+    index = {target[t]: t for t in targets if in_target[target[t]] == 1}
+    once = [(s, index[source[s]]) for s in sources if in_source[source[s]] == 1 and source[s] in index]
     return _longest_rising(once)
 
 
 def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest series of pairs, rising in the first, that rises in the second, too."""
+    """Return the longest series that rises in both indexes, of pairs that rise in the first one."""
     lowest_ends: list[int] = []
     holders: list[int] = []
     previous: list[int] = []
@@ -192,21 +196,21 @@ def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return series[::-1]
 
 
-def _common_subsequence(source: Sequence[int], here: range, target: Sequence[int], there: range) -> list[Block]:
-    """Match what occurs more than once: as much as possible where that is cheap, else each n-th with the n-th."""
-    if len(here) * len(there) > _MOST_CELLS:
-        return [Block(s, t, 1) for s, t in _longest_rising(_by_occurrence(source, here, target, there))]
-    width = len(there) + 1
-    best = [0] * (width * (len(here) + 1))
-    for s in reversed(range(len(here))):
-        for t in reversed(range(len(there))):
-            same = source[here[s]] == target[there[t]]
+def _common_subsequence(source: Sequence[int], sources: range, target: Sequence[int], targets: range) -> list[Block]:
+    """Match records that occur more than once: as many as possible if that is cheap, else the n-th with the n-th."""
+    if len(sources) * len(targets) > _MOST_CELLS:
+        return [Block(s, t, 1) for s, t in _longest_rising(_by_occurrence(source, sources, target, targets))]
+    width = len(targets) + 1
+    best = [0] * (width * (len(sources) + 1))
+    for s in reversed(range(len(sources))):
+        for t in reversed(range(len(targets))):
+            same = source[sources[s]] == target[targets[t]]
             at = s * width + t
             best[at] = best[at + width + 1] + 1 if same else max(best[at + width], best[at + 1])
     blocks, s, t = [], 0, 0
-    while s < len(here) and t < len(there):
-        if source[here[s]] == target[there[t]]:
-            blocks.append(Block(here[s], there[t], 1))
+    while s < len(sources) and t < len(targets):
+        if source[sources[s]] == target[targets[t]]:
+            blocks.append(Block(sources[s], targets[t], 1))
             s, t = s + 1, t + 1
         elif best[(s + 1) * width + t] >= best[s * width + t + 1]:
             s += 1
@@ -215,15 +219,17 @@ def _common_subsequence(source: Sequence[int], here: range, target: Sequence[int
     return blocks
 
 
-def _by_occurrence(source: Sequence[int], here: range, target: Sequence[int], there: range) -> list[tuple[int, int]]:
+def _by_occurrence(
+    source: Sequence[int], sources: range, target: Sequence[int], targets: range
+) -> list[tuple[int, int]]:
     seen: Counter[int] = Counter()
     indexes: dict[tuple[int, int], int] = {}
-    for t in there:
+    for t in targets:
         indexes[target[t], seen[target[t]]] = t
         seen[target[t]] += 1
     seen.clear()
     pairs = []
-    for s in here:
+    for s in sources:
         index = indexes.get((source[s], seen[source[s]]))
         seen[source[s]] += 1
         if index is not None:
@@ -232,7 +238,7 @@ def _by_occurrence(source: Sequence[int], here: range, target: Sequence[int], th
 
 
 def _joined(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Join blocks that go on where the one before ends."""
+    """Join each block with the one that continues it."""
     last: Block | None = None
     for block in blocks:
         if last is None:
@@ -244,30 +250,3 @@ def _joined(blocks: Iterable[Block]) -> Iterator[Block]:
             last = block
     if last is not None:
         yield last
-
-
-class ListPair:
-    """Two sequences in memory."""
-
-    def __init__(self, source: Sequence[int], target: Sequence[int]) -> None:
-        self._source = source
-        self._target = target
-
-    @property
-    def lengths(self) -> tuple[int, int]:
-        """How many records the source and the target have."""
-        return len(self._source), len(self._target)
-
-    def in_step(self, source: int, target: int) -> int:
-        """Return how many records are equal one by one from these indexes on."""
-        here, there = range(source, len(self._source)), range(target, len(self._target))
-        return _common_start(self._source, here, self._target, there)
-
-    def shared(self, source: range, target: range, most: int | None = None) -> tuple[IndexedHashes, IndexedHashes]:
-        """Return the records of two windows whose hashes occur in both; of each window only the first ``most``."""
-        common = {self._source[s] for s in source} & {self._target[t] for t in target}
-        here = [s for s in source if self._source[s] in common][:most]
-        there = [t for t in target if self._target[t] in common][:most]
-        return IndexedHashes(here, [self._source[s] for s in here]), IndexedHashes(
-            there, [self._target[t] for t in there]
-        )

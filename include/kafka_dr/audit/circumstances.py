@@ -1,22 +1,23 @@
-"""What a record that only one side has means, by what is known about its partition beside the records."""
+"""What a record that only one cluster has means, given what is known about its partition."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafka_dr.audit.difference import FindingKind, OneSidedRules, UnmatchedRecord
+from kafka_dr.audit.difference import OneSidedRules, UnmatchedRecord
+from kafka_dr.audit.finding import FindingKind
 
 
 def may_still_come(offset: int, *, passed: int, hidden: bool) -> bool:
     """Return whether a record that was not found on the target may still come, rather than being lost.
 
-    The order of questions decides. First the flow is asked how far it is, then the target where its log ends: what the
-    flow had passed by then has to be there, unless an open transaction hides it. Asked the other way round, whatever
-    crosses between the two questions would be called lost.
+    The order of the questions decides. The flow is asked first how far it is, then the target where its log ends: what
+    the flow had passed by then has to be on the target, unless an open transaction hides it. In the other order, every
+    record that is copied between the two questions would be called lost.
 
     :param offset: *of* the record on the source
     :param passed: next to be copied, asked before the target's end
-    :param hidden: whether the target's log goes on after what its readers see, asked in between
+    :param hidden: whether an open transaction hides records at the end of the target's log, asked in between
     """
     return hidden or offset >= passed
 
@@ -25,14 +26,14 @@ def may_still_come(offset: int, *, passed: int, hidden: bool) -> bool:
 class PartitionCircumstances:
     """What was found out about one partition when its range was resolved.
 
-    :param tail: the number of the gap behind the last block: what lies there may still come
-    :param position: next to be read by the flow, asked for before the target's end; ``None`` if nobody could tell
+    :param tail: the number of the gap after the last block: records in it may still come
+    :param position: next to be read by the flow, asked before the target's end; ``None`` if it is not known
     :param held_back: whether an open transaction hides the end of the target's log
-    :param young_from: milliseconds since the epoch; a younger record may still come, where ``position`` is not known
-    :param expired_on_source: gaps in which the source deleted records since the audit before, unread
+    :param young_from: milliseconds since the epoch; where ``position`` is not known, a younger record may still come
+    :param expired_on_source: gaps in which the source has deleted records, unread, since the previous audit
     :param expired_on_target: the same of the target
-    :param shorter_source: whether the source had deleted its first records before the first audit: the target may
-        still have them
+    :param shorter_source: whether the source had deleted its first records before the first audit; the target may still
+        have their copies
     :param shorter_target: the same of the target
     """
 
@@ -46,7 +47,7 @@ class PartitionCircumstances:
     shorter_target: bool = False
 
     def may_still_come(self, offset: int, timestamp: int) -> bool:
-        """Return whether a record behind the last one that was matched is on its way, rather than passed over."""
+        """Return whether a record after the last matched one is in flight, rather than passed over."""
         if self.position is None:
             return self.held_back or timestamp >= self.young_from
         return may_still_come(offset, passed=self.position, hidden=self.held_back)
@@ -58,7 +59,7 @@ class PartitionCircumstances:
         if record.gap == 0 and self.shorter_target:
             return None
         if record.gap in self.expired_on_target:
-            return FindingKind.UNVERIFIABLE, "the target deleted records there before they were read"
+            return FindingKind.UNVERIFIABLE, "the target deleted records at this offset before they were read"
         return FindingKind.LOST, ""
 
     def on_foreign(self, record: UnmatchedRecord) -> tuple[FindingKind, str] | None:
@@ -66,12 +67,12 @@ class PartitionCircumstances:
         if record.gap == 0 and self.shorter_source:
             return None
         if record.gap in self.expired_on_source:
-            return FindingKind.UNVERIFIABLE, "the source deleted records there before they were read"
+            return FindingKind.UNVERIFIABLE, "the source deleted records at this offset before they were read"
         return FindingKind.FOREIGN, ""
 
     @property
     def rules(self) -> OneSidedRules:
-        """The two, as whoever explains differences asks for them."""
+        """Both rules, in the form in which differences are judged."""
         return OneSidedRules(
             self.on_missing,
             self.on_foreign,

@@ -1,4 +1,4 @@
-"""Comparing two stretches of log in lock step. Pure; what a copy is, :mod:`kafka_dr.audit.copies` says."""
+"""Compares two ranges of log record by record, in their order. :mod:`kafka_dr.audit.copies` says what a copy is."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Literal
 
 from kafka_dr.audit.copies import Entry, is_copy
 
-#: How far a record is looked for when the other side has another one in its place.
+#: How many records are searched for a record that the other cluster does not have at the same position.
 _LOOK_AHEAD = 1_000
 
 
-#: ``equal``: all of the source's stretch was matched; ``target_ended``: the target's stretch ended first;
-#: the others say what stands in the way.
+#: ``equal``: the whole range of the source was matched; ``target_ended``: the target's range ended first; the others
+#: say what was found after the matched records.
 Outcome = Literal["equal", "target_ended", "lost", "foreign", "different"]
 
 
 @dataclass(frozen=True, slots=True)
 class EqualStart:
-    """How far two stretches are equal.
+    """How far two ranges are equal.
 
-    :param matched: records that were matched one by one, from the beginning
-    :param outcome: why it ended there
+    :param matched: records that were matched one by one, from the start
+    :param outcome: why matching stopped
     :param records: how many are lost or foreign; 0 with other outcomes
     """
 
@@ -32,10 +32,10 @@ class EqualStart:
 
 
 def compare(source: Sequence[Entry], target: Sequence[Entry]) -> EqualStart:
-    """Match records one by one until the source's are used up or something stands in the way."""
+    """Match records one by one, up to the end of the source's range or to the first difference."""
     matched = 0
-    for here, there in zip(source, target, strict=False):
-        if not is_copy(here, there):
+    for original, copy in zip(source, target, strict=False):
+        if not is_copy(original, copy):
             break
         matched += 1
     if matched == len(source):
@@ -48,17 +48,17 @@ def compare(source: Sequence[Entry], target: Sequence[Entry]) -> EqualStart:
         return EqualStart(matched, "lost", lost)
     if foreign is not None and lost is None:
         return EqualStart(matched, "foreign", foreign)
-    # Neither comes later, or both do: what should be in order was exchanged.
+    # Neither of the two records comes later, or both do: their order was changed.
     return EqualStart(matched, "different")
 
 
 def to_original(copy: Entry, source: Sequence[Entry], start: int) -> int | None:
-    """Return how many records are between a place on the source and the next one that this is a copy of."""
+    """Return how many records follow ``start`` on the source before the original of a copy; ``None`` without one."""
     return _distance(source, start, lambda entry: is_copy(entry, copy))
 
 
 def to_copy(original: Entry, target: Sequence[Entry], start: int) -> int | None:
-    """Return how many records are between a place on the target and the next copy of this one, or ``None``."""
+    """Return how many records follow ``start`` on the target before the copy of an original; ``None`` without one."""
     return _distance(target, start, lambda entry: is_copy(original, entry))
 
 

@@ -1,9 +1,9 @@
-"""What a copy is: the one rule for all who compare records of two clusters.
+"""What a copy is: the one rule for everything that compares records of two clusters.
 
-A copy has the key, the value and the headers of its original, and its time too, unless the broker that holds the copy
-stamped it (``message.timestamp.type=LogAppendTime``): then the time that the original bears is not there any more, and
-says nothing. Who stamped a record is written in the record's own batch, so a topic whose setting changed midway is
-judged record by record. Where only hashes of whole topics are compared, :func:`times_count` says what goes into them.
+A copy has the key, the value, the headers and the timestamp of its original. There is one exception: if the broker that
+holds the copy stamped it (``message.timestamp.type=LogAppendTime``), the original timestamp is gone and not compared.
+A record's own batch says whether its broker stamped it: a topic whose setting was changed is judged record by record.
+Where only hashes of whole topics are compared, :func:`times_count` says whether timestamps are part of them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from hashlib import blake2b
 from struct import pack
 from typing import NamedTuple
 
-from kafka_dr.audit.fingerprint import SIZE, fingerprint
-
 #: The topic setting that decides who stamps records, and the value by which the broker does.
 _STAMPING, _BY_BROKER = "message.timestamp.type", "LogAppendTime"
+#: Bytes of a fingerprint. The probability that two different records share one is 2**-128.
+SIZE = 16
+_NULL = pack(">i", -1)
 
 
 class Entry(NamedTuple):
     """A record in a log, as it is compared.
 
-    :param content: the fingerprint of all of it
-    :param timeless: the fingerprint of all but its time; only looked at where a broker stamped one of two records
-    :param stamped: whether the broker that holds it gave it its time
+    :param content: the fingerprint of the whole record
+    :param timeless: the fingerprint without the timestamp; compared only if a broker stamped one of the two records
+    :param stamped: whether the broker that holds the record set its timestamp
     """
 
     offset: int
@@ -54,47 +55,73 @@ def is_copy(original: Entry, copy: Entry) -> bool:
     return original.timeless == copy.timeless if copy.stamped else original.content == copy.content
 
 
-def comparable(here: Sequence[Entry], there: Sequence[Entry]) -> tuple[Sequence[Entry], Sequence[Entry]]:
-    """Return two stretches so that records are each other's copy, in either direction, if their contents are equal.
+def comparable(one: Sequence[Entry], other: Sequence[Entry]) -> tuple[Sequence[Entry], Sequence[Entry]]:
+    """Return two ranges in a form in which records with equal content are copies of each other, in either direction.
 
-    For stretches in which replication may have run both ways, so that nobody knows which side holds the copies. Where
-    a broker stamped some of it, times are left out of all: then fewer records can be told from one another, and none
-    is taken for another one that differs in anything else.
+    For ranges in which replication may have run in both directions, so that it is not known which cluster holds the
+    copies. If a broker stamped any record of them, all timestamps are left out. Two records that differ in anything but
+    their timestamps are still never taken for the same one.
     """
-    if not any(entry.stamped for entry in here) and not any(entry.stamped for entry in there):
-        return here, there
-    return [_without_time(entry) for entry in here], [_without_time(entry) for entry in there]
+    if not any(entry.stamped for entry in one) and not any(entry.stamped for entry in other):
+        return one, other
+    return [_without_time(entry) for entry in one], [_without_time(entry) for entry in other]
 
 
 def times_count(*, source_stamps: bool, target_stamps: bool, turned: bool) -> bool:
-    """Return whether the times of a topic's records can be compared, as a whole.
+    """Return whether the timestamps of a topic's records can be compared.
 
     :param source_stamps: whether the source's broker stamps records of this topic, or stamped some that it holds
     :param target_stamps: the same of the target
-    :param turned: whether replication ran the other way before, so that the source may hold copies, too
+    :param turned: whether replication ran in the other direction before, so that the source may hold copies, too
     """
     return not target_stamps and not (source_stamps and turned)
 
 
 def stamped_topics(configs: Mapping[str, Mapping[str, str]]) -> frozenset[str]:
-    """Return the topics whose records the broker stamps, now; what was written before such a change keeps its time.
+    """Return the topics whose records the broker stamps now; records from before such a change keep their timestamps.
 
-    :param configs: settings by topic, as the cluster that holds them says
+    :param configs: settings by topic, as the cluster returns them
     """
     return frozenset(topic for topic, config in configs.items() if config.get(_STAMPING) == _BY_BROKER)
 
 
 def times_lost(cluster: str, topics: Iterable[str]) -> str:
-    """Say once, for all topics of which a cluster stamps or stamped records, what that costs; nothing for none."""
+    """Say once, for all topics of which a cluster stamps or stamped records, what is not compared; empty for none."""
     named = sorted(topics)
     if not named:
         return ""
     shown = ", ".join(named[:3]) + (f" and {len(named) - 3} more topics" if len(named) > 3 else "")
     return (
-        f"{cluster} gives records of {shown} its own time (message.timestamp.type=LogAppendTime): when they were made "
-        "is lost there and is not compared, all else is"
+        f"{cluster} replaces the timestamps of {shown} (message.timestamp.type=LogAppendTime): timestamps of these "
+        "topics are not compared, everything else is"
     )
 
 
 def _without_time(entry: Entry) -> Entry:
     return Entry(entry.offset, entry.timeless, entry.timeless, stamped=True)
+
+
+def fingerprint(
+    *,
+    timestamp_ms: int | None,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Iterable[tuple[str, bytes | None]] = (),
+) -> bytes:
+    """Return the fingerprint of a record's timestamp, key, value and headers in their order.
+
+    Each part carries its length, and null has a length of its own, so that the end of each part is unambiguous.
+
+    :param timestamp_ms: ``None`` leaves the time out
+    """
+    digest = blake2b(b"" if timestamp_ms is None else pack(">q", timestamp_ms), digest_size=SIZE)
+    digest.update(_part(key))
+    digest.update(_part(value))
+    for name, content in headers:
+        digest.update(_part(name.encode()))
+        digest.update(_part(content))
+    return digest.digest()
+
+
+def _part(content: bytes | None) -> bytes:
+    return _NULL if content is None else pack(">i", len(content)) + content

@@ -1,8 +1,9 @@
-"""Telling what is different about two records in the index of each other, from their payloads.
+"""Finds out from payloads what happened to the unmatched records of a gap.
 
-Two such records are the same one, changed, when what names a record is left of it: the same value, the same time and
-the same key, or everything but the time. Otherwise one was lost and a strange one came. Of several that may be it, it
-is the one that has most in common. Where a payload cannot be looked at, time alone has to decide.
+A record of the target is a changed copy of a record of the source if what identifies the record is unchanged: the
+value, or the timestamp and the key, or everything but the timestamp. Otherwise the original is lost and the other
+record is foreign. If several records qualify, the one with most in common is taken. If a payload cannot be read, only
+the timestamp decides.
 """
 
 from __future__ import annotations
@@ -13,17 +14,9 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import NamedTuple
 
-from kafka_dr.audit.difference import (
-    Difference,
-    FindingKind,
-    OneSidedRules,
-    Suspects,
-    UnmatchedRecord,
-    one_sided,
-    runs,
-    step,
-)
-from kafka_dr.audit.fingerprint import SIZE, fingerprint
+from kafka_dr.audit.copies import SIZE, fingerprint
+from kafka_dr.audit.difference import Difference, OneSidedRules, Suspects, UnmatchedRecord, one_sided, runs, step
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.pairing import Traits, displaced, paired
 
 _ORDER = "also its position in the order"
@@ -33,7 +26,7 @@ _ORDER = "also its position in the order"
 class Payload:
     """Everything that an application sees of a record.
 
-    :param timestamp: milliseconds since the epoch; ``None`` where the target stamps records itself
+    :param timestamp: milliseconds since the epoch; ``None`` if the target's broker stamps records
     """
 
     key: bytes | None
@@ -43,19 +36,19 @@ class Payload:
 
 
 class Unseen(StrEnum):
-    """Why a payload was not looked at, as it is said of a side."""
+    """Why a payload was not read, as the end of a sentence about a cluster."""
 
     GONE = "no longer has its payload"
     REFUSED = "did not give out its payload"
-    TOO_MUCH = "has more to be read again than an audit reads"
+    TOO_MUCH = "has more records to read again than an audit reads"
 
 
 class Parts(NamedTuple):
-    """What stands for the parts of a payload: as much of ten megabytes as of ten bytes, and equal where they are equal.
+    """The digests of a payload's parts, equal if the parts are equal, and small whatever the size of the payload.
 
-    An empty part is empty here, and one that is not there is ``None``.
+    An empty part has an empty digest; a part that is null is ``None``.
 
-    :param timestamp: milliseconds since the epoch; ``None`` where the target stamps records itself
+    :param timestamp: milliseconds since the epoch; ``None`` if the target's broker stamps records
     """
 
     key: bytes | None
@@ -74,7 +67,7 @@ def _short(content: bytes | None) -> bytes | None:
     return blake2b(content, digest_size=SIZE).digest() if content else content
 
 
-#: Returns what stands for the payload of a record of the source, or of the target.
+#: Returns the digests of the payload of a record of the source, or of the target.
 PayloadOf = Callable[[UnmatchedRecord], Parts | Unseen]
 
 
@@ -108,7 +101,7 @@ class ChangedCopy(NamedTuple):
 
 
 def changed_copies(suspects: Suspects, *, source: PayloadOf, target: PayloadOf) -> list[ChangedCopy]:
-    """Find the copies of records, wherever they came: only one part may differ, and what is left names the record."""
+    """Find the copies of records in any order: at most one part may differ, and the rest identifies the record."""
     here = [_traits(record, source(record)) for record in suspects.source]
     there = [_traits(record, target(record)) for record in suspects.target]
     found = []
@@ -127,10 +120,10 @@ def _traits(record: UnmatchedRecord, parts: Parts | Unseen) -> Traits:
 
 
 def _change(here: Parts | Unseen, there: Parts | Unseen) -> tuple[FindingKind, str]:
-    """Return what changed, and a detail: which side's payload was not looked at, or what else changed."""
+    """Return what changed, and a detail: which cluster's payload was not read, or what else changed."""
     if isinstance(here, Unseen) or isinstance(there, Unseen):
         if here is there is Unseen.GONE:
-            return FindingKind.CORRUPT_UNKNOWN, "neither side has its payload"
+            return FindingKind.CORRUPT_UNKNOWN, "neither cluster has its payload"
         sides = (("source", here), ("target", there))
         said = [f"the {side} {parts}" for side, parts in sides if isinstance(parts, Unseen)]
         return FindingKind.CORRUPT_UNKNOWN, "; ".join(said)
@@ -142,6 +135,9 @@ def _change(here: Parts | Unseen, there: Parts | Unseen) -> tuple[FindingKind, s
     )
     changed = [(kind, name) for kind, name, differs in parts if differs]
     if not changed:
-        return FindingKind.CORRUPT_UNKNOWN, "the payloads read later are equal: the record was replaced since"
+        return (
+            FindingKind.CORRUPT_UNKNOWN,
+            "the payloads are equal now: the record was replaced since",
+        )
     others = ", ".join(name for _, name in changed[1:])
     return changed[0][0], f"also its {others}" if others else ""

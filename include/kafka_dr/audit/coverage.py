@@ -1,4 +1,4 @@
-"""What an audit can say about every offset that the source ever gave out. It adds up, or the audit says nothing."""
+"""What an audit says about every offset that the source ever gave out. If it does not add up, the audit is unknown."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import asdict, astuple, dataclass
 class Coverage:
     """Offsets of one partition of the source, each counted once.
 
-    :param produced: all that were given out, from 0 to the end that was resolved
+    :param produced: all offsets that were given out, from 0 to the end that was resolved
     :param verified: matched with the target, record by record and in order
     :param differing: records with a finding: lost, late, corrupt, out of order, in another partition, not verifiable
     :param in_flight: not copied yet, and not late
     :param expired: deleted before they were read
-    :param control: transaction markers and aborted records: offsets without a record that anybody could read
+    :param control: transaction markers and aborted records: offsets without a record that a consumer could read
     :param compacted: replaced by a newer record of the same key, on either side
-    :param excluded: left out because the audit was told to
+    :param excluded: left out because the audit was asked to, or because a failback quarantined them
     """
 
     produced: int = 0
@@ -42,15 +42,15 @@ class Coverage:
 
     @property
     def sentence(self) -> str:
-        """What was compared, in records, and every offset that was not, by its reason."""
+        """How many records were compared, and how many offsets were not, by reason."""
         said = f"{self.verified:,} of {self.records:,} records verified, {self.in_flight:,} in flight"
-        besides = (
+        others = (
             (self.control, "offsets hold no record (transaction markers, aborted records)"),
             (self.compacted, "offsets were compacted away"),
             (self.expired, "offsets were deleted before they were read"),
             (self.excluded, "offsets were left out on purpose"),
         )
-        return "; ".join((said, *(f"{count:,} {words}" for count, words in besides if count)))
+        return "; ".join((said, *(f"{count:,} {words}" for count, words in others if count)))
 
     def __add__(self, other: Coverage) -> Coverage:
         return Coverage(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
@@ -61,5 +61,5 @@ class Coverage:
 
 
 def total(parts: Iterable[Coverage]) -> Coverage:
-    """Add up several partitions, or several stretches of one."""
+    """Add up several partitions, or several ranges of one."""
     return sum(parts, Coverage())

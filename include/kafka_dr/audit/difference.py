@@ -1,40 +1,25 @@
-"""What can be different about a copy, and which difference it is.
+"""Differences between the two copies of a topic. Differences of single records are joined to runs.
 
-A record that was not matched in order is *loose*. IndexedHashes count records, offsets are *of* a record.
+A record that was not matched in order is *unmatched*. Offsets are *of* a record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import NamedTuple
 
+from kafka_dr.audit.finding import FindingKind
 
-class FindingKind(StrEnum):
-    """What is wrong with one record of a copy, or with a run of them."""
-
-    LOST = "LOST"
-    DUPLICATE = "DUPLICATE"
-    REPLAY = "REPLAY"
-    CORRUPT_VALUE = "CORRUPT_VALUE"
-    CORRUPT_KEY = "CORRUPT_KEY"
-    CORRUPT_HEADER = "CORRUPT_HEADER"
-    CORRUPT_TIMESTAMP = "CORRUPT_TIMESTAMP"
-    CORRUPT_UNKNOWN = "CORRUPT_UNKNOWN"
-    REORDERED = "REORDERED"
-    MOVED = "MOVED"
-    FOREIGN = "FOREIGN"
-    IN_FLIGHT = "IN_FLIGHT"
-    LATE = "LATE"
-    UNVERIFIABLE = "UNVERIFIABLE"
+#: A record was copied more than once.
+REPEATED = frozenset({FindingKind.DUPLICATE, FindingKind.REPLAY})
 
 
 class UnmatchedRecord(NamedTuple):
     """A record that was not matched in order.
 
-    :param ordinal: which record of its partition and cluster it is, counted from the first one compared
-    :param gap: between which two blocks it lies, counted from 0
+    :param ordinal: its number among the compared records of its partition and cluster, from 0
+    :param gap: the number of the gap between two blocks that it is in, from 0
     :param timestamp: milliseconds since the epoch
     """
 
@@ -48,11 +33,11 @@ class UnmatchedRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One kind, or a run of the same one.
+    """What is wrong with one record, or with several in a row.
 
-    :param partition: on the source, or on the target where the source has no such record
-    :param source_offset: of the first record on the source; ``None`` where there is none
-    :param target_offset: of the first record on the target; ``None`` where there is none
+    :param partition: on the source, or on the target if the source has no such record
+    :param source_offset: of the first record on the source; ``None`` if the source has none
+    :param target_offset: of the first record on the target; ``None`` if the target has none
     :param count: records of the run
     :param timestamp: of its first record, milliseconds since the epoch
     """
@@ -67,7 +52,7 @@ class Difference:
 
 
 class Suspects(NamedTuple):
-    """UnmatchedRecord records in the index of each other: corrupt ones, or lost ones where strange ones came."""
+    """Unmatched records of one gap: a record of the target may be a changed copy of one of the source."""
 
     source: tuple[UnmatchedRecord, ...]
     target: tuple[UnmatchedRecord, ...]
@@ -75,13 +60,15 @@ class Suspects(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OneSidedRules:
-    """What is known about a partition beside its records.
+    """What a record of a partition means that only one cluster has.
 
-    :param on_missing: what a record that only the source has is, with a detail; ``None`` if nothing is wrong
-    :param on_foreign: the same of a record that only the target has
-    :param turning_offsets: of two records in a row in the same gap the verdict is another one only if one of these
-        offsets lies between them, next to read,
-    :param turning_times: or one of these times, in milliseconds since the epoch
+    Of two records in a row in the same gap, the answers can differ only if one of the turning offsets or times is
+    between them.
+
+    :param on_missing: returns the kind and a detail for a record that only the source has; ``None`` if nothing is wrong
+    :param on_foreign: the same for a record that only the target has
+    :param turning_offsets: next to read
+    :param turning_times: milliseconds since the epoch
     """
 
     on_missing: Callable[[UnmatchedRecord], tuple[FindingKind, str] | None]
@@ -91,7 +78,7 @@ class OneSidedRules:
 
 
 class RecordDifference(NamedTuple):
-    """A difference of one record, and its indexes."""
+    """A difference of one record, and the ordinals of the record on both clusters."""
 
     source: int | None
     target: int | None
@@ -101,7 +88,10 @@ class RecordDifference(NamedTuple):
 def one_sided(
     source: Iterable[UnmatchedRecord], target: Iterable[UnmatchedRecord], rules: Mapping[int, OneSidedRules]
 ) -> list[Difference]:
-    """Judge records that nothing on the other side explains."""
+    """Judge records that only one cluster has.
+
+    :param rules: by partition
+    """
     found = []
     for record in source:
         verdict = rules[record.partition].on_missing(record)
@@ -115,7 +105,7 @@ def one_sided(
 
 
 def runs(steps: Iterable[RecordDifference]) -> list[Difference]:
-    """Join differences of one record each that follow each other on both sides."""
+    """Join differences of one record each that follow each other on both clusters."""
     joined: list[Difference] = []
     before: RecordDifference | None = None
     for step in steps:

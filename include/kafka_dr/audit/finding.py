@@ -1,4 +1,7 @@
-"""What comparing two logs finds, and how far it got. Offsets are next to read, unless said to be *of* a record."""
+"""What can be wrong with a copy, and how far a copy is verified. One list of kinds for every comparison.
+
+An offset is next to read, unless it is said to be *of* a record.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +14,45 @@ from kafka_dr.positions import TopicPartition
 
 
 class FindingKind(StrEnum):
-    """What can be wrong with a copy."""
+    """What can be wrong with one record of a copy, or with several in a row."""
 
-    LOST = "lost"  # records of the source that the target passed over
-    MISSING = "missing"  # the target ends before a record of the source
-    FOREIGN = "foreign"  # records on the target that did not come from the source
-    DIFFERENT = "different"  # another record in the place of one of the source
-    UNVERIFIABLE = "unverifiable"  # one side no longer has what the other would have to be compared with
+    #: Records of the source that are not on the target, although the flow has passed them.
+    LOST = "LOST"
+    #: Records of the source that are not on the target, and that the flow has not passed yet.
+    IN_FLIGHT = "IN_FLIGHT"
+    #: In flight for longer than a record may take; of a record that was reported lost: it has come since.
+    LATE = "LATE"
+    #: The target's log ends before a record of the source. Whether the flow has passed that record is not known.
+    MISSING = "MISSING"
+    #: A second copy of a record.
+    DUPLICATE = "DUPLICATE"
+    #: A second copy of two or more records in a row.
+    REPLAY = "REPLAY"
+    CORRUPT_VALUE = "CORRUPT_VALUE"
+    CORRUPT_KEY = "CORRUPT_KEY"
+    CORRUPT_HEADER = "CORRUPT_HEADER"
+    CORRUPT_TIMESTAMP = "CORRUPT_TIMESTAMP"
+    #: The copy differs; which part of it is not known.
+    CORRUPT_UNKNOWN = "CORRUPT_UNKNOWN"
+    #: The records differ; whether the copy was changed, or is another record, was not looked at.
+    DIFFERENT = "DIFFERENT"
+    #: The copy is in the same partition, in another order.
+    REORDERED = "REORDERED"
+    #: The copy is in another partition.
+    MOVED = "MOVED"
+    #: A record of the target that is not a copy of any record of the source.
+    FOREIGN = "FOREIGN"
+    #: One cluster has deleted what the records of the other one would have to be compared with.
+    UNVERIFIABLE = "UNVERIFIABLE"
 
 
 @dataclass(frozen=True, slots=True)
 class FirstDifference:
-    """Where a copy stops being equal, and how.
+    """The first offset at which a copy is not equal, and why.
 
-    :param source_offset: of the first record on the source that has no equal, or next to read there
+    :param source_offset: of the first record on the source without an equal copy, or next to read there
     :param target_offset: the same on the target
-    :param records: how many are concerned; ``None`` where that cannot be told
+    :param records: how many are concerned; ``None`` if that is not known
     """
 
     kind: FindingKind
@@ -45,9 +71,9 @@ class Verified:
     """How far a partition is verified: below these offsets every record was matched by content.
 
     :param records: how many were matched since comparing began
-    :param finding: why it stopped before it was told to; ``None`` where it did not
-    :param skipped: records at the very beginning that only one side still has, the other's having expired; nothing is
-        said about them
+    :param finding: why comparing stopped early; ``None`` if it did not
+    :param skipped: records at the very start of one log whose counterparts had expired on the other cluster; nothing
+        is said about them
     """
 
     partition: TopicPartition
@@ -59,12 +85,13 @@ class Verified:
 
 
 class Frontier(Protocol):
-    """The line up to which the copy is known to be equal."""
+    """By partition, the offsets below which the copy is known to be equal."""
 
     def advance(self, until: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Verified]:
         """Compare further.
 
-        :param until: by partition, next to verify on the source; already copied, so that what is not there is a finding
+        :param until: by partition, next to verify on the source. The flow has copied up to there, so a record that is
+            not on the target is a finding
         :returns: how far each of these partitions is verified now
         """
         ...

@@ -1,4 +1,4 @@
-"""Whether the newest audit of a flow lets a failover begin. No answer, an old one and a strange one are no yes."""
+"""Whether the newest audit of a flow permits a failover. A missing, outdated or unrecognised audit never passes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 from kafka_dr.audit.result import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 
-#: How far the clocks of two machines may be apart before a stamp from the future is not believed.
+#: How far the clocks of two machines may differ before a time in the future is not accepted.
 _CLOCKS_APART = timedelta(minutes=1)
 
 
 class GateAnswer(StrEnum):
-    """What the gate says. Only green lets anything through."""
+    """What the gate says. Only green permits a failover."""
 
     GREEN = "green"
     RED = "red"
     TOO_OLD = "too_old"
-    NEVER = "never"  # nothing was audited since the flow began where it began
+    NEVER = "never"  # the flow was never audited, or not since its seed
     UNKNOWN = "unknown"
 
 
@@ -27,8 +27,8 @@ class GateAnswer(StrEnum):
 class GateVerdict:
     """The gate's answer, and why.
 
-    :param sentence: what was seen, and where it is not green, what to do
-    :param result: what it rests on; ``None`` where there is nothing to rest on
+    :param sentence: what was seen and, unless the answer is green, what to do
+    :param result: the audit's result; ``None`` if there is none
     """
 
     answer: GateAnswer
@@ -50,11 +50,11 @@ def ask(
 ) -> GateVerdict:
     """Read the newest audit of a flow from the evidence root and judge it.
 
-    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
-    :param epoch: whose seed the flow began at; an audit of another one speaks of another flow
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
+    :param epoch: of the flow's seed; an audit of another epoch is about another flow
     :param now: aware
     :param max_age: how old the audit may be
-    :param unseeded: whether the flow was taken over with the place that it had, so that audits know of no seed
+    :param unseeded: whether the flow was adopted at its own position, so that audits know of no seed
     """
     try:
         result = ResultStore(root).newest(kind, group=group, source=source, target=target)
@@ -68,7 +68,7 @@ def ask(
 
 
 def judge(result: AuditResult, *, epoch: int, now: datetime, max_age: timedelta, unseeded: bool = False) -> GateVerdict:
-    """Judge one result. A red one stays red however old it is: time heals no copy."""
+    """Judge one result. A red result stays red however old it is."""
     age = now - result.at
     what = f"the {result.kind} audit of {result.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     again = f"run dr_{result.kind}_audit again"
@@ -76,20 +76,20 @@ def judge(result: AuditResult, *, epoch: int, now: datetime, max_age: timedelta,
         return _of_another(result, what, f"this flow began in epoch {epoch}: {again}", epoch)
     if age < -_CLOCKS_APART:
         ahead = f"{-age.total_seconds():.0f} s in the future"
-        return GateVerdict(GateAnswer.UNKNOWN, f"{what} lies {ahead}: set the clocks right and {again}", result)
+        return GateVerdict(GateAnswer.UNKNOWN, f"{what} is {ahead}: correct the clocks, then {again}", result)
     if result.verdict is AuditVerdict.RED:
-        sentence = f"{what} is red: {result.sentence.rstrip('.')}; mend that, then {again}"
+        sentence = f"{what} is red: {result.sentence.rstrip('.')}; fix that, then {again}"
         return GateVerdict(GateAnswer.RED, sentence, result)
     if result.verdict is AuditVerdict.UNKNOWN:
-        return GateVerdict(GateAnswer.UNKNOWN, f"{what} could not tell: {result.sentence}", result)
+        return GateVerdict(GateAnswer.UNKNOWN, f"{what} is unknown: {result.sentence}", result)
     if age > max_age:
-        limit = f"{age.total_seconds():.0f} s old, and may be {max_age.total_seconds():.0f} s"
+        limit = f"{age.total_seconds():.0f} s old, at most {max_age.total_seconds():.0f} s are allowed"
         return GateVerdict(GateAnswer.TOO_OLD, f"{what} is {limit}: {again}", result)
     return GateVerdict(GateAnswer.GREEN, f"{what} is green: {result.sentence}", result)
 
 
 def _of_another(result: AuditResult, what: str, this: str, epoch: int) -> GateVerdict:
-    """Say that a result is about another flow: one that came before this one leaves this one unaudited."""
+    """Say that a result is about another epoch: if that was an earlier one, this flow was never audited."""
     if result.epoch is None:
         return GateVerdict(GateAnswer.UNKNOWN, f"{what} is of an unknown epoch, {this}", result)
     answer = GateAnswer.NEVER if result.epoch < epoch else GateAnswer.UNKNOWN

@@ -1,8 +1,8 @@
-"""The offset map as audits keep it: parts that each add runs, and the state that says which parts count.
+"""The offset map, stored once: parts that each add runs, and the audits' state, which names the parts that count.
 
-Beside the Parquet of each part, which is for whoever analyses it, lie the same runs as lines of JSON: a failover reads
-them with nothing but Python at hand. Each line is a partition of one pair of topics in one epoch; a topic that was
-deleted and created again has another id, and what is known about the old one says nothing about it.
+A part is a file of JSON lines below ``audits/<group>/checksum/<source>-to-<target>/map/``, which a failover reads with
+the standard library alone. Each line is about one partition of one pair of topics in one epoch. A topic that was
+deleted and created again has another id, so what is known about the former one is not used.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 
 from kafka_dr.audit.offset_runs import OffsetRun, joined
 from kafka_dr.audit.result import AuditKind
+from kafka_dr.audit.whole_file import write_whole
 
+_SUFFIX = ".jsonl"
 _LOG = logging.getLogger(__name__)
 
 
 class MapKey(NamedTuple):
-    """What a stretch of the map is about.
+    """What a part of the map is about.
 
     :param epoch: of the flow's seed; 0 for a flow that was never seeded
     """
@@ -31,12 +33,12 @@ class MapKey(NamedTuple):
     partition: int
 
 
-#: Runs by what they are about, rising on both sides.
+#: Runs by what they are about, rising on both clusters.
 Runs = Mapping[MapKey, Sequence[OffsetRun]]
 
 
 def merged(parts: Iterable[Runs]) -> dict[MapKey, list[OffsetRun]]:
-    """Return parts of a map as one, without what is in several, and with runs joined that go on."""
+    """Return several parts as one; equal runs are taken once, and runs that continue each other are joined."""
     found: dict[MapKey, set[OffsetRun]] = {}
     for part in parts:
         for key, runs in part.items():
@@ -45,28 +47,28 @@ def merged(parts: Iterable[Runs]) -> dict[MapKey, list[OffsetRun]]:
 
 
 def to_lines(runs: Runs) -> bytes:
-    """Return a part of the map as lines of JSON."""
+    """Return a part of the map as JSON lines."""
     return b"".join(json.dumps([*key, runs[key]], separators=(",", ":")).encode() + b"\n" for key in runs)
 
 
 def from_lines(content: bytes) -> dict[MapKey, list[OffsetRun]]:
     """Read what :func:`to_lines` wrote.
 
-    :raises ValueError: it is something else, or was cut off
+    :raises ValueError: it is something else, or a line is incomplete
     """
     found: dict[MapKey, list[OffsetRun]] = {}
     for line in content.splitlines():
         *key, runs = json.loads(line)
         epoch, source_id, target_id, topic, partition = key
-        place = MapKey(int(epoch), str(source_id), str(target_id), str(topic), int(partition))
-        found[place] = [OffsetRun(int(source), int(target), int(length)) for source, target, length in runs]
+        about = MapKey(int(epoch), str(source_id), str(target_id), str(topic), int(partition))
+        found[about] = [OffsetRun(int(source), int(target), int(length)) for source, target, length in runs]
     return found
 
 
 class KeptMap:
-    """The offset map of one flow.
+    """The offset map of one flow: stored once, written by audits and read by everything else.
 
-    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
     :param direction: ``SOURCE-to-TARGET``
     """
 
@@ -74,14 +76,14 @@ class KeptMap:
         self._folder = root.joinpath("audits", group, str(AuditKind.CHECKSUM), direction)
 
     def read(self, clusters: tuple[str, str]) -> dict[MapKey, list[OffsetRun]]:
-        """Return all that is known.
+        """Return everything that is known.
 
-        :param clusters: the ids of source and target; what was found out about others is none of theirs
+        :param clusters: ids of source and target; a map of other clusters is ignored
         """
         return merged(self.newest_first(clusters))
 
     def newest_first(self, clusters: tuple[str, str]) -> Iterator[dict[MapKey, list[OffsetRun]]]:
-        """Yield the parts that count, the one that was added last first; one that cannot be read is left out."""
+        """Yield the parts that count, the newest first; a part that cannot be read is left out."""
         for name in reversed(self._names(clusters)):
             try:
                 yield self.part(name)
@@ -89,8 +91,27 @@ class KeptMap:
                 _LOG.warning("Part %s of the offset map in %s cannot be read (%s).", name, self._folder, error)
 
     def part(self, name: str) -> dict[MapKey, list[OffsetRun]]:
-        """Return one part."""
-        return from_lines(self._folder.joinpath("map", f"{name}.jsonl").read_bytes())
+        """Return one part.
+
+        :raises FileNotFoundError: there is none of that name
+        :raises ValueError: it is damaged
+        """
+        return from_lines(self._file(name).read_bytes())
+
+    def add(self, name: str, runs: Runs) -> None:
+        """Write one part. It counts as soon as the state names it."""
+        write_whole(self._file(name), to_lines(runs))
+
+    def stored(self) -> list[str]:
+        """Return the names of all parts, also of those of former epochs and of audits that died."""
+        try:
+            files = [path.name for path in self._folder.joinpath("map").iterdir()]
+        except FileNotFoundError:
+            return []
+        return sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX))
+
+    def _file(self, name: str) -> Any:
+        return self._folder.joinpath("map", f"{name}{_SUFFIX}")
 
     def _names(self, clusters: tuple[str, str]) -> list[str]:
         try:
@@ -99,5 +120,7 @@ class KeptMap:
         except FileNotFoundError:
             return []
         except (ValueError, KeyError, TypeError) as error:
-            _LOG.warning("The state of the audits in %s cannot be read (%s): no map.", self._folder, error)
+            _LOG.warning(
+                "The state of the audits in %s cannot be read (%s): its offset map is not used.", self._folder, error
+            )
             return []

@@ -1,7 +1,7 @@
-"""The offset map: runs of records that lie one after the other on both sides.
+"""Runs of the offset map: records that follow each other without a gap on both clusters.
 
-A run ends at a gap, a transaction marker, a loss or a replay. Between two runs lies nothing that is on both sides, so
-the next record to read on the target is the first one of the next run.
+A run ends at a gap, a transaction marker, a loss or a replay. Between two runs there is no record that both clusters
+have, so after the end of a run, the next record to read on the target is the first one of the next run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class OffsetRun(NamedTuple):
 
 
 def joined(runs: Sequence[OffsetRun]) -> list[OffsetRun]:
-    """Join runs that go on where the one before ends, or overlap it, as two audits of the same log leave them.
+    """Join runs that continue or overlap the run before, as two audits of the same log leave them.
 
     :param runs: by rising offset of the source
     """
@@ -37,12 +37,12 @@ def joined(runs: Sequence[OffsetRun]) -> list[OffsetRun]:
 
 
 def translate(runs: Sequence[OffsetRun], position: int) -> int | None:
-    """Return where a reader goes on at the target who goes on at ``position`` at the source. Both are next to read.
+    """Return the offset of the target that corresponds to ``position`` on the source. Both are next to read.
 
-    Nothing that is unread on the source lies below the answer.
+    No record that is unread on the source is below the answer.
 
-    :param runs: of one partition, rising on both sides
-    :returns: ``None`` where the map does not reach: before its first run, or past its last one
+    :param runs: of one partition, rising on both clusters
+    :returns: ``None`` before the first run and after the last one
     """
     if not runs or position < runs[0].source:
         return None
@@ -56,8 +56,9 @@ def translate(runs: Sequence[OffsetRun], position: int) -> int | None:
 
 
 def last_common(runs: Sequence[OffsetRun], position: int) -> tuple[int, int] | None:
-    """Return the last place up to ``position`` at the source from which on both sides are known to correspond, and
-    what it is at the target; ``None`` before the first run. Both are next to read.
+    """Return the last pair of corresponding offsets up to ``position`` on the source; ``None`` before the first run.
+
+    :returns: next to read on the source and on the target
     """
     number = bisect_right(runs, position, key=lambda run: run.source) - 1
     if number < 0:
@@ -67,7 +68,10 @@ def last_common(runs: Sequence[OffsetRun], position: int) -> tuple[int, int] | N
 
 
 def first_common(runs: Sequence[OffsetRun], position: int) -> tuple[int, int] | None:
-    """Return the first such place from ``position`` on; ``None`` past the last run."""
+    """Return the first pair of corresponding offsets from ``position`` on; ``None`` after the last run.
+
+    :returns: next to read on the source and on the target
+    """
     last = last_common(runs, position)
     if last is not None and last[0] == position:
         return last

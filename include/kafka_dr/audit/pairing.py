@@ -1,9 +1,9 @@
-"""Which record of one side is which one of the other: the one that it has most in common with, in order.
+"""Pairs the records of source and target that have most in common, in order.
 
-What two records have in common counts for more the fewer records have it, and for a quarter with each further part that
+What two records have in common counts for more if fewer records have it, and for a quarter with each further part that
 differs: a weak likeness never takes a record from a strong one (after Fellegi and Sunter, "A Theory for Record
-Linkage", 1969). Of all series of pairs that rise on both sides the heaviest is the answer. Where too many pairs are
-possible, what only one record of either side has divides the stretch first.
+Linkage", 1969). The answer is the heaviest of all series of pairs that rise on both clusters. If too many pairs are
+possible, records with a part that no other record of their cluster has divide the range first.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from itertools import chain
 from math import log2
 from typing import NamedTuple
 
-#: Possible pairs of a stretch that are weighed; of more, those that divide the stretch come first.
+#: Possible pairs of a range that are weighed. If target are more, unique records divide the range first.
 _MOST_WEIGHED = 60_000
-#: How often a stretch is divided before only records of about the same rank are weighed.
+#: How often a range is divided before only records of about the same rank are weighed.
 _DEEPEST = 12
-#: Records in a row that are compared as one where none of them has anything to itself.
+#: Records in a row that are compared as one if none of them has a part that is unique.
 _IN_A_ROW = 8
-#: How far the ranks of two records may be apart where only those of about the same rank are weighed.
+#: How much the ranks of two records may differ if only those of about the same rank are weighed.
 _RANKS = 2
-#: What one bit counts for, and what a likeness counts for that says nothing.
+#: What one bit counts for, and what two records count for that have nothing in common.
 _BIT, _LIKE = 1 << 16, 1 << 14
 _PARTS = range(4)
 
-#: IndexedHashes on both sides.
+#: Indexes on source and target.
 Pairs = list[tuple[int, int]]
-#: Numbers that stand for what names each record.
+#: By record, the numbers of its identifying parts.
 _Clues = Sequence[Sequence[int]]
-#: Records of the source, rising, each with those of the target that it may be.
+#: Indexes of the source, rising, each with those of the target that it may be.
 _Possible = Iterable[tuple[int, Iterable[int]]]
 
 
 class Traits(NamedTuple):
     """What is known of a record.
 
-    :param time: milliseconds since the epoch; ``None`` where it says nothing
-    :param key: the content, or what stands for it; ``None`` where there is none
+    :param time: milliseconds since the epoch; ``None`` if it is not compared
+    :param key: the content, or its digest; ``None`` if it is null
     :param value: the same
-    :param headers: what stands for them
+    :param headers: their digest
     :param seen: whether more than the time is known
     """
 
@@ -52,74 +52,75 @@ class Traits(NamedTuple):
     seen: bool = True
 
 
-def paired(here: Sequence[Traits], there: Sequence[Traits]) -> Pairs:
-    """Return which records are each other's, rising on both sides.
+def paired(source: Sequence[Traits], target: Sequence[Traits]) -> Pairs:
+    """Return the pairs, rising on source and target.
 
     Time and memory grow with the number of records, not with its square.
     """
-    if len(here) == len(there) and all(_nearly_equal(s, t) for s, t in zip(here, there, strict=True)):
-        return [(n, n) for n in range(len(here))]
-    weights, clues = _Weights(here, there), _clues(here, there)
+    if len(source) == len(target) and all(_nearly_equal(s, t) for s, t in zip(source, target, strict=True)):
+        return [(n, n) for n in range(len(source))]
+    weights, clues = _Weights(source, target), _clues(source, target)
     rows: tuple[_Clues, _Clues] | None = None
     found: Pairs = []
-    left = [(range(len(here)), range(len(there)), 0)]
+    left = [(range(len(source)), range(len(target)), 0)]
     while left:
-        ours, theirs, depth = left.pop()
-        stretch = _Stretch(ours, theirs, clues)
+        sources, targets, depth = left.pop()
+        stretch = _Stretch(sources, targets, clues)
         if stretch.possible_pairs <= _MOST_WEIGHED:
             found += _heaviest(stretch.possible(), weights)
             continue
         unique = stretch.unique()
         if not unique:
-            rows = rows or _rows(here, there)
-            unique = _Stretch(ours, theirs, rows).unique()
+            rows = rows or _rows(source, target)
+            unique = _Stretch(sources, targets, rows).unique()
         if depth == _DEEPEST or not unique:
             found += _heaviest(stretch.of_like_rank(), weights)
             continue
         anchors = _heaviest(((s, (t,)) for s, t in unique), weights)
         found += anchors
-        left += [(s, t, depth + 1) for s, t in _between(ours, theirs, anchors)]
+        left += [(s, t, depth + 1) for s, t in _between(sources, targets, anchors)]
     return sorted(found)
 
 
-def displaced(here: Sequence[Traits], there: Sequence[Traits], pairs: Pairs) -> Pairs:
-    """Return which of the records without a partner are each other's although they are in another order.
+def displaced(source: Sequence[Traits], target: Sequence[Traits], pairs: Pairs) -> Pairs:
+    """Return the pairs among the remaining records, which are in another order.
 
-    Only one part of them may differ, and something of the rest has to name these two alone.
+    Only one part of them may differ, and a part of the rest has to identify these two records alone.
 
-    :param pairs: those that have one
+    :param pairs: the pairs that were found in order
     """
-    ours, theirs = {s for s, _ in pairs}, {t for _, t in pairs}
-    if len(ours) == len(here) or len(theirs) == len(there):
+    sources, targets = {s for s, _ in pairs}, {t for _, t in pairs}
+    if len(sources) == len(source) or len(targets) == len(target):
         return []
     found: Pairs = []
-    for s, t in _Stretch(range(len(here)), range(len(there)), _clues(here, there)).unique():
-        if s not in ours and t not in theirs and _nearly_equal(here[s], there[t]):
-            ours.add(s)
-            theirs.add(t)
+    for s, t in _Stretch(range(len(source)), range(len(target)), _clues(source, target)).unique():
+        if s not in sources and t not in targets and _nearly_equal(source[s], target[t]):
+            sources.add(s)
+            targets.add(t)
             found.append((s, t))
     return found
 
 
 def _nearly_equal(one: Traits, other: Traits) -> bool:
-    """Whether both were looked at, differ in no more than one part, and are named by what is left."""
+    """Whether both were read, differ in at most one part, and are identified by the rest."""
     if not (one.seen and other.seen) or sum(one[part] != other[part] for part in _PARTS) > 1:
         return False
-    return not set(_names(one, ours=True)).isdisjoint(_names(other, ours=False))
+    return not set(_names(one, of_source=True)).isdisjoint(_names(other, of_source=False))
 
 
-def _names(record: Traits, *, ours: bool) -> Iterator[tuple[Hashable, ...]]:
-    """Yield what names a record: two that share none of it are not the same one.
+def _names(record: Traits, *, of_source: bool) -> Iterator[tuple[Hashable, ...]]:
+    """Yield what identifies a record: two records that share none of it are not the same.
 
-    That is its value, its time and key, or all but one part. Where either was not looked at, it is the time alone.
+    That is the value, the timestamp and the key, or everything but one part. If either record was not read, it is the
+    timestamp alone.
 
-    :param ours: whether it is of the source
+    :param of_source: whether it is a record of the source
     """
     time, key, value, headers, seen = record
     if time is not None:
-        if not ours or not seen:
+        if not of_source or not seen:
             yield "source not seen", time
-        if ours == seen:
+        if of_source == seen:
             yield "target not seen", time
     if not seen:
         return
@@ -134,24 +135,27 @@ def _names(record: Traits, *, ours: bool) -> Iterator[tuple[Hashable, ...]]:
         yield "all but the time", key, value, headers
 
 
-def _clues(here: Sequence[Traits], there: Sequence[Traits]) -> tuple[_Clues, _Clues]:
+def _clues(source: Sequence[Traits], target: Sequence[Traits]) -> tuple[_Clues, _Clues]:
     numbers: dict[Hashable, int] = {}
-    ours, theirs = (
-        [[numbers.setdefault(name, len(numbers)) for name in _names(record, ours=side is here)] for record in side]
-        for side in (here, there)
+    sources, targets = (
+        [
+            [numbers.setdefault(name, len(numbers)) for name in _names(record, of_source=records is source)]
+            for record in records
+        ]
+        for records in (source, target)
     )
-    return ours, theirs
+    return sources, targets
 
 
-def _rows(here: Sequence[Traits], there: Sequence[Traits]) -> tuple[_Clues, _Clues]:
-    """Return what stands for some records in a row, as clues of the first of each row."""
+def _rows(source: Sequence[Traits], target: Sequence[Traits]) -> tuple[_Clues, _Clues]:
+    """Return what identifies several records in a row, as clues of the first one."""
     numbers: dict[Hashable, int] = {}
     sides: list[_Clues] = []
-    for side in (here, there):
-        names = [{name[0]: name for name in _names(record, ours=side is here)} for record in side]
-        clues: list[list[int]] = [[] for _ in side]
+    for records in (source, target):
+        names = [{name[0]: name for name in _names(record, of_source=records is source)} for record in records]
+        clues: list[list[int]] = [[] for _ in records]
         for kind in ("value", "time and key", "key"):
-            for start in range(len(side) - _IN_A_ROW + 1):
+            for start in range(len(records) - _IN_A_ROW + 1):
                 row = tuple(each.get(kind) for each in names[start : start + _IN_A_ROW])
                 if None not in row:
                     clues[start].append(numbers.setdefault(row, len(numbers)))
@@ -160,19 +164,19 @@ def _rows(here: Sequence[Traits], there: Sequence[Traits]) -> tuple[_Clues, _Clu
 
 
 class _Weights:
-    """How much speaks for a pair."""
+    """How much two records have in common."""
 
-    def __init__(self, here: Sequence[Traits], there: Sequence[Traits]) -> None:
-        self._here, self._there = here, there
-        total = len(here) + len(there)
-        counts = [Counter(record[part] for record in chain(here, there)) for part in _PARTS]
+    def __init__(self, source: Sequence[Traits], target: Sequence[Traits]) -> None:
+        self._source, self._target = source, target
+        total = len(source) + len(target)
+        counts = [Counter(record[part] for record in chain(source, target)) for part in _PARTS]
         self._bits: list[dict[Hashable, int]] = [
             {content: round(_BIT * log2(total / count)) for content, count in each.items()} for each in counts
         ]
 
     def of(self, s: int, t: int) -> int:
         """Return the weight of a pair that may be one; never 0."""
-        one, other = self._here[s], self._there[t]
+        one, other = self._source[s], self._target[t]
         alike, differing = _LIKE, 0
         if not (one.seen and other.seen):
             return (alike + self._bits[0][one.time]) >> 2
@@ -181,39 +185,39 @@ class _Weights:
             if content != other[part]:
                 differing += 1
             else:
-                # That both lack something says less than that both have it.
+                # That both records lack a part counts for less than that both have the same one.
                 alike += self._bits[part][content] >> (0 if content else 2)
         return alike >> 2 * max(0, differing - 1)
 
 
 class _Stretch:
-    """A stretch of both sides, and the pairs that it may hold: of records that share a clue."""
+    """A range of source and target, and the pairs that are possible in it: of records that share a clue."""
 
-    def __init__(self, ours: range, theirs: range, clues: tuple[_Clues, _Clues]) -> None:
-        self._ours, self._clues = ours, clues[0]
-        self._here, self._there = _by_clue(ours, clues[0]), _by_clue(theirs, clues[1])
-        self.possible_pairs = sum(len(each) * len(self._there.get(clue, ())) for clue, each in self._here.items())
+    def __init__(self, sources: range, targets: range, clues: tuple[_Clues, _Clues]) -> None:
+        self._sources, self._clues = sources, clues[0]
+        self._source, self._target = _by_clue(sources, clues[0]), _by_clue(targets, clues[1])
+        self.possible_pairs = sum(len(each) * len(self._target.get(clue, ())) for clue, each in self._source.items())
 
     def possible(self) -> _Possible:
         """Yield all of them."""
-        for s in self._ours:
-            yield s, {t for clue in self._clues[s] for t in self._there.get(clue, ())}
+        for s in self._sources:
+            yield s, {t for clue in self._clues[s] for t in self._target.get(clue, ())}
 
     def of_like_rank(self) -> _Possible:
-        """Yield those of records that come about as early, or as late, of all that share the clue."""
+        """Yield those whose rank among all records with the same clue is about equal, from either end."""
         ranks: Counter[int] = Counter()
-        for s in self._ours:
+        for s in self._sources:
             near: set[int] = set()
             for clue in self._clues[s]:
-                others = self._there.get(clue, ())
-                for rank in (ranks[clue], ranks[clue] + len(others) - len(self._here[clue])):
+                others = self._target.get(clue, ())
+                for rank in (ranks[clue], ranks[clue] + len(others) - len(self._source[clue])):
                     near.update(others[max(0, rank - _RANKS) : max(0, rank + _RANKS + 1)])
                 ranks[clue] += 1
             yield s, near
 
     def unique(self) -> Pairs:
-        """Return those of records that share a clue which no other one has, in the order of the source."""
-        once = ((each[0], self._there.get(clue, ())) for clue, each in self._here.items() if len(each) == 1)
+        """Return those that share a clue which no other record has, in the order of the source."""
+        once = ((each[0], self._target.get(clue, ())) for clue, each in self._source.items() if len(each) == 1)
         return sorted({(s, others[0]) for s, others in once if len(others) == 1})
 
 
@@ -226,13 +230,13 @@ def _by_clue(indexes: range, clues: _Clues) -> Mapping[int, Sequence[int]]:
 
 
 def _heaviest(possible: _Possible, weights: _Weights) -> Pairs:
-    """Return the heaviest series of pairs that rises on both sides; of several, the first."""
-    # Series by the index on the target that they end with: both that and their weight rise, so no better one is lost.
+    """Return the heaviest series of pairs that rises on source and target; of several, the first."""
+    # Series by the index on the target at which they end. That index and the weight both rise, so the best one is kept.
     ends: list[int] = []
     sums: list[int] = []
     series: list[_Series | None] = []
     for s, others in possible:
-        # From the last one on: so no series gets two pairs of the same record of the source.
+        # In descending order, so that no series gets two pairs of the same record of the source.
         for t in sorted(others, reverse=True):
             at = bisect_left(ends, t)
             total = weights.of(s, t) + (sums[at - 1] if at else 0)
@@ -259,9 +263,9 @@ class _Series(NamedTuple):
     before: _Series | None
 
 
-def _between(ours: range, theirs: range, anchors: Pairs) -> Iterator[tuple[range, range]]:
-    s, t = ours.start, theirs.start
-    for source, target in (*anchors, (ours.stop, theirs.stop)):
+def _between(sources: range, targets: range, anchors: Pairs) -> Iterator[tuple[range, range]]:
+    s, t = sources.start, targets.start
+    for source, target in (*anchors, (sources.stop, targets.stop)):
         if s < source and t < target:
             yield range(s, source), range(t, target)
         s, t = source + 1, target + 1

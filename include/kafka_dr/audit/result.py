@@ -1,17 +1,16 @@
-"""What an audit of a flow came to, kept as one small file for each kind and direction: the newest, and no other.
+"""The newest result of each kind of audit and each direction, one small JSON file each.
 
-Programs that audit write it, whoever has to decide reads it; neither needs the other's libraries.
+The programs that audit write it, the programs that decide read it; neither needs the libraries of the other.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from kafka_dr.audit.whole_file import read_json, write_whole
+from kafka_dr.audit.whole_file import FileDamaged, JsonFile
 
 _SCHEMA_VERSION = 1
 
@@ -19,12 +18,12 @@ _SCHEMA_VERSION = 1
 class AuditKind(StrEnum):
     """What was audited."""
 
-    CHECKSUM = "checksum"  # whether the copy is the original, record by record
-    LAG = "lag"  # how far the copy and the groups are behind
+    CHECKSUM = "checksum"  # whether the copy equals the original, record by record
+    LAG = "lag"  # the replication lag, and the lag of the consumer groups
 
 
 class AuditVerdict(StrEnum):
-    """What an audit says. Unknown is never good."""
+    """What an audit says. Unknown never counts as good."""
 
     GREEN = "green"
     RED = "red"
@@ -33,14 +32,14 @@ class AuditVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """What one audit of one flow came to.
+    """The result of one audit of one flow.
 
-    :param epoch: of the DR register, whose flow was audited; ``None`` where that could not be told
+    :param epoch: of the DR register, whose flow was audited; ``None`` if it is not known
     :param at: when the ends of the logs were read, aware: nothing is said about later records
     :param sentence: the verdict in words
-    :param behind_seconds: of a lag audit, how old the oldest record was that had not crossed, at least; ``None`` where
-        that was not known, and for other audits
-    :param report: where the whole report is, below the evidence root or as a URI; empty where none was kept
+    :param behind_seconds: of a lag audit, the least age of the oldest record that was not copied; ``None`` if it is not
+        known, and for other audits
+    :param report: path of the whole report below the evidence root, or its URI; empty if none was kept
     """
 
     kind: AuditKind
@@ -60,57 +59,55 @@ class AuditResult:
 
 
 class ResultUnreadable(ValueError):
-    """There is a result, and it is not what an audit writes."""
+    """The result file exists, and it is not what an audit writes."""
 
 
 class ResultStore:
     """Keeps the newest result of each kind of audit and each direction of a protection group.
 
-    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
     """
 
     def __init__(self, root: Any) -> None:
         self._root = root
 
     def newest(self, kind: AuditKind, *, group: str, source: str, target: str) -> AuditResult | None:
-        """Return the newest result, or ``None`` where there never was one.
+        """Return the newest result; ``None`` if none was ever kept.
 
-        :raises ResultUnreadable: what lies there is not whole, or says it is about something else
+        :raises ResultUnreadable: the file is damaged, or is about another flow or kind of audit
         :raises OSError: the storage does not answer
         """
-        place = self._place(kind, group, source, target)
+        file = self._file(kind, group, source, target)
         try:
-            found = _from_json(read_json(place, schema=_SCHEMA_VERSION))
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError) as error:
-            raise ResultUnreadable(f"{place} is not the result of an audit ({error})") from error
-        if (found.kind, found.group, found.source, found.target) != (kind, group, source, target):
-            raise ResultUnreadable(f"{place} is about the {found.kind} of {found.group} {found.source}→{found.target}")
+            found = file.read()
+        except FileDamaged as error:
+            raise ResultUnreadable(str(error)) from error
+        if found and (found.kind, found.group, found.source, found.target) != (kind, group, source, target):
+            about = f"the {found.kind} audit of {found.group} {found.source}→{found.target}"
+            raise ResultUnreadable(f"{file.path} is about {about}, expected {kind} of {group} {source}→{target}")
         return found
 
     def write(self, result: AuditResult) -> bool:
-        """Keep a result unless a newer one is there; whoever reads meanwhile sees the one or the other.
+        """Keep a result, unless a newer one is kept already.
 
         :returns: whether it was kept
         """
-        place = self._place(result.kind, result.group, result.source, result.target)
         try:
             kept = self.newest(result.kind, group=result.group, source=result.source, target=result.target)
         except ResultUnreadable:
             kept = None
         if kept is not None and kept.at > result.at:
             return False
-        write_whole(place, json.dumps(_to_json(result), sort_keys=True, indent=1).encode())
+        self._file(result.kind, result.group, result.source, result.target).write(result)
         return True
 
-    def _place(self, kind: AuditKind, group: str, source: str, target: str) -> Any:
-        return self._root.joinpath("audits", group, str(kind), f"{source}-to-{target}", "newest.json")
+    def _file(self, kind: AuditKind, group: str, source: str, target: str) -> JsonFile[AuditResult]:
+        path = self._root.joinpath("audits", group, str(kind), f"{source}-to-{target}", "newest.json")
+        return JsonFile(path, _SCHEMA_VERSION, _to_json, _from_json, indent=1)
 
 
 def _to_json(result: AuditResult) -> dict[str, Any]:
     return {
-        "schema_version": _SCHEMA_VERSION,
         "kind": str(result.kind),
         "group": result.group,
         "source": result.source,

@@ -1,7 +1,8 @@
-"""The list of stranded records: what the side that was left holds and what never crossed, kept outside of both sides.
+"""The list of stranded records: what the old cluster holds and was never copied to the active one.
 
-``stranded/<group>/<run>/`` below the evidence root, named after the unplanned run that left them: ``summary.json``
-names the folder with the records as Parquet. A list is never replaced by one that knows less.
+It is kept outside of both clusters, in ``stranded/<group>/<run>/`` below the evidence root, where the run is the
+unplanned failover that left the records: ``summary.json`` names the folder with the records as Parquet. A list is never
+replaced by one that knows less.
 """
 
 from __future__ import annotations
@@ -14,33 +15,36 @@ from typing import Any, Literal
 
 from kafka_dr.audit.whole_file import write_whole
 
-_SCHEMA_VERSION = 2
-#: Written without digests of the files, and with topics as keys; an approval of such a list is about that form.
-_WITHOUT_DIGESTS = 1
+_SCHEMA_VERSION = 3
+#: Former versions. An approval covers the digest of a list in the form in which that version wrote it, so a list keeps
+#: its form. Version 1 has no digests of the files, and topics as keys; 1 and 2 have another name for ``copied_until``,
+#: and another sentence.
+_WITHOUT_DIGESTS, _FORMER_NAMES = 1, 2
+_FORMER_COPIED_UNTIL = "crossed"
 
 
 class StrandedUnreadable(ValueError):
-    """There is a list, and it is not what the job writes."""
+    """The list exists, and it is not what the job writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StrandedPartition:
-    """What one partition of the old side holds that never crossed.
+    """What one partition of the old cluster holds that was never copied.
 
-    :param from_offset: where comparing began on the old side; everything below was seen to have crossed, or expired
-    :param crossed: next to read behind the last record that crossed
-    :param end: of the old side's log: next to be written
-    :param new_end: of the new side's log when nothing could be copied any more
+    :param from_offset: where comparing began on the old cluster; everything below was copied, or has expired
+    :param copied_until: next to read after the last record that was copied
+    :param end: of the old cluster's log: next to be written
+    :param new_end: of the active cluster's log when nothing could be copied any more
     :param records: how many are stranded
-    :param ranges: the offsets that they have, in stretches: first, and next after the last
-    :param keys: how many different keys they have; records without a key count as none
-    :param missing: records of the new side from before the switch that the old side no longer holds
+    :param ranges: their offsets: the first, and next after the last
+    :param keys: how many different keys they have; records without a key do not count
+    :param missing: records of the active cluster from before the failover that the old cluster no longer holds
     """
 
     topic: str
     partition: int
     from_offset: int
-    crossed: int
+    copied_until: int
     end: int
     new_end: int
     records: int = 0
@@ -68,14 +72,14 @@ class StrandedFile:
 class StrandedList:
     """The whole list.
 
-    :param run: the unplanned run that left the records behind
+    :param run: the unplanned failover that left the records
     :param old: the cluster that holds them
-    :param new: the cluster that is active since
-    :param at: when the old side's ends were read, aware
-    :param topic_ids: of the group's topics on the old side
-    :param gone: topics of the new side that the old side no longer has
-    :param compacted: topics that either side compacts
-    :param schema_version: the form in which it is kept, which its digest is of
+    :param new: the cluster that has been active since
+    :param at: when the ends of the old cluster's logs were read, aware
+    :param topic_ids: of the group's topics on the old cluster
+    :param gone: topics of the active cluster that the old cluster no longer has
+    :param compacted: topics that either cluster compacts
+    :param schema_version: the form in which the list is written; its digest depends on it
     """
 
     group: str
@@ -99,7 +103,7 @@ class StrandedList:
 
     @property
     def missing(self) -> int:
-        """How many records that had crossed the old side has lost."""
+        """How many copied records the old cluster no longer holds."""
         return sum(each.missing for each in self.partitions)
 
     @property
@@ -110,23 +114,30 @@ class StrandedList:
     @property
     def sentence(self) -> str:
         """The list in words."""
-        lost = f"; {self.missing} records that had crossed are gone there" if self.missing else ""
+        if self.schema_version <= _FORMER_NAMES:
+            copied, never_copied = "had crossed are gone there", "never crossed to"
+        else:
+            copied, never_copied = f"had been copied are gone on {self.old}", "were never copied to"
+        lost = f"; {self.missing} records that {copied}" if self.missing else ""
         gone = f"; it no longer has {', '.join(self.gone)}" if self.gone else ""
         if not self.records:
             return f"nothing on {self.old} is stranded: all it holds is on {self.new}{lost}{gone}"
         where = [each for each in self.partitions if each.records]
         shown = ", ".join(f"{each.topic}-{each.partition} ({each.records})" for each in where[:5])
         more = f" and {len(where) - 5} more" if len(where) > 5 else ""
-        return f"{self.records} records of {self.old} never crossed to {self.new}: {shown}{more}{lost}{gone}"
+        return f"{self.records} records of {self.old} {never_copied} {self.new}: {shown}{more}{lost}{gone}"
 
     def ends(self) -> dict[tuple[str, int], int]:
-        """Return where the old side's logs ended, by topic and number of the partition."""
+        """Return the ends of the old cluster's logs, by topic and number of the partition."""
         return {(each.topic, each.partition): each.end for each in self.partitions}
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as it is kept: one of a former version as that version wrote it."""
+        """Return the list as JSON; a list of a former version exactly as that version wrote it."""
         totals = {"verdict": self.verdict, "sentence": self.sentence, "records": self.records}
         kept = {**totals, **asdict(self), "at": self.at.astimezone(UTC).isoformat()}
+        if self.schema_version <= _FORMER_NAMES:
+            for row in kept["partitions"]:
+                row[_FORMER_COPIED_UNTIL] = row.pop("copied_until")
         if self.schema_version == _WITHOUT_DIGESTS:
             return kept | {"files": [{"path": file.path, "size": file.size} for file in self.files]}
         ids = [{"topic": topic, "topic_id": self.topic_ids[topic]} for topic in sorted(self.topic_ids)]
@@ -139,23 +150,17 @@ class StrandedList:
         :raises StrandedUnreadable: it is something else
         """
         try:
-            if (schema := found["schema_version"]) not in (_WITHOUT_DIGESTS, _SCHEMA_VERSION):
+            if (schema := found["schema_version"]) not in (_WITHOUT_DIGESTS, _FORMER_NAMES, _SCHEMA_VERSION):
                 raise ValueError(f"its schema is {schema}, this program knows {_SCHEMA_VERSION}")
             ids = found["topic_ids"]
-            if schema == _SCHEMA_VERSION:
+            if schema != _WITHOUT_DIGESTS:
                 ids = {str(row["topic"]): str(row["topic_id"]) for row in ids}
-            partitions = (
-                StrandedPartition(
-                    **{**row, "ranges": tuple((int(first), int(after)) for first, after in row["ranges"])}
-                )
-                for row in found["partitions"]
-            )
             return cls(
                 **{name: str(found[name]) for name in ("group", "run", "old", "new")},
                 at=datetime.fromisoformat(found["at"]),
                 cluster_ids=dict(found["cluster_ids"]),
                 topic_ids=dict(ids),
-                partitions=tuple(partitions),
+                partitions=tuple(_partition(row, former=schema <= _FORMER_NAMES) for row in found["partitions"]),
                 files=tuple(
                     StrandedFile(str(row["path"]), int(row["size"]), str(row.get("sha256", "")))
                     for row in found["files"]
@@ -169,30 +174,36 @@ class StrandedList:
             raise StrandedUnreadable(str(error)) from error
 
 
-class StrandedStore:
-    """Where the list of one unplanned run lies.
+def _partition(row: Mapping[str, Any], *, former: bool) -> StrandedPartition:
+    names = {_FORMER_COPIED_UNTIL: "copied_until"} if former else {}
+    values = {names.get(name, name): value for name, value in row.items()}
+    return StrandedPartition(**{**values, "ranges": tuple((int(first), int(after)) for first, after in row["ranges"])})
 
-    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+
+class StrandedStore:
+    """Keeps the list of one unplanned failover.
+
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
     """
 
     def __init__(self, root: Any, group: str, run: str) -> None:
         self.folder = root.joinpath("stranded", group, run)
 
     def read(self) -> StrandedList | None:
-        """Return the list; ``None`` where there is none.
+        """Return the list; ``None`` if none was made.
 
-        :raises StrandedUnreadable: what is there is no list
+        :raises StrandedUnreadable: the file is damaged, or is not a list
         """
-        place = self.folder.joinpath("summary.json")
+        path = self.folder.joinpath("summary.json")
         try:
-            return StrandedList.from_json(json.loads(place.read_bytes()))
+            return StrandedList.from_json(json.loads(path.read_bytes()))
         except FileNotFoundError:
             return None
         except ValueError as error:
-            raise StrandedUnreadable(f"{place} cannot be read ({error})") from error
+            raise StrandedUnreadable(f"{path} cannot be read ({error})") from error
 
     def write(self, found: StrandedList) -> None:
-        """Keep this list instead of what was kept before; whoever reads sees the one or the other."""
+        """Replace the list."""
         content = json.dumps(found.to_json(), indent=1) + "\n"
         write_whole(self.folder.joinpath("summary.json"), content.encode())
 
@@ -200,8 +211,8 @@ class StrandedStore:
 def knows_less(now: StrandedList, kept: StrandedList) -> bool:
     """Return whether a list would forget records that another one keeps.
 
-    A log that was deleted, created again or cut since holds no record of those, nor does one whose retention or
-    compaction has gone on, which is no reason to forget them.
+    A log that was deleted, created again or truncated since no longer has those records; a log whose retention or
+    compaction has continued may no longer have them, either. Neither is a reason to forget them.
     """
     ends = now.ends()
     begins = {(each.topic, each.partition): each.from_offset for each in now.partitions}

@@ -1,7 +1,7 @@
-"""Comparing one partition, from where it stopped to where it is told to go. Pure: it says what to read, is shown it.
+"""Compares one partition from the last verified offset to a given one. Pure: it says what to read, and is given it.
 
-Nothing is called equal that was not read on both sides, and nothing that expired is passed over in silence: only at
-the very beginning of both logs, where one side may have kept more than the other, are such records left out, counted.
+No record is called equal that was not read on both clusters. Records that expired before they were compared are a
+finding, except at the very start of both logs, where one cluster may have kept more than the other: these are counted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from kafka_dr.audit.comparison import EqualStart, compare, to_copy, to_original
 from kafka_dr.audit.copies import Entry, is_copy
 from kafka_dr.audit.finding import FindingKind, FirstDifference, Verified
-from kafka_dr.audit.store import FrontierPoint
+from kafka_dr.audit.kept_frontier import FrontierPoint
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 _STRIDE = 10_000
@@ -20,11 +20,11 @@ _ROOM = 256
 
 
 class Walk:
-    """One partition on its way to an offset.
+    """The comparison of one partition.
 
     :param until: next to verify on the source
-    :param place: how far it got before; ``None`` where comparing begins
-    :param start: where it begins; the start of both logs where ``None``
+    :param point: how far it was verified before; ``None`` if comparing begins now
+    :param start: where comparing begins; ``None``: at the start of both logs
     :param source: the offsets that the source holds
     :param target: the offsets that the target holds
     :param stride: source offsets that are compared in one go
@@ -35,7 +35,7 @@ class Walk:
         partition: TopicPartition,
         *,
         until: int,
-        place: FrontierPoint | None,
+        point: FrontierPoint | None,
         start: SeedPoint | None,
         source: OffsetRange,
         target: OffsetRange,
@@ -47,42 +47,42 @@ class Walk:
         self._target_end = target.end
         self._stride = stride
         self._until = min(until, source.end)
-        #: Whether the logs' own starts are where it begins: there, one side may have kept more than the other.
-        self._from_start = place is None and start is None
-        if place is not None:
-            self.place = place
+        #: Whether comparing begins at the starts of the logs, where one cluster may have kept more than the other.
+        self._from_start = point is None and start is None
+        if point is not None:
+            self.point = point
         elif start is not None:
-            self.place = FrontierPoint(start.source, start.target)
+            self.point = FrontierPoint(start.source, start.target)
         else:
-            self.place = FrontierPoint(self._source_start, self._target_start)
+            self.point = FrontierPoint(self._source_start, self._target_start)
         self._reach = 2 * stride + _ROOM
         self._refuse_expired()
 
     @property
     def done(self) -> bool:
-        """Whether there is nothing left to read."""
-        return self.finding is not None or self.place.source_offset >= self._until
+        """Whether nothing is left to read."""
+        return self.finding is not None or self.point.source_offset >= self._until
 
     @property
     def verified(self) -> Verified:
-        """How far it got."""
-        place = self.place
+        """How far the partition is verified."""
+        point = self.point
         return Verified(
-            self.partition, place.source_offset, place.target_offset, place.records, self.finding, place.skipped
+            self.partition, point.source_offset, point.target_offset, point.records, self.finding, point.skipped
         )
 
     def source_window(self) -> OffsetRange:
         """Return what to read of the source next."""
-        start = self.place.source_offset
+        start = self.point.source_offset
         return OffsetRange(start, min(self._until, start + self._stride))
 
     def target_window(self) -> OffsetRange:
         """Return what to read of the target next."""
-        start = min(self.place.target_offset, self._target_end)
+        start = min(self.point.target_offset, self._target_end)
         return OffsetRange(start, min(self._target_end, start + self._reach))
 
     def look(self, source: list[Entry], target: list[Entry]) -> None:
-        """Take in what lies in both windows."""
+        """Compare the records of both windows."""
         window, reached_end = self.source_window(), self.target_window().end == self._target_end
         if self._from_start and source and target and not is_copy(source[0], target[0]):
             source, target = self._skip_expired(source, target)
@@ -91,7 +91,7 @@ class Walk:
         if found.outcome == "equal":
             at_end = reached_end and found.matched == len(target)
             after = self._target_end if at_end else self._after(target, found)
-            self._move(window.end, max(after, self.place.target_offset), found.matched)
+            self._move(window.end, max(after, self.point.target_offset), found.matched)
             return
         if found.matched:
             self._move(source[found.matched - 1].offset + 1, self._after(target, found), found.matched)
@@ -101,36 +101,36 @@ class Walk:
         self._report(found, source[found.matched].offset, target, found.matched)
 
     def _after(self, target: list[Entry], found: EqualStart) -> int:
-        return target[found.matched - 1].offset + 1 if found.matched else self.place.target_offset
+        return target[found.matched - 1].offset + 1 if found.matched else self.point.target_offset
 
     def _move(self, source_offset: int, target_offset: int, records: int) -> None:
-        place = self.place
-        self.place = replace(
-            place, source_offset=source_offset, target_offset=target_offset, records=place.records + records
+        point = self.point
+        self.point = replace(
+            point, source_offset=source_offset, target_offset=target_offset, records=point.records + records
         )
 
     def _skip_expired(self, source: list[Entry], target: list[Entry]) -> tuple[list[Entry], list[Entry]]:
-        """Leave out records at the beginning that only one side has because those of the other expired."""
+        """Leave out records at the start of one log whose counterparts have expired on the other cluster."""
         on_target = to_copy(source[0], target, 0) if self._source_start > 0 else None
         on_source = to_original(target[0], source, 0) if self._target_start > 0 else None
-        self.place = replace(self.place, skipped=self.place.skipped + (on_target or on_source or 0))
+        self.point = replace(self.point, skipped=self.point.skipped + (on_target or on_source or 0))
         return source[on_source or 0 :], target[(on_target or 0) :]
 
     def _refuse_expired(self) -> None:
-        place = self.place
+        point = self.point
         if self.done:
             return
-        sides = (
-            ("source", place.source_offset, self._source_start),
-            ("target", place.target_offset, self._target_start),
+        logs = (
+            ("source", point.source_offset, self._source_start),
+            ("target", point.target_offset, self._target_start),
         )
-        for side, offset, start in sides:
+        for cluster, offset, start in logs:
             if offset < start:
                 sentence = (
-                    f"the {side}'s records from {offset} to {start} expired before they were compared: nothing can be "
-                    "said about them; compare more often, or keep them longer"
+                    f"the {cluster} deleted the records from offset {offset} to {start} before they were compared, so "
+                    "they cannot be verified; compare more often, or raise the topic's retention"
                 )
-                self._found(FindingKind.UNVERIFIABLE, place.source_offset, place.target_offset, None, sentence)
+                self._found(FindingKind.UNVERIFIABLE, point.source_offset, point.target_offset, None, sentence)
                 return
 
     def _report(self, found: EqualStart, source_offset: int, target: list[Entry], at: int) -> None:
@@ -138,16 +138,18 @@ class Walk:
         both = f"source offset {source_offset}, target offset {target_offset}"
         match found.outcome:
             case "target_ended":
-                sentence = f"the target ends at {target_offset} and lacks the source's record {source_offset}"
+                sentence = (
+                    f"the target's log ends at offset {target_offset}, without the source's record {source_offset}"
+                )
                 self._found(FindingKind.MISSING, source_offset, target_offset, None, sentence)
             case "lost":
                 sentence = f"{found.records} records of the source are not on the target, from {both} on"
                 self._found(FindingKind.LOST, source_offset, target_offset, found.records, sentence)
             case "foreign":
-                sentence = f"{found.records} records on the target did not come from the source, from {both} on"
+                sentence = f"{found.records} records on the target are not copies of the source, from {both} on"
                 self._found(FindingKind.FOREIGN, source_offset, target_offset, found.records, sentence)
             case _:
-                sentence = f"the target holds another record in the place of the source's: {both}"
+                sentence = f"the target has a record that differs from the source's: {both}"
                 self._found(FindingKind.DIFFERENT, source_offset, target_offset, None, sentence)
 
     def _found(

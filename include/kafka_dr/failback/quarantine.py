@@ -17,9 +17,9 @@ def ranges_of(found: StrandedList) -> tuple[QuarantinedRange, ...]:
 
 def _ranges(partition: StrandedPartition) -> list[QuarantinedRange]:
     where = (partition.topic, partition.partition)
-    passed_over = [QuarantinedRange(*where, *each) for each in partition.ranges if each[1] <= partition.crossed]
-    behind = any(after > partition.crossed for _, after in partition.ranges)
-    return [*passed_over, QuarantinedRange(*where, partition.crossed, partition.end)] if behind else passed_over
+    passed_over = [QuarantinedRange(*where, *each) for each in partition.ranges if each[1] <= partition.copied_until]
+    behind = any(after > partition.copied_until for _, after in partition.ranges)
+    return [*passed_over, QuarantinedRange(*where, partition.copied_until, partition.end)] if behind else passed_over
 
 
 def reasons_against(

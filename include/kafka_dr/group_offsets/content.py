@@ -62,7 +62,7 @@ def offset_map(run: Run, *, aside: tuple[Aside, Aside] | None = None) -> OffsetM
     remembered = _frontier_store(run).read(f"{run.source}-to-{run.target}")
     # What was verified of a side that was copied again since says nothing about what is there now.
     stands = remembered is not None and remembered.identity[2] >= _last_rebuild(run)
-    for (topic, number), place in (remembered.places if remembered and stands else {}).items():
+    for (topic, number), place in (remembered.points if remembered and stands else {}).items():
         reached = SeedPoint(place.source_offset, place.target_offset)
         known.setdefault(TopicPartition(topic, number), []).append(reached)
     return BracketingOffsetMap(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from kafka_dr.audit.kept_map import KeptMap, MapKey
+from kafka_dr.audit.kept_map import KeptMap, MapKey, Runs
 from kafka_dr.audit.offset_runs import OffsetRun, joined, translate
 from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.positions import OffsetPair, TopicPartition
@@ -174,25 +174,23 @@ class MapFiles:
         folder = self._root.joinpath("audits", self._group, "checksum", direction)
         try:
             state = json.loads(folder.joinpath("state.json").read_bytes())
-            epoch, named = int(state["identity"][2]), {f"{name}.parquet" for name in state["maps"]}
+            epoch, named = int(state["identity"][2]), {str(name) for name in state["maps"]}
             found.cautions |= dict(_cautions(state["partitions"]))
         except FileNotFoundError:
             return
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
             found.problems.append(f"the state of the audits of {direction} cannot be read ({error}): no map is used")
             return
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        for place in folder.joinpath("map").iterdir():
-            # Parts of the present epoch count only if the state names them: an audit that died left the others.
-            if not place.name.endswith(".parquet"):
-                continue
+        kept = KeptMap(self._root, group=self._group, direction=direction)
+        stored = kept.stored()
+        for name in (*stored, *_only_as_parquet(folder, stored)):
             try:
-                table = pq.read_table(io.BytesIO(place.read_bytes()))
-                _add(table, topic_ids, epoch if place.name not in named else None, found.runs)
-            except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-                found.problems.append(f"{direction}/map/{place.name} cannot be read ({str(error).splitlines()[0]})")
+                runs = kept.part(name) if name in stored else _former_part(folder, name)
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                found.problems.append(f"{direction}/map/{name} cannot be read ({str(error).splitlines()[0]})")
+                continue
+            # Parts of the present epoch count only if the state names them: an audit that died left the others.
+            _add(runs, topic_ids, epoch if name not in named else None, found.runs)
 
 
 def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[str, str]:
@@ -227,13 +225,32 @@ def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[st
     return "offset_map.parquet", "offset_map.csv"
 
 
-def _add(table: Any, topic_ids: Mapping[str, tuple[str, str]], unnamed_in: int | None, runs: _Runs) -> None:
-    columns = (table[name].to_pylist() for name in _COLUMNS)
-    for epoch, here, there, topic, number, *run in zip(*columns, strict=True):
-        now = topic_ids.get(topic)
-        if epoch == unnamed_in or now is None or any(a and a != b for a, b in zip(now, (here, there), strict=True)):
+def _only_as_parquet(folder: Any, stored: Collection[str]) -> list[str]:
+    """Return the parts that a former version wrote as Parquet alone."""
+    try:
+        names = [path.name for path in folder.joinpath("map").iterdir()]
+    except FileNotFoundError:
+        return []
+    return sorted({name.removesuffix(".parquet") for name in names if name.endswith(".parquet")} - {*stored})
+
+
+def _former_part(folder: Any, name: str) -> Runs:
+    """Return a part that a former version wrote as Parquet alone."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(io.BytesIO(folder.joinpath("map", f"{name}.parquet").read_bytes()))
+    found: dict[MapKey, list[OffsetRun]] = {}
+    for *key, source, target, length in zip(*(table[column].to_pylist() for column in _COLUMNS), strict=True):
+        found.setdefault(MapKey(*key), []).append(OffsetRun(source, target, length))
+    return found
+
+
+def _add(part: Runs, topic_ids: Mapping[str, tuple[str, str]], unnamed_in: int | None, runs: _Runs) -> None:
+    for key, found in part.items():
+        ids, now = (key.source_topic_id, key.target_topic_id), topic_ids.get(key.topic)
+        if key.epoch == unnamed_in or now is None or any(a and a != b for a, b in zip(now, ids, strict=True)):
             continue
-        runs.setdefault(TopicPartition(topic, number), {}).setdefault(epoch, []).append(OffsetRun(*run))
+        runs.setdefault(TopicPartition(key.topic, key.partition), {}).setdefault(key.epoch, []).extend(found)
 
 
 def _cautions(partitions: Iterable[Any]) -> Iterable[tuple[TopicPartition, str]]:

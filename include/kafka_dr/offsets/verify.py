@@ -68,7 +68,7 @@ class PlainFrontier:
             p: Walk(
                 p,
                 until=end,
-                place=kept.get(p),
+                point=kept.get(p),
                 start=self._starts.get(p),
                 source=here.held.get(p, _NOTHING),
                 target=there.held.get(p, _NOTHING),
@@ -77,7 +77,7 @@ class PlainFrontier:
         }
         while walking := {p: walk for p, walk in walks.items() if not walk.done}:
             self._advance(walking)
-            self._keep(identity, here, there, kept | {p: walk.place for p, walk in walks.items()})
+            self._keep(identity, here, there, kept | {p: walk.point for p, walk in walks.items()})
         return {p: walk.verified for p, walk in walks.items()}
 
     def _advance(self, walking: Mapping[TopicPartition, Walk]) -> None:
@@ -99,7 +99,7 @@ class PlainFrontier:
         # A topic that this call is not about keeps its place; one that was created again, or is gone, loses it.
         return {
             TopicPartition(topic, number): place
-            for (topic, number), place in remembered.places.items()
+            for (topic, number), place in remembered.points.items()
             if topic not in asked or ids.get(topic) == remembered.topic_ids[topic]
         }
 

@@ -14,10 +14,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from jobs.checksum.report import ChecksumReport, parquet
+from jobs.checksum.report import ChecksumReport
 from jobs.checksum.state import AuditState, StateStore
 from jobs.fingerprint_log import FingerprintLog
-from jobs.offset_map import map_table
 from jobs.storage import place
 from kafka_dr.audit import (
     AuditKind,
@@ -28,8 +27,7 @@ from kafka_dr.audit import (
     KeptFrontier,
     ResultStore,
 )
-from kafka_dr.audit.kept_map import KeptMap, Runs, merged, to_lines
-from kafka_dr.audit.whole_file import write_whole
+from kafka_dr.audit.kept_map import KeptMap, Runs, merged
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.replication import Flow
 
@@ -117,9 +115,7 @@ class AuditStore:
             last = self._part(maps[-1])
             if last is not None and sum(map(len, (*last.values(), *runs.values()))) <= _MOST_JOINED:
                 runs, maps = merged([last, runs]), maps[:-1]
-        folder = self.folder.joinpath("map")
-        write_whole(folder.joinpath(f"{found.scan}.parquet"), parquet(map_table(runs)))
-        write_whole(folder.joinpath(f"{found.scan}.jsonl"), to_lines(runs))
+        self._map.add(found.scan, runs)
         return (*maps, found.scan)
 
     @property
@@ -177,7 +173,7 @@ class AuditStore:
         before = store.read(direction)
         same = before is not None and before.identity == state.identity
         ids = {**(before.topic_ids if before and same else {})}
-        places = {**(before.places if before and same else {})}
+        places = {**(before.points if before and same else {})}
         for each in report.partitions:
             topic, number = each.partition.topic, each.partition.partition
             found = report.topic_ids[topic]

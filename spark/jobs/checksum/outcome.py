@@ -13,7 +13,8 @@ from jobs.checksum.ranges import ResolvedRanges
 from jobs.checksum.report import REPEATED, ChecksumReport, PartitionReport, counted
 from jobs.checksum.state import Both, MissingRecord, PartitionState
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference, FindingKind
+from kafka_dr.audit.difference import Difference
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import TopicPartition
 
 #: Lost records of a partition that are remembered; what comes of others is called a duplicate, and all stays open.

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from copy_audit.expired import ComparedRange
 from jobs.checksum.ranges import ResolvedRanges
 from jobs.checksum.state import AuditState, Both, PartitionState
-from kafka_dr.audit.difference import Difference, FindingKind
+from kafka_dr.audit.difference import Difference
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import OffsetRange, TopicPartition
 
 _NOTHING = OffsetRange(0, 0)

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from copy_audit.digests import Digests
-from jobs.offset_map import map_table
 from kafka_dr.audit.coverage import Coverage, total
-from kafka_dr.audit.difference import Difference, FindingKind
-from kafka_dr.audit.kept_map import MapKey
+from kafka_dr.audit.difference import Difference
+from kafka_dr.audit.finding import FindingKind
+from kafka_dr.audit.kept_map import MapKey, Runs
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters import TopicPartition
@@ -44,6 +44,18 @@ _DIGESTS = pa.schema(
         ("source_sum", pa.int64()),
         ("target_records", pa.int64()),
         ("target_sum", pa.int64()),
+    ]
+)
+_MAP = pa.schema(
+    [
+        ("epoch", pa.int64()),
+        ("source_topic_id", pa.string()),
+        ("target_topic_id", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("source_start", pa.int64()),
+        ("target_start", pa.int64()),
+        ("length", pa.int64()),
     ]
 )
 #: What was copied more than once.
@@ -264,6 +276,16 @@ def parquet(table: pa.Table) -> bytes:
         column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
     )
     return buffer.getvalue()
+
+
+def map_table(runs: Runs) -> pa.Table:
+    """Return runs of the offset map as rows."""
+    columns: list[list[Any]] = [[] for _ in _MAP.names]
+    for key, found in runs.items():
+        for run in found:
+            for column, value in zip(columns, (*key, *run), strict=True):
+                column.append(value)
+    return pa.table(dict(zip(_MAP.names, columns, strict=True)), schema=_MAP)
 
 
 def counted(differences: Iterable[Difference]) -> dict[str, int]:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from kafka_dr.audit.difference import Difference, FindingKind
+from kafka_dr.audit.difference import Difference
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 

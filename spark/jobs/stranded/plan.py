@@ -190,7 +190,7 @@ def _beginnings(
     remembered = FileFrontierStore(root, left.group).read(f"{old.name}-to-{new.name}")
     if remembered is None or remembered.identity != identity:
         return begins
-    for (topic, number), verified in remembered.places.items():
+    for (topic, number), verified in remembered.points.items():
         ids = (here[topic].topic_id, there[topic].topic_id) if topic in here and topic in there else None
         partition = TopicPartition(topic, number)
         reached = left.abandonment.new_ends.get(partition, 0)

@@ -81,7 +81,7 @@ def _align(
                 copies.at(np.arange(switch)),
                 copies.at(np.arange(switch, len(copies))),
                 begins=each.old.start,
-                crossed=each.position,
+                copied_until=each.position,
                 expired=each.expired,
                 copies_expired=each.copies_expired,
             )
@@ -98,7 +98,7 @@ def _row(partition: TopicPartition, planned: StrandedPartitionPlan, found: Stran
         topic=partition.topic,
         partition=partition.partition,
         from_offset=planned.old.start,
-        crossed=min(found.crossed, planned.old.end),
+        copied_until=min(found.copied_until, planned.old.end),
         end=planned.old.end,
         new_end=planned.new.end,
         records=found.records,

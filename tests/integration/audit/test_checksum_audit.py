@@ -13,7 +13,7 @@ import pytest
 
 from jobs.fingerprint_log import FingerprintLog
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, FileFrontierStore, ResultStore
-from kafka_dr.audit.difference import FindingKind
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from lab import rights
@@ -95,7 +95,7 @@ def test_an_audit_goes_on_where_the_last_one_ended_and_what_waits_too_long_is_la
     remembered = FileFrontierStore(protection.folder / "evidence", protection.name).read("east-to-west")
     assert remembered is not None
     ends = flowing.audit("east").topics.last_stable_offsets(flowing.partitions)
-    assert {p: remembered.places[p.topic, p.partition].source_offset for p in flowing.partitions} == ends
+    assert {p: remembered.points[p.topic, p.partition].source_offset for p in flowing.partitions} == ends
 
 
 def write_to_a_partition_that_no_flow_knows(flowing: PlainFlow) -> TopicPartition:
@@ -211,7 +211,7 @@ def test_a_target_that_stamps_records_itself_is_compared_without_time(
     found = audit()
     assert found.found(topic) == copy.truth
     assert found.topic(topic)["times"] == "lost"
-    assert found.report["sentence"].count(f"west gives records of {topic} its own time") == 1
+    assert found.report["sentence"].count(f"west replaces the timestamps of {topic} ") == 1
     # On the target all of it was written just now.
     part = audit("--until", at(copy.source[0][40].payload.timestamp or 0))
     early = [known for known in copy.truth if known.source_offset is not None and known.source_offset < 40]

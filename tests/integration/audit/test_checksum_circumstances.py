@@ -19,7 +19,8 @@ from confluent_kafka.admin import AdminClient
 from jobs.checksum.payloads import payloads_of
 from kafka_dr.audit import AuditKind, AuditVerdict, ResultStore
 from kafka_dr.audit.corruption import Parts, Unseen
-from kafka_dr.audit.difference import FindingKind, Suspects, UnmatchedRecord
+from kafka_dr.audit.difference import Suspects, UnmatchedRecord
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import KafkaDrError

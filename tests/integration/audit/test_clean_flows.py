@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_dr.audit.difference import FindingKind
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from support.checksum import Audited, Auditor

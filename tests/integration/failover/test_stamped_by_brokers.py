@@ -52,7 +52,7 @@ def test_a_group_of_stamped_topics_goes_there_and_back(protection: Protection) -
             records = protection.run_until(group.request(), STEPS_AFTER_APPROVAL[-1], clients)
 
         verified = next(check for check in records[0].checks if check.name == "content_verified")
-        said = f"{target} gives records of {protection.topic} its own time (message.timestamp.type=LogAppendTime)"
+        said = f"{target} replaces the timestamps of {protection.topic} (message.timestamp.type=LogAppendTime)"
         assert verified.outcome == "ok"
         assert verified.detail.count(said) == 1
         moved = next(record for record in records if record.step == StepName.CUT_OVER_GROUPS)

@@ -8,9 +8,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_dr.audit import alignment
-from kafka_dr.audit.alignment import Block, ListPair, align, aligned
+from kafka_dr.audit.alignment import Block, IndexedHashes, align, aligned
 
 hashes = st.lists(st.integers(0, 6), max_size=40)
+
+
+class ListPair:
+    """Two sequences in memory, as plainly as can be."""
+
+    def __init__(self, source: Sequence[int], target: Sequence[int]) -> None:
+        self._source, self._target = source, target
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        return len(self._source), len(self._target)
+
+    def in_step(self, source: int, target: int) -> int:
+        pairs = zip(self._source[source:], self._target[target:], strict=False)
+        return next(
+            (n for n, (one, other) in enumerate(pairs) if one != other),
+            min(len(self._source) - source, len(self._target) - target),
+        )
+
+    def shared(self, source: range, target: range, most: int | None = None) -> tuple[IndexedHashes, IndexedHashes]:
+        common = {self._source[s] for s in source} & {self._target[t] for t in target}
+        sides = ((self._source, source), (self._target, target))
+        kept = [[at for at in window if hashes[at] in common][:most] for hashes, window in sides]
+        return (
+            IndexedHashes(kept[0], [self._source[s] for s in kept[0]]),
+            IndexedHashes(kept[1], [self._target[t] for t in kept[1]]),
+        )
 
 
 def blocks_of(source: Sequence[int], target: Sequence[int]) -> list[Block]:

@@ -47,7 +47,7 @@ def copied(log: list[tuple[Made, bool, bool]]) -> tuple[list[Entry], list[Entry]
 def walked(source: list[Entry], target: list[Entry]) -> int | None:
     """Return the offset at which a frontier finds something."""
     ends = OffsetRange(0, len(source)), OffsetRange(0, len(target))
-    walk = Walk(PARTITION, until=len(source), place=None, start=None, source=ends[0], target=ends[1])
+    walk = Walk(PARTITION, until=len(source), point=None, start=None, source=ends[0], target=ends[1])
     while not walk.done:
         here, there = walk.source_window(), walk.target_window()
         walk.look(source[here.start : here.end], target[there.start : there.end])
@@ -112,5 +112,5 @@ def test_times_of_a_topic_count_as_a_whole(source_stamps: bool, target_stamps: b
 def test_what_is_lost_is_said_once_for_all_topics_of_a_cluster() -> None:
     configs = {f"t{n}": {"message.timestamp.type": "LogAppendTime" if n else "CreateTime"} for n in range(6)}
     said = times_lost("west", stamped_topics(configs))
-    assert said.startswith("west gives records of t1, t2, t3 and 2 more topics its own time")
+    assert said.startswith("west replaces the timestamps of t1, t2, t3 and 2 more topics")
     assert times_lost("west", stamped_topics({"t0": configs["t0"]})) == ""

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, Unseen, judge
-from kafka_dr.audit.difference import FindingKind, OneSidedRules, Suspects, UnmatchedRecord
+from kafka_dr.audit.difference import OneSidedRules, Suspects, UnmatchedRecord
+from kafka_dr.audit.finding import FindingKind
 
 _CIRCUMSTANCES = {0: OneSidedRules(lambda _record: (FindingKind.LOST, ""), lambda _record: (FindingKind.FOREIGN, ""))}
 #: More than can be compared each with each.
@@ -136,13 +137,13 @@ def test_a_value_that_is_missing_is_told_from_an_empty_one() -> None:
 @pytest.mark.parametrize(
     ("here", "there", "detail"),
     [
-        (Unseen.GONE, Unseen.GONE, "neither side has its payload"),
+        (Unseen.GONE, Unseen.GONE, "neither cluster has its payload"),
         (Unseen.GONE, original(0), "the source no longer has its payload"),
         (original(0), Unseen.REFUSED, "the target did not give out its payload"),
         (
             Unseen.TOO_MUCH,
             Unseen.REFUSED,
-            "the source has more to be read again than an audit reads; the target did not give out its payload",
+            "the source has more records to read again than an audit reads; the target did not give out its payload",
         ),
     ],
 )

@@ -57,12 +57,16 @@ def test_a_fresh_green_audit_opens_the_gate(tmp_path: Path) -> None:
         (
             {"verdict": AuditVerdict.RED, "sentence": "2 are lost."},
             GateAnswer.RED,
-            "is red: 2 are lost; mend that, then",
+            "is red: 2 are lost; fix that, then",
         ),
-        ({"verdict": AuditVerdict.UNKNOWN, "sentence": "No rights."}, GateAnswer.UNKNOWN, "could not tell: No rights."),
+        ({"verdict": AuditVerdict.UNKNOWN, "sentence": "No rights."}, GateAnswer.UNKNOWN, "is unknown: No rights."),
         ({"at": NOW - timedelta(minutes=45)}, GateAnswer.GREEN, "is green"),
-        ({"at": NOW - timedelta(minutes=46)}, GateAnswer.TOO_OLD, "is 2760 s old, and may be 2700 s: run dr_checksum"),
-        ({"at": NOW + timedelta(minutes=2)}, GateAnswer.UNKNOWN, "lies 120 s in the future"),
+        (
+            {"at": NOW - timedelta(minutes=46)},
+            GateAnswer.TOO_OLD,
+            "is 2760 s old, at most 2700 s are allowed: run dr_checksum",
+        ),
+        ({"at": NOW + timedelta(minutes=2)}, GateAnswer.UNKNOWN, "is 120 s in the future"),
         ({"at": NOW + timedelta(seconds=5)}, GateAnswer.GREEN, "is green"),
         ({"epoch": 2}, GateAnswer.NEVER, "is of epoch 2, this flow began in epoch 3: run dr_checksum_audit again"),
         ({"epoch": 2, "verdict": AuditVerdict.RED}, GateAnswer.NEVER, "is of epoch 2, this flow began in epoch 3"),
@@ -100,7 +104,7 @@ def test_a_result_that_is_damaged_is_unknown(tmp_path: Path, content: bytes) -> 
     file_of(tmp_path).write_bytes(content)
     found = asked(tmp_path)
     assert found.answer is GateAnswer.UNKNOWN
-    assert "newest.json is not the result of an audit" in found.sentence
+    assert "newest.json is damaged" in found.sentence
 
 
 def test_a_result_that_was_put_in_the_wrong_place_is_unknown(tmp_path: Path) -> None:
@@ -109,7 +113,7 @@ def test_a_result_that_was_put_in_the_wrong_place_is_unknown(tmp_path: Path) -> 
     file_of(tmp_path).parent.mkdir(parents=True)
     file_of(tmp_path).write_bytes((tmp_path / "audits/orders/checksum/west-to-east/newest.json").read_bytes())
     assert asked(tmp_path).answer is GateAnswer.UNKNOWN
-    with pytest.raises(ResultUnreadable, match="is about the checksum of orders west→east"):
+    with pytest.raises(ResultUnreadable, match="is about the checksum audit of orders west→east, expected"):
         store.newest(AuditKind.CHECKSUM, group="orders", source="east", target="west")
 
 

@@ -31,7 +31,7 @@ LIST = StrandedList(
     partitions=(PARTITION,),
     files=(StrandedFile("records-1/part-0.parquet", 500, "ab" * 32),),
 )
-#: What the former version wrote, with its digest then.
+#: What the first version wrote, with its digest then.
 FORMER = {
     "schema_version": 1,
     "verdict": "stranded",
@@ -69,6 +69,17 @@ FORMER = {
 FORMER_SHA256 = "9d76149dd8ca85fbbee9555b90c6dad042080be1aafc8f5c7562add6e67deb97"
 
 
+#: The same of the second version.
+SECOND = FORMER | {
+    "schema_version": 2,
+    "sentence": f"{FORMER['sentence']}; 4 records that had crossed are gone there",
+    "topic_ids": [{"topic": "orders.payments", "topic_id": "id-1"}],
+    "partitions": [{**FORMER["partitions"][0], "missing": 4}],  # type: ignore[index]
+    "files": [{"path": "records-1/part-0.parquet", "size": 500, "sha256": "ab" * 32}],
+}
+SECOND_SHA256 = "e70aaf8e9b9f5e5c505a83e4581d934e387dcc46c205476a10a27a9cf7fce1f5"
+
+
 def test_a_list_is_read_as_it_was_written(tmp_path: Path) -> None:
     store = StrandedStore(tmp_path, "orders", "disaster")
     assert store.read() is None
@@ -78,7 +89,7 @@ def test_a_list_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b"[]", b'{"schema_version": 2}', b'{"schema_version": 3}', b'{"schema_version": 1}']
+    "content", [b"", b"{}", b"[]", b'{"schema_version": 2}', b'{"schema_version": 4}', b'{"schema_version": 1}']
 )
 def test_what_is_no_list_is_not_taken_for_an_empty_one(tmp_path: Path, content: bytes) -> None:
     store = StrandedStore(tmp_path, "orders", "disaster")
@@ -98,6 +109,13 @@ def test_a_list_of_a_former_version_is_read_and_keeps_the_digest_that_was_approv
     assert StrandedList.from_json(found.to_json()) == found
 
 
+def test_a_list_of_the_second_version_keeps_its_digest_and_its_words() -> None:
+    found = StrandedList.from_json(SECOND)
+    assert found == replace(LIST, partitions=(replace(PARTITION, missing=4),), schema_version=2)
+    assert (json.loads(json.dumps(found.to_json())), digest(found.to_json())) == (SECOND, SECOND_SHA256)
+    assert "never copied" in replace(found, schema_version=3).sentence
+
+
 def test_a_file_of_other_content_is_another_list() -> None:
     other = replace(LIST, files=(StrandedFile("records-1/part-0.parquet", 500, "cd" * 32),))
     assert digest(other.to_json()) != digest(LIST.to_json())
@@ -105,12 +123,12 @@ def test_a_file_of_other_content_is_another_list() -> None:
 
 
 def test_the_sentence_says_how_much_is_stranded_and_where() -> None:
-    assert LIST.sentence == "20 records of east never crossed to west: orders.payments-0 (20)"
+    assert LIST.sentence == "20 records of east were never copied to west: orders.payments-0 (20)"
     none = replace(LIST, partitions=(replace(PARTITION, records=0, missing=4),), gone=("orders.old",))
     assert none.verdict == "nothing"
     assert none.sentence == (
-        "nothing on east is stranded: all it holds is on west; 4 records that had crossed are gone there; it no longer "
-        "has orders.old"
+        "nothing on east is stranded: all it holds is on west; 4 records that had been copied are gone on east; it no "
+        "longer has orders.old"
     )
 
 

@@ -40,7 +40,7 @@ def walk_over(
     end: int,
     target_end: int,
     until: int | None = None,
-    place: FrontierPoint | None = None,
+    point: FrontierPoint | None = None,
     start: SeedPoint | None = None,
     source_start: int = 0,
     target_start: int = 0,
@@ -49,7 +49,7 @@ def walk_over(
     walk = Walk(
         PARTITION,
         until=end if until is None else until,
-        place=place,
+        point=point,
         start=start,
         source=OffsetRange(source_start, end),
         target=OffsetRange(target_start, target_end),
@@ -75,8 +75,8 @@ def test_a_walk_in_two_parts_ends_where_one_does(data: st.DataObject, contents: 
     target, target_end = data.draw(st.composite(laid_out)(contents))
     middle = data.draw(st.integers(0, end))
     first = walk_over(source, target, end=end, target_end=target_end, until=middle)
-    place = FrontierPoint(first.source_offset, first.target_offset, first.records)
-    second = walk_over(source, target, end=end, target_end=target_end, place=place)
+    point = FrontierPoint(first.source_offset, first.target_offset, first.records)
+    second = walk_over(source, target, end=end, target_end=target_end, point=point)
     assert (first.finding, second.finding) == (None, None)
     assert second == walk_over(source, target, end=end, target_end=target_end)
 
@@ -150,10 +150,10 @@ def test_what_nothing_expired_for_is_never_left_out() -> None:
 
 def test_what_expired_before_it_was_compared_is_unverifiable_on_either_side() -> None:
     on_source = walk_over(
-        entries("d", start=3), entries("abcd"), end=4, target_end=4, source_start=3, place=FrontierPoint(1, 1)
+        entries("d", start=3), entries("abcd"), end=4, target_end=4, source_start=3, point=FrontierPoint(1, 1)
     )
     on_target = walk_over(
-        entries("abcd"), entries("d", start=3), end=4, target_end=4, target_start=3, place=FrontierPoint(1, 1)
+        entries("abcd"), entries("d", start=3), end=4, target_end=4, target_start=3, point=FrontierPoint(1, 1)
     )
     for verified in (on_source, on_target):
         assert verified.finding is not None
@@ -161,7 +161,7 @@ def test_what_expired_before_it_was_compared_is_unverifiable_on_either_side() ->
 
 
 def test_a_place_at_the_end_does_not_suffer_from_expiry() -> None:
-    verified = walk_over([], [], end=4, target_end=9, source_start=4, target_start=9, place=FrontierPoint(4, 7))
+    verified = walk_over([], [], end=4, target_end=9, source_start=4, target_start=9, point=FrontierPoint(4, 7))
     assert (verified.finding, verified.source_offset) == (None, 4)
 
 

@@ -18,7 +18,8 @@ from copy_audit.topic_audit import audit_topic
 from copy_audit.unmatched import Ancestry
 from kafka_dr.audit.corruption import Payload
 from kafka_dr.audit.coverage import total
-from kafka_dr.audit.difference import FindingKind, UnmatchedRecord
+from kafka_dr.audit.difference import UnmatchedRecord
+from kafka_dr.audit.finding import FindingKind
 from support.faulty_copy import FaultyCopy, Written
 from support.topic_audits import OLD, hash_of, log_of, outside
 

@@ -14,7 +14,7 @@ from copy_audit.partitions import AuditLookups, PartitionLogs, PartitionOutcome
 from copy_audit.topic_audit import audit_topic
 from copy_audit.unmatched import nowhere
 from kafka_dr.audit.corruption import Unseen
-from kafka_dr.audit.difference import FindingKind
+from kafka_dr.audit.finding import FindingKind
 
 #: A record: its offset, its key, and its content; no content deletes the key.
 Short = tuple[int, int, int | None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.audit.difference import FindingKind
+from kafka_dr.audit.finding import FindingKind
 from support.crowded_copy import crowded_copy, one_by_one
 from support.faulty_copy import KINDS
 from support.topic_audits import audited, found

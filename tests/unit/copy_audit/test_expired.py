@@ -15,7 +15,7 @@ from copy_audit.partitions import AuditLookups, PartitionLogs, PartitionOutcome
 from copy_audit.topic_audit import audit_topic
 from copy_audit.unmatched import nowhere
 from kafka_dr.audit.corruption import Unseen
-from kafka_dr.audit.difference import FindingKind
+from kafka_dr.audit.finding import FindingKind
 
 END = 40
 #: Offsets that transaction markers take on the source.

@@ -18,7 +18,8 @@ from copy_audit.matching import AlignedPartition, compare, find_ancestors
 from copy_audit.unmatched import paired
 from kafka_dr.audit.circumstances import PartitionCircumstances
 from kafka_dr.audit.corruption import Parts, Payload, PayloadOf, judge
-from kafka_dr.audit.difference import Difference, FindingKind, UnmatchedRecord
+from kafka_dr.audit.difference import Difference, UnmatchedRecord
+from kafka_dr.audit.finding import FindingKind
 
 _MANY = 200_000
 

@@ -30,17 +30,17 @@ def stranded(
     *,
     compacted: bool = False,
     since: Fingerprints | None = None,
-    crossed: int = 0,
+    copied_until: int = 0,
     **expired: bool,
 ) -> Stranding:
     begins = int(old.offsets[0]) if len(old) else 0
-    sides = StrandingInput(0, old, new, since or log(""), begins=begins, crossed=crossed, **expired)
+    sides = StrandingInput(0, old, new, since or log(""), begins=begins, copied_until=copied_until, **expired)
     return strand(sides, compacted=compacted)
 
 
 def test_what_lies_behind_the_last_record_that_crossed_is_stranded() -> None:
     found = stranded(log("abcdef", first=10), log("abcd"))
-    assert found == Stranding(crossed=14, records=2, ranges=((14, 16),), missing=0)
+    assert found == Stranding(copied_until=14, records=2, ranges=((14, 16),), missing=0)
 
 
 def test_nothing_is_stranded_where_all_of_it_crossed() -> None:
@@ -57,7 +57,7 @@ def test_of_equal_records_at_the_boundary_as_many_are_stranded_as_did_not_cross(
 
 def test_holes_between_records_do_not_split_a_stretch() -> None:
     found = stranded(log("abcde", every=_HOLES), log("ab", every=2))
-    assert (found.crossed, found.records, found.ranges) == (4, 3, ((6, 13),))
+    assert (found.copied_until, found.records, found.ranges) == (4, 3, ((6, 13),))
 
 
 def test_a_record_that_was_passed_over_is_stranded_as_well() -> None:
@@ -78,7 +78,7 @@ def test_a_copy_that_expired_is_no_reason_to_call_its_original_stranded() -> Non
     old = log("abcdef")
     assert stranded(old, log("cd", first=2), copies_expired=True) == Stranding(4, 2, ((4, 6),), 0)
     # No copy is left: what the flow itself said decides, and without a word of it nothing is given up.
-    assert stranded(old, log(""), copies_expired=True, crossed=4).ranges == ((4, 6),)
+    assert stranded(old, log(""), copies_expired=True, copied_until=4).ranges == ((4, 6),)
     assert stranded(old, log(""), copies_expired=True).ranges == ((0, 6),)
     assert stranded(old, log("cd", first=2)).ranges == ((0, 2), (4, 6))
 
@@ -94,7 +94,7 @@ def test_behind_what_the_flow_copied_a_newer_record_of_the_key_excuses_nothing()
     old, new = log("abc", keys="klm"), log("a", keys="k")
     assert stranded(old, new, compacted=True, since=log("z", keys="l")).ranges == ((1, 3),)
     # The flow says that it had copied "b": the newer record took its copy's place.
-    assert stranded(old, new, compacted=True, since=log("z", keys="l"), crossed=2).ranges == ((2, 3),)
+    assert stranded(old, new, compacted=True, since=log("z", keys="l"), copied_until=2).ranges == ((2, 3),)
 
 
 def test_a_tombstone_that_crossed_and_is_gone_is_not_stranded() -> None:

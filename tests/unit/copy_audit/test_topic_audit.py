@@ -17,7 +17,7 @@ from copy_audit.topic_audit import audit_topic
 from copy_audit.unmatched import nowhere
 from kafka_dr.audit.corruption import Payload, Unseen
 from kafka_dr.audit.coverage import total
-from kafka_dr.audit.difference import FindingKind
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.offset_runs import translate
 from support.faulty_copy import KINDS, FaultyCopy, Known
 from support.topic_audits import OLD, audited, end_of, found, log_of, outside

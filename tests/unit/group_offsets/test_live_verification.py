@@ -49,7 +49,7 @@ class Flow:
         walk = Walk(
             PARTITION,
             until=until[PARTITION],
-            place=None,
+            point=None,
             start=None,
             source=OffsetRange(0, self.records),
             target=OffsetRange(0, self.visible),

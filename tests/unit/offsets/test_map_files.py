@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka_dr.audit.kept_map import KeptMap, MapKey
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.offsets.maps import MapFiles, export
 from kafka_dr.positions import TopicPartition
@@ -55,6 +56,16 @@ def test_maps_of_both_directions_and_earlier_epochs_make_one(tmp_path: Path) -> 
     assert [back.translate(at) for at in (5, 16, 38)] == [5, 15, 35]
 
 
+def test_a_part_is_read_from_its_lines_and_one_of_a_former_version_from_its_parquet(tmp_path: Path) -> None:
+    former: dict[str, list[Row]] = {"a": [(1, "e", "w", 0, 0, 10)], "b": [(1, "e", "w", 99, 99, 9)]}
+    write(tmp_path, "east-to-west", epoch=1, named=former, others={})
+    kept = KeptMap(tmp_path, group="orders", direction="east-to-west")
+    kept.add("b", {MapKey(1, "e", "w", "orders.payments", 0): [OffsetRun(20, 22, 5)]})
+    kept.add("dead", {MapKey(1, "e", "w", "orders.payments", 0): [OffsetRun(50, 50, 5)]})
+    found = MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS)
+    assert (found.problems, found.of(ONE).stretches) == ((), ((OffsetRun(0, 0, 10), OffsetRun(20, 22, 5)),))
+
+
 def test_a_map_of_a_topic_that_was_made_again_is_left_out(tmp_path: Path) -> None:
     write(tmp_path, "east-to-west", epoch=1, named={"a": [(1, "e", "older", 0, 0, 10)]}, others={})
     assert MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS).runs == {}
@@ -78,7 +89,7 @@ def test_files_that_cannot_be_read_are_named_and_nothing_rests_on_them(tmp_path:
     (folder / "map" / "a.parquet").write_bytes(b"PAR1 cut")
     found = MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS)
     assert found.runs == {}
-    assert "map/a.parquet cannot be read" in found.problems[0]
+    assert "map/a cannot be read" in found.problems[0]
     (folder / "state.json").write_text("{")
     assert "no map is used" in MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS).problems[0]
 

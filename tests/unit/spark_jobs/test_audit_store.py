@@ -83,14 +83,14 @@ def test_small_parts_of_the_map_become_one_and_the_old_one_goes(memory: AuditSto
     keep(memory, log, NOW, report(OffsetRun(0, 0, 5)))
     last = keep(memory, log, NOW + DAY, report(OffsetRun(5, 5, 5)))
     assert known(memory) == {0: [OffsetRun(0, 0, 10)]}
-    assert parts(memory) == {f"{last}.parquet", f"{last}.jsonl"}
+    assert parts(memory) == {f"{last}.jsonl"}
 
 
 def test_a_full_audit_replaces_the_map(memory: AuditStore, log: Folder) -> None:
     keep(memory, log, NOW, report(OffsetRun(0, 3, 5)))
     last = keep(memory, log, NOW + DAY, report(OffsetRun(0, 0, 9)), full=True)
     assert known(memory) == {0: [OffsetRun(0, 0, 9)]}
-    assert parts(memory) == {f"{last}.parquet", f"{last}.jsonl"}
+    assert parts(memory) == {f"{last}.jsonl"}
 
 
 def test_what_is_known_of_a_log_that_was_cut_off_is_forgotten_and_of_others_is_not(

@@ -14,7 +14,7 @@ from jobs.checksum.previous_scans import previous_scans
 from jobs.checksum.ranges import ClusterRanges, ResolvedRanges
 from jobs.checksum.state import AuditState, PartitionState, Scan
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import FindingKind
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import OffsetRange, Topic, TopicPartition
 
 P = TopicPartition("orders", 0)
@@ -43,7 +43,7 @@ def test_times_are_left_out_where_either_side_stamped_copies() -> None:
     for each in (first, later):
         stamped = each.with_stamped((), {"orders"})
         assert stamped.restamped == {"orders"}
-        assert stamped.times_lost("east", "west").count("west gives records of orders its own time") == 1
+        assert stamped.times_lost("east", "west").count("west replaces the timestamps of orders") == 1
 
 
 def test_a_topic_that_was_stamped_once_stays_so_until_it_is_made_again() -> None:

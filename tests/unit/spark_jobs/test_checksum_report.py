@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pyarrow.parquet as pq
 
-from jobs.checksum.report import ChecksumReport, PartitionReport, parquet
-from jobs.offset_map import map_table
+from jobs.checksum.report import ChecksumReport, PartitionReport, map_table, parquet
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference, FindingKind
+from kafka_dr.audit.difference import Difference
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import TopicPartition
 

@@ -10,7 +10,8 @@ import pytest
 from copy_audit.partitions import PartitionOutcome
 from jobs.checksum.grace import FlowWait
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference, FindingKind
+from kafka_dr.audit.difference import Difference
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.replication import FlowStatus, Replicator

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from jobs.checksum.outcome import blocked_too_long, held_since
 from jobs.checksum.ranges import ClusterRanges, ResolvedRanges
 from jobs.checksum.state import PartitionState
-from kafka_dr.audit.difference import FindingKind
+from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import OffsetRange, TopicPartition
 
 P = TopicPartition("orders", 0)

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from jobs.checksum.self_test import SelfTestBatch, truth
-from kafka_dr.audit.difference import Difference, FindingKind
+from kafka_dr.audit.difference import Difference
+from kafka_dr.audit.finding import FindingKind
 from support.faulty_copy import KINDS
 
 BATCH = SelfTestBatch({}, {}, ((FindingKind.LOST, 0, 5, None, 1), (FindingKind.FOREIGN, 1, None, 7, 1)))

@@ -46,7 +46,7 @@ def act(run: Run) -> Mapping[str, Any]:
     ends = run.operator(run.target).topics.high_watermarks(run.partitions(run.target))
     crossed, said = _crossed(run)
     frontier = last_known.frontier(run)
-    places = frontier.places if frontier else {}
+    places = frontier.points if frontier else {}
     verified = {TopicPartition(*key): place.source_offset for key, place in places.items()}
     source_state = how_it_is_left()
     run.write_fact("source_side", source_state.to_json())

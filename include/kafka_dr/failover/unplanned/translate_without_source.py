@@ -129,7 +129,7 @@ def _compared(run: Run, now: Mapping[str, str]) -> Iterator[tuple[TopicPartition
     if kept is None:
         return
     same = {topic: ids for topic, ids in kept.topic_ids.items() if now.get(topic) == ids[1]}
-    for (topic, number), place in kept.places.items():
+    for (topic, number), place in kept.points.items():
         if topic in same:
             yield TopicPartition(topic, number), Pair(place.source_offset, place.target_offset)
     remembered = FilePairStore(run.clients.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")

@@ -10,7 +10,7 @@ from kafka_dr.audit import FileFrontierStore, FrontierPoint, KeptFrontier
 REMEMBERED = KeptFrontier(
     identity=("east-id", "west-id", 3),
     topic_ids={"orders.payments": ("a", "b")},
-    places={("orders.payments", 1): FrontierPoint(10, 12, 9, 1)},
+    points={("orders.payments", 1): FrontierPoint(10, 12, 9, 1)},
 )
 
 
@@ -42,4 +42,4 @@ def test_a_file_that_cannot_be_read_means_starting_over_and_says_so(
     (tmp_path / "audits" / "orders" / "frontier-east-to-west.json").write_text(content)
     with caplog.at_level(logging.WARNING):
         assert store.read("east-to-west") is None
-    assert "everything is compared again" in caplog.text
+    assert "every record is compared again" in caplog.text

@@ -1,0 +1,96 @@
+"""Keeps how far each partition is verified: one small JSON file for each direction, below the evidence root."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_dr.audit.whole_file import FileDamaged, JsonFile
+
+_SCHEMA_VERSION = 1
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """How far one partition is verified. Both offsets are next to read.
+
+    :param records: how many were matched since comparing began
+    :param skipped: records at the start of one log whose counterparts had expired on the other cluster
+    """
+
+    source_offset: int
+    target_offset: int
+    records: int = 0
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFrontier:
+    """What is kept between two runs.
+
+    :param identity: what was compared: ids of source and target cluster, and the epoch of the flow's seed
+    :param topic_ids: by topic, its id on the source and on the target; another id is another topic
+    :param points: by topic and number of the partition
+    """
+
+    identity: tuple[str, str, int]
+    topic_ids: Mapping[str, tuple[str, str]]
+    points: Mapping[tuple[str, int], FrontierPoint]
+
+
+class FileFrontierStore:
+    """Keeps the frontiers of one protection group, one file for each direction.
+
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
+    """
+
+    def __init__(self, root: Any, group: str) -> None:
+        self._folder = root.joinpath("audits", group)
+
+    def read(self, direction: str) -> KeptFrontier | None:
+        """Return the frontier; ``None`` if none was kept, or if the file is damaged.
+
+        :param direction: ``SOURCE-to-TARGET``
+        """
+        try:
+            return self._file(direction).read()
+        except FileDamaged as error:
+            _LOG.warning("%s: the frontier is ignored, and every record is compared again.", error)
+            return None
+
+    def write(self, direction: str, frontier: KeptFrontier) -> None:
+        """Replace the frontier.
+
+        :param direction: ``SOURCE-to-TARGET``
+        """
+        self._file(direction).write(frontier)
+
+    def _file(self, direction: str) -> JsonFile[KeptFrontier]:
+        path = self._folder.joinpath(f"frontier-{direction}.json")
+        return JsonFile(path, _SCHEMA_VERSION, _to_json, _from_json)
+
+
+def _to_json(frontier: KeptFrontier) -> dict[str, Any]:
+    return {
+        "identity": frontier.identity,
+        "topic_ids": dict(frontier.topic_ids),
+        "places": [
+            [topic, number, point.source_offset, point.target_offset, point.records, point.skipped]
+            for (topic, number), point in sorted(frontier.points.items())
+        ],
+    }
+
+
+def _from_json(content: Any) -> KeptFrontier:
+    source, target, epoch = content["identity"]
+    return KeptFrontier(
+        identity=(str(source), str(target), int(epoch)),
+        topic_ids={topic: (str(source), str(target)) for topic, (source, target) in content["topic_ids"].items()},
+        points={
+            (str(topic), int(number)): FrontierPoint(*(int(value) for value in point))
+            for topic, number, *point in content["places"]
+        },
+    )
