@@ -11,6 +11,7 @@ from kafka_dr.approvals.approval_sheet import Sheet
 from kafka_dr.errors import Refused
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName, definition
 from kafka_dr.runs.run import Run
@@ -98,7 +99,7 @@ def may_answer(run: Run, step: StepName) -> tuple[str, ...]:
     """
     if step is not StepName.SECOND_APPROVAL:
         return run.group.approvers
-    first = newest_answer(run)
+    first = newest_answer(run, run.request.run)
     if first is None or not first.approved:
         raise Refused(f"run {run.request.run} has no first approval in the evidence: nobody is asked for a second")
     return tuple(name for name in run.group.approvers if name != first.responder)
@@ -112,7 +113,7 @@ def record_answer(
     :raises StepFailed: it is not an approver's; it is kept all the same
     """
     run = Run(request, clients)
-    attempt = Attempt.start(request, clients, step, definition(step, request.verb).number)
+    attempt = Attempt.start(request.protection_group, request.run, clients, step, definition(step, request.verb).number)
     attempt.facts = {
         "answer": {
             "approved": answer.approved,
@@ -139,21 +140,27 @@ def record_answer(
 
 def record_expiry(request: RunRequest, clients: Clients, step: StepName = StepName.APPROVAL) -> StepRecord:
     """Keep in the evidence that nobody answered in time, and seal it: the run has ended unchanged."""
-    attempt = Attempt.start(request, clients, step, definition(step, request.verb).number)
+    attempt = Attempt.start(request.protection_group, request.run, clients, step, definition(step, request.verb).number)
     attempt.facts = {"expired": True}
     record = attempt.end(clients, "passed", "nobody answered before the approval expired; nothing was changed")
     clients.evidence.seal(request.protection_group, request.run)
     return record
 
 
-def newest_answer(run: Run) -> Answer | None:
-    """Return the newest answer of this run that is in the evidence, ``None`` where nobody answered."""
-    return answer_of(run, StepName.APPROVAL)
+def newest_answer(context: GroupContext, run: str) -> Answer | None:
+    """Return the newest answer to a run's first approval, ``None`` where nobody answered.
+
+    :param run: the id of the run
+    """
+    return answer_of(context, run, StepName.APPROVAL)
 
 
-def answer_of(run: Run, step: StepName) -> Answer | None:
-    """Return the newest answer to one of this run's approvals, ``None`` where nobody answered."""
-    kept = run.clients.evidence.newest(run.group.name, run.request.run, step.value)
+def answer_of(context: GroupContext, run: str, step: StepName) -> Answer | None:
+    """Return the newest answer to one of a run's approvals, ``None`` where nobody answered.
+
+    :param run: the id of the run
+    """
+    kept = context.clients.evidence.newest(context.group.name, run, step.value)
     found: dict[str, Any] | None = (kept or {}).get("facts", {}).get("answer")
     if found is None:
         return None
@@ -166,12 +173,12 @@ def answer_of(run: Run, step: StepName) -> Answer | None:
     )
 
 
-def judge(run: Run, answer: Answer) -> Sequence[Check]:
+def judge(context: GroupContext, answer: Answer) -> Sequence[Check]:
     """Return whether an answer may be acted upon now."""
-    age = (run.clock.now() - answer.responded_at).total_seconds()
-    allowed = run.group.timing.approval_expiry_seconds
-    approver = answer.responder in run.group.approvers
-    who = f"{answer.responder} is {'' if approver else 'not '}an approver of {run.group.name}"
+    age = (context.clock.now() - answer.responded_at).total_seconds()
+    allowed = context.group.timing.approval_expiry_seconds
+    approver = answer.responder in context.group.approvers
+    who = f"{answer.responder} is {'' if approver else 'not '}an approver of {context.group.name}"
     fresh = -_SKEW_SECONDS <= age <= allowed
     aged = f"the approval is {age:.0f} s old, {allowed:g} s are allowed" + ("" if fresh else ": trigger a new run")
     return (

@@ -12,8 +12,8 @@ from kafka_dr.replication import Flow
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.flow_seed import newest_seed
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check, Outcome
-from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import AuditsSpec
 
@@ -33,7 +33,7 @@ def flow_to_audit(group: str, clients: Clients) -> Flow | WatchResult:
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     """
-    state = at_rest(group, Run(RunRequest(group, "audit"), clients).read_register_state())
+    state = at_rest(group, GroupContext(group, clients).read_register_state())
     return state if isinstance(state, WatchResult) else Flow(group, state.active, state.standby)
 
 

@@ -15,6 +15,7 @@ from functools import partial
 from kafka_dr.clusters import Acl
 from kafka_dr.clusters.broker_settings import BrokerSettings
 from kafka_dr.fencing.authorizer import Authorizer
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
@@ -31,22 +32,24 @@ KAFKAS_OWN: Mapping[str, str] = {
 BrokerAnswers = Mapping[int, Mapping[str, str | None]]
 
 
-def authorizer_of(run: Run, cluster: str, acls: Collection[Acl]) -> Authorizer:
+def authorizer_of(context: GroupContext, cluster: str, acls: Collection[Acl]) -> Authorizer:
     """Return a cluster's authorizer, as the topology says that it is set."""
-    allowed = bool(run.clients.topology.cluster(cluster).allow_everyone_if_no_acl)
-    return Authorizer(acls, frozenset(run.group.super_users), allow_if_no_acl=allowed)
+    allowed = bool(context.clients.topology.cluster(cluster).allow_everyone_if_no_acl)
+    return Authorizer(acls, frozenset(context.group.super_users), allow_if_no_acl=allowed)
 
 
-def authorizers_as_declared(run: Run, clusters: Sequence[str]) -> Check:
+def authorizers_as_declared(context: GroupContext, clusters: Sequence[str]) -> Check:
     """Ask every broker of the clusters what it may tell of its authorizer."""
     wrong: list[str] = []
     unknown: list[str] = []
-    for cluster, told in zip(clusters, run.at_once(*(partial(_told, run, name) for name in clusters)), strict=True):
-        declared = run.clients.topology.cluster(cluster)
+    for cluster, told in zip(
+        clusters, context.at_once(*(partial(_told, context, name) for name in clusters)), strict=True
+    ):
+        declared = context.clients.topology.cluster(cluster)
         wrong += strangers(cluster, told, declared.authorizer)
         wrong += contradictions(cluster, told, declared.allow_everyone_if_no_acl)
         unknown += nameless(cluster, told, declared.authorizer)
-        unknown += unsaid(cluster, told, declared.allow_everyone_if_no_acl, run.group.super_users)
+        unknown += unsaid(cluster, told, declared.allow_everyone_if_no_acl, context.group.super_users)
     outcome = "failed" if wrong else "unknown" if unknown else "ok"
     said = "; ".join((wrong + unknown)[:4])
     said = said or f"the brokers of {' and '.join(clusters)} tell nothing else than the topology"
@@ -125,7 +128,7 @@ def unsaid(cluster: str, told: BrokerAnswers, declared: bool | None, super_users
         )
 
 
-def _told(run: Run, cluster: str) -> dict[int, dict[str, str | None]]:
-    operator = run.operator(cluster)
+def _told(context: GroupContext, cluster: str) -> dict[int, dict[str, str | None]]:
+    operator = context.operator(cluster)
     brokers = operator.topics.identity().brokers
     return BrokerSettings.of(operator).read(brokers, (ALLOW_EVERYONE, SUPER_USERS, AUTHORIZER))

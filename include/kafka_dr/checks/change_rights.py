@@ -15,6 +15,7 @@ from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.clusters import Acl, AclOperation, ResourceType
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.record import Check, first_few
 from kafka_dr.runs.run import Run
@@ -85,14 +86,14 @@ def changers_declared(run: Run, clusters: Collection[str], *, seen: ReadCache) -
     return Check(NAME, "excused", f"{_shown(said)}. The report names what changed", {"holders": said})
 
 
-def changes_refused(run: Run, cluster: str) -> Check:
+def changes_refused(context: GroupContext, cluster: str) -> Check:
     """Prove that no application may change what is there: DENYs read back, and put to the authorizer's rule."""
-    name, operator, group = "changes_refused", run.operator(cluster), run.group
-    present = proof.acls_present(operator, plan.change_fence(group), clock=run.clock)
+    name, operator, group = "changes_refused", context.operator(cluster), context.group
+    present = proof.acls_present(operator, plan.change_fence(group), clock=context.clock)
     if present.outcome != "ok":
         return Check.of(name, present)
     acls: frozenset[Acl] = operator.acls.list()
-    found = change_rights(authorizer_of(run, cluster, acls), group, topics=run.topics(cluster))
+    found = change_rights(authorizer_of(context, cluster, acls), group, topics=context.topics(cluster))
     if passing := found.of(group.principals):
         said = "; ".join(f"{who} may {', '.join(rights)}" for who, rights in passing.items())
         return Check(name, "failed", f"in spite of its DENYs {said} on {cluster}")

@@ -9,6 +9,7 @@ from kafka_dr.clusters import Acl, Topic
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.authorizer import EVERYONE
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.read_cache import ReadCache
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
@@ -26,10 +27,10 @@ def active_side(run: Run) -> Check:
     return Check.that(name, True, f"{run.group.name} is active on {active}, epoch {run.epoch}")
 
 
-def right_clusters(run: Run, clusters: Collection[str], *, name: str = "right_clusters") -> Check:
+def right_clusters(context: GroupContext, clusters: Collection[str], *, name: str = "right_clusters") -> Check:
     """Return whether each cluster is the declared one."""
-    found = {cluster: run.operator(cluster).topics.identity().cluster_id for cluster in clusters}
-    wrong = [said for cluster, told in found.items() if (said := wrong_cluster_id(run.clients, cluster, told))]
+    found = {cluster: context.operator(cluster).topics.identity().cluster_id for cluster in clusters}
+    wrong = [said for cluster, told in found.items() if (said := wrong_cluster_id(context.clients, cluster, told))]
     return Check.that(name, not wrong, "; ".join(wrong) or f"the declared cluster id on {' and '.join(clusters)}")
 
 
@@ -62,22 +63,22 @@ def foreign_denies_remain(run: Run, foreign: Collection[Acl]) -> Check:
     return Check("target_can_be_opened", "failed", detail)
 
 
-def writers_declared(run: Run, clusters: Collection[str], *, seen: ReadCache | None = None) -> Check:
+def writers_declared(context: GroupContext, clusters: Collection[str], *, seen: ReadCache | None = None) -> Check:
     """Return whether nobody may write whom the fence would not stop.
 
     That the probe is refused says nothing of principals that nobody declared: for them no DENY stands.
 
     :param seen: what the checks of a step look at together; who proves something looks anew
     """
-    group = run.group
-    seen = seen or ReadCache(topics=run.topics, acls=lambda cluster: run.operator(cluster).acls.list())
+    group = context.group
+    seen = seen or ReadCache(topics=context.topics, acls=lambda cluster: context.operator(cluster).acls.list())
     fenced = {*group.principals, group.probe_principal}
     passing = {group.replicator_principal, *group.super_users}
     problems = []
     if super_apps := sorted(fenced & set(group.super_users)):
         problems.append(f"{', '.join(super_apps)} is a super user, whom no fence stops: take it out of super.users")
     for name in clusters:
-        authorizer, topics = authorizer_of(run, name, seen.acls(name)), seen.topics(name)
+        authorizer, topics = authorizer_of(context, name, seen.acls(name)), seen.topics(name)
         undeclared = sorted(authorizer.writers(topics) - fenced - passing)
         if open_to_all := authorizer.left_open(topics):
             shown = ", ".join(open_to_all[:3])

@@ -14,8 +14,8 @@ from typing import Any
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.times import Times
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
-from kafka_dr.runs.run import Run
 
 Offsets = Mapping[TopicPartition, int]
 
@@ -72,14 +72,14 @@ def count_uncopied(
     return UncopiedRecords(dict(ends), beyond, since)
 
 
-def count_on_returned(run: Run, cluster: str, journal: Mapping[str, Any]) -> UncopiedRecords:
+def count_on_returned(context: GroupContext, cluster: str, journal: Mapping[str, Any]) -> UncopiedRecords:
     """Ask a returned and fenced cluster for its ends, and count them against what the run journaled."""
-    topics, partitions = run.operator(cluster).topics, run.partitions(cluster)
+    topics, partitions = context.operator(cluster).topics, context.partitions(cluster)
     ends, starts = topics.last_stable_offsets(partitions), topics.log_starts(partitions)
     opened = _moment(journal.get("opened"))
     opening = None
     if opened is not None:
-        found = Times.of(run.operator(cluster)).offsets_at(partitions, int(opened.timestamp() * 1000))
+        found = Times.of(context.operator(cluster)).offsets_at(partitions, int(opened.timestamp() * 1000))
         opening = {partition: offset for partition, offset in found.items() if offset is not None}
     return count_uncopied(ends, starts=starts, frontier=_frontier(journal.get("unverified")), opening=opening)
 

@@ -19,7 +19,9 @@ def abandon(request: RunRequest, clients: Clients) -> StepRecord:
 
     :raises StepFailed: it does not hold the group, or could not let go of it
     """
-    attempt = Attempt.start(request, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True)
+    attempt = Attempt.start(
+        request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
+    )
     record = attempt.carry_out(clients, lambda: _go(Run(request, clients)), refusal="refused")
     clients.evidence.seal(request.protection_group, request.run)
     return record

@@ -82,7 +82,7 @@ def _judged_answers(context: FailbackContext) -> tuple[tuple[Check, ...], tuple[
     """Return whether the answers permit the failback, and the answers: one, or for a rebuild those of two people."""
     run = context.run
     needed = (StepName.APPROVAL, StepName.SECOND_APPROVAL) if context.mode == "rebuild" else (StepName.APPROVAL,)
-    found = {step: answer_of(run, step) for step in needed}
+    found = {step: answer_of(run, run.request.run, step) for step in needed}
     answers = tuple(answer for answer in found.values() if answer is not None)
     if missing := [step.value for step, answer in found.items() if answer is None]:
         detail = f"no answer to {', '.join(missing)} of this run is in the evidence: nobody gave it"

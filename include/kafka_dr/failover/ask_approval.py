@@ -44,7 +44,7 @@ def ask_approval(
         raise Refused(f"run {request.run} has no good {first} in the evidence: there is nothing to approve")
     facts = seen["facts"]
     approvers = may_answer(run, step)
-    attempt = Attempt.start(request, clients, step, definition(step, request.verb).number)
+    attempt = Attempt.start(request.protection_group, request.run, clients, step, definition(step, request.verb).number)
     seconds = run.group.timing.approval_expiry_seconds
     expires_at = attempt.started_at + timedelta(seconds=seconds)
     question = ApprovalQuestion.of(
@@ -60,7 +60,7 @@ def ask_approval(
 
 def _after_the_first(run: Run, step: StepName, sheet: Sheet) -> Sheet:
     """Say to the second person what the first one said."""
-    first = newest_answer(run) if step is StepName.SECOND_APPROVAL else None
+    first = newest_answer(run, run.request.run) if step is StepName.SECOND_APPROVAL else None
     if first is None:
         return sheet
     said = f"This is the second approval: {code(first.responder)} has approved at {first.responded_at:%H:%M:%S} UTC."

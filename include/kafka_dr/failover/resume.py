@@ -31,7 +31,7 @@ def resume(request: ResumeRequest, clients: Clients) -> StepRecord:
     :raises StepFailed: a step did not go through
     """
     held = _held(request, clients)
-    attempt = Attempt.start(held, clients, "resume", RESUME_NUMBER, goes_forward=True)
+    attempt = Attempt.start(held.protection_group, held.run, clients, "resume", RESUME_NUMBER, goes_forward=True)
     steps: list[StepRecord] = []
     try:
         for step in _steps(request, held):

@@ -38,7 +38,9 @@ def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
 
     :raises StepFailed: it may not, or could not be brought to an end; running it again goes on where it stopped
     """
-    attempt = Attempt.start(request, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True)
+    attempt = Attempt.start(
+        request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
+    )
     record = attempt.carry_out(clients, lambda: _go(Run(request, clients), attempt))
     clients.evidence.seal(request.protection_group, request.run)
     return record

@@ -111,7 +111,9 @@ def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
     :raises StepFailed: it was refused, failed, or its outcome is unknown; the record says which, and why
     """
     defined = definition(step, request.verb)
-    attempt = Attempt.start(request, clients, step, defined.number, goes_forward=defined.goes_forward)
+    attempt = Attempt.start(
+        request.protection_group, request.run, clients, step, defined.number, goes_forward=defined.goes_forward
+    )
     if request.dry_run:
         # Also where it is refused: whoever reads the evidence has to know that nothing was meant to happen.
         attempt.facts = {"dry_run": True, "verb": request.verb}

@@ -12,6 +12,7 @@ from kafka_dr.group_offsets.other_topics import ReadElsewhere
 from kafka_dr.group_offsets.unmovable_groups import not_moved
 from kafka_dr.offsets import FileLookStore, LastLook
 from kafka_dr.replication import Flow, committed_positions
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
 
 #: Records that wait to be copied and are remembered one by one, in each partition.
@@ -21,13 +22,13 @@ _STALL_SECONDS = 5.0
 _SETTLE_SECONDS = 1.0
 
 
-def look(run: Run, *, active: str, standby: str, epoch: int) -> LastLook:
+def look(context: GroupContext, *, active: str, standby: str, epoch: int) -> LastLook:
     """Look at the active cluster and keep what was seen.
 
     :raises ClusterUnreachable: a side does not answer; what was kept before stays
     """
-    found = _seen(run, Flow(run.group.name, active, standby), epoch=epoch)
-    FileLookStore(run.clients.evidence_root, run.group.name).write(f"{active}-to-{standby}", found)
+    found = _seen(context, Flow(context.group.name, active, standby), epoch=epoch)
+    FileLookStore(context.clients.evidence_root, context.group.name).write(f"{active}-to-{standby}", found)
     return found
 
 
@@ -39,22 +40,22 @@ def kept(run: Run, *, source: str, target: str) -> LastLook | None:
     return FileLookStore(run.clients.evidence_root, run.group.name).read(f"{source}-to-{target}")
 
 
-def crossed(run: Run, flow: Flow) -> Mapping[TopicPartition, int]:
+def crossed(context: GroupContext, flow: Flow) -> Mapping[TopicPartition, int]:
     """Return, by partition, up to where a flow has copied its source: what is kept beside its target, asked there.
 
     :raises NotFound: Connect keeps its positions elsewhere
     """
-    topic = run.clients.topology.cluster(flow.target).connect_positions_topic
-    return committed_positions(run.operator(flow.target), topic, flow, stall_seconds=_STALL_SECONDS)
+    topic = context.clients.topology.cluster(flow.target).connect_positions_topic
+    return committed_positions(context.operator(flow.target), topic, flow, stall_seconds=_STALL_SECONDS)
 
 
-def _seen(run: Run, flow: Flow, *, epoch: int) -> LastLook:
-    source = run.operator(flow.source)
-    at: datetime = run.clock.now()
-    groups = source.groups.offsets(run.moved_groups(flow.source), require_stable=False)
-    ends = source.topics.last_stable_offsets(run.partitions(flow.source))
+def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
+    source = context.operator(flow.source)
+    at: datetime = context.clock.now()
+    groups = source.groups.offsets(context.moved_groups(flow.source), require_stable=False)
+    ends = source.topics.last_stable_offsets(context.partitions(flow.source))
     try:
-        copied = crossed(run, flow)
+        copied = crossed(context, flow)
     except NotFound:
         copied = {}
     starts = source.topics.log_starts(ends)
@@ -64,31 +65,31 @@ def _seen(run: Run, flow: Flow, *, epoch: int) -> LastLook:
     for record in source.log.read({p: tail for p, tail in tails.items() if len(tail)}):
         waiting.setdefault(record.topic_partition, []).append(record.offset)
     # Last: a source that is about to fall silent has said by now what nobody else knows.
-    beyond = _read_elsewhere(run, flow.source)
+    beyond = _read_elsewhere(context, flow.source)
     return LastLook(
         epoch=epoch,
         at=at,
         ends=ends,
         groups={
-            group: {p: offset for p, offset in offsets.items() if run.group.owns_topic(p.topic)}
+            group: {p: offset for p, offset in offsets.items() if context.group.owns_topic(p.topic)}
             for group, offsets in groups.items()
         },
         waiting={p: tuple(offsets) for p, offsets in waiting.items()},
-        more_than_offsets=_more_than_offsets(run, flow.source),
+        more_than_offsets=_more_than_offsets(context, flow.source),
         elsewhere=beyond.rows,
         elsewhere_unknown=beyond.unknown,
     )
 
 
-def _read_elsewhere(run: Run, active: str) -> ReadElsewhere:
+def _read_elsewhere(context: GroupContext, active: str) -> ReadElsewhere:
     try:
-        return other_topics.look(run, active, seconds=_SETTLE_SECONDS)
+        return other_topics.look(context, active, seconds=_SETTLE_SECONDS)
     except KafkaDrError as error:
         return ReadElsewhere((), (f"what its groups read elsewhere could not be asked: {error}",))
 
 
-def _more_than_offsets(run: Run, active: str) -> tuple[str, ...]:
+def _more_than_offsets(context: GroupContext, active: str) -> tuple[str, ...]:
     try:
-        return tuple(each.sentence for each in not_moved(run, active))
+        return tuple(each.sentence for each in not_moved(context, active))
     except KafkaDrError as error:
         return (f"whether a group is more than its offsets could not be asked: {error}",)

@@ -19,6 +19,7 @@ from kafka_dr.offsets.translate.choice import moved, start
 from kafka_dr.offsets.translate.facts import Gathered, gather
 from kafka_dr.offsets.translate.local_check import Claim, prove
 from kafka_dr.offsets.translate.read_logs import moments
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
@@ -51,14 +52,14 @@ def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
     return found, tuple(problems)
 
 
-def groups_to_move(run: Run, cluster: str) -> list[str]:
+def groups_to_move(context: GroupContext, cluster: str) -> list[str]:
     """Return the groups whose positions a failover moves, also those that the operator may not see.
 
     The audit may: they would be left behind without a word.
     """
-    seen = run.clients.cluster(cluster, "audit").groups.names()
-    hidden = {name for name in seen if run.group.owns_group(name)} - set(run.group.groups_policy.left_behind)
-    return sorted({*run.moved_groups(cluster), *hidden})
+    seen = context.clients.cluster(cluster, "audit").groups.names()
+    hidden = {name for name in seen if context.group.owns_group(name)} - set(context.group.groups_policy.left_behind)
+    return sorted({*context.moved_groups(cluster), *hidden})
 
 
 def known_syncs(run: Run) -> KnownSyncs:

@@ -12,6 +12,7 @@ from kafka_dr.clusters.group_reading import GroupReading
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets.offset_facts import groups_to_move
 from kafka_dr.offsets.last_look import Elsewhere, read_elsewhere
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check, CheckOutcome, first_few
 from kafka_dr.runs.run import Run
 
@@ -33,13 +34,13 @@ class ReadElsewhere:
     unknown: tuple[str, ...] = ()
 
 
-def look(run: Run, cluster: str, *, seconds: float = _SETTLE_SECONDS) -> ReadElsewhere:
+def look(context: GroupContext, cluster: str, *, seconds: float = _SETTLE_SECONDS) -> ReadElsewhere:
     """Ask a cluster what the groups that would be moved have committed, and what their live members read.
 
     :param seconds: how long groups may take to share out their partitions
     """
-    groups = groups_to_move(run, cluster)
-    reading = GroupReading.of(run.operator(cluster))
+    groups = groups_to_move(context, cluster)
+    reading = GroupReading.of(context.operator(cluster))
     committed, live = reading.committed(groups), reading.live(groups, seconds=seconds)
     unknown = [f"{group}: {answer}" for group, answer in committed.items() if isinstance(answer, KafkaDrError)]
     unknown += [
@@ -50,11 +51,11 @@ def look(run: Run, cluster: str, *, seconds: float = _SETTLE_SECONDS) -> ReadEls
         if isinstance(answer, KafkaDrError) or not answer.told
     ]
     rows = read_elsewhere(
-        run.group.owns_topic,
+        context.group.owns_topic,
         {group: answer for group, answer in committed.items() if not isinstance(answer, KafkaDrError)},
         {group: answer.topics for group, answer in live.items() if not isinstance(answer, KafkaDrError)},
     )
-    return ReadElsewhere(rows, (*dict.fromkeys(unknown), *_hidden(run, cluster)))
+    return ReadElsewhere(rows, (*dict.fromkeys(unknown), *_hidden(context, cluster)))
 
 
 def read_live(run: Run, cluster: str) -> tuple[Elsewhere, ...]:
@@ -75,29 +76,29 @@ def groups_read_only_owned_topics(run: Run) -> Check:
     return judged(run, look(run, run.source), cluster=run.source)
 
 
-def judged(run: Run, found: ReadElsewhere, *, cluster: str) -> Check:
+def judged(context: GroupContext, found: ReadElsewhere, *, cluster: str) -> Check:
     """Return what the policy makes of what was found.
 
     :param cluster: where it was found
     """
-    refuses = run.group.groups_policy.other_topics == "refuse"
+    refuses = context.group.groups_policy.other_topics == "refuse"
     outcome: CheckOutcome = "unknown" if found.unknown else "excused" if found.rows else "ok"
     if found.rows and refuses:
         outcome = "failed"
-    parts = [sentence(run, found.rows, cluster=cluster)] if found.rows else []
+    parts = [sentence(context, found.rows, cluster=cluster)] if found.rows else []
     parts += first_few(found.unknown, _MOST_NAMED)
-    said = "; ".join(parts) or f"all that the consumer groups read on {cluster} belongs to {run.group.name}"
-    facts = {"read_elsewhere": evidence_rows(run, found.rows), "unknown": list(found.unknown)}
+    said = "; ".join(parts) or f"all that the consumer groups read on {cluster} belongs to {context.group.name}"
+    facts = {"read_elsewhere": evidence_rows(context, found.rows), "unknown": list(found.unknown)}
     return Check(NAME, outcome, said, facts)
 
 
-def sentence(run: Run, rows: Sequence[Elsewhere], *, cluster: str) -> str:
+def sentence(context: GroupContext, rows: Sequence[Elsewhere], *, cluster: str) -> str:
     """Say which groups read what outside the protection group, whose that is, and what comes of it."""
-    name, owners = run.group.name, {row.topic: owner_of(run, row.topic) for row in rows}
+    name, owners = context.group.name, {row.topic: owner_of(context, row.topic) for row in rows}
     each = [f"{row.group} reads {row.topic} ({_how(row)}), {_whose(owners[row.topic])}" for row in rows]
     named = "; ".join(first_few(each, _MOST_NAMED))
     counted = f"{_positions(rows)} of {len({row.group for row in rows})} consumer groups lie outside {name}"
-    if run.group.groups_policy.other_topics == "leave_out":
+    if context.group.groups_policy.other_topics == "leave_out":
         return (
             f"{counted} and are left out by policy, so they stay on {cluster}, where {name}'s groups may not commit "
             f"once it has moved, and elsewhere auto.offset.reset decides: {named}"
@@ -111,9 +112,9 @@ def sentence(run: Run, rows: Sequence[Elsewhere], *, cluster: str) -> str:
     )
 
 
-def evidence_rows(run: Run, rows: Collection[Elsewhere]) -> list[dict[str, Any]]:
+def evidence_rows(context: GroupContext, rows: Collection[Elsewhere]) -> list[dict[str, Any]]:
     """Return rows for the evidence: also to whom each topic belongs, empty where that is nobody."""
-    return [{**row.to_json(), "belongs_to": owner_of(run, row.topic)} for row in rows]
+    return [{**row.to_json(), "belongs_to": owner_of(context, row.topic)} for row in rows]
 
 
 def report_rows(run: Run, rows: Collection[Elsewhere]) -> list[dict[str, Any]]:
@@ -151,9 +152,9 @@ def journaled(drained: Mapping[str, Any]) -> tuple[Elsewhere, ...] | None:
     return None if rows is None else tuple(map(Elsewhere.from_json, rows))
 
 
-def owner_of(run: Run, topic: str) -> str:
+def owner_of(context: GroupContext, topic: str) -> str:
     """Return the protection group to which a topic belongs; empty where it belongs to none."""
-    declared = run.clients.topology.protection_groups
+    declared = context.clients.topology.protection_groups
     return next((name for name, group in declared.items() if group.owns_topic(topic)), "")
 
 
@@ -171,9 +172,12 @@ def of_frozen(
     return read_elsewhere(run.group.owns_topic, committed, live)
 
 
-def _hidden(run: Run, cluster: str) -> tuple[str, ...]:
+def _hidden(context: GroupContext, cluster: str) -> tuple[str, ...]:
     """Brokers leave out positions in topics that the operator may not describe, and do not say so."""
-    authorizer, operator = authorizer_of(run, cluster, run.read_cache.acls(cluster)), run.group.operator_principal
+    authorizer, operator = (
+        authorizer_of(context, cluster, context.read_cache.acls(cluster)),
+        context.group.operator_principal,
+    )
     if authorizer.allows_everywhere(operator, AclOperation.DESCRIBE, ResourceType.TOPIC):
         return ()
     said = f"{operator} may not describe every topic on {cluster}, and positions in the others are kept from it"

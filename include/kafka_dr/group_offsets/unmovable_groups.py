@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_dr.clusters import KafkaCluster, NotAuthorized
 from kafka_dr.clusters.group_kinds import GroupKinds, streams_applications
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
@@ -47,15 +48,15 @@ class OtherGroup:
         }
 
 
-def not_moved(run: Run, cluster: str) -> tuple[OtherGroup, ...]:
+def not_moved(context: GroupContext, cluster: str) -> tuple[OtherGroup, ...]:
     """Return the protection group's share groups and Kafka Streams applications on a cluster."""
-    source = run.operator(cluster)
+    source = context.operator(cluster)
     # The audit may see groups that the operator may not: those would be left behind without a word.
-    views = (source, run.clients.cluster(cluster, "audit"))
-    listed = {g.group: g for view in views for g in GroupKinds.of(view).listed() if run.group.owns_group(g.group)}
+    views = (source, context.clients.cluster(cluster, "audit"))
+    listed = {g.group: g for view in views for g in GroupKinds.of(view).listed() if context.group.owns_group(g.group)}
     consumers = [name for name, group in listed.items() if group.kind == "consumer"]
     classic = streams_applications(_assignors(source, consumers), source.topics.names())
-    accepted = set(run.group.groups_policy.left_behind)
+    accepted = set(context.group.groups_policy.left_behind)
     found = {name: (group.kind, group.said) for name, group in listed.items() if group.kind in _WHY}
     found |= {group: ("streams", said) for group, said in classic.items()}
     return tuple(OtherGroup(group, *what, group not in accepted) for group, what in sorted(found.items()))

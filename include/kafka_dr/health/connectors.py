@@ -10,8 +10,8 @@ from kafka_dr.health.desired_state import may_run, must_run
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow, FlowStatus
 from kafka_dr.runs import background
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run
 
 #: Connect answers in milliseconds; beside a dead cluster it may need a minute, which nobody waits for here.
 CONNECT_SECONDS = 8.0
@@ -22,29 +22,29 @@ _STOP_SECONDS = 5.0
 AsLongAs = Callable[[Callable[[RegisterState], bool]], Callable[[], None]]
 
 
-def check_connectors(run: Run, state: RegisterState, as_long_as: AsLongAs) -> tuple[Check, ...]:
+def check_connectors(context: GroupContext, state: RegisterState, as_long_as: AsLongAs) -> tuple[Check, ...]:
     """Look at the connectors of both directions, stop those that must not run, and name each that is wrong."""
-    flows = [Flow(run.group.name, *ends) for ends in permutations(run.group.clusters, 2)]
+    flows = [Flow(context.group.name, *ends) for ends in permutations(context.group.clusters, 2)]
 
     def looking(flow: Flow) -> Callable[[], Check]:
-        return lambda: _look(run, flow, state, as_long_as)
+        return lambda: _look(context, flow, state, as_long_as)
 
     answers = background.ask_all({flow: looking(flow) for flow in flows}, seconds=dict.fromkeys(flows, CONNECT_SECONDS))
     return tuple(_named(flow, answer) for flow, answer in answers.items())
 
 
-def _look(run: Run, flow: Flow, state: RegisterState, as_long_as: AsLongAs) -> Check:
-    status = run.clients.replicator(flow).status()
+def _look(context: GroupContext, flow: Flow, state: RegisterState, as_long_as: AsLongAs) -> Check:
+    status = context.clients.replicator(flow).status()
     if not may_run(state, flow) and not status.at_rest:
-        return _stop(run, flow, status, as_long_as(lambda now: not may_run(now, flow)))
+        return _stop(context, flow, status, as_long_as(lambda now: not may_run(now, flow)))
     if must_run(state, flow) and status.state != "running":
         seen = f"{flow.connector} is {status.state} {status.detail}".rstrip()
         return Check("flow", "failed", f"{seen}: {state.active} is active, so it has to run; see dr_flows")
     return Check("flow", "ok", f"{flow.connector} is {status.state}")
 
 
-def _stop(run: Run, flow: Flow, status: FlowStatus, still: Callable[[], None]) -> Check:
-    replicator = run.clients.replicator(flow)
+def _stop(context: GroupContext, flow: Flow, status: FlowStatus, still: Callable[[], None]) -> Check:
+    replicator = context.clients.replicator(flow)
     found = f"{flow.connector} was {status.state}, and the register forbids this direction"
     still()
     replicator.stop()

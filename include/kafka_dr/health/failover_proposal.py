@@ -20,6 +20,7 @@ from kafka_dr.failover.unplanned.checks import unplanned_checks
 from kafka_dr.health.registers import read_registers
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import shortfall
 from kafka_dr.runs.request import TAKES, RunRequest
 from kafka_dr.runs.run import Run
@@ -141,22 +142,24 @@ def consider(group: str, clients: Clients) -> Proposal:
 
     :raises KafkaDrError: the register of the cluster that it would go to cannot be written
     """
-    run = Run(RunRequest(group, "health"), clients)
-    if not run.group.disaster.auto_propose:
+    context = GroupContext(group, clients)
+    if not context.group.disaster.auto_propose:
         return Proposal(ProposalDecision.NOTHING, f"{group}: the topology leaves proposals to people (auto_propose)")
-    state = read_registers(run).newest
+    state = read_registers(context).newest
     if state is None or not _may_be_taken(state):
         standing = "not adopted, or does not answer" if state is None else f"{state.phase} by run {state.run}"
         return Proposal(ProposalDecision.NOTHING, f"{group} is {standing}: there is nothing to propose")
     seen = judge(
-        state.active, take_probes(run.group, clients, source=state.active, target=state.standby), run.group.disaster
+        state.active,
+        take_probes(context.group, clients, source=state.active, target=state.standby),
+        context.group.disaster,
     )
     try:
         newest = JournaledProposal.of(clients.register(state.standby).facts(group, _JOURNAL).get(_FACT))
     except KafkaDrError as error:
         said = f"{seen.sentence}; but the register of {state.standby} cannot be read, so nothing can go there ({error})"
         return Proposal(ProposalDecision.NOTHING, said)
-    move, proposed = decide(state, seen.answer, newest, now=run.clock.now())
+    move, proposed = decide(state, seen.answer, newest, now=context.clock.now())
     if move is ProposalDecision.PROPOSE and proposed != newest:
         if in_the_way := _in_the_way(proposed.run, state, seen, clients):
             said = f"{seen.sentence}; but a run would ask nobody: {in_the_way} Trigger dr_unplanned_failover yourself"

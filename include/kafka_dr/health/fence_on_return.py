@@ -13,30 +13,28 @@ from kafka_dr.health.restore_fence import FenceRepair
 from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import fenced_on_return
 from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.request import RunRequest
-from kafka_dr.runs.run import Run
 
 #: Evidence of it lies beside that of the run that left the cluster.
 NUMBER, STEP = 92, "fence_on_return"
 
 
-def record_return(run: Run, state: RegisterState, fenced: FenceRepair, still: Callable[[], None]) -> Check:
+def record_return(context: GroupContext, state: RegisterState, fenced: FenceRepair, still: Callable[[], None]) -> Check:
     """Count what a returned cluster accepted, now that it is proven to refuse, and move the register on.
 
     :param state: the record, ``unfenced``
     :param fenced: what closing it found; proven
     :param still: asked right before the register is written
     """
-    clients, cluster = run.clients, fenced.cluster
-    request = RunRequest(state.group, state.run, verb=state.verb)
-    attempt = Attempt.start(request, clients, STEP, NUMBER, goes_forward=True)
+    clients, cluster = context.clients, fenced.cluster
+    attempt = Attempt.start(state.group, state.run, clients, STEP, NUMBER, goes_forward=True)
     journal = clients.register(state.active).facts(state.group, state.run)
-    accepted = count_on_returned(run, cluster, journal)
-    fact = accepted.fact(cluster, fenced_at=run.clock.now())
+    accepted = count_on_returned(context, cluster, journal)
+    fact = accepted.fact(cluster, fenced_at=context.clock.now())
     clients.register(state.active).write_fact(state.group, state.run, "returned", fact)
     still()
-    clients.register(state.active).compare_and_set(state, fenced_on_return(state, at=run.clock.now()))
+    clients.register(state.active).compare_and_set(state, fenced_on_return(state, at=context.clock.now()))
     attempt.facts = {**fact, "denies_added": fenced.added, "ended_transactions": list(fenced.ended)}
     attempt.proofs = fenced.proofs
     said = (

@@ -19,9 +19,8 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs import background
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check, Outcome, worst
-from kafka_dr.runs.request import RunRequest
-from kafka_dr.runs.run import Run
 
 #: A look begins every minute, and never beside another one: the whole of it, fences first, has to be over by then.
 LOOK_SECONDS = 45.0
@@ -36,20 +35,20 @@ def check_health(group: str, clients: Clients) -> WatchResult:
 
     A cluster that does not answer is named, and unknown is what it makes of the look.
     """
-    run, left = Run(RunRequest(group, "health"), clients), TimeBudget(clients.clock, LOOK_SECONDS)
-    registers = read_registers(run)
+    context, left = GroupContext(group, clients), TimeBudget(clients.clock, LOOK_SECONDS)
+    registers = read_registers(context)
     try:
         state = registers.newest
     except NeedsPerson as conflict:
         return WatchResult(group, "failed", (str(conflict),))
     if state is None:
         return _without_record(group, registers)
-    if _is_being_adopted(run, state, registers):
+    if _is_being_adopted(context, state, registers):
         return WatchResult(group, "left_alone", ("its adoption is under way, or died: then run dr_adopt again",))
-    checks = [_standing(state), *_fences(run, state, registers, left)]
-    moved = _see_to_the_rest(run, state, registers, left, checks)
+    checks = [_standing(state), *_fences(context, state, registers, left)]
+    moved = _see_to_the_rest(context, state, registers, left, checks)
     checks += [_silent(state, name, error) for name, error in registers.silent.items()]
-    checks += [_stranger(run, name, found) for name, found in registers.strangers.items()]
+    checks += [_stranger(context, name, found) for name, found in registers.strangers.items()]
     told = tuple(check.detail for check in checks if check.outcome != "ok" or check.name == "register")
     if moved:
         return WatchResult(group, "left_alone", (*told, "it began to move meanwhile: what was seen counts for nothing"))
@@ -57,21 +56,21 @@ def check_health(group: str, clients: Clients) -> WatchResult:
 
 
 def _see_to_the_rest(
-    run: Run, state: RegisterState, registers: RegisterAnswers, left: TimeBudget, checks: list[Check]
+    context: GroupContext, state: RegisterState, registers: RegisterAnswers, left: TimeBudget, checks: list[Check]
 ) -> bool:
     """Look at what can wait, add to the checks what was found, and return whether the group began to move meanwhile."""
 
     def newest() -> RegisterState | None:
         return background.ask(
-            "the registers", lambda: newest_now(run, registers), seconds=left.at_most(QUESTION_SECONDS)
+            "the registers", lambda: newest_now(context, registers), seconds=left.at_most(QUESTION_SECONDS)
         )
 
     try:
         reached = newest()
         if reached is None or not _is_ours(state, reached):
             return True
-        checks += update_stale_registers(run, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
-        checks += _followers(run, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
+        checks += update_stale_registers(context, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
+        checks += _followers(context, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
         return newest() != reached
     except KafkaDrError as error:
         outcome: Outcome = "failed" if isinstance(error, NeedsPerson) else "unknown"
@@ -79,11 +78,11 @@ def _see_to_the_rest(
         return False
 
 
-def _is_being_adopted(run: Run, state: RegisterState, registers: RegisterAnswers) -> bool:
+def _is_being_adopted(context: GroupContext, state: RegisterState, registers: RegisterAnswers) -> bool:
     """Return whether the first fence is still being made, which only one may do: the seed is journaled behind it."""
     if state.verb != "adopt" or state.active not in registers.states:
         return False
-    register = run.clients.register(state.active)
+    register = context.clients.register(state.active)
     facts = background.ask("its adoption", lambda: register.facts(state.group, state.run), seconds=REGISTER_SECONDS)
     return "flow_seed" not in facts
 
@@ -118,11 +117,11 @@ def _silent(state: RegisterState, cluster: str, error: KafkaDrError) -> Check:
     return Check("silent", "unknown", f"{cluster} {role} does not answer ({error})")
 
 
-def _fences(run: Run, state: RegisterState, registers: RegisterAnswers, left: TimeBudget) -> list[Check]:
+def _fences(context: GroupContext, state: RegisterState, registers: RegisterAnswers, left: TimeBudget) -> list[Check]:
     """Close every cluster that answers, side by side; one that was left unfenced may be welcomed back then."""
 
     def closing(cluster: str) -> Callable[[], list[Check]]:
-        return lambda: _closed(run, cluster, state, registers)
+        return lambda: _closed(context, cluster, state, registers)
 
     closings = {name: closing(name) for name in registers.states}
     answers = background.ask_all(closings, seconds=dict.fromkeys(closings, left.at_most(FENCE_SECONDS)))
@@ -133,15 +132,15 @@ def _fences(run: Run, state: RegisterState, registers: RegisterAnswers, left: Ti
     return checks
 
 
-def _closed(run: Run, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:
-    wanted = denies_of(run.group, state, cluster)
-    still = as_long_as(run, registers, lambda now: wanted <= denies_of(run.group, now, cluster))
+def _closed(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:
+    wanted = denies_of(context.group, state, cluster)
+    still = as_long_as(context, registers, lambda now: wanted <= denies_of(context.group, now, cluster))
     close = restore_flow_fence if cluster == state.active else restore_standby_fence
-    fenced = close(run, cluster, state, still)
+    fenced = close(context, cluster, state, still)
     checks = _told(fenced, state)
     if state.phase is Phase.UNFENCED and cluster == state.standby and fenced.proven:
-        unchanged = as_long_as(run, registers, lambda now: now == state)
-        checks.append(record_return(run, state, fenced, unchanged))
+        unchanged = as_long_as(context, registers, lambda now: now == state)
+        checks.append(record_return(context, state, fenced, unchanged))
     return checks
 
 
@@ -160,23 +159,25 @@ def _told(fenced: FenceRepair, state: RegisterState) -> list[Check]:
     return checks
 
 
-def _stranger(run: Run, cluster: str, found: str) -> Check:
-    said = wrong_cluster_id(run.clients, cluster, found)
+def _stranger(context: GroupContext, cluster: str, found: str) -> Check:
+    said = wrong_cluster_id(context.clients, cluster, found)
     return Check("cluster_id", "failed", f"{said}: it is not touched, and what it holds counts for nothing")
 
 
-def _followers(run: Run, state: RegisterState, registers: RegisterAnswers, *, seconds: float) -> list[Check]:
+def _followers(
+    context: GroupContext, state: RegisterState, registers: RegisterAnswers, *, seconds: float
+) -> list[Check]:
     """Look at everything else that should follow the record; what nobody can be asked about is unknown."""
     questions: dict[str, Callable[[], tuple[Check, ...]]] = {
-        "the connectors": lambda: check_connectors(run, state, lambda holds: as_long_as(run, registers, holds)),
-        "the route": lambda: (report_only.check_route(run, state),),
-        "the lag": lambda: (report_only.check_lag(run, state),),
-        "the run": lambda: (check_run(run, state),),
+        "the connectors": lambda: check_connectors(context, state, lambda holds: as_long_as(context, registers, holds)),
+        "the route": lambda: (report_only.check_route(context, state),),
+        "the lag": lambda: (report_only.check_lag(context, state),),
+        "the run": lambda: (check_run(context, state),),
     }
     if state.active in registers.states:
-        questions[state.active] = lambda: (report_only.check_active(run, state),)
+        questions[state.active] = lambda: (report_only.check_active(context, state),)
     if state.standby in registers.states:
-        questions[state.standby] = lambda: (report_only.check_standby(run, state),)
+        questions[state.standby] = lambda: (report_only.check_standby(context, state),)
     checks: list[Check] = []
     for what, answer in background.ask_all(questions, seconds=dict.fromkeys(questions, seconds)).items():
         asked = Check("followers", "unknown", f"{what} could not be looked at: {answer}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.register import RegisterState, highest
 from kafka_dr.runs import background
-from kafka_dr.runs.run import Run
+from kafka_dr.runs.group_context import GroupContext
 
 #: A register is one short read: who takes longer is treated as silent, and asked again in a minute.
 REGISTER_SECONDS = 6.0
@@ -47,22 +47,22 @@ class RegisterAnswers:
         return highest(dict(self.states))
 
 
-def read_registers(run: Run) -> RegisterAnswers:
+def read_registers(context: GroupContext) -> RegisterAnswers:
     """Ask every cluster of the group at the same time."""
 
     def asked(cluster: str) -> Callable[[], RegisterAnswer]:
         def ask() -> RegisterAnswer:
-            identity = run.operator(cluster).topics.identity()
-            return RegisterAnswer(identity.cluster_id, run.clients.register(cluster).read(run.group.name))
+            identity = context.operator(cluster).topics.identity()
+            return RegisterAnswer(identity.cluster_id, context.clients.register(cluster).read(context.group.name))
 
         return ask
 
-    for name in run.group.clusters:
+    for name in context.group.clusters:
         # What hangs is not waited for, but a process does not end before its last request has.
-        run.clients.hurry(name, REGISTER_SECONDS)
-    questions = {name: asked(name) for name in run.group.clusters}
+        context.clients.hurry(name, REGISTER_SECONDS)
+    questions = {name: asked(name) for name in context.group.clusters}
     answers = background.ask_all(questions, seconds=dict.fromkeys(questions, REGISTER_SECONDS))
-    declared = {name: run.clients.topology.cluster(name).cluster_id for name in run.group.clusters}
+    declared = {name: context.clients.topology.cluster(name).cluster_id for name in context.group.clusters}
     found = {name: answer for name, answer in answers.items() if isinstance(answer, RegisterAnswer)}
     return RegisterAnswers(
         states={name: reading.state for name, reading in found.items() if reading.cluster_id == declared[name]},
@@ -71,15 +71,17 @@ def read_registers(run: Run) -> RegisterAnswers:
     )
 
 
-def newest_now(run: Run, answered: RegisterAnswers) -> RegisterState | None:
+def newest_now(context: GroupContext, answered: RegisterAnswers) -> RegisterState | None:
     """Read the registers that answered once more, and return the highest record.
 
     :raises NeedsPerson: two of them contradict each other
     """
-    return highest({name: run.clients.register(name).read(run.group.name) for name in answered.states})
+    return highest({name: context.clients.register(name).read(context.group.name) for name in answered.states})
 
 
-def as_long_as(run: Run, answered: RegisterAnswers, holds: Callable[[RegisterState], bool]) -> Callable[[], None]:
+def as_long_as(
+    context: GroupContext, answered: RegisterAnswers, holds: Callable[[RegisterState], bool]
+) -> Callable[[], None]:
     """Return what is asked right before each change: is what the change rests on still so?
 
     Only registers that answered are read again, so that a dead one cannot hold up the change. That is enough: a
@@ -89,9 +91,9 @@ def as_long_as(run: Run, answered: RegisterAnswers, holds: Callable[[RegisterSta
     """
 
     def ask() -> None:
-        now = newest_now(run, answered)
+        now = newest_now(context, answered)
         if now is None or not holds(now):
             said = "nothing" if now is None else f"{now.phase} with {now.active} active (epoch {now.epoch})"
-            raise Refused(f"the registers now say {said} about {run.group.name}: what was not changed yet is left")
+            raise Refused(f"the registers now say {said} about {context.group.name}: what was not changed yet is left")
 
     return ask

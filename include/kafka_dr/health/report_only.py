@@ -11,8 +11,8 @@ from kafka_dr.fencing import plan
 from kafka_dr.health.desired_state import SETTLED
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.routing import Route
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run
 
 
 def judge_route(state: RegisterState, route: Route | None) -> Check:
@@ -25,27 +25,27 @@ def judge_route(state: RegisterState, route: Route | None) -> Check:
     return Check("route", "failed", f"{said} (epoch {state.epoch}): applications look in the wrong place")
 
 
-def check_route(run: Run, state: RegisterState) -> Check:
+def check_route(context: GroupContext, state: RegisterState) -> Check:
     """Read the route and judge it."""
     try:
-        return judge_route(state, run.clients.router(run.group).read())
+        return judge_route(state, context.clients.router(context.group).read())
     except KafkaDrError as error:
         return Check("route", "unknown", str(error))
 
 
-def check_active(run: Run, state: RegisterState) -> Check:
+def check_active(context: GroupContext, state: RegisterState) -> Check:
     """Say whether something keeps the applications from the active cluster, or whom the next fence would not stop.
 
     Nothing is lifted or taken away here: a person decides.
     """
     if state.phase not in SETTLED:
         return Check("active", "ok", f"{state.group} is {state.phase}: its run opens and shuts")
-    there = run.read_cache.acls(state.active)
-    ours = run.clients.register(state.active).added_acls(run.group.name, state.active)
+    there = context.read_cache.acls(state.active)
+    ours = context.clients.register(state.active).added_acls(context.group.name, state.active)
     # Whom others keep from changing topics works all the same; ours belongs on a standby only.
-    standing = (plan.shut_out(run.group) & there) | (plan.change_fence(run.group) & there & ours)
+    standing = (plan.shut_out(context.group) & there) | (plan.change_fence(context.group) & there & ours)
     if not standing:
-        writers = writers_declared(run, (state.active,), seen=run.read_cache)
+        writers = writers_declared(context, (state.active,), seen=context.read_cache)
         said = f"{state.active} is open to the applications" if writers.outcome == "ok" else writers.detail
         return Check("active", writers.outcome, said)
     shown = "; ".join(str(acl) for acl in sorted(standing)[:3])
@@ -53,25 +53,27 @@ def check_active(run: Run, state: RegisterState) -> Check:
     return Check("active", "failed", f"{said}: applications are shut out, see who set them")
 
 
-def check_standby(run: Run, state: RegisterState) -> Check:
+def check_standby(context: GroupContext, state: RegisterState) -> Check:
     """Say whether replication may write where it should."""
     if state.phase is not Phase.STABLE:
         return Check("standby", "ok", f"{state.group} is {state.phase}: nothing has to be copied")
-    denied = plan.flow_fence(run.group) & run.operator(state.standby).acls.list()
+    denied = plan.flow_fence(context.group) & context.operator(state.standby).acls.list()
     if not denied:
-        return Check("standby", "ok", f"{run.group.replicator_principal} may write on {state.standby}")
-    return Check("standby", "failed", f"{run.group.replicator_principal} is denied on {state.standby}: see dr_flows")
+        return Check("standby", "ok", f"{context.group.replicator_principal} may write on {state.standby}")
+    return Check(
+        "standby", "failed", f"{context.group.replicator_principal} is denied on {state.standby}: see dr_flows"
+    )
 
 
-def check_lag(run: Run, state: RegisterState) -> Check:
+def check_lag(context: GroupContext, state: RegisterState) -> Check:
     """Read the newest lag audit of the group's flow and judge it."""
-    store = ResultStore(run.clients.evidence_root)
+    store = ResultStore(context.clients.evidence_root)
     try:
         kept = store.newest(AuditKind.LAG, group=state.group, source=state.active, target=state.standby)
     except (ResultUnreadable, OSError) as error:
         return Check("lag", "unknown", f"the newest lag audit cannot be read: {error}")
-    oldest = run.clock.now() - timedelta(seconds=run.group.audits.lag_max_age_seconds)
-    return judge_lag(state, kept, oldest=oldest, threshold=run.group.thresholds.max_lag_seconds)
+    oldest = context.clock.now() - timedelta(seconds=context.group.audits.lag_max_age_seconds)
+    return judge_lag(state, kept, oldest=oldest, threshold=context.group.thresholds.max_lag_seconds)
 
 
 def judge_lag(state: RegisterState, kept: AuditResult | None, *, oldest: datetime, threshold: float) -> Check:

@@ -9,12 +9,12 @@ from kafka_dr.health.desired_state import stale_registers
 from kafka_dr.health.registers import RegisterAnswers, as_long_as
 from kafka_dr.register import RegisterState
 from kafka_dr.runs import background
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run
 
 
 def update_stale_registers(
-    run: Run, state: RegisterState, registers: RegisterAnswers, *, seconds: float
+    context: GroupContext, state: RegisterState, registers: RegisterAnswers, *, seconds: float
 ) -> list[Check]:
     """Copy the newest record to each register that answers and is behind.
 
@@ -22,18 +22,18 @@ def update_stale_registers(
     """
 
     def copying(cluster: str) -> Callable[[], Check]:
-        return lambda: _copied(run, cluster, state, registers)
+        return lambda: _copied(context, cluster, state, registers)
 
     behind = stale_registers(state, registers.states)
     answers = background.ask_all({name: copying(name) for name in behind}, seconds=dict.fromkeys(behind, seconds))
     return [_named(name, answer) for name, answer in answers.items()]
 
 
-def _copied(run: Run, cluster: str, state: RegisterState, registers: RegisterAnswers) -> Check:
-    as_long_as(run, registers, lambda now: now == state)()
-    if run.clients.register(cluster).read(state.group) == state:
+def _copied(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> Check:
+    as_long_as(context, registers, lambda now: now == state)()
+    if context.clients.register(cluster).read(state.group) == state:
         return Check("register_copy", "ok", f"the register of {cluster} has been told meanwhile")
-    run.clients.register(cluster).copy(state)
+    context.clients.register(cluster).copy(state)
     said = f"the register of {cluster} was behind and says now: {state.phase} on {state.active} (epoch {state.epoch})"
     return Check("register_copy", "failed", said)
 

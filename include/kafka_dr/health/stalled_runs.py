@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
-from kafka_dr.runs.run import Run
 from kafka_dr.topology.model import Timing
 
 _HOLDING = frozenset({Phase.SWITCHING, Phase.HANDED_OVER})
@@ -50,12 +50,12 @@ def _ended(state: RegisterState, *, last: datetime | None, now: datetime, allowe
     return Check("run", "failed", said)
 
 
-def check_run(run: Run, state: RegisterState) -> Check:
+def check_run(context: GroupContext, state: RegisterState) -> Check:
     """Ask register and evidence whether the run that holds a group still lives, or was left before its end."""
     holding = state.phase in _HOLDING
     # A failback takes hours, and who looks after the group then is asked elsewhere.
     goes_home = state.phase is Phase.DIVERGED and state.verb == "failback"
-    sealed = holding or goes_home or not run.is_unsealed(state)
-    last = run.clients.evidence.last_step(state.group, state.run) if holding or not sealed else None
-    allowed = longest_step(run.group.timing)
-    return check_progress(state, last=last, now=run.clock.now(), allowed=allowed, sealed=sealed)
+    sealed = holding or goes_home or not context.is_unsealed(state)
+    last = context.clients.evidence.last_step(state.group, state.run) if holding or not sealed else None
+    allowed = longest_step(context.group.timing)
+    return check_progress(state, last=last, now=context.clock.now(), allowed=allowed, sealed=sealed)

@@ -11,7 +11,6 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
 from kafka_dr.evidence import NotCanonical, SecretInEvidence
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import Check, StepFailed, StepOutcome, StepRecord, without_what_was_refused
-from kafka_dr.runs.request import RunRequest
 
 
 @dataclass(slots=True)
@@ -35,13 +34,17 @@ class Attempt:
 
     @classmethod
     def start(
-        cls, request: RunRequest, clients: Clients, step: str, number: int, *, goes_forward: bool = False
+        cls, group: str, run: str, clients: Clients, step: str, number: int, *, goes_forward: bool = False
     ) -> Attempt:
         """Begin an attempt now.
 
+        :param group: the protection group
+        :param run: the id of the run, below which the evidence is kept
+        :param step: the name of the step
+        :param number: of the step, from 1; the evidence is numbered by it
         :param goes_forward: see :class:`Attempt`
         """
-        clock, group, run = clients.clock, request.protection_group, request.run
+        clock = clients.clock
         return cls(group, run, step, number, clock.now(), clock.monotonic(), goes_forward=goes_forward)
 
     def carry_out(

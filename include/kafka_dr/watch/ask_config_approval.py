@@ -16,9 +16,7 @@ from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.request import RunRequest
-from kafka_dr.runs.run import Run
-from kafka_dr.watch.config_changes import APPROVAL, NUMBERS, keep_plan, newest_plan, start_plan
+from kafka_dr.watch.config_changes import APPROVAL, NUMBERS, ConfigSyncRun, keep_plan, newest_plan, start_plan
 
 #: The newest question, among the facts of the active cluster's register.
 _QUESTION = "question"
@@ -34,7 +32,7 @@ def ask_config(group: str, clients: Clients, run_id: str, *, page: str = "") -> 
     :param page: where the evidence of the run is shown
     :returns: why nobody is asked, where there is no question
     """
-    run = Run(RunRequest(group, run_id), clients)
+    run = ConfigSyncRun(group, clients, run_id)
     if newest_plan(run) is None:
         return "nothing needs an approval"
     state = at_rest(group, run.read_register_state())
@@ -58,10 +56,10 @@ def ask_config(group: str, clients: Clients, run_id: str, *, page: str = "") -> 
         expires_at=expires_at,
         expires_after_seconds=seconds,
     )
-    return shown.kept(Attempt.start(run.request, clients, APPROVAL, NUMBERS[APPROVAL]), clients)
+    return shown.kept(Attempt.start(run.group.name, run.run_id, clients, APPROVAL, NUMBERS[APPROVAL]), clients)
 
 
-def _plan_of_now(run: Run, state: RegisterState) -> Mapping[str, Any]:
+def _plan_of_now(run: ConfigSyncRun, state: RegisterState) -> Mapping[str, Any]:
     """Return what this run's plan says; one that is stale by now is made anew, so that nobody decides about it."""
     kept, plan = newest_plan(run) or {}, current_plan(run, state)
     if kept.get("digest") != plan.digest:
@@ -69,9 +67,9 @@ def _plan_of_now(run: Run, state: RegisterState) -> Mapping[str, Any]:
     return newest_plan(run) or {}
 
 
-def _asked_before(run: Run, state: RegisterState, digest: str, now: datetime) -> str | None:
+def _asked_before(run: ConfigSyncRun, state: RegisterState, digest: str, now: datetime) -> str | None:
     asked = run.clients.register(state.active).facts(run.group.name, FACTS).get(_QUESTION)
-    if asked is None or asked["digest"] != digest or asked["run"] == run.request.run:
+    if asked is None or asked["digest"] != digest or asked["run"] == run.run_id:
         return None
     answer = _answer_of(run, asked["run"])
     if answer is not None and not answer.approved:
@@ -81,11 +79,11 @@ def _asked_before(run: Run, state: RegisterState, digest: str, now: datetime) ->
     return None
 
 
-def _answer_of(run: Run, other: str) -> Answer | None:
-    return newest_answer(Run(RunRequest(run.group.name, other), run.clients))
+def _answer_of(run: ConfigSyncRun, other: str) -> Answer | None:
+    return newest_answer(run, other)
 
 
-def _sheet(run: Run, state: RegisterState, kept: Mapping[str, Any]) -> Sheet:
+def _sheet(run: ConfigSyncRun, state: RegisterState, kept: Mapping[str, Any]) -> Sheet:
     """Return the question and its grounds."""
     rows = [row for row in kept["difference"]["rows"] if row["verdict"] in (Verdict.APPROVAL, Verdict.SAFE)]
     rows.sort(key=lambda row: str(row["verdict"] != Verdict.APPROVAL))

@@ -11,8 +11,7 @@ from kafka_dr.offsets import LastLook
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.request import RunRequest
-from kafka_dr.runs.run import Run
+from kafka_dr.runs.group_context import GroupContext
 
 _OUTCOMES: dict[Verdict, WatchOutcome] = {Verdict.ON_TIME: "ok", Verdict.UNKNOWN: "unknown"}
 
@@ -25,29 +24,29 @@ def watch_canary(group: str, clients: Clients) -> WatchResult:
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     :raises ClusterUnreachable: a side does not answer
     """
-    run = Run(RunRequest(group, "canary"), clients)
-    state = at_rest(group, run.read_register_state())
+    context = GroupContext(group, clients)
+    state = at_rest(group, context.read_register_state())
     if isinstance(state, WatchResult):
         return state
-    report = _send(run, state)
-    seen = last_look.look(run, active=state.active, standby=state.standby, epoch=state.epoch)
-    if run.read_register_state() != state:
+    report = _send(context, state)
+    seen = last_look.look(context, active=state.active, standby=state.standby, epoch=state.epoch)
+    if context.read_register_state() != state:
         return WatchResult(
             group, "left_alone", ("it began to move while the canary was on its way, so it is not judged",)
         )
     return WatchResult(group, _OUTCOMES.get(report.verdict.verdict, "failed"), (*_sentences(report), _remembered(seen)))
 
 
-def _send(run: Run, state: RegisterState) -> CanaryReport:
-    clients = run.clients
+def _send(context: GroupContext, state: RegisterState) -> CanaryReport:
+    clients = context.clients
     return run_canary(
         CanaryFlow(state.group, state.active, state.standby, state.epoch),
-        topic=run.group.canary_topic,
+        topic=context.group.canary_topic,
         publisher=clients.cluster(state.active, "probe"),
         source=clients.cluster(state.active, "audit"),
         target=clients.cluster(state.standby, "audit"),
         clock=clients.clock,
-        late_after=timedelta(seconds=run.group.thresholds.canary_late_seconds),
+        late_after=timedelta(seconds=context.group.thresholds.canary_late_seconds),
     )
 
 

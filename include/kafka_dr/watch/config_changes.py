@@ -23,10 +23,8 @@ from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.group_context import PROOF_SECONDS
+from kafka_dr.runs.group_context import PROOF_SECONDS, GroupContext
 from kafka_dr.runs.record import Check, StepOutcome, StepRecord, worst
-from kafka_dr.runs.request import RunRequest
-from kafka_dr.runs.run import Run
 
 #: The steps, and their numbers in the evidence.
 PLAN, APPROVAL, APPLY_SAFE, APPLY = "plan", "approval", "apply_safe", "apply"
@@ -37,6 +35,17 @@ _LOOK_SECONDS = 0.2
 #: How long a broker may take, for each of many changes, until it shows what it has acknowledged: it makes the logs of
 #: a new topic before it takes in the next.
 _SECONDS_A_CHANGE = 0.1
+
+
+class ConfigSyncRun(GroupContext):
+    """A protection group, and the run that compares and changes its configuration.
+
+    :param run_id: the id of the run, Airflow's ``run_id``
+    """
+
+    def __init__(self, group: str, clients: Clients, run_id: str) -> None:
+        super().__init__(group, clients)
+        self.run_id = run_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +69,7 @@ def plan_config(
     :param accept_cluster_ids: a cluster was replaced on purpose: pin the ids that the topology names now
     :returns: why nothing was looked at, where the group does not stand still
     """
-    run = Run(RunRequest(group, run_id), clients)
+    run = ConfigSyncRun(group, clients, run_id)
     state = at_rest(group, run.read_register_state())
     if isinstance(state, WatchResult):
         return state
@@ -70,18 +79,18 @@ def plan_config(
     return keep_plan(run, attempt, plan)
 
 
-def start_plan(run: Run) -> Attempt:
+def start_plan(run: ConfigSyncRun) -> Attempt:
     """Begin the evidence of a plan."""
-    return Attempt.start(run.request, run.clients, PLAN, NUMBERS[PLAN])
+    return Attempt.start(run.group.name, run.run_id, run.clients, PLAN, NUMBERS[PLAN])
 
 
 def watch_config(group: str, clients: Clients) -> WatchResult:
     """Say whether the standby is configured to take over; red where what must match does not, or is unknown."""
-    run = Run(RunRequest(group, "config"), clients)
-    state = at_rest(group, run.read_register_state())
+    context = GroupContext(group, clients)
+    state = at_rest(group, context.read_register_state())
     if isinstance(state, WatchResult):
         return state
-    answer = gate.ask(current_plan(run, state))
+    answer = gate.ask(current_plan(context, state))
     return WatchResult(group, answer.outcome, (answer.sentence,))
 
 
@@ -92,13 +101,13 @@ def apply_config(group: str, clients: Clients, run_id: str, *, approved: bool) -
         what is safe
     :raises StepFailed: it was refused, failed, or nobody knows; the record says which changes were not made
     """
-    run = Run(RunRequest(group, run_id), clients)
+    run = ConfigSyncRun(group, clients, run_id)
     step = APPLY if approved else APPLY_SAFE
-    attempt = Attempt.start(run.request, clients, step, NUMBERS[step])
+    attempt = Attempt.start(run.group.name, run.run_id, clients, step, NUMBERS[step])
     return attempt.carry_out(clients, lambda: _go(run, attempt, approved=approved), refusal="refused")
 
 
-def _go(run: Run, attempt: Attempt, *, approved: bool) -> tuple[StepOutcome, str]:
+def _go(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[StepOutcome, str]:
     left, failures = _apply(run, attempt, approved=approved)
     if failures or worst(attempt.proofs) != "ok":
         reasons = "; ".join(f"{failure.item.subject}: {failure.reason}" for failure in failures[:5])
@@ -108,7 +117,7 @@ def _go(run: Run, attempt: Attempt, *, approved: bool) -> tuple[StepOutcome, str
     return "done", f"{made} changes made, {len(left.changes)} left: {left.summary}"
 
 
-def _apply(run: Run, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[Failure, ...]]:
+def _apply(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[Failure, ...]]:
     shown = _shown(run)
     if approved:
         attempt.checks = _approved(run, shown)
@@ -164,7 +173,7 @@ def _missing(wanted: Collection[Item], failures: Collection[Failure], left: Plan
     )
 
 
-def _applying(run: Run, state: RegisterState, guard: Callable[[], None]) -> Applying:
+def _applying(run: ConfigSyncRun, state: RegisterState, guard: Callable[[], None]) -> Applying:
     def ensure_fence() -> None:
         run.acl_changes(state.standby, guard).add(*fences.standby_in_order(run.group))
 
@@ -177,10 +186,10 @@ def _applying(run: Run, state: RegisterState, guard: Callable[[], None]) -> Appl
     )
 
 
-def _lock(run: Run, state: RegisterState) -> AbstractContextManager[HeldLock]:
+def _lock(run: ConfigSyncRun, state: RegisterState) -> AbstractContextManager[HeldLock]:
     return held(
         run.group.name,
-        run.request.run,
+        run.run_id,
         cluster=run.operator(state.active),
         register=run.clients.register(state.active),
         clock=run.clock,
@@ -188,7 +197,7 @@ def _lock(run: Run, state: RegisterState) -> AbstractContextManager[HeldLock]:
     )
 
 
-def _guard(run: Run, state: RegisterState, plan: Plan, lock: HeldLock) -> Callable[[], None]:
+def _guard(run: ConfigSyncRun, state: RegisterState, plan: Plan, lock: HeldLock) -> Callable[[], None]:
     """Return what is asked right before each batch; the register last, since a change must follow it at once."""
 
     def still() -> None:
@@ -202,7 +211,9 @@ def _guard(run: Run, state: RegisterState, plan: Plan, lock: HeldLock) -> Callab
     return still
 
 
-def _read_back(run: Run, state: RegisterState, wanted: Collection[Item], failures: Collection[Failure]) -> Plan:
+def _read_back(
+    run: ConfigSyncRun, state: RegisterState, wanted: Collection[Item], failures: Collection[Failure]
+) -> Plan:
     """Plan again until what was made shows, as far as it was not refused; brokers may lag a moment behind."""
     refused = {failure.item.about for failure in failures}
     deadline = run.clock.monotonic() + PROOF_SECONDS + len(wanted) * _SECONDS_A_CHANGE
@@ -214,11 +225,11 @@ def _read_back(run: Run, state: RegisterState, wanted: Collection[Item], failure
         run.clock.sleep(_LOOK_SECONDS)
 
 
-def keep_plan(run: Run, attempt: Attempt, plan: Plan) -> KeptPlan:
+def keep_plan(run: ConfigSyncRun, attempt: Attempt, plan: Plan) -> KeptPlan:
     """Keep a plan in the evidence, unless there is nothing to keep and nothing was kept before."""
     answer = gate.ask(plan)
     said = tuple(lines(plan))
-    if not plan.items and not plan.access and run.clients.evidence.newest(plan.group, run.request.run, PLAN) is None:
+    if not plan.items and not plan.access and run.clients.evidence.newest(plan.group, run.run_id, PLAN) is None:
         return KeptPlan(plan, said, None)
     attempt.checks = (Check("standby_configured", answer.outcome, answer.sentence),)
     attempt.facts = {
@@ -235,36 +246,36 @@ def keep_plan(run: Run, attempt: Attempt, plan: Plan) -> KeptPlan:
     return KeptPlan(plan, said, attempt.end(run.clients, "done", plan.summary))
 
 
-def newest_plan(run: Run) -> Mapping[str, Any] | None:
+def newest_plan(run: ConfigSyncRun) -> Mapping[str, Any] | None:
     """Return the facts of the newest plan that this run has kept, ``None`` where it kept none, or its was refused."""
-    kept = run.clients.evidence.newest(run.group.name, run.request.run, PLAN)
+    kept = run.clients.evidence.newest(run.group.name, run.run_id, PLAN)
     facts: Mapping[str, Any] = (kept or {}).get("facts", {})
     return facts if "digest" in facts else None
 
 
-def _shown(run: Run) -> str:
+def _shown(run: ConfigSyncRun) -> str:
     kept = newest_plan(run)
     if kept is None:
-        raise Refused(f"run {run.request.run} has shown no plan: there is nothing to apply")
+        raise Refused(f"run {run.run_id} has shown no plan: there is nothing to apply")
     return str(kept["digest"])
 
 
 def has_safe_changes(group: str, clients: Clients, run_id: str) -> bool:
     """Return whether this run's newest plan holds changes that may be made without asking."""
-    run = Run(RunRequest(group, run_id), clients)
+    run = ConfigSyncRun(group, clients, run_id)
     kept = newest_plan(run)
     return kept is not None and kept["safe"] > 0 and run.group.config_sync.apply_safe
 
 
-def _approved(run: Run, digest: str) -> tuple[Check, ...]:
-    answer = newest_answer(run)
+def _approved(run: ConfigSyncRun, digest: str) -> tuple[Check, ...]:
+    answer = newest_answer(run, run.run_id)
     if answer is None:
-        return (Check.that("approved", False, f"nobody has approved the plan of run {run.request.run}"),)
+        return (Check.that("approved", False, f"nobody has approved the plan of run {run.run_id}"),)
     same = f"approved were the facts {answer.digest[:12]}, the newest plan is {digest[:12]}"
     return (*judge(run, answer), Check.that("same_plan", answer.digest == digest, same))
 
 
-def _pin(run: Run, state: RegisterState, *, anew: bool = False) -> None:
+def _pin(run: ConfigSyncRun, state: RegisterState, *, anew: bool = False) -> None:
     """Hold the topology's cluster ids against those of the first time, and keep them if this is it.
 
     :raises Refused: the topology names another cluster than then

@@ -12,8 +12,7 @@ from kafka_dr.replication import Flow, Mm2Replicator, Moving, data_ends, flow_mo
 from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.flow_seed import FlowSeed, newest_seed
-from kafka_dr.runs.request import RunRequest
-from kafka_dr.runs.run import Run
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
 
 _LOOK_SECONDS = 1.0
@@ -28,26 +27,26 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     :raises TryAgain: a cluster or a Connect cluster does not answer
     """
-    run = Run(RunRequest(group, "flows"), clients)
-    state = at_rest(group, run.read_register_state())
+    context = GroupContext(group, clients)
+    state = at_rest(group, context.read_register_state())
     if isinstance(state, WatchResult):
         return state
 
     def still() -> None:
-        if run.read_register_state() != state:
+        if context.read_register_state() != state:
             raise Refused(f"{group} began to move: what was not changed yet is left as it is")
 
     seed = newest_seed(clients.register(state.active).history(group), state)
-    planned = plan_flows(state, [_observe(clients, flow) for flow in _flows(run)], seed)
-    said = [] if planned.problem else _let_replicator_in(run, state, still)
+    planned = plan_flows(state, [_observe(clients, flow) for flow in _flows(context)], seed)
+    said = [] if planned.problem else _let_replicator_in(context, state, still)
     for change in planned.changes:
         if change.action is not FlowAction.LEAVE:
             still()
-            _carry_out(run, change, seed)
+            _carry_out(context, change, seed)
         said.append(str(change))
     if planned.problem:
         return WatchResult(group, "failed", tuple(said))
-    moving = _moving(run, state, patience=_START_SECONDS if planned.acts else 0.0)
+    moving = _moving(context, state, patience=_START_SECONDS if planned.acts else 0.0)
     return WatchResult(group, _OUTCOMES[moving.verdict], (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"))
 
 
@@ -55,8 +54,8 @@ def _wanted(state: RegisterState) -> Flow:
     return Flow(state.group, state.active, state.standby)
 
 
-def _flows(run: Run) -> list[Flow]:
-    return [Flow(run.group.name, source, target) for source, target in permutations(run.group.clusters, 2)]
+def _flows(context: GroupContext) -> list[Flow]:
+    return [Flow(context.group.name, source, target) for source, target in permutations(context.group.clusters, 2)]
 
 
 def _observe(clients: Clients, flow: Flow) -> ObservedFlow:
@@ -69,21 +68,21 @@ def _observe(clients: Clients, flow: Flow) -> ObservedFlow:
     return ObservedFlow(flow, status, replicator.where().seed_epoch, tuple(differing))
 
 
-def _let_replicator_in(run: Run, state: RegisterState, still: Callable[[], None]) -> list[str]:
+def _let_replicator_in(context: GroupContext, state: RegisterState, still: Callable[[], None]) -> list[str]:
     """Lift the replicator's DENY on a standby that could not be reached when it became one."""
-    unwanted = plan.flow_fence(run.group)
-    standing = run.operator(state.standby).acls.list()
+    unwanted = plan.flow_fence(context.group)
+    standing = context.operator(state.standby).acls.list()
     if not unwanted & standing:
         return []
-    if missing := plan.shut_out(run.group) - standing:
+    if missing := plan.shut_out(context.group) - standing:
         raise Refused(f"{state.standby} lacks {len(missing)} DENYs of a standby: no flow may write there before")
-    lifted = run.acl_changes(state.standby, still).lift(unwanted)
-    return [f"let {run.group.replicator_principal} write on {state.standby}"] if lifted else []
+    lifted = context.acl_changes(state.standby, still).lift(unwanted)
+    return [f"let {context.group.replicator_principal} write on {state.standby}"] if lifted else []
 
 
-def _carry_out(run: Run, change: FlowChange, seed: FlowSeed | None) -> None:
-    replicator: Mm2Replicator = run.clients.replicator(change.flow)
-    seconds = run.group.timing.step_deadline_seconds
+def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None) -> None:
+    replicator: Mm2Replicator = context.clients.replicator(change.flow)
+    seconds = context.group.timing.step_deadline_seconds
     match change.action:
         case FlowAction.STOP:
             replicator.stop()
@@ -98,16 +97,20 @@ def _carry_out(run: Run, change: FlowChange, seed: FlowSeed | None) -> None:
         case FlowAction.RESUME:
             replicator.resume()
         case FlowAction.RESTART:
-            run.clients.connect(change.flow.target).restart_failed(change.flow.connector)
+            context.clients.connect(change.flow.target).restart_failed(change.flow.connector)
 
 
-def _moving(run: Run, state: RegisterState, *, patience: float) -> Moving:
+def _moving(context: GroupContext, state: RegisterState, *, patience: float) -> Moving:
     """Judge by progress between two looks; right after a start, by the first two that show some."""
-    clock, source, replicator = run.clock, run.operator(state.active), run.clients.replicator(_wanted(state))
+    clock, source, replicator = (
+        context.clock,
+        context.operator(state.active),
+        context.clients.replicator(_wanted(state)),
+    )
     until = clock.monotonic() + patience
     while True:
         before = replicator.positions()
-        ends = data_ends(source, before, source.topics.last_stable_offsets(run.partitions(state.active)))
+        ends = data_ends(source, before, source.topics.last_stable_offsets(context.partitions(state.active)))
         clock.sleep(_LOOK_SECONDS)
         status = replicator.status()
         verdict = flow_moves(before, replicator.positions(), ends)

@@ -35,8 +35,7 @@ from kafka_dr.clusters.configuration import NewTopic
 from kafka_dr.config_sync import Plan
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients, Role
-from kafka_dr.runs.request import RunRequest
-from kafka_dr.runs.run import Run
+from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.topology import ConfigSyncSpec, Topology, load
 from kafka_dr.watch.config_changes import KeptPlan, apply_config, plan_config, watch_config
 from lab import credentials, rights
@@ -239,7 +238,7 @@ class _ConfigBench:
             with self._counted(clients, "a look, and where the group stands") as both:
                 watch_config(_GROUP, clients)
             with self._counted(clients, "where the group stands") as standing:
-                Run(RunRequest(_GROUP, "bench"), clients).read_register_state()
+                GroupContext(_GROUP, clients).read_register_state()
         return both.count - standing.count
 
     @contextmanager

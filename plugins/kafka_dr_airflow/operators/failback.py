@@ -33,12 +33,11 @@ def standing(group: str) -> tuple[RegisterState, str]:
     """
     from kafka_dr.errors import Refused
     from kafka_dr.register.abandonment import abandonment
-    from kafka_dr.runs.request import RunRequest
-    from kafka_dr.runs.run import Run
+    from kafka_dr.runs.group_context import GroupContext
     from kafka_dr_airflow.connections import open_clients
 
     with open_clients() as clients:
-        state = Run(RunRequest(group, "failback"), clients).read_register_state()
+        state = GroupContext(group, clients).read_register_state()
         if state is None:
             raise Refused(f"no register has a record of {group}: nothing was left behind")
         return state, abandonment(clients.register(state.active).history(group), state).run

@@ -45,7 +45,9 @@ def ended_by(error: Exception, clients: Clients, *, refusal: StepOutcome = "fail
         raise error
 
     with pytest.raises(StepFailed) as failed:
-        Attempt.start(REQUEST, clients, "drain", 5).carry_out(clients, work, refusal=refusal)
+        Attempt.start(REQUEST.protection_group, REQUEST.run, clients, "drain", 5).carry_out(
+            clients, work, refusal=refusal
+        )
     return failed.value
 
 
@@ -81,14 +83,16 @@ def test_a_mistake_of_the_program_is_kept_and_shows_where_it_came_from(clients: 
 
 
 def test_what_the_work_says_is_the_outcome(clients: Clients) -> None:
-    record = Attempt.start(REQUEST, clients, "drain", 5).carry_out(clients, lambda: ("done", "all is there"))
+    record = Attempt.start(REQUEST.protection_group, REQUEST.run, clients, "drain", 5).carry_out(
+        clients, lambda: ("done", "all is there")
+    )
     assert (record.outcome, record.detail) == kept(clients) == ("done", "all is there")
 
 
 def a_leak(clients: Clients, *, goes_forward: bool) -> Attempt:
     """Return an attempt whose facts hold a password that is in use."""
     clients.evidence.secrets.add("correct horse battery")
-    attempt = Attempt.start(REQUEST, clients, "drain", 5, goes_forward=goes_forward)
+    attempt = Attempt.start(REQUEST.protection_group, REQUEST.run, clients, "drain", 5, goes_forward=goes_forward)
     attempt.checks = (Check("reachable", "ok", "correct horse battery"),)
     attempt.proofs = (Check("opened", "ok", "as it was", {"by": "correct horse battery"}),)
     attempt.facts = {"groups": ["correct horse battery"]}
@@ -155,7 +159,7 @@ def test_what_failed_stays_failed_also_where_a_run_can_only_go_on(clients: Clien
 
 
 def test_what_has_no_form_in_json_is_refused_with_a_word_about_it_too(clients: Clients) -> None:
-    attempt = Attempt.start(REQUEST, clients, "drain", 5)
+    attempt = Attempt.start(REQUEST.protection_group, REQUEST.run, clients, "drain", 5)
     attempt.facts = {"groups": [{"group": "lone \ud800 surrogate"}]}
     with pytest.raises(StepFailed, match="cannot be written in UTF-8"):
         attempt.carry_out(clients, lambda: ("done", "all is there"))

@@ -22,7 +22,7 @@ def check(run: Run) -> Sequence[Check]:
         return (live_verification.tail(run),)
     if is_claimed(run):
         return ()
-    answer = approval.newest_answer(run)
+    answer = approval.newest_answer(run, run.request.run)
     if answer is None:
         return (Check("approved", "failed", "no answer to this run's approval is in the evidence: nobody approved it"),)
     facts = decision.facts(run, preflight_checks(run, closely=False))
@@ -44,7 +44,7 @@ def act(run: Run) -> Mapping[str, Any]:
         run.clients.register(run.target).copy(run.register_state)
         return claimed_facts(run.register_state)
     before = run.register_state
-    answer = approval.newest_answer(run)
+    answer = approval.newest_answer(run, run.request.run)
     if before is None or answer is None:
         raise NeedsPerson("the register's record or the approval is gone since it was checked")
     state = claimed(

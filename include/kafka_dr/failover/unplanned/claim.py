@@ -34,7 +34,7 @@ def check(run: Run) -> Sequence[Check]:
     """The answers are approvers', fresh, of different people, and about the facts that hold now."""
     if run.request.dry_run or is_claimed(run):
         return ()
-    answers = [approval.newest_answer(run), *_second_answer(run)]
+    answers = [approval.newest_answer(run, run.request.run), *_second_answer(run)]
     given = [answer for answer in answers if answer is not None]
     if len(given) < len(answers):
         missing = f"{len(given)} of {len(answers)} approvals are in the evidence: nobody else has answered"
@@ -60,7 +60,7 @@ def act(run: Run) -> Mapping[str, Any]:
     if state is not None and is_claimed(run):
         run.clients.register(run.target).copy(state)
         return claimed_facts(state)
-    answer = approval.newest_answer(run)
+    answer = approval.newest_answer(run, run.request.run)
     if state is None or answer is None:
         raise NeedsPerson("the register's record or the approval is gone since it was checked")
     new = _next(run, state, answer)
@@ -81,7 +81,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 
 def _fact(run: Run, state: RegisterState) -> dict[str, Any]:
-    answers = [a for a in (approval.newest_answer(run), *_second_answer(run)) if a is not None]
+    answers = [a for a in (approval.newest_answer(run, run.request.run), *_second_answer(run)) if a is not None]
     return {
         "verb": run.request.verb,
         "source": run.source,
@@ -144,9 +144,9 @@ def _win_source(run: Run, state: RegisterState, new: RegisterState) -> str:
 
 def _second_answer(run: Run) -> list[approval.Answer | None]:
     needed = approval.needs_second(run.request, run.clients)
-    return [approval.answer_of(run, StepName.SECOND_APPROVAL)] if needed else []
+    return [approval.answer_of(run, run.request.run, StepName.SECOND_APPROVAL)] if needed else []
 
 
 def _people(run: Run) -> list[str]:
-    answers = (approval.newest_answer(run), *_second_answer(run))
+    answers = (approval.newest_answer(run, run.request.run), *_second_answer(run))
     return [answer.responder for answer in answers if answer is not None]
