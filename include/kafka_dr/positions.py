@@ -36,6 +36,9 @@ class OffsetRange:
     def __len__(self) -> int:
         return self.end - self.start
 
+    def __contains__(self, offset: int) -> bool:
+        return self.start <= offset < self.end
+
 
 class OffsetPair(NamedTuple):
     """One record and its copy: the offset *of* each of them.

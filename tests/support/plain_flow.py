@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.offsets import SyncLookup
 from kafka_dr.positions import SeedPoint
 from kafka_dr.replication import Flow, Mm2Replicator, data_ends
 from kafka_dr.runs.clients import Clients
@@ -96,6 +97,12 @@ class PlainFlow:
             self.seeds.setdefault(partition, []).append((self.active, seed))
         self.active, self.epoch = self.standby, self.epoch + 1
         self.start(there)
+
+    def sync_lookup(self, source: str, target: str) -> SyncLookup:
+        """Return what looks up the offset syncs between two clusters; nothing of them is archived."""
+        source_id, target_id = (self.audit(name).topics.identity().cluster_id for name in (source, target))
+        root = self.protection.folder / "evidence"
+        return SyncLookup(self.audit(source), self.audit(target), root=root, cluster_ids=(source_id, target_id))
 
     def known_seeds(self) -> dict[TopicPartition, list[SeedPoint]]:
         """Return the places of all switches, as seen from the active side."""

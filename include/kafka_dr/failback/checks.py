@@ -10,7 +10,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
 from kafka_dr.fencing import plan, proof
-from kafka_dr.group_offsets import content, undeclared_readers
+from kafka_dr.group_offsets import translation, undeclared_readers
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.register import Phase
 from kafka_dr.rescue import missing_from
@@ -130,7 +130,7 @@ def offsets_on_old_cluster(context: FailbackContext) -> list[TranslatedOffset]:
         group: {p: offset for p, offset in offsets.items() if p in on_target and offset < switched.get(p, 0)}
         for group, offsets in committed.items()
     }
-    return [*content.translated(run, before), *content.stale_positions(run, committed)]
+    return [*translation.translated(run, before), *translation.stale_offsets(run, committed)]
 
 
 def _enough_approvers(context: FailbackContext) -> Check:

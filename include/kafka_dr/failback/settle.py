@@ -9,7 +9,7 @@ from typing import Any
 from kafka_dr.audit import GateAnswer
 from kafka_dr.checks.audit_checks import green, newest_checksum_audit
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.group_offsets import content, live_verification
+from kafka_dr.group_offsets import live_verification, translation
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import failed_back
 from kafka_dr.runs.record import Check, standing_facts
@@ -34,7 +34,7 @@ def act(run: Run) -> Mapping[str, Any]:
     if state is None:
         raise NeedsPerson(f"no register has a record of {run.group.name} any more")
     if state.phase is Phase.DIVERGED:
-        ranges = tuple(str(each) for each in content.quarantined_on(run, run.target))
+        ranges = tuple(str(each) for each in translation.quarantined_on(run, run.target))
         before, state = state, failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now())
         run.clients.register(run.source).compare_and_set(before, state)
     run.clients.register(run.target).copy(state)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from kafka_dr.audit import FindingKind, Frontier, Verified, may_still_come, stamped_topics, times_lost
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.group_offsets import content
+from kafka_dr.group_offsets import verification
 from kafka_dr.replication import ConnectorNotFound
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
@@ -52,7 +52,7 @@ class NearHead:
 def advance(run: Run) -> NearHead:
     """Verify up to the source's ends of this moment, as far as the flow gets there within a short time."""
     ends = run.operator(run.source).topics.last_stable_offsets(run.partitions(run.source))
-    return look(ends, content.frontier(run), lambda short: _reached(run, short), clock=run.clock)
+    return look(ends, verification.frontier(run), lambda short: _reached(run, short), clock=run.clock)
 
 
 def look(

@@ -11,14 +11,13 @@ from kafka_dr.audit import stamped_topics
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.times import Times
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.offsets import KnownSyncs, TranslatedOffset
-from kafka_dr.offsets.maps import MapFiles
-from kafka_dr.offsets.preview import Place
-from kafka_dr.offsets.translate.by_facts import beside
-from kafka_dr.offsets.translate.choice import moved, start
-from kafka_dr.offsets.translate.facts import Gathered, gather
-from kafka_dr.offsets.translate.local_check import Claim, prove
-from kafka_dr.offsets.translate.read_logs import moments
+from kafka_dr.offsets import SyncLookup, TranslatedOffset
+from kafka_dr.offsets.maps import MapStore
+from kafka_dr.offsets.preview import SourceOffset
+from kafka_dr.offsets.translate.choice import moved, start, with_checkpoint
+from kafka_dr.offsets.translate.facts import GatheredFacts, gather
+from kafka_dr.offsets.translate.local_check import TranslatedPoint, check_locally_on
+from kafka_dr.offsets.translate.read_logs import record_times
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
@@ -62,10 +61,10 @@ def groups_to_move(context: GroupContext, cluster: str) -> list[str]:
     return sorted({*context.moved_groups(cluster), *hidden})
 
 
-def known_syncs(run: Run) -> KnownSyncs:
+def sync_lookup(run: Run) -> SyncLookup:
     """Return what offset syncs say between this run's clusters, from the archive and the newest of both topics."""
     topology = run.clients.topology
-    return KnownSyncs(
+    return SyncLookup(
         run.clients.cluster(run.source, "audit"),
         run.clients.cluster(run.target, "audit"),
         root=run.clients.evidence_root,
@@ -73,24 +72,35 @@ def known_syncs(run: Run) -> KnownSyncs:
     )
 
 
-def facts_of(run: Run, partitions: Collection[TopicPartition]) -> Gathered:
+def facts_of(run: Run, partitions: Collection[TopicPartition]) -> GatheredFacts:
     """Gather what is known about partitions of the group, without reading a record of them."""
     return gather(
         run.clients.cluster(run.source, "audit"),
         run.clients.cluster(run.target, "audit"),
         partitions,
-        syncs=known_syncs(run),
-        maps=MapFiles(run.clients.evidence_root, run.group.name),
+        syncs=sync_lookup(run),
+        maps=map_store(run),
+    )
+
+
+def map_store(run: Run) -> MapStore:
+    """Return the offset maps that audits keep of this run's clusters."""
+    ids = run.clients.topology.cluster
+    return MapStore(
+        run.clients.evidence_root,
+        run.group.name,
+        source=(run.source, ids(run.source).cluster_id),
+        target=(run.target, ids(run.target).cluster_id),
     )
 
 
 def by_time(
     run: Run,
-    gathered: Gathered,
+    gathered: GatheredFacts,
     positions: Mapping[TopicPartition, Collection[int]],
     *,
-    exact: Mapping[Place, int],
-) -> tuple[dict[Place, int], dict[Place, int]]:
+    exact: Mapping[SourceOffset, int],
+) -> tuple[dict[SourceOffset, int], dict[SourceOffset, int]]:
     """Return when the first unread record of each position was made, and where the target is as young, less the margin.
 
     Who has read everything begins at the target's end; a position past the source's end has no time. Where the target
@@ -103,7 +113,7 @@ def by_time(
     held = {p: span for p in positions if (span := sides[p].source) is not None}
     unread = _times_of_unread(run, gathered, positions, exact)
     margin = int(run.group.groups_policy.timestamp_margin_seconds * 1000)
-    young: dict[Place, int] = {}
+    young: dict[SourceOffset, int] = {}
     times = Times.of(run.clients.cluster(run.target, "audit"))
     pending = {p: sorted(offsets) for p, offsets in positions.items() if sides[p].target is not None}
     while pending:
@@ -122,28 +132,29 @@ def by_time(
 
 
 def _times_of_unread(
-    run: Run, gathered: Gathered, positions: Mapping[TopicPartition, Collection[int]], exact: Mapping[Place, int]
-) -> dict[Place, int]:
+    run: Run,
+    gathered: GatheredFacts,
+    positions: Mapping[TopicPartition, Collection[int]],
+    exact: Mapping[SourceOffset, int],
+) -> dict[SourceOffset, int]:
     """Return the time of the first unread record of each position, by the clock that stamped the target's records."""
     sides, target = gathered.partitions, run.clients.cluster(run.target, "audit")
     there = {p: span for p in positions if (span := sides[p].target) is not None}
     stamped = stamped_topics(target.topics.configs({p.topic for p in there}))
     here = {p: span for p in positions if p.topic not in stamped and (span := sides[p].source) is not None}
-    unread = moments(run.clients.cluster(run.source, "audit"), positions, here)
+    unread = record_times(run.clients.cluster(run.source, "audit"), positions, here)
     places = {(p, o): exact[p, o] for p in there if p.topic in stamped for o in positions[p] if (p, o) in exact}
     wanted: dict[TopicPartition, set[int]] = {}
     for (p, _), place in places.items():
         wanted.setdefault(p, set()).add(place)
-    copies = moments(target, wanted, there)
+    copies = record_times(target, wanted, there)
     return unread | {each: copies[each[0], at] for each, at in places.items() if (each[0], at) in copies}
 
 
-def chosen_starts(run: Run, translated: Collection[TranslatedOffset]) -> tuple[TranslatedOffset, ...]:
+def chosen_starts(run: Run, translated: Collection[TranslatedOffset]) -> list[TranslatedOffset]:
     """Move the groups whose owners chose another start than the exact one; the others stay as they are."""
     policy = run.group.groups_policy
     choosing = [each for each in translated if policy.start_for(each.group) != "exact"]
-    if not choosing:
-        return tuple(translated)
     gathered = facts_of(run, {each.partition for each in choosing})
     timed: dict[TopicPartition, set[int]] = {}
     for each in choosing:
@@ -156,22 +167,20 @@ def chosen_starts(run: Run, translated: Collection[TranslatedOffset]) -> tuple[T
     }
     young = by_time(run, gathered, timed, exact=exact)[1] if timed else {}
     chosen = {id(each): _moved(run, each, gathered, young) for each in choosing}
-    return tuple(chosen.get(id(each), each) for each in translated)
+    return [chosen.get(id(each), each) for each in translated]
 
 
-def from_the_time_of_the_unread(run: Run, translated: Collection[TranslatedOffset]) -> tuple[TranslatedOffset, ...]:
+def by_time_of_the_unread(run: Run, translated: Collection[TranslatedOffset]) -> list[TranslatedOffset]:
     """Let positions that have no place begin where the target is as young as their first unread record, less a margin.
 
     A position whose first unread record tells no time stays unknown.
     """
     unknown = [each for each in translated if each.target_offset is None]
-    if not unknown:
-        return tuple(translated)
     positions: dict[TopicPartition, set[int]] = {}
     for each in unknown:
         positions.setdefault(each.partition, set()).add(each.source_offset)
     young = by_time(run, facts_of(run, positions), positions, exact={})[1]
-    return tuple(
+    return [
         replace(
             each,
             target_offset=young[each.partition, each.source_offset],
@@ -182,21 +191,23 @@ def from_the_time_of_the_unread(run: Run, translated: Collection[TranslatedOffse
         if each.target_offset is None and (each.partition, each.source_offset) in young
         else each
         for each in translated
-    )
+    ]
 
 
-def _moved(run: Run, each: TranslatedOffset, gathered: Gathered, young: Mapping[Place, int]) -> TranslatedOffset:
+def _moved(
+    run: Run, each: TranslatedOffset, gathered: GatheredFacts, young: Mapping[SourceOffset, int]
+) -> TranslatedOffset:
     facts = gathered.partitions[each.partition]
     found = start(
         run.group.groups_policy.start_for(each.group),
-        beside(each.source_offset, facts, each.place),
+        with_checkpoint(each.source_offset, facts, each.translation),
         facts,
         by_time=young.get((each.partition, each.source_offset)),
     )
     return moved(each, found)
 
 
-def beside_mirrormaker(run: Run, placed: Collection[TranslatedOffset]) -> dict[str, Any]:
+def compared_with_checkpoints(run: Run, placed: Collection[TranslatedOffset]) -> dict[str, Any]:
     """Return what MirrorMaker's own checkpoints would have done to positions that were moved, as JSON.
 
     Nothing rests on it, so what cannot be looked up is said and keeps nobody from anything.
@@ -206,7 +217,7 @@ def beside_mirrormaker(run: Run, placed: Collection[TranslatedOffset]) -> dict[s
         known = facts_of(run, {each.partition for each in exact}).partitions
     except KafkaDrError as error:
         return {"mm2_redelivered_at_most": None, "mm2_not_known": str(error)}
-    theirs = [beside(each.source_offset, known[each.partition], each.place) for each in exact]
+    theirs = [with_checkpoint(each.source_offset, known[each.partition], each.translation) for each in exact]
     again = [found.mirrormaker_again for found in theirs if found.mirrormaker is not None]
     return {
         "mm2_redelivered_at_most": None if None in again else sum(count for count in again if count is not None),
@@ -214,18 +225,18 @@ def beside_mirrormaker(run: Run, placed: Collection[TranslatedOffset]) -> dict[s
     }
 
 
-def places_proven(run: Run, claims: Collection[Claim]) -> Check:
-    """Compare the records before and after each place on both sides.
+def checked_locally(run: Run, points: Collection[TranslatedPoint]) -> Check:
+    """Compare the records before and after each translated offset on both clusters.
 
-    A place that is late fails; one that nothing near it speaks for is unknown; those that are early are shown.
+    A late one fails. One that no record near it confirms is unknown. Early ones are shown.
     """
-    found = prove(run.clients.cluster(run.source, "audit"), run.clients.cluster(run.target, "audit"), claims)
+    source, target = (run.clients.cluster(cluster, "audit") for cluster in (run.source, run.target))
     by_verdict: dict[str, list[str]] = {}
-    for claim, proven in found.items():
-        said = f"{claim.partition} {claim.source_offset}→{claim.target_offset}: {proven.detail}"
-        by_verdict.setdefault(proven.verdict, []).append(said)
+    for (partition, at), found in check_locally_on(source, target, points).items():
+        said = f"{partition} {at.source}→{at.target}: {found.detail}"
+        by_verdict.setdefault(found.verdict, []).append(said)
     counted = {verdict: len(sentences) for verdict, sentences in sorted(by_verdict.items())}
-    summary = ", ".join(f"{count} {verdict}" for verdict, count in counted.items()) or "no place to prove"
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counted.items()) or "no offset to check"
     for verdict, outcome in (("late", "failed"), ("unknown", "unknown")):
         if sentences := by_verdict.get(verdict):
             detail = f"{summary}: {'; '.join(sentences[:5])}"

@@ -12,26 +12,26 @@ from typing import Any
 
 from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.group_offsets import content, other_topics, undeclared_readers
-from kafka_dr.group_offsets.offset_facts import Committed, by_time, facts_of, places_proven, read_positions
+from kafka_dr.group_offsets import other_topics, translation, undeclared_readers
+from kafka_dr.group_offsets.offset_facts import Committed, by_time, checked_locally, facts_of, read_positions
 from kafka_dr.group_offsets.unmovable_groups import not_moved
 from kafka_dr.offsets.maps import export
 from kafka_dr.offsets.preview import (
-    Place,
     PositionRow,
-    Times,
+    RecordTimes,
+    SourceOffset,
     choice_rows,
     group_rows,
     position_row,
     position_rows,
     total,
 )
-from kafka_dr.offsets.translate.by_facts import FactsMap, beside, never_committed
-from kafka_dr.offsets.translate.choice import Strategy
-from kafka_dr.offsets.translate.facts import Gathered, Placed
-from kafka_dr.offsets.translate.local_check import Claim
-from kafka_dr.offsets.translate.pipeline import LayeredOffsetMap
-from kafka_dr.offsets.translate.read_logs import moments
+from kafka_dr.offsets.translate.by_facts import never_committed
+from kafka_dr.offsets.translate.choice import Strategy, WithCheckpoint, with_checkpoint
+from kafka_dr.offsets.translate.facts import GatheredFacts
+from kafka_dr.offsets.translate.pipeline import translate_offsets
+from kafka_dr.offsets.translate.read_logs import record_times
+from kafka_dr.positions import SeedPoint
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import Check
@@ -74,7 +74,7 @@ def preview_offsets(group: str, clients: Clients, *, folder: str) -> Preview | W
     return Preview(report, found.watched)
 
 
-def _exported(place: Any, gathered: Gathered) -> dict[str, Any]:
+def _exported(place: Any, gathered: GatheredFacts) -> dict[str, Any]:
     """Write the map for consumers that keep their positions elsewhere; what it lacks is named."""
     sides = gathered.partitions
     runs = {p: facts.runs for p, facts in sides.items() if facts.runs.stretches and not facts.caution}
@@ -95,7 +95,7 @@ class Look:
     report: dict[str, Any]
     blocking: tuple[str, ...]
     watched: WatchResult
-    gathered: Gathered
+    gathered: GatheredFacts
     rows: tuple[PositionRow, ...]
 
 
@@ -155,7 +155,7 @@ def offsets_check(run: Run, *, closely: bool) -> Check:
     return Check.that("offsets_preview", not found.blocking, said, **figures)
 
 
-def _times(run: Run, gathered: Gathered, placed: Mapping[Place, Placed]) -> Times:
+def _times(run: Run, gathered: GatheredFacts, placed: Mapping[SourceOffset, WithCheckpoint]) -> RecordTimes:
     if len(placed) > _MOST_MOMENTS:
         placed = _by_time_alone(run, placed)
     positions: dict[TopicPartition, set[int]] = {}
@@ -168,10 +168,10 @@ def _times(run: Run, gathered: Gathered, placed: Mapping[Place, Placed]) -> Time
     exact = {place: found.target_offset for place, found in sure.items() if found.target_offset is not None}
     unread, young = by_time(run, gathered, positions, exact=exact)
     held = {p: span for p in begins if (span := gathered.partitions[p].target) is not None}
-    return Times(unread, young, moments(run.clients.cluster(run.target, "audit"), begins, held))
+    return RecordTimes(unread, young, record_times(run.clients.cluster(run.target, "audit"), begins, held))
 
 
-def _by_time_alone(run: Run, placed: Mapping[Place, Placed]) -> dict[Place, Placed]:
+def _by_time_alone(run: Run, placed: Mapping[SourceOffset, WithCheckpoint]) -> dict[SourceOffset, WithCheckpoint]:
     """Return the positions whose place may hang on a time: of the others it would only be good to know."""
     policy = run.group.groups_policy
     choosing = "timestamp" in (policy.start, *policy.start_of.values())
@@ -183,31 +183,31 @@ def _by_time_alone(run: Run, placed: Mapping[Place, Placed]) -> dict[Place, Plac
     }
 
 
-def _proof(run: Run, placed: Mapping[Place, Placed]) -> Check:
+def _proof(run: Run, placed: Mapping[SourceOffset, WithCheckpoint]) -> Check:
     """Prove every exact place by the records around it, as far as that costs no more than it is worth."""
     exact = {place: found.translation for place, found in placed.items() if found.translation.kind == "exact"}
-    claims = {
-        Claim(place[0], place[1], found.target_offset)
+    points = {
+        (place[0], SeedPoint(place[1], found.target_offset))
         for place, found in sorted(exact.items())[:_MOST_MOMENTS]
         if found.target_offset is not None
     }
-    return places_proven(run, claims)
+    return checked_locally(run, points)
 
 
-def _placed(run: Run, committed: Committed, gathered: Gathered) -> dict[Place, Placed]:
+def _placed(run: Run, committed: Committed, gathered: GatheredFacts) -> dict[SourceOffset, WithCheckpoint]:
     positions: dict[TopicPartition, set[int]] = {}
     for offsets in committed.values():
         for p, offset in offsets.items():
             positions.setdefault(p, set()).add(offset)
-    found = LayeredOffsetMap(FactsMap(gathered.partitions), content.offset_map(run)).translate(positions)
-    return {place: beside(place[1], gathered.partitions[place[0]], answer) for place, answer in found.items()}
+    found = translate_offsets(translation.offset_map(run), positions, facts=gathered.partitions)
+    return {at: with_checkpoint(at[1], gathered.partitions[at[0]], answer) for at, answer in found.items()}
 
 
 def _partitions(run: Run, committed: Committed) -> set[TopicPartition]:
     return {*run.partitions(run.source), *(p for offsets in committed.values() for p in offsets)}
 
 
-def _never_committed(committed: Committed, gathered: Gathered) -> list[dict[str, Any]]:
+def _never_committed(committed: Committed, gathered: GatheredFacts) -> list[dict[str, Any]]:
     """Return the partitions of a group's topics that it never committed to: added later, or not read yet."""
     found = []
     for group, offsets in sorted(committed.items()):

@@ -1,19 +1,12 @@
-"""Positions of groups: carried to the other cluster, with how sure each is, and checked when set."""
+"""Committed offsets of groups: translated to the target, with how sure each is, and checked when they are set."""
 
 from __future__ import annotations
 
 from kafka_dr.offsets.last_look import FileLookStore, LastLook
-from kafka_dr.offsets.maps import AuditedPairs
-from kafka_dr.offsets.syncs.archive import KnownSyncs
-from kafka_dr.offsets.syncs.decode import (
-    Checkpoint,
-    OffsetSync,
-    Undecodable,
-    decode_checkpoint,
-    decode_sync,
-    sync_topic,
-)
-from kafka_dr.offsets.translate.anchor_cache import FilePairStore, Pairs
+from kafka_dr.offsets.maps import MapStore
+from kafka_dr.offsets.syncs.archive import SyncLookup
+from kafka_dr.offsets.syncs.decode import OffsetSync, Undecodable, decode_sync, sync_topic
+from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
 from kafka_dr.offsets.translate.answers import (
     Kind,
     OffsetMap,
@@ -21,19 +14,19 @@ from kafka_dr.offsets.translate.answers import (
     Translation,
     badness,
     starts_of_empty,
-    translate_groups,
 )
-from kafka_dr.offsets.translate.by_content import BracketingOffsetMap
-from kafka_dr.offsets.translate.read_logs import Aside
+from kafka_dr.offsets.translate.by_content import ContentOffsetMap
+from kafka_dr.offsets.translate.pipeline import translate_groups, translate_offsets
+from kafka_dr.offsets.translate.read_logs import Ignored
 from kafka_dr.offsets.verify import CutOverProblem, PlainFrontier, decreased, not_read_back, past_end
 
 __all__ = [
     "OffsetMap",
-    "Aside",
-    "BracketingOffsetMap",
-    "AuditedPairs",
-    "FilePairStore",
-    "Pairs",
+    "Ignored",
+    "ContentOffsetMap",
+    "MapStore",
+    "AnchorCache",
+    "CachedPairs",
     "PlainFrontier",
     "FileLookStore",
     "LastLook",
@@ -41,17 +34,16 @@ __all__ = [
     "TranslatedOffset",
     "Kind",
     "badness",
-    "KnownSyncs",
+    "SyncLookup",
     "translate_groups",
+    "translate_offsets",
     "starts_of_empty",
     "CutOverProblem",
     "not_read_back",
     "past_end",
     "decreased",
     "OffsetSync",
-    "Checkpoint",
     "Undecodable",
     "decode_sync",
-    "decode_checkpoint",
     "sync_topic",
 ]

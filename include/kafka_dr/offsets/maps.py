@@ -1,7 +1,8 @@
-"""The offset maps that checksum audits leave under the evidence root, of both directions and every epoch.
+"""The offset maps that checksum audits keep under the evidence root: of both directions, and of every epoch.
 
-They are also written out for consumers that keep their positions outside Kafka: as Parquet, and as CSV for whoever has
-nothing else at hand.
+A map says for every record between its first and its last one which offset its copy has. No audit read what is between
+the maps of two epochs, so an offset there is not in the map. Maps are also written out for consumers that keep their
+offsets outside Kafka: as Parquet, and as CSV for programs that read nothing else.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -20,108 +22,54 @@ from kafka_dr.audit.offset_runs import OffsetRun, joined, translate
 from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.positions import OffsetPair, TopicPartition
 
+_COLUMNS = (
+    "epoch",
+    "source_topic_id",
+    "target_topic_id",
+    "topic",
+    "partition",
+    "source_start",
+    "target_start",
+    "length",
+)
+_EXPORTED = ("topic", "partition", "source_start", "target_start", "length")
+_LOG = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class VerifiedRuns:
-    """Maps that lie one behind the other on both sides, oldest first.
+    """What audits matched of one partition: maps that follow each other on both clusters, oldest first.
 
-    :param stretches: each the runs of one epoch's map, rising on both sides
+    :param stretches: each the runs of one epoch's map, rising on both clusters
     """
 
     stretches: tuple[tuple[OffsetRun, ...], ...] = ()
 
     def translate(self, position: int) -> int | None:
-        """Return where a reader goes on; ``None`` where no audit read. Both are next to read."""
+        """Return where a reader resumes; ``None`` where no audit read. Both are next to read."""
         for stretch in reversed(self.stretches):
-            if stretch[0].source <= position <= _ends(stretch)[0]:
+            if stretch[0].source <= position <= stretch[-1].source + stretch[-1].length:
                 return translate(stretch, position)
         return None
 
     def between(self, start: int, end: int) -> int | None:
-        """Return how many matched records lie in a range of the target; ``None`` where no audit read all of it."""
+        """Return how many matched records a range of the target holds; ``None`` where no audit read all of it."""
         if end <= start:
             return 0
         for stretch in self.stretches:
-            if stretch[0].target <= start and end <= _ends(stretch)[1]:
+            if stretch[0].target <= start and end <= stretch[-1].target + stretch[-1].length:
                 return _records_below(stretch, end) - _records_below(stretch, start)
         return None
 
-    @property
-    def records(self) -> int:
-        """How many records were matched."""
-        return sum(run.length for stretch in self.stretches for run in stretch)
 
-
-NOTHING = VerifiedRuns()
-
-
-def composed_runs(by_epoch: Mapping[int, Sequence[OffsetRun]]) -> VerifiedRuns:
-    """Put the maps of several epochs together: of each older one what lies below the newer ones on both sides.
-
-    :param by_epoch: seen from one side: maps of the other direction as :func:`inverse` returns them
-    """
-    stretches: list[tuple[OffsetRun, ...]] = []
-    for epoch in sorted(by_epoch, reverse=True):
-        runs = joined(sorted(set(by_epoch[epoch])))
-        if not rising(runs):
-            continue
-        if stretches:
-            runs = _below(runs, stretches[-1][0])
-        if runs:
-            stretches.append(tuple(runs))
-    return VerifiedRuns(tuple(reversed(stretches)))
-
-
-def inverse(runs: Sequence[OffsetRun]) -> list[OffsetRun]:
-    """Return a map of the other direction as one of this direction."""
-    return sorted(OffsetRun(run.target, run.source, run.length) for run in runs)
-
-
-def rising(runs: Sequence[OffsetRun]) -> bool:
-    """Return whether no run overlaps another one, on either side: else it is no map."""
-    return all(
-        before.source + before.length <= after.source and before.target + before.length <= after.target
-        for before, after in pairwise(runs)
-    )
-
-
-def _below(runs: Sequence[OffsetRun], first: OffsetRun) -> list[OffsetRun]:
-    kept = []
-    for run in runs:
-        length = min(run.length, first.source - run.source, first.target - run.target)
-        if length > 0:
-            kept.append(run._replace(length=length))
-    return kept
-
-
-def _ends(stretch: Sequence[OffsetRun]) -> tuple[int, int]:
-    last = stretch[-1]
-    return last.source + last.length, last.target + last.length
-
-
-def _records_below(stretch: Sequence[OffsetRun], offset: int) -> int:
-    """Return how many of the records lie below an offset of the target."""
-    number = bisect_right(stretch, offset, key=lambda run: run.target) - 1
-    if number < 0:
-        return 0
-    whole = sum(run.length for run in stretch[:number])
-    return whole + min(stretch[number].length, offset - stretch[number].target)
-
-
-_COLUMNS = (
-    *("epoch", "source_topic_id", "target_topic_id", "topic", "partition"),
-    *("source_start", "target_start", "length"),
-)
-_EXPORTED = ("topic", "partition", "source_start", "target_start", "length")
-#: By partition and epoch.
-_Runs = dict[TopicPartition, dict[int, list[OffsetRun]]]
+NO_RUNS = VerifiedRuns()
 
 
 @dataclass(frozen=True, slots=True)
-class Maps:
+class MatchedRecords:
     """What audits matched.
 
-    :param cautions: why a partition's map is not relied on, by partition
+    :param cautions: by partition, why its map is not relied on
     :param problems: what is wrong with the files, a sentence each
     """
 
@@ -131,72 +79,135 @@ class Maps:
 
     def of(self, partition: TopicPartition) -> VerifiedRuns:
         """Return what was matched of a partition."""
-        return self.runs.get(partition, NOTHING)
+        return self.runs.get(partition, NO_RUNS)
 
 
-@dataclass(slots=True)
-class _Found:
-    runs: _Runs = field(default_factory=dict)
-    cautions: dict[TopicPartition, str] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+@dataclass(frozen=True, slots=True)
+class MapStore:
+    """The maps of one protection group between two clusters, seen from the source of a run.
 
-
-class MapFiles:
-    """Reads the maps of one protection group.
-
-    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
+    :param source: its name and its cluster id
+    :param target: its name and its cluster id
     """
 
-    def __init__(self, root: Any, group: str) -> None:
-        self._root = root
-        self._group = group
+    root: Any
+    group: str
+    source: tuple[str, str]
+    target: tuple[str, str]
 
-    def read(self, source: str, target: str, *, topic_ids: Mapping[str, tuple[str, str]]) -> Maps:
-        """Return what was matched, seen from a side.
+    def read(self, topic_ids: Mapping[str, tuple[str, str]]) -> MatchedRecords:
+        """Return all that was matched.
 
-        :param topic_ids: what the topics are now, on source and target; runs of others are left out, and an empty id,
-            of a side that does not answer, is not compared
+        :param topic_ids: of the topics as they are now, on source and target; runs of others are left out. An empty id,
+            of a cluster that does not answer, is not compared
         """
-        forth, back = _Found(), _Found()
-        self._collect(f"{source}-to-{target}", topic_ids, forth)
-        self._collect(f"{target}-to-{source}", {topic: (b, a) for topic, (a, b) in topic_ids.items()}, back)
-        by_epoch: _Runs = {p: dict(found) for p, found in forth.runs.items()}
-        for partition, found in back.runs.items():
-            for epoch, runs in found.items():
-                by_epoch.setdefault(partition, {}).setdefault(epoch, []).extend(inverse(runs))
-        return Maps(
-            {p: composed_runs(found) for p, found in by_epoch.items()},
-            forth.cautions,
-            (*forth.problems, *back.problems),
-        )
+        runs: dict[TopicPartition, dict[int, list[OffsetRun]]] = {}
+        cautions: dict[TopicPartition, str] = {}
+        problems: list[str] = []
+        for forward in (True, False):
+            state = self._state(forward, problems)
+            if forward:
+                cautions = dict(_cautions(state.get("partitions", ())))
+            for part in self._all_parts(forward, state, problems):
+                for key, found in part.items():
+                    ids = (key.source_topic_id, key.target_topic_id)
+                    if _same(topic_ids.get(key.topic), ids if forward else ids[::-1]):
+                        by_epoch = runs.setdefault(TopicPartition(key.topic, key.partition), {})
+                        by_epoch.setdefault(key.epoch, []).extend(found if forward else inverse(found))
+        return MatchedRecords({p: composed_runs(found) for p, found in runs.items()}, cautions, tuple(problems))
 
-    def _collect(self, direction: str, topic_ids: Mapping[str, tuple[str, str]], found: _Found) -> None:
-        folder = self._root.joinpath("audits", self._group, "checksum", direction)
+    def pairs_below(
+        self, positions: Mapping[TopicPartition, Collection[int]], topic_ids: Mapping[str, tuple[str, str]]
+    ) -> dict[TopicPartition, list[OffsetPair]]:
+        """Return, for each offset that the map reaches, the last record below it that both clusters have.
+
+        Only as many parts are read as are needed, the newest first. The pairs prove nothing: content confirms them.
+
+        :param positions: next to read on the source
+        :param topic_ids: by topic, on the source and on the target; what the map says of others is left out
+        """
+        found: dict[TopicPartition, list[OffsetPair]] = {}
+        for forward in (True, False):
+            left = {partition: set(offsets) for partition, offsets in positions.items() if partition.topic in topic_ids}
+            for part in self._newest_first(forward):
+                for partition, offsets in left.items():
+                    runs = _runs_of(part, partition, topic_ids[partition.topic], forward) if offsets else []
+                    reached = {offset: pair for offset in offsets if (pair := _pair_below(runs, offset))}
+                    found.setdefault(partition, []).extend(reached.values())
+                    offsets.difference_update(reached)
+                if not any(left.values()):
+                    break
+        return {partition: pairs for partition, pairs in found.items() if pairs}
+
+    def _newest_first(self, forward: bool) -> Iterator[Runs]:
+        """Yield the parts that count and are about these clusters; one that cannot be read is left out."""
+        ids = (self.source[1], self.target[1]) if forward else (self.target[1], self.source[1])
+        problems: list[str] = []
+        state = self._state(forward, problems)
+        named = state["maps"] if state and tuple(state["identity"][:2]) == ids else []
+        for name in reversed(named):
+            yield from self._part(forward, str(name), problems)
+            while problems:
+                _LOG.warning("%s", problems.pop())
+
+    def _all_parts(self, forward: bool, state: Mapping[str, Any], problems: list[str]) -> Iterator[Runs]:
+        """Yield all parts. Of the state's epoch only those that it names count: an audit that died left others."""
+        if not state:
+            return
+        epoch, named = int(state["identity"][2]), set(map(str, state["maps"]))
+        for name in {*self._kept(forward).stored(), *self._as_parquet(forward)}:
+            for part in self._part(forward, name, problems):
+                yield {key: runs for key, runs in part.items() if name in named or key.epoch != epoch}
+
+    def _part(self, forward: bool, name: str, problems: list[str]) -> Iterator[Runs]:
+        """Yield one part, or add to the problems why it cannot be read."""
         try:
-            state = json.loads(folder.joinpath("state.json").read_bytes())
-            epoch, named = int(state["identity"][2]), {str(name) for name in state["maps"]}
-            found.cautions |= dict(_cautions(state["partitions"]))
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-            found.problems.append(f"the state of the audits of {direction} cannot be read ({error}): no map is used")
-            return
-        kept = KeptMap(self._root, group=self._group, direction=direction)
-        stored = kept.stored()
-        for name in (*stored, *_only_as_parquet(folder, stored)):
             try:
-                runs = kept.part(name) if name in stored else _former_part(folder, name)
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                found.problems.append(f"{direction}/map/{name} cannot be read ({str(error).splitlines()[0]})")
-                continue
-            # Parts of the present epoch count only if the state names them: an audit that died left the others.
-            _add(runs, topic_ids, epoch if name not in named else None, found.runs)
+                yield self._kept(forward).part(name)
+            except FileNotFoundError:
+                yield _from_parquet(self._folder(forward).joinpath("map", f"{name}.parquet").read_bytes())
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            said = str(error).splitlines()[0] if str(error) else type(error).__name__
+            where = self._folder(forward).joinpath("map")
+            problems.append(f"part {name} of the offset map in {where} cannot be read ({said}): it is not used")
+
+    def _kept(self, forward: bool) -> KeptMap:
+        return KeptMap(self.root, group=self.group, direction=self._direction(forward))
+
+    def _as_parquet(self, forward: bool) -> list[str]:
+        """Return the names of parts that a former version wrote, which were Parquet."""
+        try:
+            files = [path.name for path in self._folder(forward).joinpath("map").iterdir()]
+        except FileNotFoundError:
+            return []
+        return [name.removesuffix(".parquet") for name in files if name.endswith(".parquet")]
+
+    def _state(self, forward: bool, problems: list[str]) -> Mapping[str, Any]:
+        """Return the state of the audits of one direction; empty where there is none, or none that can be read."""
+        path = self._folder(forward).joinpath("state.json")
+        try:
+            state: Mapping[str, Any] = json.loads(path.read_bytes())
+            int(state["identity"][2]), list(state["maps"]), list(_cautions(state.get("partitions", ())))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+            problems.append(f"the state of the audits in {path} cannot be read ({error}): no map is used")
+            return {}
+        return state
+
+    def _folder(self, forward: bool) -> Any:
+        return self.root.joinpath("audits", self.group, "checksum", self._direction(forward))
+
+    def _direction(self, forward: bool) -> str:
+        begin, end = (self.source, self.target) if forward else (self.target, self.source)
+        return f"{begin[0]}-to-{end[0]}"
 
 
 def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[str, str]:
-    """Write maps for whoever keeps positions outside Kafka.
+    """Write maps for consumers that keep their offsets outside Kafka.
 
-    A position ``p`` in ``[source_start, source_start + length]`` goes on at ``target_start + p - source_start``.
+    An offset ``p`` in ``[source_start, source_start + length]`` becomes ``target_start + p - source_start``.
 
     :param folder: of the preview's report
     :returns: the names of both files
@@ -225,92 +236,48 @@ def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[st
     return "offset_map.parquet", "offset_map.csv"
 
 
-def _only_as_parquet(folder: Any, stored: Collection[str]) -> list[str]:
-    """Return the parts that a former version wrote as Parquet alone."""
-    try:
-        names = [path.name for path in folder.joinpath("map").iterdir()]
-    except FileNotFoundError:
-        return []
-    return sorted({name.removesuffix(".parquet") for name in names if name.endswith(".parquet")} - {*stored})
+def composed_runs(by_epoch: Mapping[int, Sequence[OffsetRun]]) -> VerifiedRuns:
+    """Put the maps of several epochs together: of each older one what is below the newer ones on both clusters.
 
-
-def _former_part(folder: Any, name: str) -> Runs:
-    """Return a part that a former version wrote as Parquet alone."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(io.BytesIO(folder.joinpath("map", f"{name}.parquet").read_bytes()))
-    found: dict[MapKey, list[OffsetRun]] = {}
-    for *key, source, target, length in zip(*(table[column].to_pylist() for column in _COLUMNS), strict=True):
-        found.setdefault(MapKey(*key), []).append(OffsetRun(source, target, length))
-    return found
-
-
-def _add(part: Runs, topic_ids: Mapping[str, tuple[str, str]], unnamed_in: int | None, runs: _Runs) -> None:
-    for key, found in part.items():
-        ids, now = (key.source_topic_id, key.target_topic_id), topic_ids.get(key.topic)
-        if key.epoch == unnamed_in or now is None or any(a and a != b for a, b in zip(now, ids, strict=True)):
-            continue
-        runs.setdefault(TopicPartition(key.topic, key.partition), {}).setdefault(key.epoch, []).extend(found)
-
-
-def _cautions(partitions: Iterable[Any]) -> Iterable[tuple[TopicPartition, str]]:
-    for each in partitions:
-        count = sum(int(found) for found in each["open"].values())
-        if count:
-            topic, number = each["partition"]
-            kinds = ", ".join(sorted(each["open"]))
-            yield TopicPartition(str(topic), int(number)), f"{count} findings of the checksum audit stand ({kinds})"
-
-
-@dataclass(frozen=True, slots=True)
-class AuditedPairs:
-    """What audits of a group know of two clusters.
-
-    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
-    :param source: its name and id
-    :param target: its name and id
+    :param by_epoch: seen from one cluster: maps of the other direction as :func:`inverse` returns them
     """
-
-    root: Any
-    group: str
-    source: tuple[str, str]
-    target: tuple[str, str]
-
-    def pairs(
-        self, positions: Mapping[TopicPartition, Collection[int]], topic_ids: Mapping[str, tuple[str, str]]
-    ) -> dict[TopicPartition, list[OffsetPair]]:
-        """Return, for each position that the map reaches, the last record below it that both sides have.
-
-        :param positions: next to read on the source
-        :param topic_ids: by topic, on the source and on the target: what the map says of others is left aside
-        """
-        found: dict[TopicPartition, list[OffsetPair]] = {}
-        for forth in (True, False):
-            left = {partition: set(offsets) for partition, offsets in positions.items()}
-            for part in self._parts(forth):
-                if not any(left.values()):
-                    break
-                for partition, offsets in left.items():
-                    key_ids = topic_ids.get(partition.topic)
-                    runs = _of(part, partition, key_ids, forth) if key_ids and offsets else []
-                    reached = {offset: pair for offset in offsets if (pair := _pair_below(runs, offset))}
-                    found.setdefault(partition, []).extend(reached.values())
-                    offsets.difference_update(reached)
-        return {partition: pairs for partition, pairs in found.items() if pairs}
-
-    def _parts(self, forth: bool) -> Iterable[Mapping[MapKey, Sequence[OffsetRun]]]:
-        here, there = (self.source, self.target) if forth else (self.target, self.source)
-        kept = KeptMap(self.root, group=self.group, direction=f"{here[0]}-to-{there[0]}")
-        return kept.newest_first((here[1], there[1]))
+    stretches: list[tuple[OffsetRun, ...]] = []
+    for epoch in sorted(by_epoch, reverse=True):
+        runs = joined(sorted(set(by_epoch[epoch])))
+        if any(
+            before.source + before.length > after.source or before.target + before.length > after.target
+            for before, after in pairwise(runs)
+        ):
+            # Runs that overlap on one cluster are no map.
+            continue
+        if stretches:
+            first = stretches[-1][0]
+            lengths = [min(run.length, first.source - run.source, first.target - run.target) for run in runs]
+            runs = [run._replace(length=length) for run, length in zip(runs, lengths, strict=True) if length > 0]
+        if runs:
+            stretches.append(tuple(runs))
+    return VerifiedRuns(tuple(reversed(stretches)))
 
 
-def _of(
-    part: Mapping[MapKey, Sequence[OffsetRun]], partition: TopicPartition, ids: tuple[str, str], forth: bool
-) -> list[OffsetRun]:
+def inverse(runs: Sequence[OffsetRun]) -> list[OffsetRun]:
+    """Return a map of the other direction as one of this direction."""
+    return sorted(OffsetRun(run.target, run.source, run.length) for run in runs)
+
+
+def _records_below(stretch: Sequence[OffsetRun], offset: int) -> int:
+    """Return how many of the records are below an offset of the target."""
+    number = bisect_right(stretch, offset, key=lambda run: run.target) - 1
+    if number < 0:
+        return 0
+    whole = sum(run.length for run in stretch[:number])
+    return whole + min(stretch[number].length, offset - stretch[number].target)
+
+
+def _runs_of(part: Runs, partition: TopicPartition, ids: tuple[str, str], forward: bool) -> list[OffsetRun]:
     """Return what a part says about a partition, whatever the epoch, rising on the source."""
-    wanted = (*(ids if forth else reversed(ids)), partition.topic, partition.partition)
+    wanted = (*(ids if forward else ids[::-1]), partition.topic, partition.partition)
     runs = [run for key, found in part.items() if key[1:] == wanted for run in found]
-    return sorted(runs if forth else (OffsetRun(run.target, run.source, run.length) for run in runs))
+    return sorted(runs) if forward else inverse(runs)
 
 
 def _pair_below(runs: Sequence[OffsetRun], position: int) -> OffsetPair | None:
@@ -320,3 +287,36 @@ def _pair_below(runs: Sequence[OffsetRun], position: int) -> OffsetPair | None:
     run = runs[number]
     offset = min(position, run.source + run.length) - 1
     return OffsetPair(offset, run.target + offset - run.source)
+
+
+def _same(now: tuple[str, str] | None, ids: tuple[str, str]) -> bool:
+    """Return whether runs are about the topic as it is now; an empty id is not compared."""
+    return now is not None and all(not a or a == b for a, b in zip(now, ids, strict=True))
+
+
+def _from_parquet(content: bytes) -> dict[MapKey, list[OffsetRun]]:
+    """Read a part that is kept as Parquet.
+
+    :raises ValueError: it is something else, or was cut off
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(io.BytesIO(content))
+        columns = [table[name].to_pylist() for name in _COLUMNS]
+    except pa.ArrowException as error:
+        raise ValueError(str(error)) from error
+    found: dict[MapKey, list[OffsetRun]] = {}
+    for *key, source, target, length in zip(*columns, strict=True):
+        found.setdefault(MapKey(*key), []).append(OffsetRun(source, target, length))
+    return found
+
+
+def _cautions(partitions: Iterable[Any]) -> Iterator[tuple[TopicPartition, str]]:
+    for each in partitions:
+        count = sum(int(found) for found in each["open"].values())
+        if count:
+            topic, number = each["partition"]
+            kinds = ", ".join(sorted(each["open"]))
+            yield TopicPartition(str(topic), int(number)), f"{count} open findings of the checksum audit ({kinds})"

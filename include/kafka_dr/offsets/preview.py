@@ -1,4 +1,4 @@
-"""What a switch would do to each consumer group: how sure its place is, what it would get again, and what
+"""What a switch would do to each consumer group: how sure its at is, what it would get again, and what
 MirrorMaker's own checkpoint would have done in its stead. Pure: facts in, rows out."""
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_dr.offsets.translate.answers import badness
-from kafka_dr.offsets.translate.choice import STRATEGIES, Start, Strategy, start
-from kafka_dr.offsets.translate.facts import PartitionFacts, Placed
+from kafka_dr.offsets.translate.choice import STRATEGIES, ChosenStart, Strategy, WithCheckpoint, start
+from kafka_dr.offsets.translate.facts import PartitionFacts
 from kafka_dr.positions import TopicPartition
 
-Place = tuple[TopicPartition, int]
+SourceOffset = tuple[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class RecordTimes:
     """When records were made, as far as anybody looked: milliseconds since the epoch.
 
     :param unread: by partition and position on the source: the first unread record
@@ -24,9 +24,9 @@ class Times:
     :param copies: by partition and offset on the target: the first record there
     """
 
-    unread: Mapping[Place, int] = field(default_factory=dict)
-    by_time: Mapping[Place, int] = field(default_factory=dict)
-    copies: Mapping[Place, int] = field(default_factory=dict)
+    unread: Mapping[SourceOffset, int] = field(default_factory=dict)
+    by_time: Mapping[SourceOffset, int] = field(default_factory=dict)
+    copies: Mapping[SourceOffset, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class PositionRow:
     group: str
     partition: TopicPartition
     source_offset: int
-    chosen: Start
-    starts: tuple[Start, ...]
+    chosen: ChosenStart
+    starts: tuple[ChosenStart, ...]
     mirrormaker: int | None
     mirrormaker_again: int | None
     seconds: float | None
@@ -51,40 +51,40 @@ class PositionRow:
 
 def position_row(
     group: str,
-    place: Place,
-    placed: Placed,
+    at: SourceOffset,
+    found: WithCheckpoint,
     facts: PartitionFacts,
     *,
     strategy: Strategy,
-    times: Times,
+    times: RecordTimes,
     otherwise: Strategy | None = None,
 ) -> PositionRow:
     """Return what becomes of one position.
 
-    :param otherwise: the policy for a position to which the group's own choice gives no place; ``None`` refuses it
+    :param otherwise: the policy for a position to which the group's own choice gives no at; ``None`` refuses it
     """
-    starts = tuple(start(each, placed, facts, by_time=times.by_time.get(place)) for each in STRATEGIES)
+    starts = tuple(start(each, found, facts, by_time=times.by_time.get(at)) for each in STRATEGIES)
     chosen = starts[STRATEGIES.index(strategy)]
     if chosen.target_offset is None and otherwise is not None:
         chosen = starts[STRATEGIES.index(otherwise)]
     return PositionRow(
         group,
-        *place,
+        *at,
         chosen,
         starts,
-        placed.mirrormaker,
-        placed.mirrormaker_again,
-        _seconds(place, chosen.target_offset, chosen.redelivered_at_most, times),
-        _seconds(place, placed.mirrormaker, placed.mirrormaker_again, times),
+        found.mirrormaker,
+        found.mirrormaker_again,
+        _seconds(at, chosen.target_offset, chosen.redelivered_at_most, times),
+        _seconds(at, found.mirrormaker, found.mirrormaker_again, times),
     )
 
 
-def _seconds(place: Place, begin: int | None, again: int | None, times: Times) -> float | None:
+def _seconds(at: SourceOffset, begin: int | None, again: int | None, times: RecordTimes) -> float | None:
     if again == 0:
         return 0.0
     if begin is None or again is None:
         return None
-    unread, first = times.unread.get(place), times.copies.get((place[0], begin))
+    unread, first = times.unread.get(at), times.copies.get((at[0], begin))
     return None if unread is None or first is None else round(max(0, unread - first) / 1000, 3)
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from kafka_dr.audit import FileFrontierStore, FrontierPoint, KeptFrontier, Verified, Walk
 from kafka_dr.clusters import KafkaCluster, Topic
-from kafka_dr.offsets.translate.read_logs import Aside, both, entries_of, held_by
+from kafka_dr.offsets.translate.read_logs import Ignored, both, entries_of, held_by
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
 #: What a cluster holds of a partition that it does not have.
@@ -47,14 +47,14 @@ class PlainFrontier:
         store: FileFrontierStore,
         starts: Mapping[TopicPartition, SeedPoint] | None = None,
         epoch: int = 0,
-        aside: tuple[Aside, Aside] | None = None,
+        ignored: tuple[Ignored, Ignored] | None = None,
     ) -> None:
         self._source = source
         self._target = target
         self._store = store
         self._starts = starts or {}
         self._epoch = epoch
-        self._aside = aside or ({}, {})
+        self._ignored = ignored or ({}, {})
         self._direction = f"{source.name}-to-{target.name}"
 
     def advance(self, until: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Verified]:
@@ -84,8 +84,8 @@ class PlainFrontier:
         here = {p: walk.source_window() for p, walk in walking.items()}
         there = {p: walk.target_window() for p, walk in walking.items()}
         entries, copies = both(
-            lambda: entries_of(self._source, here, self._aside[0]),
-            lambda: entries_of(self._target, there, self._aside[1]),
+            lambda: entries_of(self._source, here, self._ignored[0]),
+            lambda: entries_of(self._target, there, self._ignored[1]),
         )
         for partition, walk in walking.items():
             walk.look(entries.get(partition, []), copies.get(partition, []))

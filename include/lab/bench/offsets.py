@@ -18,11 +18,9 @@ from rich.console import Console
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.group_offsets.sync_archive import archive_syncs
-from kafka_dr.offsets import BracketingOffsetMap, KnownSyncs, OffsetMap, not_read_back
-from kafka_dr.offsets.maps import MapFiles
-from kafka_dr.offsets.translate.by_facts import FactsMap, beside
-from kafka_dr.offsets.translate.facts import Gathered, Placed, gather
-from kafka_dr.offsets.translate.pipeline import LayeredOffsetMap
+from kafka_dr.offsets import ContentOffsetMap, MapStore, OffsetMap, SyncLookup, not_read_back, translate_offsets
+from kafka_dr.offsets.translate.choice import WithCheckpoint, with_checkpoint
+from kafka_dr.offsets.translate.facts import GatheredFacts, gather
 from kafka_dr.replication import ConnectEndpoint, Flow
 from kafka_dr.runs.clients import Clients
 from kafka_dr.topology import load
@@ -139,22 +137,23 @@ class _OffsetsBench:
     def _audit(self) -> None:
         spark_audit(self._lab, f"{GROUP}.{SOURCE}-to-{TARGET}", topics=[TOPIC])
 
-    def _gather(self) -> Gathered:
+    def _gather(self) -> GatheredFacts:
         source, target = self._audited()
-        maps = MapFiles(self._clients.evidence_root, GROUP)
+        names = {name: (name, self._clients.topology.cluster(name).cluster_id) for name in (SOURCE, TARGET)}
+        maps = MapStore(self._clients.evidence_root, GROUP, source=names[SOURCE], target=names[TARGET])
         return gather(source, target, self._partitions, syncs=self._syncs(), maps=maps)
 
     def _reading(self) -> OffsetMap:
         """Return what compares content where no audit has: a cut-over asks it, too."""
-        return BracketingOffsetMap(*self._audited(), syncs=self._syncs())
+        return ContentOffsetMap(*self._audited(), syncs=self._syncs())
 
     def _audited(self) -> tuple[KafkaCluster, KafkaCluster]:
         return self._clients.cluster(SOURCE, "audit"), self._clients.cluster(TARGET, "audit")
 
-    def _syncs(self) -> KnownSyncs:
+    def _syncs(self) -> SyncLookup:
         declared = self._clients.topology
         ids = (declared.cluster(SOURCE).cluster_id, declared.cluster(TARGET).cluster_id)
-        return KnownSyncs(*self._audited(), root=self._clients.evidence_root, cluster_ids=ids)
+        return SyncLookup(*self._audited(), root=self._clients.evidence_root, cluster_ids=ids)
 
     def _log(self, name: str) -> dict[TopicPartition, list[tuple[int, bytes]]]:
         with KafkaCluster(name, self._settings(name, credentials.ADMIN)) as reader:
@@ -181,13 +180,15 @@ def _positions(groups: list[str], log: Mapping[TopicPartition, list[tuple[int, b
     return {group: {p: chance.choice(offsets) for p, offsets in places.items()} for group in groups}
 
 
-def _place(committed: Committed, gathered: Gathered, reading: OffsetMap) -> dict[str, dict[TopicPartition, Placed]]:
+def _place(
+    committed: Committed, gathered: GatheredFacts, reading: OffsetMap
+) -> dict[str, dict[TopicPartition, WithCheckpoint]]:
     positions: dict[TopicPartition, set[int]] = {}
     for offsets in committed.values():
         for p, offset in offsets.items():
             positions.setdefault(p, set()).add(offset)
-    found = LayeredOffsetMap(FactsMap(gathered.partitions), reading).translate(positions)
-    placed = {key: beside(key[1], gathered.partitions[key[0]], answer) for key, answer in found.items()}
+    found = translate_offsets(reading, positions, facts=gathered.partitions)
+    placed = {key: with_checkpoint(key[1], gathered.partitions[key[0]], answer) for key, answer in found.items()}
     return {group: {p: placed[p, offset] for p, offset in row.items()} for group, row in committed.items()}
 
 
@@ -218,7 +219,7 @@ def _rank(log: list[tuple[int, bytes]], ranks: Mapping[int, int], offset: int) -
 
 
 def _report(
-    seconds: float, placed: Mapping[str, Mapping[TopicPartition, Placed]], judged: tuple[int, int]
+    seconds: float, placed: Mapping[str, Mapping[TopicPartition, WithCheckpoint]], judged: tuple[int, int]
 ) -> dict[str, Any]:
     rows = [found for row in placed.values() for found in row.values()]
     kinds = [found.translation.kind for found in rows]

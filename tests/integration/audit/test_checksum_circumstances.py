@@ -24,7 +24,7 @@ from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.offsets import AuditedPairs, BracketingOffsetMap, Translation
+from kafka_dr.offsets import ContentOffsetMap, MapStore, Translation
 from lab import rights
 from support.auditing import topology_file
 from support.checksum import Audited, Auditor, write_copy
@@ -332,8 +332,10 @@ def translated_by_the_map_alone(
     """Translate positions near the end, far from the beginning of the log, with nothing but what audits matched."""
     clusters = {name: (name, flowing.audit(name).topics.identity().cluster_id) for name in ("east", "west")}
     root = flowing.protection.folder / "evidence"
-    pairs = AuditedPairs(root, flowing.protection.name, source=clusters["east"], target=clusters["west"])
-    offsets = BracketingOffsetMap(flowing.audit("east"), flowing.audit("west"), audited=pairs)
+    maps = MapStore(root, flowing.protection.name, source=clusters["east"], target=clusters["west"])
+    offsets = ContentOffsetMap(
+        flowing.audit("east"), flowing.audit("west"), syncs=flowing.sync_lookup("east", "west"), maps=maps
+    )
     return offsets.translate({partition: [391, 398]})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.group_offsets.content import placed_to_json
+from kafka_dr.group_offsets.translation import to_json as placed_to_json
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run

@@ -17,11 +17,11 @@ from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
 from kafka_dr.clusters.group_reading import GroupReading
 from kafka_dr.group_offsets import last_look
-from kafka_dr.group_offsets.offset_facts import known_syncs, places_proven
+from kafka_dr.group_offsets.offset_facts import checked_locally, sync_lookup
 from kafka_dr.group_offsets.offset_preview import Preview, look, preview_offsets
 from kafka_dr.group_offsets.sync_archive import archive_syncs
 from kafka_dr.group_offsets.unmovable_groups import only_offsets_to_move
-from kafka_dr.offsets.translate.local_check import Claim
+from kafka_dr.positions import SeedPoint
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.topology.model import GroupsPolicy
@@ -76,8 +76,8 @@ def test_every_group_is_shown_beside_mirrormaker_and_nothing_is_changed(group: S
     place, here, there = TopicPartition(slow["topic"], slow["partition"]), slow["source_offset"], slow["target_offset"]
     with protection.clients() as clients:
         run = Run(protection.request("look"), clients)
-        late = places_proven(run, [Claim(place, here, there + 1)])
-        early = places_proven(run, [Claim(place, here, there - 1)])
+        late = checked_locally(run, [(place, SeedPoint(here, there + 1))])
+        early = checked_locally(run, [(place, SeedPoint(here, there - 1))])
     assert (late.outcome, early.outcome) == ("failed", "ok")
     assert f"{here}→{there + 1}" in late.detail
     assert f"1 early: {place} {here}→{there - 1}: " in early.detail
@@ -90,7 +90,7 @@ def test_the_archive_grows_by_what_is_new_and_outlives_both_topics(group: Switch
     with protection.clients() as clients:
         archive_syncs(group.name, clients)
         again = archive_syncs(group.name, clients)
-        whole = known_syncs(Run(protection.request("look"), clients)).read({protection.topic})
+        whole = sync_lookup(Run(protection.request("look"), clients)).read({protection.topic})
     assert "0 syncs archived" in again.sentences[0]
     partition = TopicPartition(protection.topic, 0)
     assert len(whole.of(partition).pairs) >= 3

@@ -12,7 +12,7 @@ from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import Refused
 from kafka_dr.failback.quarantine import ranges_of, reasons_against
 from kafka_dr.failover.runner import MODULES
-from kafka_dr.group_offsets.content import _past
+from kafka_dr.group_offsets.translation import _past
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.quarantine import QuarantinedRange

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_dr.audit import FindingKind, FirstDifference, Verified
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.group_offsets.content import matched_for
+from kafka_dr.group_offsets.verification import matched_for
 
 FRONTIER = Verified(TopicPartition("orders", 0), source_offset=2000, target_offset=1950, records=1500, finding=None)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.offsets.maps import composed_runs
-from kafka_dr.offsets.preview import Times, choice_rows, group_rows, position_row, position_rows
+from kafka_dr.offsets.preview import RecordTimes, choice_rows, group_rows, position_row, position_rows
 from kafka_dr.offsets.syncs.history import ArchivedSync, history
-from kafka_dr.offsets.translate.by_facts import beside, place
-from kafka_dr.offsets.translate.choice import Strategy
+from kafka_dr.offsets.translate.by_facts import translate_one
+from kafka_dr.offsets.translate.choice import Strategy, with_checkpoint
 from kafka_dr.offsets.translate.facts import CheckpointRule, PartitionFacts
 from kafka_dr.positions import OffsetRange, TopicPartition
 
@@ -21,11 +21,11 @@ MATCHED = PartitionFacts(
     mirrormaker=CheckpointRule(SYNCS),
 )
 SYNCED = PartitionFacts(OffsetRange(0, 20), OffsetRange(0, 20), syncs=history(SYNCS))
-TIMES = Times(unread={(ONE, 12): 5_000, (TWO, 12): 6_000}, copies={(ONE, 9): 2_000, (TWO, 9): 1_500})
+TIMES = RecordTimes(unread={(ONE, 12): 5_000, (TWO, 12): 6_000}, copies={(ONE, 9): 2_000, (TWO, 9): 1_500})
 
 
 def row(group: str, partition: TopicPartition, facts: PartitionFacts, strategy: Strategy = "exact", at: int = 12):  # type: ignore[no-untyped-def]
-    placed = beside(at, facts, place(at, facts))
+    placed = with_checkpoint(at, facts, translate_one(at, facts))
     return position_row(group, (partition, at), placed, facts, strategy=strategy, times=TIMES)
 
 
@@ -53,8 +53,8 @@ def test_every_choice_has_its_price() -> None:
 
 def test_by_policy_a_position_without_a_place_begins_elsewhere_and_its_price_is_unknown() -> None:
     past = TopicPartition("orders.payments", 2)
-    placed = beside(21, MATCHED, place(21, MATCHED))
-    times = Times(by_time={(past, 21): 6})
+    placed = with_checkpoint(21, MATCHED, translate_one(21, MATCHED))
+    times = RecordTimes(by_time={(past, 21): 6})
     found = {
         policy: position_row("g", (past, 21), placed, MATCHED, strategy="exact", times=times, otherwise=policy).chosen
         for policy in (None, "earliest", "timestamp")

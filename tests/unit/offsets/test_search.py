@@ -14,7 +14,7 @@ from kafka_dr.offsets.translate import matching
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.by_content import finish
 from kafka_dr.offsets.translate.matching import Anchor
-from kafka_dr.offsets.translate.search import Bounds, Search, consistent, nothing_expired_early
+from kafka_dr.offsets.translate.search import OffsetSearch, RangePair, consistent, nothing_expired_early
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 PARTITION = TopicPartition("t", 0)
@@ -26,7 +26,7 @@ class Logs:
 
     source: tuple[Entry, ...]
     target: tuple[Entry, ...]
-    bounds: Bounds
+    bounds: RangePair
     copies: Mapping[int, tuple[int, ...]]
     every_source: tuple[Entry, ...]
 
@@ -99,20 +99,20 @@ def logs(
     return Logs(
         source=tuple(entry for entry in source if entry.offset >= start),
         target=tuple(entry for entry in target if entry.offset >= target_start),
-        bounds=Bounds(OffsetRange(start, end), OffsetRange(target_start, target_end)),
+        bounds=RangePair(OffsetRange(start, end), OffsetRange(target_start, target_end)),
         copies=copies,
         every_source=tuple(source),
     )
 
 
 def translate(found: Logs, position: int, anchors: Collection[Anchor], *, stride: int = 5) -> Translation:
-    """Search as the offset map does, with reads that cut from the logs."""
+    """OffsetSearch as the offset map does, with reads that cut from the logs."""
 
     def cut(entries: Collection[Entry], ranges: Collection[OffsetRange]) -> list[Entry]:
         return [entry for r in ranges for entry in entries if r.start <= entry.offset < r.end]
 
     usable, whole = consistent(anchors, found.bounds), nothing_expired_early(anchors, found.bounds)
-    search = Search(position, bounds=found.bounds, anchors=usable, whole=whole, stride=stride)
+    search = OffsetSearch(position, held=found.bounds, anchors=usable, whole=whole, stride=stride)
     finish(
         {PARTITION: [search]},
         lambda source, target: (
@@ -247,7 +247,7 @@ def log_of(contents: str, *, start: int = 0) -> tuple[Entry, ...]:
 
 def two_logs(source: str, target: str, *, source_start: int = 0, target_start: int = 0) -> Logs:
     here, there = log_of(source, start=source_start), log_of(target, start=target_start)
-    bounds = Bounds(
+    bounds = RangePair(
         OffsetRange(source_start, source_start + len(source)), OffsetRange(target_start, target_start + len(target))
     )
     return Logs(here, there, bounds, {}, here)
@@ -344,7 +344,7 @@ def numbered(count: int, source_start: int, target_start: int) -> Logs:
     """
     every = tuple(Entry(at, b"%d" % at) for at in range(count))
     copies = tuple(Entry(2 * at, b"%d" % at) for at in range(target_start, count))
-    bounds = Bounds(OffsetRange(source_start, count), OffsetRange(2 * target_start, 2 * count))
+    bounds = RangePair(OffsetRange(source_start, count), OffsetRange(2 * target_start, 2 * count))
     return Logs(every[source_start:], copies, bounds, {at: (2 * at,) for at in range(count)}, every)
 
 
@@ -384,7 +384,7 @@ def test_a_target_without_the_last_records_read_delivers_none_of_them_again() ->
 
 
 def test_markers_that_fill_the_first_look_at_the_target_do_not_hide_the_copy() -> None:
-    bounds = Bounds(OffsetRange(0, 2), OffsetRange(0, 5000))
+    bounds = RangePair(OffsetRange(0, 2), OffsetRange(0, 5000))
     found = Logs(log_of("ab"), (Entry(4000, b"a"), Entry(4999, b"b")), bounds, {}, log_of("ab"))
     answer = translate(found, 2, ())
     assert (answer.kind, answer.target_offset) == ("exact", 5000)
@@ -394,7 +394,7 @@ def copied_twice(count: int) -> Logs:
     contents = [f"{number}".encode() for number in range(count)]
     source = tuple(Entry(at, content) for at, content in enumerate(contents))
     target = tuple(Entry(at, content) for at, content in enumerate(contents + contents))
-    return Logs(source, target, Bounds(OffsetRange(0, count), OffsetRange(0, 2 * count)), {}, source)
+    return Logs(source, target, RangePair(OffsetRange(0, count), OffsetRange(0, 2 * count)), {}, source)
 
 
 def test_of_two_anchors_at_one_record_the_earlier_copy_is_taken() -> None:
@@ -412,6 +412,6 @@ def test_a_long_log_without_anchors_is_matched_in_strides() -> None:
     contents = [f"{number}".encode() for number in range(500)]
     source = tuple(Entry(3 * at, content) for at, content in enumerate(contents))
     target = tuple(Entry(2 * at, content) for at, content in enumerate(contents))
-    found = Logs(source, target, Bounds(OffsetRange(0, 1500), OffsetRange(0, 1000)), {}, source)
+    found = Logs(source, target, RangePair(OffsetRange(0, 1500), OffsetRange(0, 1000)), {}, source)
     answer = translate(found, 1200, (), stride=100)
     assert (answer.kind, answer.target_offset) == ("exact", 799)

@@ -23,7 +23,7 @@ from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.cut_over_groups import no_live_members
 from kafka_dr.fencing import plan
-from kafka_dr.group_offsets import content, copy_age, live_verification, other_topics, undeclared_readers
+from kafka_dr.group_offsets import copy_age, live_verification, other_topics, undeclared_readers, verification
 from kafka_dr.group_offsets.group_costs import CLASSES
 from kafka_dr.group_offsets.offset_preview import offsets_check
 from kafka_dr.group_offsets.unmovable_groups import only_offsets_to_move
@@ -151,7 +151,7 @@ def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[
 
 
 def _positions_translate(run: Run, verified: Mapping[TopicPartition, Verified]) -> Check:
-    classes = content.predicted_classes(run, verified)
+    classes = verification.predicted_classes(run, verified)
     unknown = sorted(group for group, kind in classes.items() if kind == "unknown")
     if unknown and run.group.groups_policy.unknown_offsets == "refuse":
         detail = f"positions of {', '.join(unknown)} cannot be translated: see groups_policy.unknown_offsets"

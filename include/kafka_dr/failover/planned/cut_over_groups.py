@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.group_offsets import content, other_topics
+from kafka_dr.group_offsets import other_topics, translation
 from kafka_dr.offsets import CutOverProblem, TranslatedOffset, not_read_back, past_end
 from kafka_dr.register import Phase
 from kafka_dr.runs.offset_rows import groups_from_json
@@ -40,25 +40,25 @@ def act(run: Run) -> Mapping[str, Any]:
             "to have these partitions read again from their start, or to timestamp to have them read from the time of "
             "the first unread record, or mend the cause and trigger a new run"
         )
-    run.write_fact("translations", {"positions": [content.placed_to_json(position) for position in placed]})
+    run.write_fact("translations", {"positions": [translation.to_json(position) for position in placed]})
     run.permission(Phase.SWITCHING)()
     run.operator(run.target).groups.set_offsets(by_group(placed))
     beyond = other_topics.journaled(run.fact("drained")) or ()
-    return {"groups": [content.placed_to_json(position) for position in placed], **other_topics.left_out(run, beyond)}
+    return {"groups": [translation.to_json(position) for position in placed], **other_topics.left_out(run, beyond)}
 
 
 def prove(run: Run) -> Sequence[Check]:
     """What was committed is there, and nothing lies past the end of its log."""
-    placed = content.placed_from_json(_fresh(run)["positions"])
+    placed = translation.from_json(_fresh(run)["positions"])
     wanted = by_group(placed)
     found = run.operator(run.target).groups.offsets(wanted, require_stable=True)
     ends = run.operator(run.target).topics.high_watermarks({p.partition for p in placed})
-    counted = ", ".join(f"{number} {kind}" for kind, number in content.classes(placed).items()) or "none to move"
+    counted = ", ".join(f"{number} {kind}" for kind, number in translation.classes(placed).items()) or "none to move"
     wrong, past, late = not_read_back(wanted, found), past_end(wanted, ends), _late(placed)
     return (
         Check.that("offsets_read_back", not wrong, _said(wrong, f"{len(placed)} positions read back: {counted}")),
         Check.that("none_past_the_end", not past, _said(past, "no position lies past the end of its log")),
-        Check.that("none_past_an_unread_record", not late, late or content.proofs_said(placed)),
+        Check.that("none_past_an_unread_record", not late, late or translation.local_checks_said(placed)),
     )
 
 
@@ -82,14 +82,14 @@ def no_live_members(run: Run) -> Check:
 
 def _journaled(run: Run) -> list[TranslatedOffset]:
     """An earlier attempt may have committed already: it is repeated as it was, not decided again."""
-    return content.placed_from_json(run.journal.get("translations", {}).get("positions", []))
+    return translation.from_json(run.journal.get("translations", {}).get("positions", []))
 
 
 def _translate(run: Run) -> list[TranslatedOffset]:
     frozen = groups_from_json(run.fact("drained")["group_offsets"])
-    placed = [*content.translate(run, frozen), *content.never_read(run, frozen)]
+    placed = [*translation.translate(run, frozen), *translation.starts_without_records(run, frozen)]
     known = {(position.group, position.partition) for position in placed}
-    stale = content.stale_positions(run, frozen)
+    stale = translation.stale_offsets(run, frozen)
     return [*placed, *(position for position in stale if (position.group, position.partition) not in known)]
 
 

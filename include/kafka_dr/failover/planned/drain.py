@@ -13,7 +13,7 @@ from kafka_dr.checks.topic_layout import TopicLayout
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import plan, proof
-from kafka_dr.group_offsets import content, other_topics
+from kafka_dr.group_offsets import other_topics, verification
 from kafka_dr.named_rows import rows_of
 from kafka_dr.offsets.last_look import Elsewhere
 from kafka_dr.register import Phase
@@ -46,13 +46,13 @@ def act(run: Run) -> Mapping[str, Any]:
         lambda: run.at_once(lambda: wait_for_copy(run, ends, seconds=seconds), lambda: _wait_for_groups(run, ends)),
         lambda: run.at_once(lambda: other_topics.read_live(run, run.source), lambda: keep_as_it_is(run)),
     )
-    tail = content.matched(verified, ends, where=run.target)
+    tail = verification.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         raise Refused(f"the copy is not equal, so nothing is handed over. {tail.detail}")
     _refuse_what_would_vanish(run, seen)
     frozen, _ = run.at_once(lambda: journal_frozen(run, ends, kept, seen), lambda: _ask_flow_to_stop(run))
     return {
-        "verified": content.facts(verified),
+        "verified": verification.to_json(verified),
         "groups_short_of_the_end": rows_of(waiting, named="group", holding="records"),
         "group_offsets": groups_to_json(frozen.offsets),
         **other_topics.left_out(run, frozen.elsewhere),
@@ -120,7 +120,7 @@ def prove(run: Run) -> Sequence[Check]:
     """The tail is matched, nothing was written meanwhile, no group can read or commit, and nobody changes topics."""
     ends = source_ends(run)
     return run.at_once(
-        lambda: content.matched(content.frontier(run).advance(ends), ends, where=run.target),
+        lambda: verification.matched(verification.frontier(run).advance(ends), ends, where=run.target),
         lambda: _source_is_still(run, ends),
         lambda: Check.of("groups_frozen", _reads_refused(run, run.consumer_groups(run.source))),
         lambda: changes_refused(run, run.source),
@@ -153,7 +153,7 @@ def wait_for_copy(run: Run, ends: Mapping[TopicPartition, int], *, seconds: floa
 
     :raises TryAgain: records were still missing after so many seconds
     """
-    frontier = content.frontier(run)
+    frontier = verification.frontier(run)
     deadline = run.clock.monotonic() + seconds
     while True:
         verified = frontier.advance(ends)

@@ -11,8 +11,8 @@ from kafka_dr.checks.writes_after_fence import WritesAfterFence
 from kafka_dr.evidence import ObjectiveResult
 from kafka_dr.failover import write_outage
 from kafka_dr.failover.planned import open_target
-from kafka_dr.group_offsets import content, other_topics
-from kafka_dr.group_offsets.offset_facts import beside_mirrormaker
+from kafka_dr.group_offsets import other_topics, translation
+from kafka_dr.group_offsets.offset_facts import compared_with_checkpoints
 from kafka_dr.runs.record import Check, CheckOutcome
 from kafka_dr.runs.run import Run
 
@@ -27,7 +27,7 @@ def act(run: Run) -> Mapping[str, Any]:
     claim = run.fact("claim")
     verified_at = datetime.fromisoformat(run.fact("verified")["at"])
     passed = WritesAfterFence.from_json(run.fact("verified"))
-    placed = content.placed_from_json(run.fact("translations")["positions"])
+    placed = translation.from_json(run.fact("translations")["positions"])
     again = [position.redelivered_at_most for position in placed]
     outage = write_outage.measured(run)
     measured = {
@@ -44,7 +44,7 @@ def act(run: Run) -> Mapping[str, Any]:
         "write_outage_detail": outage.detail,
         "past_the_fence": passed.detail,
         "redelivered_at_most": None if None in again else sum(filter(None, again)),
-        **beside_mirrormaker(run, placed),
+        **compared_with_checkpoints(run, placed),
         **other_topics.left_out(run, other_topics.journaled(run.fact("drained")) or ()),
         "objectives": [judged(run, name, value) for name, value in measured.items()],
         "approved_at": claim["approved_at"],

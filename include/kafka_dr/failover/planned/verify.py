@@ -16,7 +16,7 @@ from kafka_dr.checks import writes_after_fence
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.failover.planned import open_target
-from kafka_dr.group_offsets import content
+from kafka_dr.group_offsets import translation
 from kafka_dr.offsets import decreased, past_end
 from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import Check
@@ -77,7 +77,7 @@ def _old_side_refuses(run: Run) -> Check:
 def offsets_hold(run: Run) -> Check:
     """Return whether every position that was set on the target stands or has moved forward."""
     placed: dict[str, dict[TopicPartition, int]] = {}
-    for position in content.placed_from_json(run.fact("translations")["positions"]):
+    for position in translation.from_json(run.fact("translations")["positions"]):
         if position.target_offset is not None:
             placed.setdefault(position.group, {})[position.partition] = position.target_offset
     found = run.operator(run.target).groups.offsets(placed, require_stable=False)

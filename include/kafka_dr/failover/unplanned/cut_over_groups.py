@@ -9,7 +9,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned import cut_over_groups as planned
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
-from kafka_dr.group_offsets import content, other_topics
+from kafka_dr.group_offsets import other_topics, translation
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.register import Phase
 from kafka_dr.runs import background
@@ -30,8 +30,8 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Place, journal, commit."""
-    placed = content.placed_from_json(run.journal.get("translations", {}).get("positions", [])) or _translated(run)
-    rows = [content.placed_to_json(position) for position in placed]
+    placed = translation.from_json(run.journal.get("translations", {}).get("positions", [])) or _translated(run)
+    rows = [translation.to_json(position) for position in placed]
     run.write_fact("translations", {"positions": rows})
     run.permission(Phase.SWITCHING)()
     run.operator(run.target).groups.set_offsets(planned.by_group(placed))
@@ -56,14 +56,14 @@ def _translated(run: Run) -> list[TranslatedOffset]:
     if placed is None:
         crossed = positions_from_json(run.fact("unverified")["crossed"])
         placed = translate_without_source.place(run, crossed, found)
-    return [*placed, *content.stale_positions(run, found.groups)]
+    return [*placed, *translation.stale_offsets(run, found.groups)]
 
 
 def _by_content(run: Run) -> list[TranslatedOffset] | None:
     """Translate by content while the source can be read; ``None`` where it went silent again, or a place is unknown."""
     frozen = last_known.positions(run).groups
     try:
-        placed = background.ask(run.source, lambda: content.translate(run, frozen), seconds=_SOURCE_SECONDS)
+        placed = background.ask(run.source, lambda: translation.translate(run, frozen), seconds=_SOURCE_SECONDS)
     except KafkaDrError:
         return None
     return None if any(position.target_offset is None for position in placed) else placed

@@ -13,7 +13,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.failover.planned import drain, fence_source
 from kafka_dr.fencing import plan
-from kafka_dr.group_offsets import content
+from kafka_dr.group_offsets import verification
 from kafka_dr.register import Phase
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.end_transactions import end_transactions
@@ -233,7 +233,7 @@ def _drain(run: Run) -> str:
     verified, kept = run.at_once(
         lambda: drain.wait_for_copy(run, ends, seconds=drain_seconds(run)), lambda: drain.keep_as_it_is(run)
     )
-    tail = content.matched(verified, ends, where=run.target)
+    tail = verification.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
         return tail.detail
     drain.journal_frozen(run, ends, kept)

@@ -13,7 +13,7 @@ from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.cut_over_groups import left_out
 from kafka_dr.failover.unplanned.old_flow import OldFlow, look_at_old_flow
 from kafka_dr.failover.unplanned.reachable_source import SourceState
-from kafka_dr.group_offsets import content
+from kafka_dr.group_offsets import translation
 from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
@@ -28,7 +28,7 @@ def act(run: Run) -> Mapping[str, Any]:
     """Measure from the journal. What was lost is known when the source returns; until then a lower bound is."""
     claim, source_state = run.fact("claim"), SourceState.of(run.journal)
     verified_at = datetime.fromisoformat(run.fact("verified")["at"])
-    placed = content.placed_from_json(run.fact("translations")["positions"])
+    placed = translation.from_json(run.fact("translations")["positions"])
     again = [position.redelivered_at_most for position in placed]
     measured = {
         "rto_seconds": planned.between(claim["approved_at"], verified_at),

@@ -8,19 +8,19 @@ from dataclasses import replace
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.last_known import KnownOffsets, Offsets
-from kafka_dr.group_offsets import content
+from kafka_dr.group_offsets import translation
 from kafka_dr.group_offsets.sync_archive import sync_flow
-from kafka_dr.offsets import FilePairStore, TranslatedOffset
+from kafka_dr.offsets import AnchorCache, TranslatedOffset
 from kafka_dr.offsets.syncs.archive import archived_and_newer
 from kafka_dr.offsets.syncs.history import since as since_hole
-from kafka_dr.offsets.translate.choice import moved, start
-from kafka_dr.offsets.translate.facts import PartitionFacts, Placed
+from kafka_dr.offsets.translate.choice import WithCheckpoint, moved, start
+from kafka_dr.offsets.translate.facts import PartitionFacts
 from kafka_dr.offsets.translate.read_logs import held_by
-from kafka_dr.offsets.translate.without_source import Known, Pair
-from kafka_dr.offsets.translate.without_source import place as place_one
+from kafka_dr.offsets.translate.without_source import KnownPoints, translate_by_known_points
+from kafka_dr.positions import SeedPoint
 from kafka_dr.runs.run import Run
 
-Pairs = dict[TopicPartition, list[Pair]]
+Points = dict[TopicPartition, list[SeedPoint]]
 
 
 def place(run: Run, crossed: Offsets, positions: KnownOffsets | None = None) -> list[TranslatedOffset]:
@@ -35,10 +35,11 @@ def place(run: Run, crossed: Offsets, positions: KnownOffsets | None = None) -> 
     there = set(run.partitions(run.target))
     wanted = {p for offsets in positions.groups.values() for p in offsets if p in there}
     held = held_by(run.operator(run.target), wanted)
-    pairs = _pairs(run, wanted)
+    points, seeds = _points(run, wanted), translation.seeds(run)
     for p in wanted & crossed.keys():
-        pairs.setdefault(p, []).append(Pair(crossed[p], held[p].end))
-    found = {p: Known.of(pairs.get(p, ()), held[p]) for p in wanted}
+        points.setdefault(p, []).append(SeedPoint(crossed[p], held[p].end))
+    # The target may hold quarantined records below a seed, which must not be counted.
+    found = {p: KnownPoints.of(points.get(p, ()), held[p], not_counted=seeds.get(p, ())) for p in wanted}
     counter = _Counter(run.clients.cluster(run.target, "audit"))
     return [
         _as_chosen(run, _placed(group, p, offset, found[p], counter, positions), held[p])
@@ -53,7 +54,7 @@ def _of_run_before(run: Run, positions: KnownOffsets) -> list[TranslatedOffset] 
     rows = last_known.taken_over(run).get("translations", {}).get("positions")
     if rows is None or positions.final:
         return None
-    placed = [p for p in content.placed_from_json(rows) if p.group in positions.groups]
+    placed = [p for p in translation.from_json(rows) if p.group in positions.groups]
     ends = run.operator(run.target).topics.last_stable_offsets({p.partition for p in placed})
     return [_as_seen_last(position, ends[position.partition], positions) for position in placed]
 
@@ -73,10 +74,10 @@ class _Counter:
 
 
 def _placed(
-    group: str, partition: TopicPartition, offset: int, found: Known, counter: _Counter, positions: KnownOffsets
+    group: str, partition: TopicPartition, offset: int, found: KnownPoints, counter: _Counter, positions: KnownOffsets
 ) -> TranslatedOffset:
     stretch = found.to_count(offset)
-    there = place_one(offset, found, None if stretch is None else counter.records(partition, stretch))
+    there = translate_by_known_points(offset, found, None if stretch is None else counter.records(partition, stretch))
     placed = TranslatedOffset(
         group, partition, offset, there.target_offset, there.kind, there.redelivered_at_most, there.reason
     )
@@ -91,7 +92,7 @@ def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange) -> Transla
     if choice not in last_known.CHOSEN:
         said = f"{placed.reason}; its owners chose {choice}, which nobody can look up without {run.source}"
         return replace(placed, reason=said)
-    return moved(placed, start(choice, Placed(placed.place, None, None), PartitionFacts(None, held)))
+    return moved(placed, start(choice, WithCheckpoint(placed.translation, None, None), PartitionFacts(None, held)))
 
 
 def _as_seen_last(placed: TranslatedOffset, end: int, positions: KnownOffsets) -> TranslatedOffset:
@@ -103,24 +104,18 @@ def _as_seen_last(placed: TranslatedOffset, end: int, positions: KnownOffsets) -
     return replace(placed, kind="bounded", redelivered_at_most=again, reason=f"as seen at {at}; {placed.reason}")
 
 
-def _pairs(run: Run, wanted: set[TopicPartition]) -> Pairs:
+def _points(run: Run, wanted: set[TopicPartition]) -> Points:
     """Put together every place that is known on both sides; what may be about another life of a topic is left out."""
-    pairs: Pairs = {}
+    points: Points = {}
     described = run.operator(run.target).topics.describe({p.topic for p in wanted})
     ids = {name: topic.topic_id for name, topic in described.items()}
-    for p, pair in (*_seeds(run), *_compared(run, ids), *_synced(run, ids)):
+    for p, point in (*_compared(run, ids), *_synced(run, ids)):
         if p in wanted:
-            pairs.setdefault(p, []).append(pair)
-    return pairs
+            points.setdefault(p, []).append(point)
+    return points
 
 
-def _seeds(run: Run) -> Iterator[tuple[TopicPartition, Pair]]:
-    """Yield where directions began. Below such a place may lie what stayed aside, which must not be counted."""
-    for p, found in content.seeds(run).items():
-        yield from ((p, Pair(seed.source, seed.target, closes=False)) for seed in found)
-
-
-def _compared(run: Run, now: Mapping[str, str]) -> Iterator[tuple[TopicPartition, Pair]]:
+def _compared(run: Run, now: Mapping[str, str]) -> Iterator[tuple[TopicPartition, SeedPoint]]:
     """Yield what content has confirmed, of the very topics that the target has now.
 
     :param now: their ids
@@ -131,15 +126,15 @@ def _compared(run: Run, now: Mapping[str, str]) -> Iterator[tuple[TopicPartition
     same = {topic: ids for topic, ids in kept.topic_ids.items() if now.get(topic) == ids[1]}
     for (topic, number), place in kept.points.items():
         if topic in same:
-            yield TopicPartition(topic, number), Pair(place.source_offset, place.target_offset)
-    remembered = FilePairStore(run.clients.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
+            yield TopicPartition(topic, number), SeedPoint(place.source_offset, place.target_offset)
+    remembered = AnchorCache(run.clients.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
     for (topic, number), found in remembered.offsets.items():
         if topic in same and remembered.topic_ids.get(topic) == same[topic]:
             for offsets in found:
-                yield from ((TopicPartition(topic, number), pair) for pair in _of_record(*offsets))
+                yield from ((TopicPartition(topic, number), point) for point in _around_record(*offsets))
 
 
-def _synced(run: Run, same: Mapping[str, str]) -> Iterator[tuple[TopicPartition, Pair]]:
+def _synced(run: Run, same: Mapping[str, str]) -> Iterator[tuple[TopicPartition, SeedPoint]]:
     """Yield what the flow wrote down since the present direction began, archived or still in its topic.
 
     The topic is compacted: of a group that is far behind, the archive alone knows a place near it.
@@ -158,9 +153,9 @@ def _synced(run: Run, same: Mapping[str, str]) -> Iterator[tuple[TopicPartition,
     for p, syncs in found.syncs.items():
         written = [sync for sync in syncs if sync.synced_ms >= since_ms]
         for sync in since_hole(written, found.behind_hole).pairs:
-            yield from ((p, pair) for pair in _of_record(sync.source, sync.target))
+            yield from ((p, point) for point in _around_record(sync.source, sync.target))
 
 
-def _of_record(here: int, there: int) -> tuple[Pair, Pair]:
-    """A record that lies on both sides is a place before it and one behind it."""
-    return Pair(here, there), Pair(here + 1, there + 1)
+def _around_record(source: int, target: int) -> tuple[SeedPoint, SeedPoint]:
+    """A record that is on both clusters gives a point before it and one after it."""
+    return SeedPoint(source, target), SeedPoint(source + 1, target + 1)

@@ -9,7 +9,7 @@ from typing import Any
 from kafka_dr.clusters import KafkaCluster, NotFound, OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.offsets.syncs.decode import OffsetSync, Undecodable, decode_sync, sync_topic
-from kafka_dr.offsets.syncs.files import Archived, SyncArchive, SyncRow
+from kafka_dr.offsets.syncs.files import ArchivedSyncs, SyncArchive, SyncRow
 from kafka_dr.offsets.syncs.history import NOTHING, ArchivedSync, History, composed
 from kafka_dr.offsets.translate.read_logs import both
 
@@ -40,7 +40,7 @@ class SyncFlow:
 
 
 @dataclass(frozen=True, slots=True)
-class Extended:
+class ArchiveProgress:
     """What one look at a topic of syncs added to the archive.
 
     :param archived: syncs
@@ -54,7 +54,7 @@ class Extended:
     topic_id: str = ""
 
 
-def extend(flow: SyncFlow, *, root: Any, source: KafkaCluster | None, target: KafkaCluster) -> Extended:
+def extend(flow: SyncFlow, *, root: Any, source: KafkaCluster | None, target: KafkaCluster) -> ArchiveProgress:
     """Keep every sync that is not archived yet.
 
     :param root: the evidence root
@@ -64,7 +64,7 @@ def extend(flow: SyncFlow, *, root: Any, source: KafkaCluster | None, target: Ka
     """
     found = _look(flow, target)
     if found is None:
-        return Extended()
+        return ArchiveProgress()
     topic_id, held = found
     archive = flow.archive(root)
     position = max(archive.reached(topic_id), held.start)
@@ -76,7 +76,7 @@ def extend(flow: SyncFlow, *, root: Any, source: KafkaCluster | None, target: Ka
         rows = [SyncRow(sync.topic_partition, kept, ids[sync.topic_partition.topic]) for kept, sync in syncs]
         archive.extend(topic_id, rows, first=position, end=stretch.end)
         archived, missed, position = archived + len(rows), missed + len(stretch) - len(rows), stretch.end
-    return Extended(archived, missed, position, topic_id)
+    return ArchiveProgress(archived, missed, position, topic_id)
 
 
 def archived_and_newer(
@@ -86,7 +86,7 @@ def archived_and_newer(
     root: Any,
     target: KafkaCluster,
     topic_ids: Mapping[str, tuple[str, str]],
-) -> Archived:
+) -> ArchivedSyncs:
     """Return what the archive says about topics, together with the syncs that it does not hold yet.
 
     :param topic_ids: what the topics are now, on source and target
@@ -115,7 +115,7 @@ def read_syncs(target: KafkaCluster, topic: str, stretch: OffsetRange) -> list[t
         except Undecodable:
             continue
         if sync is not None:
-            kept = ArchivedSync(record.offset, sync.source_offset, sync.target_offset, record.timestamp_ms)
+            kept = ArchivedSync(record.offset, *sync.pair, record.timestamp_ms)
             found.append((kept, sync))
     return found
 
@@ -150,7 +150,7 @@ def _ids(topics: Collection[str], cluster: KafkaCluster) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class FoundSyncs:
     """What is known about some partitions.
 
     :param written: what the flow from source to target wrote, in order, all of it: what MirrorMaker itself would read
@@ -166,7 +166,7 @@ class Known:
         return self.histories.get(partition, NOTHING)
 
 
-class KnownSyncs:
+class SyncLookup:
     """Looks up what offset syncs say between two clusters.
 
     :param source: as audit; one that does not answer leaves its half of the newest syncs out, and says so
@@ -183,7 +183,7 @@ class KnownSyncs:
         self._forth = SyncFlow(source.name, target.name, here, there)
         self._back = SyncFlow(target.name, source.name, there, here)
 
-    def read(self, topics: Collection[str]) -> Known:
+    def read(self, topics: Collection[str]) -> FoundSyncs:
         """Return what is known about topics."""
         wanted = set(topics)
         here, there = both(lambda: _ids(wanted, self._source), lambda: _ids(wanted, self._target))
@@ -192,7 +192,7 @@ class KnownSyncs:
             lambda: self._one_way(self._back, self._source, wanted, there, here),
         )
         partitions = forth.histories.keys() | back.histories.keys()
-        return Known(
+        return FoundSyncs(
             {p: composed(forth.of(p), back.of(p)) for p in partitions},
             forth.syncs,
             (*forth.problems, *back.problems),
@@ -205,7 +205,7 @@ class KnownSyncs:
         topics: Collection[str],
         here: Mapping[str, str],
         there: Mapping[str, str],
-    ) -> Archived:
+    ) -> ArchivedSyncs:
         ids = {topic: (here.get(topic, ""), there.get(topic, "")) for topic in topics}
         try:
             return archived_and_newer(flow, topics, root=self._root, target=holder, topic_ids=ids)

@@ -1,10 +1,9 @@
-"""What MirrorMaker 2 wrote down about offsets: its offset syncs and checkpoints, as bytes.
+"""Offset syncs of MirrorMaker 2, as bytes.
 
 ::
 
-    offset sync   key    topic STRING, partition INT32      value  upstream INT64, downstream INT64
-    checkpoint    key    group STRING, topic STRING, partition INT32
-                  value  version INT16 (0), upstream INT64, downstream INT64, metadata STRING
+    key    topic STRING, partition INT32
+    value  upstream INT64, downstream INT64
 
 All numbers are big endian; STRING is an INT16 length and that many bytes of UTF-8.
 """
@@ -16,33 +15,19 @@ from struct import error as StructError
 from struct import unpack_from
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.positions import TopicPartition
-
-_CHECKPOINT_VERSION = 0
+from kafka_dr.positions import OffsetPair, TopicPartition
 
 
 class Undecodable(KafkaDrError):
-    """The bytes are not what MirrorMaker 2 writes there."""
+    """The bytes are no offset sync of MirrorMaker 2."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetSync:
-    """One record, copied: where it lies on either side. These are offsets *of* a record."""
+    """One record that was copied, and the offsets *of* it on both clusters."""
 
     topic_partition: TopicPartition
-    source_offset: int
-    target_offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A group's position as MirrorMaker translated it. These are offsets next to read."""
-
-    group: str
-    topic_partition: TopicPartition
-    source_offset: int
-    target_offset: int
-    metadata: str
+    pair: OffsetPair
 
 
 def sync_topic(source: str) -> str:
@@ -62,30 +47,9 @@ def decode_sync(key: bytes | None, value: bytes | None) -> OffsetSync | None:
     partition = TopicPartition(fields.string(), fields.number(">i"))
     fields.end()
     fields = _Fields(value, "an offset sync")
-    sync = OffsetSync(partition, fields.number(">q"), fields.number(">q"))
+    sync = OffsetSync(partition, OffsetPair(fields.number(">q"), fields.number(">q")))
     fields.end()
     return sync
-
-
-def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint | None:
-    """Decode a checkpoint.
-
-    :returns: ``None`` for a tombstone
-    :raises Undecodable: it is no checkpoint, or of a version that is not known
-    """
-    if value is None:
-        return None
-    fields = _Fields(key, "the key of a checkpoint")
-    group = fields.string()
-    partition = TopicPartition(fields.string(), fields.number(">i"))
-    fields.end()
-    fields = _Fields(value, "a checkpoint")
-    version = fields.number(">h")
-    if version != _CHECKPOINT_VERSION:
-        raise Undecodable(f"a checkpoint has version {version}, only {_CHECKPOINT_VERSION} is known")
-    checkpoint = Checkpoint(group, partition, fields.number(">q"), fields.number(">q"), fields.string())
-    fields.end()
-    return checkpoint
 
 
 class _Fields:

@@ -40,7 +40,7 @@ class SyncRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Archived:
+class ArchivedSyncs:
     """What the archive says about some topics.
 
     :param problems: what is wrong with its files, a sentence each
@@ -61,18 +61,20 @@ class Archived:
         """Return what is known of a partition."""
         return self.histories.get(partition, NOTHING)
 
-    def with_problem(self, problem: str) -> Archived:
+    def with_problem(self, problem: str) -> ArchivedSyncs:
         """Return the same, with something more that is wrong."""
         return replace(self, problems=(*self.problems, problem))
 
-    def with_newer(self, newer: Mapping[TopicPartition, Sequence[ArchivedSync]], *, begin: int) -> Archived:
+    def with_newer(self, newer: Mapping[TopicPartition, Sequence[ArchivedSync]], *, begin: int) -> ArchivedSyncs:
         """Return the same with syncs that were just read from the topic.
 
         :param begin: where reading began; a hole between that and what was archived leaves nothing before it
         """
         if self.reached is not None and begin > self.reached:
             gone = f"the syncs {self.reached} to {begin} were deleted before they were archived"
-            return Archived({p: history(found) for p, found in newer.items()}, newer, (*self.problems, gone), begin)
+            return ArchivedSyncs(
+                {p: history(found) for p, found in newer.items()}, newer, (*self.problems, gone), begin
+            )
         shifted = {p: [s._replace(at=self.base + s.at) for s in found] for p, found in newer.items()}
         together = {p: [*self.syncs.get(p, ()), *shifted.get(p, ())] for p in self.syncs.keys() | newer.keys()}
         known = {p: since(found, self.behind_hole) for p, found in together.items()}
@@ -132,7 +134,7 @@ class SyncArchive:
         *,
         topic_ids: Mapping[str, tuple[str, str]] | None = None,
         sync_topic_id: str | None = None,
-    ) -> Archived:
+    ) -> ArchivedSyncs:
         """Return what is known about topics.
 
         :param topic_ids: what they are now, on source and target; syncs of topics with other ids are left out, an
@@ -156,7 +158,7 @@ class SyncArchive:
         reached = read[current].reached if current in read else None
         problems = [problem for _, generation in ordered for problem in generation.problems]
         problems += [f"{count} syncs are of another {name}, which was made again" for name, count in strangers.items()]
-        return Archived(known, syncs, tuple(problems), reached, hole, bases.get(current, base))
+        return ArchivedSyncs(known, syncs, tuple(problems), reached, hole, bases.get(current, base))
 
     def _generation(self, sync_topic_id: str, topics: Collection[str]) -> _Generation:
         """Read the files of one topic of syncs; those that were joined meanwhile are looked for anew, once."""

@@ -1,7 +1,7 @@
-"""Pairs of offsets that content once confirmed, kept between two translations: a small JSON file, replaced as a whole.
+"""Offset pairs that content once confirmed, kept between two translations: a small JSON file, replaced as a whole.
 
-They are a help and never a proof: each is confirmed by content again before anything rests on it. So a file that is
-lost, stale or wrong costs reading, and no position.
+The pairs save time and prove nothing: content confirms each of them again before it is used. So a file that is lost,
+outdated or wrong costs reading time, and no offset becomes wrong.
 """
 
 from __future__ import annotations
@@ -13,84 +13,79 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.audit.whole_file import read_json, write_whole
+from kafka_dr.positions import OffsetPair
 
 _SCHEMA_VERSION = 1
-#: Pairs that are kept of one partition; those that were learned last.
+#: Pairs that are kept of one partition: those that were learned last.
 _KEPT = 64
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class CachedPairs:
     """What was learned about one direction.
 
     :param topic_ids: by topic, its id on the source and on the target; another id is another topic
-    :param offsets: by topic and number of the partition: the offsets *of* one record on the source and on the target,
-        in the order in which they were learned
+    :param offsets: by topic and number of the partition: offset pairs, in the order in which they were learned
     """
 
     topic_ids: Mapping[str, tuple[str, str]]
-    offsets: Mapping[tuple[str, int], tuple[tuple[int, int], ...]]
+    offsets: Mapping[tuple[str, int], tuple[OffsetPair, ...]]
 
-    def of(self, topic_ids: Mapping[str, tuple[str, str]]) -> Pairs:
-        """Return what is about these very topics, and not about others that had their names."""
+    def of(self, topic_ids: Mapping[str, tuple[str, str]]) -> CachedPairs:
+        """Return what is known of exactly these topics. A topic that was created again has another id."""
         same = {topic: ids for topic, ids in self.topic_ids.items() if topic_ids.get(topic, ids) == ids}
-        return Pairs(same, {place: found for place, found in self.offsets.items() if place[0] in same})
+        return CachedPairs(same, {key: found for key, found in self.offsets.items() if key[0] in same})
 
-    def with_more(self, topic_ids: Mapping[str, tuple[str, str]], learned: Pairs) -> Pairs:
+    def with_more(self, topic_ids: Mapping[str, tuple[str, str]], learned: CachedPairs) -> CachedPairs:
         """Return these and what was learned since; of each partition the newest are kept."""
         kept = self.of(topic_ids)
         offsets = dict(kept.offsets)
-        for place, found in learned.offsets.items():
-            older = [pair for pair in offsets.get(place, ()) if pair not in found]
-            offsets[place] = (*older, *found)[-_KEPT:]
-        return Pairs({**kept.topic_ids, **topic_ids}, offsets)
+        for key, found in learned.offsets.items():
+            older = [pair for pair in offsets.get(key, ()) if pair not in found]
+            offsets[key] = (*older, *found)[-_KEPT:]
+        return CachedPairs({**kept.topic_ids, **topic_ids}, offsets)
 
 
-NOTHING = Pairs({}, {})
-
-
-class FilePairStore:
+@dataclass(frozen=True, slots=True)
+class AnchorCache:
     """Keeps the pairs of one protection group, one file for each direction.
 
-    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
     """
 
-    def __init__(self, root: Any, group: str) -> None:
-        self._folder = root.joinpath("offset_pairs", group)
+    root: Any
+    group: str
 
-    def read(self, direction: str) -> Pairs:
-        """Return what was kept; nothing where there is no file, or none that can be read."""
-        path = self._file(direction)
+    def read(self, direction: str) -> CachedPairs:
+        """Return what was kept; nothing where there is no file, or where the file cannot be read.
+
+        :param direction: ``SOURCE-to-TARGET``
+        """
+        path = self.root.joinpath("offset_pairs", self.group, f"{direction}.json")
         try:
-            return _from_json(read_json(path, schema=_SCHEMA_VERSION))
+            content = read_json(path, schema=_SCHEMA_VERSION)
+            return CachedPairs(
+                topic_ids={
+                    str(topic): (str(source), str(target)) for topic, (source, target) in content["topic_ids"].items()
+                },
+                offsets={
+                    (str(topic), int(number)): tuple(OffsetPair(int(source), int(target)) for source, target in found)
+                    for topic, number, found in content["offsets"]
+                },
+            )
         except FileNotFoundError:
-            return NOTHING
-        except (ValueError, KeyError, TypeError) as error:
-            _LOG.warning("The pairs of offsets kept in %s cannot be read (%s): they are looked for anew.", path, error)
-            return NOTHING
+            pass
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            _LOG.warning("The offset pairs kept in %s cannot be read (%s): they are searched for again.", path, error)
+        return CachedPairs({}, {})
 
-    def write(self, direction: str, pairs: Pairs) -> None:
-        """Keep this instead of what was kept before; whoever reads sees the one or the other."""
-        write_whole(self._file(direction), json.dumps(_to_json(pairs), sort_keys=True).encode())
-
-    def _file(self, direction: str) -> Any:
-        return self._folder.joinpath(f"{direction}.json")
-
-
-def _to_json(pairs: Pairs) -> dict[str, Any]:
-    return {
-        "schema_version": _SCHEMA_VERSION,
-        "topic_ids": dict(pairs.topic_ids),
-        "offsets": [[topic, number, list(found)] for (topic, number), found in sorted(pairs.offsets.items())],
-    }
-
-
-def _from_json(content: Any) -> Pairs:
-    return Pairs(
-        topic_ids={str(topic): (str(here), str(there)) for topic, (here, there) in content["topic_ids"].items()},
-        offsets={
-            (str(topic), int(number)): tuple((int(here), int(there)) for here, there in found)
-            for topic, number, found in content["offsets"]
-        },
-    )
+    def write(self, direction: str, pairs: CachedPairs) -> None:
+        """Replace what was kept. A reader sees the old file or the new one, never a part of it."""
+        content = {
+            "schema_version": _SCHEMA_VERSION,
+            "topic_ids": dict(pairs.topic_ids),
+            "offsets": [[topic, number, list(found)] for (topic, number), found in sorted(pairs.offsets.items())],
+        }
+        path = self.root.joinpath("offset_pairs", self.group, f"{direction}.json")
+        write_whole(path, json.dumps(content, sort_keys=True).encode())

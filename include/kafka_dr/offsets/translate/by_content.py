@@ -1,8 +1,8 @@
-"""The offset map of a planned failover: brackets by offset syncs and journaled seeds, then content in lock step.
+"""Translate offsets by comparing records of both clusters, one by one, from a pair of offsets that is already known.
 
-It is on the outage path, so every stretch that several groups need is read once, all partitions are read beside each
-other, and both sides at the same time. What was learned is kept, so that a translation while writes still flow leaves
-little to read for the one that counts. Offset syncs are only read where that is not enough: there are many of them.
+This runs while applications wait. So a range that several groups need is read once, partitions are read in parallel,
+and both clusters at the same time. What was learned is kept, so that a translation before the fence leaves little to
+read for the one after it. Offset syncs are read only if nothing else is near enough: there are many of them.
 """
 
 from __future__ import annotations
@@ -10,40 +10,38 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from kafka_dr.audit import Entry
-from kafka_dr.clusters import KafkaCluster, NotFound
-from kafka_dr.offsets.maps import AuditedPairs
-from kafka_dr.offsets.syncs.archive import KnownSyncs, read_syncs
-from kafka_dr.offsets.syncs.decode import OffsetSync, sync_topic
-from kafka_dr.offsets.translate.anchor_cache import FilePairStore, Pairs
+from kafka_dr.clusters import KafkaCluster
+from kafka_dr.offsets.maps import MapStore
+from kafka_dr.offsets.syncs.archive import SyncLookup
+from kafka_dr.offsets.translate.anchor_cache import AnchorCache, CachedPairs
 from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.matching import Anchor
-from kafka_dr.offsets.translate.read_logs import Aside, Entries, both, both_ways, entries_of, held_by
-from kafka_dr.offsets.translate.search import Bounds, Search, Window, consistent, nothing_expired_early
+from kafka_dr.offsets.translate.read_logs import Entries, Ignored, both, both_ways, entries_of, held_by
+from kafka_dr.offsets.translate.search import OffsetSearch, RangePair, consistent, nothing_expired_early
 from kafka_dr.positions import OffsetRange, SeedPoint, TopicPartition
 
-#: Stretches of one partition that lie closer together than this are read as one.
+#: Ranges of one partition with a smaller gap than this are read as one.
 _GAP = 500
-#: Consumers that read beside each other on each side. Each has to connect first, which takes as long as three reads.
+#: Parallel consumers on each cluster. To connect takes a consumer as long as three reads.
 _READERS = 2
 _READS_A_READER = 3
-#: Source offsets between a position and the place below it from which matching up to it is no burden.
+#: Source offsets between an offset and the nearest anchor below it that can be compared quickly.
 _NEAR = 2_000
 Ranges = Mapping[TopicPartition, Collection[OffsetRange]]
-#: Reads stretches of both sides: source, target.
+#: Reads ranges of both clusters: source, target.
 ReadBoth = Callable[[Ranges, Ranges], tuple[Entries, Entries]]
 
 
-class BracketingOffsetMap:
-    """Translates positions by what both clusters hold.
+class ContentOffsetMap:
+    """Translates offsets by the records that both clusters hold.
 
-    :param source: the cluster that the positions are from, reached as audit
+    :param source: the cluster that the offsets are from, reached as audit
     :param target: the cluster that they are wanted for, reached as audit
-    :param seeds: places that are known: journaled by earlier switches, or the end of what was verified
-    :param store: remembers what was learned between two translations
-    :param syncs: the archived offset syncs; without it the topics of syncs are read from their beginning
-    :param audited: what audits matched
-    :param aside: what is passed over, on the source and on the target
+    :param syncs: looks up offset syncs
+    :param seeds: points that are known: journaled by earlier runs, or the verified frontier
+    :param cache: keeps what was learned between two translations
+    :param maps: what audits matched
+    :param ignored: ranges that are neither copied nor a copy, on the source and on the target
     """
 
     def __init__(
@@ -51,42 +49,45 @@ class BracketingOffsetMap:
         source: KafkaCluster,
         target: KafkaCluster,
         *,
+        syncs: SyncLookup,
         seeds: Mapping[TopicPartition, Collection[SeedPoint]] | None = None,
-        store: FilePairStore | None = None,
-        syncs: KnownSyncs | None = None,
-        audited: AuditedPairs | None = None,
-        aside: tuple[Aside, Aside] | None = None,
+        cache: AnchorCache | None = None,
+        maps: MapStore | None = None,
+        ignored: tuple[Ignored, Ignored] | None = None,
     ) -> None:
-        self._syncs = syncs
         self._source = source
         self._target = target
-        self._store = store
-        self._audited = audited
-        self._aside = aside or ({}, {})
+        self._syncs = syncs
+        self._cache = cache
+        self._maps = maps
+        self._ignored = ignored or ({}, {})
         self._direction = f"{source.name}-to-{target.name}"
         self._known: dict[TopicPartition, list[Anchor]] = {
-            partition: [Anchor(seed.source, seed.target, "position") for seed in found]
-            for partition, found in (seeds or {}).items()
+            partition: [Anchor(*seed, "position") for seed in found] for partition, found in (seeds or {}).items()
         }
         self._syncs_are_known = False
 
     def translate(
         self, positions: Mapping[TopicPartition, Collection[int]]
     ) -> Mapping[tuple[TopicPartition, int], Translation]:
-        """Translate positions: next to read on the source, by partition."""
+        """Translate offsets.
+
+        :param positions: next to read on the source, by partition
+        """
         wanted = {partition: sorted(set(offsets)) for partition, offsets in positions.items() if offsets}
         if not wanted:
             return {}
         source, target = both(lambda: held_by(self._source, wanted), lambda: held_by(self._target, wanted))
-        bounds = {p: Bounds(source[p], target[p]) for p in wanted}
-        topic_ids = self._recall(wanted)
-        done = self._search(wanted, bounds)
-        unsure = {p: [s.position for s in found if not _is_exact(s)] for p, found in done.items()}
-        if any(unsure.values()) and not self._syncs_are_known:
-            self._learn_syncs(wanted)
-            again = self._search({p: offsets for p, offsets in unsure.items() if offsets}, bounds)
-            done = {p: [s for s in found if _is_exact(s)] + again.get(p, []) for p, found in done.items()}
-        self._remember(topic_ids, done)
+        held = {p: RangePair(source[p], target[p]) for p in wanted}
+        topic_ids = self._use_what_was_learned(wanted)
+        done = self._search(wanted, held)
+        unsure = {p: [s.position for s in found if not s.is_exact] for p, found in done.items()}
+        unsure = {p: offsets for p, offsets in unsure.items() if offsets}
+        if unsure and not self._syncs_are_known:
+            self._use_syncs(wanted)
+            again = self._search(unsure, held)
+            done = {p: [s for s in found if s.is_exact] + again.get(p, []) for p, found in done.items()}
+        self._keep_what_was_learned(topic_ids, done)
         return {
             (partition, search.position): search.result
             for partition, found in done.items()
@@ -95,104 +96,93 @@ class BracketingOffsetMap:
         }
 
     def _search(
-        self, wanted: Mapping[TopicPartition, Sequence[int]], bounds: Mapping[TopicPartition, Bounds]
-    ) -> dict[TopicPartition, list[Search]]:
-        """Search for positions from what is known so far, and with the syncs where that is far from one of them."""
-        searches = self._begin(wanted, bounds)
+        self, wanted: Mapping[TopicPartition, Sequence[int]], held: Mapping[TopicPartition, RangePair]
+    ) -> dict[TopicPartition, list[OffsetSearch]]:
+        """Search from the anchors that are known so far; with the syncs, too, if those are far from an offset."""
+        searches = self._prepared(wanted, held)
         if any(search.distance > _NEAR for found in searches.values() for search in found):
-            self._learn_syncs(wanted)
-            searches = self._begin(wanted, bounds)
-        finish(searches, self._read_both)
+            self._use_syncs(wanted)
+            searches = self._prepared(wanted, held)
+
+        def read_both(source: Ranges, target: Ranges) -> tuple[Entries, Entries]:
+            return both_ways(
+                *both(
+                    lambda: _read(self._source, source, self._ignored[0]),
+                    lambda: _read(self._target, target, self._ignored[1]),
+                )
+            )
+
+        finish(searches, read_both)
         return searches
 
-    def _begin(
-        self, wanted: Mapping[TopicPartition, Sequence[int]], bounds: Mapping[TopicPartition, Bounds]
-    ) -> dict[TopicPartition, list[Search]]:
-        searches: dict[TopicPartition, list[Search]] = {}
+    def _prepared(
+        self, wanted: Mapping[TopicPartition, Sequence[int]], held: Mapping[TopicPartition, RangePair]
+    ) -> dict[TopicPartition, list[OffsetSearch]]:
+        searches: dict[TopicPartition, list[OffsetSearch]] = {}
         for partition, offsets in wanted.items():
-            known, held = self._known.get(partition, ()), bounds[partition]
-            usable, whole = consistent(known, held), nothing_expired_early(known, held)
-            searches[partition] = [Search(o, bounds=held, anchors=usable, whole=whole) for o in offsets]
+            known, ranges = self._known.get(partition, ()), held[partition]
+            usable, whole = consistent(known, ranges), nothing_expired_early(known, ranges)
+            searches[partition] = [OffsetSearch(o, held=ranges, anchors=usable, whole=whole) for o in offsets]
         return searches
 
-    def _learn_syncs(self, wanted: Collection[TopicPartition]) -> None:
-        """Take in the offset syncs: whatever direction wrote one, it is a pair of offsets of one record."""
+    def _use_syncs(self, wanted: Collection[TopicPartition]) -> None:
+        """Take in the offset syncs: each is a pair of offsets of one record, whichever direction wrote it."""
         if self._syncs_are_known:
             return
-        if self._syncs is not None:
-            for partition, found in self._syncs.read({p.topic for p in wanted}).histories.items():
-                anchors = [Anchor(pair.source, pair.target, "record") for pair in found.pairs]
-                self._known.setdefault(partition, []).extend(anchors)
-        else:
-            self._read_syncs()
+        for partition, found in self._syncs.read({p.topic for p in wanted}).histories.items():
+            self._known.setdefault(partition, []).extend(Anchor(*pair, "record") for pair in found.pairs)
         self._syncs_are_known = True
 
-    def _read_syncs(self) -> None:
-        forth, back = both(
-            lambda: _all_syncs(self._target, sync_topic(self._source.name)),
-            lambda: _all_syncs(self._source, sync_topic(self._target.name)),
-        )
-        for sync in forth:
-            anchor = Anchor(sync.source_offset, sync.target_offset, "record")
-            self._known.setdefault(sync.topic_partition, []).append(anchor)
-        for sync in back:
-            anchor = Anchor(sync.target_offset, sync.source_offset, "record")
-            self._known.setdefault(sync.topic_partition, []).append(anchor)
-
-    def _recall(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> dict[str, tuple[str, str]]:
-        """Take in what was learned before, and return the topics' ids, which say what that is about."""
-        if self._store is None and self._audited is None:
+    def _use_what_was_learned(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> dict[str, tuple[str, str]]:
+        """Take in what earlier translations and audits learned, and return the ids of the topics that it is about."""
+        if self._cache is None and self._maps is None:
             return {}
         topics = {partition.topic for partition in wanted}
-        here, there = both(lambda: self._source.topics.describe(topics), lambda: self._target.topics.describe(topics))
-        topic_ids = {name: (here[name].topic_id, there[name].topic_id) for name in topics}
-        remembered = self._store.read(self._direction).of(topic_ids).offsets if self._store else {}
-        for (topic, number), pairs in remembered.items():
-            anchors = [Anchor(source, target, "record") for source, target in pairs]
-            self._known.setdefault(TopicPartition(topic, number), []).extend(anchors)
-        for partition, found in (self._audited.pairs(wanted, topic_ids) if self._audited else {}).items():
-            self._known.setdefault(partition, []).extend(Anchor(*pair, "record") for pair in found)
+        source, target = both(
+            lambda: self._source.topics.describe(topics), lambda: self._target.topics.describe(topics)
+        )
+        topic_ids = {name: (source[name].topic_id, target[name].topic_id) for name in topics}
+        learned = self._cache.read(self._direction).of(topic_ids).offsets if self._cache else {}
+        found = {TopicPartition(*key): list(pairs) for key, pairs in learned.items()}
+        if self._maps:
+            for partition, pairs in self._maps.pairs_below(wanted, topic_ids).items():
+                found.setdefault(partition, []).extend(pairs)
+        for partition, pairs in found.items():
+            self._known.setdefault(partition, []).extend(Anchor(*pair, "record") for pair in pairs)
         return topic_ids
 
-    def _remember(
-        self, topic_ids: Mapping[str, tuple[str, str]], done: Mapping[TopicPartition, Sequence[Search]]
+    def _keep_what_was_learned(
+        self, topic_ids: Mapping[str, tuple[str, str]], done: Mapping[TopicPartition, Sequence[OffsetSearch]]
     ) -> None:
-        learned = {p: [anchor for search in found for anchor in search.learned] for p, found in done.items()}
-        for partition, anchors in learned.items():
-            self._known.setdefault(partition, []).extend(anchors)
-        if self._store is None or not any(learned.values()):
-            return
-        pairs = {(p.topic, p.partition): tuple((a.source, a.target) for a in found) for p, found in learned.items()}
-        kept = self._store.read(self._direction)
-        self._store.write(self._direction, kept.with_more(topic_ids, Pairs(topic_ids, pairs)))
-
-    def _read_both(self, source: Ranges, target: Ranges) -> tuple[Entries, Entries]:
-        here, there = self._aside
-        return both_ways(*both(lambda: _read(self._source, source, here), lambda: _read(self._target, target, there)))
+        learned = {p: [pair for search in found for pair in search.learned] for p, found in done.items()}
+        for partition, pairs in learned.items():
+            self._known.setdefault(partition, []).extend(Anchor(*pair, "record") for pair in pairs)
+        if self._cache is not None and any(learned.values()):
+            newest = CachedPairs(topic_ids, {(p.topic, p.partition): tuple(found) for p, found in learned.items()})
+            kept = self._cache.read(self._direction)
+            self._cache.write(self._direction, kept.with_more(topic_ids, newest))
 
 
-def finish(searches: Mapping[TopicPartition, Sequence[Search]], read_both: ReadBoth) -> None:
+def finish(searches: Mapping[TopicPartition, Sequence[OffsetSearch]], read_both: ReadBoth) -> None:
     """Show all searches what they want to see, round by round, until each has a result."""
-    while True:
-        open_searches = [(p, search) for p, found in searches.items() for search in found if search.result is None]
-        if not open_searches:
-            return
-        windows: dict[TopicPartition, list[Window]] = {}
+    while open_searches := [(p, search) for p, found in searches.items() for search in found if search.result is None]:
+        windows: dict[TopicPartition, list[RangePair]] = {}
         shown = [(partition, search, search.window()) for partition, search in open_searches]
         for partition, _, window in shown:
             windows.setdefault(partition, []).append(window)
-        here, there = read_both(
+        source, target = read_both(
             {p: joined(window.source for window in found) for p, found in windows.items()},
             {p: joined(window.target for window in found) for p, found in windows.items()},
         )
         for partition, search, window in shown:
             search.look(
-                _within(here.get(partition, []), window.source), _within(there.get(partition, []), window.target)
+                [entry for entry in source.get(partition, ()) if entry.offset in window.source],
+                [entry for entry in target.get(partition, ()) if entry.offset in window.target],
             )
 
 
 def joined(ranges: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
-    """Return ranges that cover these, none near another, lowest first."""
+    """Return ranges that cover these, lowest first. Ranges near each other become one."""
     covering: list[OffsetRange] = []
     for wanted in sorted((r for r in ranges if len(r)), key=lambda r: r.start):
         if covering and wanted.start <= covering[-1].end + _GAP:
@@ -202,16 +192,8 @@ def joined(ranges: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
     return tuple(covering)
 
 
-def _is_exact(search: Search) -> bool:
-    return search.result is not None and search.result.kind == "exact"
-
-
-def _within(entries: Sequence[Entry], window: OffsetRange) -> list[Entry]:
-    return [entry for entry in entries if window.start <= entry.offset < window.end]
-
-
-def _read(cluster: KafkaCluster, ranges: Ranges, aside: Aside) -> Entries:
-    """Read stretches: one consumer for the first of every partition, one for the second, and so on."""
+def _read(cluster: KafkaCluster, ranges: Ranges, ignored: Ignored) -> Entries:
+    """Read ranges: one consumer for the first of every partition, one for the second, and so on."""
     layers: list[dict[TopicPartition, OffsetRange]] = []
     for partition, found in ranges.items():
         for number, wanted in enumerate(found):
@@ -221,17 +203,7 @@ def _read(cluster: KafkaCluster, ranges: Ranges, aside: Aside) -> Entries:
     entries: Entries = {}
     if layers:
         with ThreadPoolExecutor(min(_READERS, -(-len(layers) // _READS_A_READER))) as pool:
-            for layer in pool.map(lambda layer: entries_of(cluster, layer, aside), layers):
+            for layer in pool.map(lambda layer: entries_of(cluster, layer, ignored), layers):
                 for partition, read in layer.items():
                     entries.setdefault(partition, []).extend(read)
     return entries
-
-
-def _all_syncs(cluster: KafkaCluster, topic: str) -> list[OffsetSync]:
-    """Read all offset syncs of a topic; where it does not exist, no flow ever wrote that way."""
-    partition = TopicPartition(topic, 0)
-    try:
-        held = held_by(cluster, [partition])
-    except NotFound:
-        return []
-    return [sync for _, sync in read_syncs(cluster, topic, held[partition])]

@@ -1,13 +1,13 @@
-"""The rules by which a group's position gets its place on the target, from what is known without reading a record.
+"""Translate offsets from what is known without reading a record.
 
-Pure: positions and facts in, places out. The surest rule that applies decides:
+Pure: offsets and facts in, answers out. The most precise rule that applies decides:
 
-1. the map of matched records reaches the position: *exact*;
-2. an offset sync lies at or below it: one behind that record's copy, *bounded* by what lies between;
-3. both logs hold everything from their first record on: from the target's start, *bounded* by what lies below;
+1. the map of matched records reaches the offset: *exact*;
+2. an offset sync is at or below it: the offset after that record's copy, *bounded* by what is between;
+3. both logs hold everything from their first record on: from the target's start, *bounded* by what is below;
 4. else *unknown*, and the policy of the protection group decides.
 
-None of them goes past an unread record: a map ends where records differ, and whatever is unread lies behind a sync.
+None of them goes past an unread record: a map ends where records differ, and all that is unread is after a sync.
 """
 
 from __future__ import annotations
@@ -15,38 +15,29 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kafka_dr.offsets.translate.answers import Kind, Translation
-from kafka_dr.offsets.translate.facts import PartitionFacts, Placed
+from kafka_dr.offsets.translate.facts import PartitionFacts
 from kafka_dr.positions import OffsetRange, TopicPartition
 
+_NO_FACTS = PartitionFacts(None, None)
 
-class FactsMap:
-    """An offset map of facts alone: it asks no cluster.
+
+def translate_by_facts(
+    facts: Mapping[TopicPartition, PartitionFacts], positions: Mapping[TopicPartition, Collection[int]]
+) -> Mapping[tuple[TopicPartition, int], Translation]:
+    """Translate offsets. No cluster is asked.
 
     :param facts: by partition; of others nothing is known
+    :param positions: next to read on the source, by partition
     """
-
-    def __init__(self, facts: Mapping[TopicPartition, PartitionFacts]) -> None:
-        self._facts = facts
-
-    def on_both_sides(self, partition: TopicPartition) -> bool:
-        """Return whether both clusters hold the partition, so that records can be compared."""
-        facts = self._facts.get(partition)
-        return facts is not None and facts.source is not None and facts.target is not None
-
-    def translate(
-        self, positions: Mapping[TopicPartition, Collection[int]]
-    ) -> Mapping[tuple[TopicPartition, int], Translation]:
-        """Translate positions: next to read on the source, by partition."""
-        unknown = PartitionFacts(None, None)
-        return {
-            (partition, position): place(position, self._facts.get(partition, unknown))
-            for partition, wanted in positions.items()
-            for position in set(wanted)
-        }
+    return {
+        (partition, position): translate_one(position, facts.get(partition, _NO_FACTS))
+        for partition, wanted in positions.items()
+        for position in set(wanted)
+    }
 
 
-def place(position: int, facts: PartitionFacts) -> Translation:
-    """Return a position's place on the target.
+def translate_one(position: int, facts: PartitionFacts) -> Translation:
+    """Translate one offset.
 
     :param position: next to read on the source
     """
@@ -55,29 +46,19 @@ def place(position: int, facts: PartitionFacts) -> Translation:
         return _unknown(position, "the target has no such partition: replication has not made it yet")
     if facts.source is not None and position > facts.source.end:
         return _unknown(
-            position, f"it lies past the source's end {facts.source.end}: the log was cut, or the topic made again"
+            position, f"it is past the source's end {facts.source.end}: the log was cut, or the topic created again"
         )
     if not facts.caution and (found := facts.runs.translate(position)) is not None:
         return _within(position, found, facts, 0, "every record up to here was matched by an audit")
     return _by_syncs(position, facts, target)
 
 
-def beside(position: int, facts: PartitionFacts, translation: Translation) -> Placed:
-    """Add what MirrorMaker's own checkpoint would do to a place."""
-    theirs = facts.mirrormaker.translate(position) if facts.mirrormaker is not None else None
-    if theirs is None or translation.target_offset is None:
-        return Placed(translation, theirs, None)
-    between = facts.runs.between(theirs, translation.target_offset)
-    again = max(0, translation.target_offset - theirs) if between is None else between
-    return Placed(translation, theirs, again + (translation.redelivered_at_most or 0))
-
-
 def never_committed(facts: PartitionFacts) -> Translation:
     """Return what becomes of a partition that a group reads and never committed to.
 
-    On a partition without records every choice is the same, and its start is made the group's position, so that no
-    ``auto.offset.reset`` can pass by what is written there first. Elsewhere the group's own reset decides, as it does
-    on the source: anything else would give it records that it never asked for, or take some away.
+    On a partition without records every choice is the same. The group gets its start, so that no ``auto.offset.reset``
+    can skip what is written there first. Elsewhere the group's own reset decides, as it does on the source: anything
+    else would give it records that it never asked for, or take some away.
     """
     if facts.target is not None and facts.target.end == 0 and (facts.source is None or facts.source.end == 0):
         return Translation(0, 0, "exact", 0, "never committed, and there is no record: from the start")
@@ -85,30 +66,30 @@ def never_committed(facts: PartitionFacts) -> Translation:
 
 
 def _by_syncs(position: int, facts: PartitionFacts, target: OffsetRange) -> Translation:
-    doubt = "; ".join(each for each in (facts.caution, facts.syncs.reason) if each)
+    doubt = "".join(f"{each}; " for each in (facts.caution, facts.syncs.reason) if each)
     pair = facts.syncs.below(position)
     if pair is None:
         return _from_the_start(position, facts, target, doubt)
     if pair.target >= target.end:
-        return _unknown(position, f"{_and(doubt)}the target's log ends before what was copied to it: it was cut")
+        return _unknown(position, f"{doubt}the target's log ends before what was copied to it: it was cut")
     if pair.source == position:
-        said = f"{_and(doubt)}an offset sync says so; content was not compared"
+        said = f"{doubt}an offset sync says so; content was not compared"
         return _within(position, pair.target, facts, _again(0, pair.target, facts), said, kind="bounded")
     again = min(_again(position - pair.source - 1, pair.target + 1, facts), max(0, target.end - pair.target - 1))
-    said = f"{_and(doubt)}behind the offset sync {pair.source}→{pair.target}"
+    said = f"{doubt}after the offset sync {pair.source}→{pair.target}"
     return _within(position, pair.target + 1, facts, again, said, kind="bounded")
 
 
 def _again(between: int, begin: int, facts: PartitionFacts) -> int:
-    """Return how many records may come again, where ``between`` lie between a sync and the position."""
+    """Return how many records may come again, if ``between`` are between a sync and the offset."""
     target = facts.target
     repeated = target is not None and begin <= facts.syncs.repeated_from != 0
     return target.end - begin if target is not None and repeated else between
 
 
 def _from_the_start(position: int, facts: PartitionFacts, target: OffsetRange, doubt: str) -> Translation:
-    """No sync lies below: what the group has not read lies anywhere on the target."""
-    why = f"{_and(doubt)}no offset sync lies at or below it"
+    """No sync is below: what the group has not read may be anywhere on the target."""
+    why = f"{doubt}no offset sync is at or below it"
     if len(target) == 0 and target.start == 0:
         return Translation(position, 0, "bounded", 0, f"{why}, and the target has never held a record")
     if facts.source is not None and target.start == 0:
@@ -119,7 +100,7 @@ def _from_the_start(position: int, facts: PartitionFacts, target: OffsetRange, d
 def _within(
     position: int, found: int, facts: PartitionFacts, again: int, reason: str, *, kind: Kind = "exact"
 ) -> Translation:
-    """Return a place, unless the target no longer holds it."""
+    """Return an answer, unless the target no longer holds that offset."""
     target = facts.target or OffsetRange(0, 0)
     if found > target.end:
         return _unknown(position, f"{reason}, at {found}, but the target's log ends at {target.end}: it was cut")
@@ -127,7 +108,7 @@ def _within(
         return Translation(position, found, kind, again, reason)
     gone = f"{reason}, at {found}, but the target begins at {target.start}"
     if facts.source is None or (position < facts.source.start and _all_that_is_left(facts, facts.source)):
-        return Translation(position, target.start, "bounded", 0, f"{gone}, as records expired on both sides")
+        return Translation(position, target.start, "bounded", 0, f"{gone}, as records expired on both clusters")
     return _unknown(position, f"{gone}: unread records expired there that the source may still hold")
 
 
@@ -135,13 +116,9 @@ def _all_that_is_left(facts: PartitionFacts, source: OffsetRange) -> bool:
     """Return whether the target is known to hold the copies of everything that the source still holds."""
     first = None if facts.caution else facts.runs.translate(source.start)
     pair = facts.syncs.below(source.start)
-    places = [place for place in (first, pair.target if pair else None) if place is not None]
-    return len(source) == 0 or (facts.target is not None and max(places, default=-1) >= facts.target.start)
+    copied = [offset for offset in (first, pair.target if pair else None) if offset is not None]
+    return len(source) == 0 or (facts.target is not None and max(copied, default=-1) >= facts.target.start)
 
 
 def _unknown(position: int, reason: str) -> Translation:
     return Translation(position, None, "unknown", None, reason)
-
-
-def _and(doubt: str) -> str:
-    return f"{doubt}; " if doubt else ""

@@ -1,7 +1,7 @@
-"""Where a group goes on, by its owners' choice, and what each choice would skip or deliver again. Pure.
+"""Where a group resumes by its owners' choice, and what each choice would skip or deliver again. Pure.
 
-``exact`` is the rule. The others are what the field does without a proven map; each is compared with the exact place,
-so that whoever chooses one knows the price.
+``exact`` is the rule. The others are what is usual without a proven map. Each is compared with the exact offset, so
+that owners who choose one know the price.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kafka_dr.offsets.translate.answers import Kind, TranslatedOffset
-from kafka_dr.offsets.translate.facts import PartitionFacts, Placed
+from kafka_dr.offsets.translate.answers import Kind, TranslatedOffset, Translation
+from kafka_dr.offsets.translate.facts import PartitionFacts
 from kafka_dr.positions import OffsetRange
 
 Strategy = Literal["exact", "mm2_checkpoint", "timestamp", "earliest", "latest"]
@@ -18,12 +18,25 @@ STRATEGIES: tuple[Strategy, ...] = ("exact", "mm2_checkpoint", "timestamp", "ear
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """Where a group would go on.
+class WithCheckpoint:
+    """A translation, and what MirrorMaker itself would have answered.
 
-    :param target_offset: next to read; ``None`` where the choice leads nowhere
-    :param redelivered_at_most: ``None`` where nobody knows
-    :param skipped_at_most: unread records that it would go past; ``None`` where nobody knows
+    :param mirrormaker: next to read on the target; ``None`` if it writes none, and ``auto.offset.reset`` decides
+    :param mirrormaker_again: records that it would deliver again, at most; ``None`` if that is not known
+    """
+
+    translation: Translation
+    mirrormaker: int | None
+    mirrormaker_again: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenStart:
+    """Where a group would resume by one choice.
+
+    :param target_offset: next to read; ``None`` if the choice gives no offset
+    :param redelivered_at_most: ``None`` if that is not known
+    :param skipped_at_most: unread records that it would skip; ``None`` if that is not known
     """
 
     strategy: Strategy
@@ -34,30 +47,43 @@ class Start:
     reason: str
 
 
-def start(strategy: Strategy, placed: Placed, facts: PartitionFacts, *, by_time: int | None = None) -> Start:
+def with_checkpoint(position: int, facts: PartitionFacts, translation: Translation) -> WithCheckpoint:
+    """Add what MirrorMaker's own checkpoint would do to an offset."""
+    checkpoint = facts.mirrormaker.translate(position) if facts.mirrormaker is not None else None
+    if checkpoint is None or translation.target_offset is None:
+        return WithCheckpoint(translation, checkpoint, None)
+    between = facts.runs.between(checkpoint, translation.target_offset)
+    again = max(0, translation.target_offset - checkpoint) if between is None else between
+    return WithCheckpoint(translation, checkpoint, again + (translation.redelivered_at_most or 0))
+
+
+def start(
+    strategy: Strategy, found: WithCheckpoint, facts: PartitionFacts, *, by_time: int | None = None
+) -> ChosenStart:
     """Return where a choice leads.
 
-    :param placed: the exact place, as sure as it is known
+    :param found: the translation, as precise as it is known
     :param by_time: the target's first offset that is as young as the first unread record, less a margin
     """
-    exact, target = placed.translation, facts.target
+    exact, target = found.translation, facts.target
     if strategy == "exact":
-        return Start("exact", exact.target_offset, exact.kind, exact.redelivered_at_most, 0, exact.reason)
+        return ChosenStart("exact", exact.target_offset, exact.kind, exact.redelivered_at_most, 0, exact.reason)
     if target is None:
-        return Start(strategy, None, "unknown", None, None, "the target has no such partition")
-    chosen, why = _chosen(strategy, placed, target, by_time)
+        return ChosenStart(strategy, None, "unknown", None, None, "the target has no such partition")
+    chosen, why = _chosen(strategy, found, target, by_time)
     if chosen is None:
-        return Start(strategy, None, "unknown", None, None, why)
+        return ChosenStart(strategy, None, "unknown", None, None, why)
     again, skipped = _cost(chosen, exact.target_offset, facts)
     if again is not None and exact.redelivered_at_most is not None:
         again = min(again + exact.redelivered_at_most, max(0, target.end - chosen))
     if skipped != 0:
-        return Start(strategy, chosen, "declared", again, skipped, f"{why}, by choice of its owners")
-    return Start(strategy, chosen, "exact" if again == 0 and exact.kind == "exact" else "bounded", again, 0, why)
+        return ChosenStart(strategy, chosen, "declared", again, skipped, f"{why}, by choice of its owners")
+    kind: Kind = "exact" if again == 0 and exact.kind == "exact" else "bounded"
+    return ChosenStart(strategy, chosen, kind, again, 0, why)
 
 
-def moved(each: TranslatedOffset, found: Start) -> TranslatedOffset:
-    """Let a group go on where its owners' choice leads; what proved the exact place says nothing about another one."""
+def moved(each: TranslatedOffset, found: ChosenStart) -> TranslatedOffset:
+    """Let a group resume where its owners' choice leads. The local check of the exact offset holds for no other one."""
     return replace(
         each,
         target_offset=found.target_offset,
@@ -69,22 +95,24 @@ def moved(each: TranslatedOffset, found: Start) -> TranslatedOffset:
     )
 
 
-def _chosen(strategy: Strategy, placed: Placed, target: OffsetRange, by_time: int | None) -> tuple[int | None, str]:
+def _chosen(
+    strategy: Strategy, found: WithCheckpoint, target: OffsetRange, by_time: int | None
+) -> tuple[int | None, str]:
     if strategy == "earliest":
         return target.start, "from the earliest record on"
     if strategy == "latest":
         return target.end, "from the end on"
     if strategy == "timestamp":
-        return by_time, "by timestamp" if by_time is not None else "no record tells the time of the first unread one"
-    if placed.mirrormaker is None:
+        return by_time, "by timestamp" if by_time is not None else "no record shows the time of the first unread one"
+    if found.mirrormaker is None:
         return None, "MirrorMaker writes no checkpoint for it"
-    return placed.mirrormaker, "where MirrorMaker's checkpoint points to"
+    return found.mirrormaker, "where MirrorMaker's checkpoint points to"
 
 
 def _cost(chosen: int, exact: int | None, facts: PartitionFacts) -> tuple[int | None, int | None]:
-    """Return how many records come again, and how many are skipped, beside the exact place."""
+    """Return how many records come again, and how many are skipped, compared with the exact offset."""
     if exact is None:
-        # Who begins at the earliest record skips none, wherever the exact place is.
+        # The earliest record skips nothing, wherever the exact offset is.
         begin = facts.target.start if facts.target else 0
         return None, None if chosen > begin else 0
     return _between(chosen, exact, facts), _between(exact, chosen, facts)

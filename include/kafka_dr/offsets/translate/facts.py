@@ -1,29 +1,30 @@
-"""Gathering what is known about partitions, from both clusters and the evidence root: a few requests, whatever the
-number of groups."""
+"""What is known about partitions before a record is read: a few requests, whatever the number of groups."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.clusters import KafkaCluster
 from kafka_dr.errors import TryAgain
-from kafka_dr.offsets.maps import NOTHING as NO_RUNS
-from kafka_dr.offsets.maps import MapFiles, VerifiedRuns
-from kafka_dr.offsets.syncs.archive import KnownSyncs
+from kafka_dr.offsets.maps import NO_RUNS, MapStore, VerifiedRuns
+from kafka_dr.offsets.syncs.archive import SyncLookup
 from kafka_dr.offsets.syncs.history import NOTHING as NO_SYNCS
 from kafka_dr.offsets.syncs.history import ArchivedSync, History
-from kafka_dr.offsets.translate.answers import Translation
 from kafka_dr.offsets.translate.read_logs import both
-from kafka_dr.positions import OffsetPair
+from kafka_dr.positions import OffsetPair, OffsetRange, TopicPartition
 
 _SLOTS = 64
 
 
 class CheckpointRule:
-    """The syncs of one partition, as a checkpoint task that never restarted holds them.
+    """What MirrorMaker's own checkpoint task would make of an offset, so that its answer can be compared with ours.
 
-    :param syncs: in the order in which they were written
+    The task keeps at most 64 syncs of a partition in memory: many new ones and few old ones. Its answer is the offset
+    after the nearest sync below. This is that rule, applied to the archive instead of the topic: what a task knows that
+    never restarted. A task that restarted may know less, because the topic is compacted. So this is its best answer.
+
+    :param syncs: of one partition, in the order in which they were written
     """
 
     def __init__(self, syncs: Iterable[ArchivedSync | OffsetPair] = ()) -> None:
@@ -37,7 +38,7 @@ class CheckpointRule:
         return tuple(dict.fromkeys(self._slots))
 
     def translate(self, position: int) -> int | None:
-        """Return its answer for a position; both are next to read.
+        """Return its answer for an offset; both are next to read.
 
         :returns: ``None`` where it writes no checkpoint: without any sync, or before the oldest that it still holds
         """
@@ -69,25 +70,17 @@ class CheckpointRule:
         )
 
 
-def _near_enough(newer: OffsetPair, older: OffsetPair, newer_slot: int, older_slot: int) -> bool:
-    return newer.source <= older.source + (1 << older_slot) - (1 << newer_slot)
-
-
-def _far_enough(newer: OffsetPair, older: OffsetPair, newer_slot: int) -> bool:
-    return newer == older or newer.source >= older.source + (1 << max(newer_slot - 2, 0))
-
-
 @dataclass(frozen=True, slots=True)
 class PartitionFacts:
     """What is known about one partition.
 
-    :param source: the offsets that it holds: its start, and its end, next to be written; the last ones seen where the
-        source is gone; ``None`` where nobody knows them
-    :param target: the same of the target; ``None`` where the partition does not exist there
+    :param source: the offsets that it holds: log start, and high watermark; the last ones seen if the source is gone;
+        ``None`` if they are not known
+    :param target: the same of the target; ``None`` if the partition does not exist there
     :param runs: what audits matched
     :param syncs: of both directions
     :param mirrormaker: what MirrorMaker's own checkpoint task knows
-    :param caution: why the map is not relied on, such as open findings of an audit; empty where it is
+    :param caution: why the map is not relied on, such as open findings of an audit; empty if it is relied on
     """
 
     source: OffsetRange | None
@@ -97,22 +90,14 @@ class PartitionFacts:
     mirrormaker: CheckpointRule | None = None
     caution: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A position's place, beside what MirrorMaker itself would have chosen.
-
-    :param mirrormaker: next to read on the target; ``None`` where it writes none, and ``auto.offset.reset`` decides
-    :param mirrormaker_again: records that it would deliver again, at most; ``None`` where nobody knows
-    """
-
-    translation: Translation
-    mirrormaker: int | None
-    mirrormaker_again: int | None
+    @property
+    def is_on_both_clusters(self) -> bool:
+        """Whether both clusters hold the partition, so that records can be compared."""
+        return self.source is not None and self.target is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class GatheredFacts:
     """What is known, and what is wrong with it.
 
     :param partitions: every partition that was asked for
@@ -124,7 +109,7 @@ class Gathered:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _ClusterFacts:
     ids: Mapping[str, str]
     held: Mapping[TopicPartition, OffsetRange]
     silent: bool = False
@@ -135,27 +120,26 @@ def gather(
     target: KafkaCluster,
     partitions: Collection[TopicPartition],
     *,
-    syncs: KnownSyncs,
-    maps: MapFiles,
-) -> Gathered:
+    syncs: SyncLookup,
+    maps: MapStore,
+) -> GatheredFacts:
     """Gather the facts about partitions.
 
-    :param source: as operator or audit; one that does not answer leaves its ends unknown
+    :param source: as operator or audit; if it does not answer, its ends are not known
     :param target: as operator or audit
     :raises ClusterError: the target does not answer
     """
     wanted = set(partitions)
-    # Ends are asked for after the syncs: what a sync speaks of lies below them.
+    # Log ends are asked for after the syncs, so that the record of each sync is below them.
     known = syncs.read({p.topic for p in wanted})
-    here, there = both(lambda: _source_side(source, wanted), lambda: _side(target, wanted))
-    ids = {topic: (here.ids.get(topic, ""), topic_id) for topic, topic_id in there.ids.items()}
-    read = maps.read(source.name, target.name, topic_ids=ids)
-    problems = (f"{source.name} does not answer: its ends are not known",) if here.silent else ()
-    return Gathered(
+    on_source, on_target = both(lambda: _of_source(source, wanted), lambda: _of(target, wanted))
+    read = maps.read({topic: (on_source.ids.get(topic, ""), topic_id) for topic, topic_id in on_target.ids.items()})
+    problems = (f"{source.name} does not answer: its ends are not known",) if on_source.silent else ()
+    return GatheredFacts(
         {
             p: PartitionFacts(
-                here.held.get(p),
-                there.held.get(p),
+                on_source.held.get(p),
+                on_target.held.get(p),
                 runs=read.of(p),
                 syncs=known.of(p),
                 mirrormaker=CheckpointRule(known.written.get(p, ())),
@@ -167,18 +151,26 @@ def gather(
     )
 
 
-def _source_side(source: KafkaCluster, wanted: Collection[TopicPartition]) -> _Side:
+def _of_source(source: KafkaCluster, wanted: Collection[TopicPartition]) -> _ClusterFacts:
     try:
-        return _side(source, wanted)
+        return _of(source, wanted)
     except TryAgain:
-        return _Side({}, {}, silent=True)
+        return _ClusterFacts({}, {}, silent=True)
 
 
-def _side(cluster: KafkaCluster, wanted: Collection[TopicPartition]) -> _Side:
+def _of(cluster: KafkaCluster, wanted: Collection[TopicPartition]) -> _ClusterFacts:
     topics = cluster.topics.describe({p.topic for p in wanted} & cluster.topics.names())
-    there = [p for p in wanted if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
-    ends, starts = both(lambda: cluster.topics.high_watermarks(there), lambda: cluster.topics.log_starts(there))
-    return _Side(
+    existing = [p for p in wanted if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
+    ends, starts = both(lambda: cluster.topics.high_watermarks(existing), lambda: cluster.topics.log_starts(existing))
+    return _ClusterFacts(
         {name: topic.topic_id for name, topic in topics.items()},
-        {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in there},
+        {p: OffsetRange(starts[p], max(starts[p], ends[p])) for p in existing},
     )
+
+
+def _near_enough(newer: OffsetPair, older: OffsetPair, newer_slot: int, older_slot: int) -> bool:
+    return newer.source <= older.source + (1 << older_slot) - (1 << newer_slot)
+
+
+def _far_enough(newer: OffsetPair, older: OffsetPair, newer_slot: int) -> bool:
+    return newer == older or newer.source >= older.source + (1 << max(newer_slot - 2, 0))

@@ -1,8 +1,13 @@
-"""Matching two logs record by record, from a place that is known on both sides. Pure: sequences in, numbers out.
+"""Matching two logs record by record, from an anchor on. Pure: sequences in, numbers out.
 
-Why this is never late: from a true pair on, a target that holds the source's records in order holds the n-th of them
-at the n-th place or later. Equal content in lock step therefore never runs ahead of the truth, whatever lies between,
-and it stops at the first record that differs.
+Why matching in lock step is never late: from a true anchor on, a target that holds the source's records in order holds
+the n-th of them at the n-th offset or later. So equal content in lock step never gets ahead of the truth, whatever is
+between two records, and it stops at the first record that differs.
+
+Without an anchor, a record near the position that occurs exactly once in either log is one. Why such a pair is never
+late: copies keep the order of their originals. If the one record on the target were no copy of the one on the source,
+its own original would have expired there, so it is older, and its copy is before the copy of the other one. At worst
+such a pair makes records come again. If pairs near each other contradict that order, none of them is used.
 """
 
 from __future__ import annotations
@@ -15,17 +20,19 @@ from itertools import pairwise
 from typing import Literal
 
 from kafka_dr.audit import Entry
-from kafka_dr.positions import OffsetRange
+from kafka_dr.positions import OffsetPair, OffsetRange, SeedPoint
+
+#: Offsets of a log that are read to find a record that occurs once. A longer log is not read for it.
+MOST_READ = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A place that is believed to be the same on both sides.
+    """Two offsets that are believed to correspond.
 
-    :param kind: ``record``: the offsets *of* one record and its copy; ``position``: offsets next to read, below which
-        and from which on the records of both sides correspond
-    :param trusted: it follows from what was matched before, or both logs begin here; others must be told apart from
-        their surroundings by content
+    :param kind: ``record``: an offset pair, *of* one record and its copy; ``position``: a seed point, next to read
+    :param trusted: it follows from what was matched before, or both logs begin here. Content has to confirm all others:
+        a record near them must occur nowhere else near them
     """
 
     source: int
@@ -36,54 +43,52 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """How far the source's records were found again, one by one.
+    """How many of the source's records were found on the target, one by one.
 
     :param confirmed: the anchor is right: content says so, in a way that does not fit elsewhere in what was read
     :param complete: every record between anchor and position was matched
     :param starved: no record differs, but what was read of the target ended before what was read of the source
-    :param source_offset: next to read after the last matched record; the anchor where none was
-    :param target_offset: the same on the target
+    :param reached: after the last matched record; the anchor if no record was matched
     """
 
     confirmed: bool
     complete: bool
     starved: bool
-    source_offset: int
-    target_offset: int
+    reached: SeedPoint
 
 
-_REJECTED = Alignment(confirmed=False, complete=False, starved=False, source_offset=-1, target_offset=-1)
+_REJECTED = Alignment(confirmed=False, complete=False, starved=False, reached=SeedPoint(-1, -1))
 
 
 def align(source: Sequence[Entry], target: Sequence[Entry], *, anchor: Anchor, position: int) -> Alignment:
     """Match records in lock step from an anchor up to a position on the source.
 
-    Both sequences may begin before the anchor and go on after the position: what lies there helps to tell whether the
-    anchor is right, and is not counted.
+    Both sequences may begin before the anchor and end after the position. Records there help to decide whether the
+    anchor is right, and are not counted.
 
     :param position: next to read, on the source
     """
     start, target_start = bisect_left(source, (anchor.source,)), bisect_left(target, (anchor.target,))
     if anchor.kind == "record" and not (
-        _lies_at(source, start, anchor.source) and _lies_at(target, target_start, anchor.target)
+        start < len(source)
+        and source[start].offset == anchor.source
+        and target_start < len(target)
+        and target[target_start].offset == anchor.target
     ):
         return _REJECTED
     forward = _equal(source, target, start, target_start, step=1)
     backward = _equal(source, target, start - 1, target_start - 1, step=-1)
     wanted = max(0, bisect_left(source, (position,)) - start)
     matched = min(forward, wanted)
-    confirmed = anchor.trusted or _distinct(source, target, range(start - backward, start + forward))
     return Alignment(
-        confirmed=confirmed,
+        confirmed=anchor.trusted or _distinct(source, target, range(start - backward, start + forward)),
         complete=matched == wanted,
         starved=start + forward < len(source) and target_start + forward == len(target),
-        source_offset=source[start + matched - 1].offset + 1 if matched else anchor.source,
-        target_offset=target[target_start + matched - 1].offset + 1 if matched else anchor.target,
+        reached=SeedPoint(
+            source[start + matched - 1].offset + 1 if matched else anchor.source,
+            target[target_start + matched - 1].offset + 1 if matched else anchor.target,
+        ),
     )
-
-
-def _lies_at(entries: Sequence[Entry], at: int, offset: int) -> bool:
-    return at < len(entries) and entries[at].offset == offset
 
 
 def _equal(source: Sequence[Entry], target: Sequence[Entry], at: int, target_at: int, *, step: Literal[1, -1]) -> int:
@@ -95,25 +100,22 @@ def _equal(source: Sequence[Entry], target: Sequence[Entry], at: int, target_at:
 
 
 def _distinct(source: Sequence[Entry], target: Sequence[Entry], matched: range) -> bool:
-    """Return whether one of the matched records occurs nowhere else in what was read, on either side."""
-    here = Counter(entry.content for entry in source)
-    there = Counter(entry.content for entry in target)
-    return any(here[source[at].content] == 1 == there[source[at].content] for at in matched)
+    """Return whether one of the matched records occurs nowhere else in what was read, on either cluster."""
+    on_source = Counter(entry.content for entry in source)
+    on_target = Counter(entry.content for entry in target)
+    return any(on_source[source[at].content] == 1 == on_target[source[at].content] for at in matched)
 
 
-#: Offsets of a log that are read; of a longer one nothing is known to occur in it once.
-MOST_READ = 200_000
-
-
-class Once:
-    """Looks for records around one position in both logs, from their beginning to their end.
+class UniqueRecords:
+    """Finds a record near a position that occurs once in either log. Both logs are read for it: up to the next offset
+    pair that is known after the position (where offset syncs are written, one is never far), else to their ends.
 
     :param source: what the source holds
     :param target: what the target holds
     :param position: next to read on the source
-    :param above: a pair at or after the position that is believed to be one record and its copy; it has to look so
-    :param around: offsets to either side of it whose records are looked for
-    :param stride: offsets of each log that are looked at in one go
+    :param above: a pair at or after the position that is believed to be one record and its copy; content has to confirm
+    :param around: how many offsets before and after the position are looked at for such a record
+    :param stride: offsets of each log that are read at once
     """
 
     def __init__(
@@ -127,7 +129,7 @@ class Once:
         stride: int,
     ) -> None:
         self._above = above
-        self._top: tuple[Entry | None, Entry | None] = (None, None)
+        self._at_above: tuple[Entry | None, Entry | None] = (None, None)
         if above is not None:
             source, target = OffsetRange(source.start, above.source + 1), OffsetRange(target.start, above.target + 1)
         self._source, self._target = source, target
@@ -135,90 +137,93 @@ class Once:
         low = min(max(source.start, position - around), source.end)
         self._near = OffsetRange(low, max(low, min(source.end, position + around)))
         self._wanted: Sequence[Entry] | None = None
-        self._at = 0
+        self._read = 0
         self._stamped = False
-        self._here, self._there = _Seen(), _Seen()
+        self._on_source, self._on_target = _Occurrences(), _Occurrences()
 
     @property
-    def worth_it(self) -> bool:
+    def is_short_enough(self) -> bool:
         """Whether both logs hold something, and are short enough to be read."""
         return 0 < len(self._source) <= MOST_READ and 0 < len(self._target) <= MOST_READ
 
     @property
     def done(self) -> bool:
-        """Whether everything was looked at, or there is nothing to look for."""
-        return self._wanted is not None and (not self._wanted or self._at >= max(len(self._source), len(self._target)))
+        """Whether all of both logs was read, or there is nothing to look for."""
+        longest = max(len(self._source), len(self._target))
+        return self._wanted is not None and (not self._wanted or self._read >= longest)
 
     def window(self) -> tuple[OffsetRange, OffsetRange]:
         """Return what to read of both logs next."""
         if self._wanted is None:
             return self._near, OffsetRange(self._target.start, self._target.start)
-        return self._stretch(self._source), self._stretch(self._target)
+        return self._next(self._source), self._next(self._target)
 
     def look(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
-        """Take in what is in both windows."""
+        """Take in the records of both windows."""
         self._stamped = self._stamped or any(entry.stamped for entry in (*source, *target))
         if self._wanted is None:
             self._wanted = source
-            self._here.want(source)
-            self._there.want(source)
+            self._on_source.want(source)
+            self._on_target.want(source)
             return
         if self._above is not None:
-            self._top = (
-                self._top[0] or next((each for each in source if each.offset == self._above.source), None),
-                self._top[1] or next((each for each in target if each.offset == self._above.target), None),
+            self._at_above = (
+                self._at_above[0] or next((each for each in source if each.offset == self._above.source), None),
+                self._at_above[1] or next((each for each in target if each.offset == self._above.target), None),
             )
-        self._here.note(source)
-        self._there.note(target)
-        self._at += self._stride
+        self._on_source.note(source)
+        self._on_target.note(target)
+        self._read += self._stride
 
     def anchor(self) -> Anchor | None:
-        """Return the nearest pair below the position, or what comes right after it; nothing where there is none."""
+        """Return the nearest pair below the position, or the first unread record; ``None`` where there is none."""
         found = self._pairs()
         if self._above is not None:
-            if not self._is_one_record():
+            if not self._above_is_one_record():
                 return None
-            found = sorted({*found, (self._above.source, self._above.target)})
-        if any(one[1] >= other[1] for one, other in pairwise(found)):
+            found = sorted({*found, OffsetPair(self._above.source, self._above.target)})
+        if any(one.target >= other.target for one, other in pairwise(found)):
             return None
         at = bisect_left(found, (self._position,))
         if at:
             return Anchor(*found[at - 1], "record")
         unread = next((entry.offset for entry in self._wanted or () if entry.offset >= self._position), None)
-        if found and found[0][0] == unread:
-            return Anchor(self._position, found[0][1], "position")
+        if found and found[0].source == unread:
+            return Anchor(self._position, found[0].target, "position")
         return None
 
-    def _pairs(self) -> list[tuple[int, int]]:
+    def _pairs(self) -> list[OffsetPair]:
         """Return the records that occur once in either log, rising on the source."""
-        here, there = (side.timeless if self._stamped else side.whole for side in (self._here, self._there))
-        return sorted((at[0], there[key][0]) for key, at in here.items() if len(at) == 1 == len(there[key]))
+        found = (each.timeless if self._stamped else each.whole for each in (self._on_source, self._on_target))
+        on_source, on_target = found
+        once = (key for key, at in on_source.items() if len(at) == 1 == len(on_target[key]))
+        return sorted(OffsetPair(on_source[key][0], on_target[key][0]) for key in once)
 
-    def _is_one_record(self) -> bool:
-        here, there = self._top
-        if here is None or there is None:
+    def _above_is_one_record(self) -> bool:
+        source, target = self._at_above
+        if source is None or target is None:
             return False
-        return here.timeless == there.timeless if self._stamped else here.content == there.content
+        return source.timeless == target.timeless if self._stamped else source.content == target.content
 
-    def _stretch(self, held: OffsetRange) -> OffsetRange:
-        start = min(held.end, held.start + self._at)
+    def _next(self, held: OffsetRange) -> OffsetRange:
+        start = min(held.end, held.start + self._read)
         return OffsetRange(start, min(held.end, start + self._stride))
 
 
 @dataclass(slots=True)
-class _Seen:
-    """At which offsets of a log wanted records lie, by their content with and without time; two at most of each."""
+class _Occurrences:
+    """The offsets of wanted records in one log, by their content with and without time; at most two of each."""
 
     whole: dict[bytes, list[int]] = field(default_factory=dict)
     timeless: dict[bytes, list[int]] = field(default_factory=dict)
 
     def want(self, entries: Sequence[Entry]) -> None:
-        """Look out for these from now on."""
+        """Look for these from now on."""
         self.whole.update({entry.content: [] for entry in entries})
         self.timeless.update({entry.timeless: [] for entry in entries})
 
     def note(self, entries: Sequence[Entry]) -> None:
-        """Take in a stretch of the log."""
+        """Take in a part of the log."""
         for entry in entries:
             for found in (self.whole.get(entry.content), self.timeless.get(entry.timeless)):
                 if found is not None and len(found) < 2:

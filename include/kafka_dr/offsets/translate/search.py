@@ -1,9 +1,9 @@
-"""The search for one position on the target: which stretches of both logs to read next, and what they say.
+"""The search for one translated offset: which ranges of both logs to read next, and what their records say.
 
-Pure: a :class:`Search` says what it wants to see, is shown it, and in the end has a result. It starts at the nearest
-anchor below the position; one that content contradicts is left for the next lower, and for the beginning of both logs.
-Where none of them is right, as where both logs begin with different records, a record near the position that occurs
-once in either log is looked for; the last resort is the beginning of the target. No result is ever late
+Pure: an :class:`OffsetSearch` says what it wants to see, is shown it, and in the end has a result. It starts at the
+nearest anchor below the offset. If content contradicts that anchor, it takes the next lower one, and then the beginning
+of both logs. If none of them is right, as where both logs begin with different records, it looks for a record near the
+offset that occurs once in either log. The last resort is the beginning of the target. No result is ever late
 (:mod:`kafka_dr.offsets.translate.matching` says why).
 """
 
@@ -14,44 +14,42 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kafka_dr.audit import Entry
-from kafka_dr.offsets.translate.answers import Kind, Translation
-from kafka_dr.offsets.translate.local_check import judge
-from kafka_dr.offsets.translate.matching import Alignment, Anchor, Once, align
-from kafka_dr.positions import OffsetRange
+from kafka_dr.offsets.translate.answers import Translation
+from kafka_dr.offsets.translate.local_check import check_locally
+from kafka_dr.offsets.translate.matching import Alignment, Anchor, UniqueRecords, align
+from kafka_dr.positions import OffsetPair, OffsetRange
 
-#: Records before an anchor and after a position that are looked at to tell whether the anchor is right.
+#: Records before an anchor and after an offset that are looked at to decide whether the anchor is right.
 SURROUNDINGS = 64
-#: Source offsets that are matched in one go; memory is bounded by it, not by the log.
+#: Source offsets that are matched at once. It limits the memory that is needed; the length of the log does not.
 STRIDE = 20_000
-#: Anchors that may be contradicted before the search goes back to the beginning.
+#: Anchors that content may contradict before the search takes the beginning of both logs.
 _ATTEMPTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a partition holds on both sides: first offset, and end (next to be written)."""
+class RangePair:
+    """A range of one partition on the source, and one on the target."""
 
     source: OffsetRange
     target: OffsetRange
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What a search wants to see next."""
-
-    source: OffsetRange
-    target: OffsetRange
-
-
-def consistent(anchors: Iterable[Anchor], bounds: Bounds) -> tuple[Anchor, ...]:
+def consistent(anchors: Iterable[Anchor], held: RangePair) -> tuple[Anchor, ...]:
     """Return the anchors that can be used, lowest first.
 
-    Left out are those outside what the logs still hold, and those that another one contradicts: of two that would
-    cross, the one that points further ahead on the target, so that an ambiguity never makes a group skip anything.
+    Left out are anchors outside what the logs still hold, and anchors that contradict another one: of two that cross,
+    the one that points further ahead on the target. So an ambiguity never makes a group skip a record.
+
+    :param held: what both logs hold
     """
     lowest: dict[int, Anchor] = {}
     for anchor in anchors:
-        if _within(anchor, bounds):
+        last = 0 if anchor.kind == "position" else 1
+        if (
+            held.source.start <= anchor.source <= held.source.end - last
+            and held.target.start <= anchor.target <= held.target.end - last
+        ):
             known = lowest.get(anchor.source)
             if known is None or anchor.target < known.target:
                 lowest[anchor.source] = anchor
@@ -62,229 +60,203 @@ def consistent(anchors: Iterable[Anchor], bounds: Bounds) -> tuple[Anchor, ...]:
     return tuple(reversed(kept))
 
 
-def nothing_expired_early(anchors: Iterable[Anchor], bounds: Bounds) -> bool:
+def nothing_expired_early(anchors: Iterable[Anchor], held: RangePair) -> bool:
     """Return whether the target is known to hold the copies of all that the source still holds.
 
-    That is so where it never deleted anything, or still holds the copy of a record at or below the source's start.
-    Retention works on each side by itself, so else nobody knows what the target deleted first.
+    That is so if the target never deleted anything, or if it still holds the copy of a record at or below the source's
+    start. Each cluster applies retention by itself, so else it is not known what the target deleted first.
 
     :param anchors: also those of records that expired on the source
     """
-    start = bounds.target.start
-    return start == 0 or any(a.source <= bounds.source.start and a.target >= start for a in anchors)
+    start = held.target.start
+    return start == 0 or any(a.source <= held.source.start and a.target >= start for a in anchors)
 
 
-def _within(anchor: Anchor, bounds: Bounds) -> bool:
-    last = 0 if anchor.kind == "position" else 1
-    source, target = bounds.source, bounds.target
-    return source.start <= anchor.source <= source.end - last and target.start <= anchor.target <= target.end - last
+class OffsetSearch:
+    """Finds the translation of one offset.
 
-
-class Search:
-    """Finds what one position is on the target.
-
-    :param position: next to read on the source
-    :param bounds: what both logs hold
+    :param position: the offset: next to read on the source
+    :param held: what both logs hold
     :param anchors: as :func:`consistent` returns them
     :param whole: whether the target is known to hold what the source holds (:func:`nothing_expired_early`)
-    :param stride: source offsets that are matched in one go
+    :param stride: source offsets that are matched at once
     """
 
     def __init__(
-        self, position: int, *, bounds: Bounds, anchors: Sequence[Anchor], whole: bool, stride: int = STRIDE
+        self, position: int, *, held: RangePair, anchors: Sequence[Anchor], whole: bool, stride: int = STRIDE
     ) -> None:
         self.position = position
         self.result: Translation | None = None
-        self.learned: list[Anchor] = []
-        self._bounds = bounds
+        self.learned: list[OffsetPair] = []
+        self._held = held
         self._whole = whole
         self._stride = stride
+        source, target = held.source, held.target
+        start = Anchor(source.start, target.start, "position", trusted=source.start == 0 == target.start)
+        #: Where the target deleted records, it is only a guess that both logs begin with the same record.
+        self._guess = start if target.start > 0 else None
         below = [a for a in anchors if a.source < position or (a.kind == "position" and a.source == position)]
-        start = Anchor(
-            bounds.source.start,
-            bounds.target.start,
-            "position",
-            trusted=bounds.source.start == 0 == bounds.target.start,
-        )
-        #: That both logs begin with the same record is no more than a guess where the target deleted some.
-        self._guess = start if bounds.target.start > 0 else None
-        self._candidates = [*reversed(below[-_ATTEMPTS:]), start]
-        self._anchor = self._candidates.pop(0)
-        self._reach = 0
-        self._beyond = SURROUNDINGS
-        above = next((a for a in anchors if a.kind == "record" and a.source >= position), None)
-        held = bounds.source, bounds.target
-        self._once = Once(*held, position=position, above=above, around=SURROUNDINGS, stride=stride)
+        self._candidates = [start, *below[-_ATTEMPTS:]]
+        self._above = next((a for a in anchors if a.kind == "record" and a.source >= position), None)
+        self._unique: UniqueRecords | None = None
         self._seeking = False
-        self._begin(self._anchor)
-        self._refuse_what_lies_outside()
+        self._beyond = SURROUNDINGS
+        self._begin(self._candidates.pop())
+        if position > source.end:
+            reason = f"the position is past the source's end {source.end}: the log was cut, or the offset is wrong"
+            self.result = Translation(position, None, "unknown", None, reason)
+        elif position < source.start:
+            reason = f"records up to {source.start} expired on the source unread: the target is read from its start"
+            self._settle_at_the_start(reason)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether there is a result, and it is exact."""
+        return self.result is not None and self.result.kind == "exact"
 
     @property
     def distance(self) -> int:
-        """Source offsets between the place from which matching goes on and the position; 0 once there is a result."""
+        """Source offsets between the anchor in use and the offset; 0 once there is a result."""
         return 0 if self.result is not None else self.position - self._anchor.source
 
-    def window(self) -> Window:
+    def window(self) -> RangePair:
         """Return what to read next."""
-        if self._seeking:
-            return Window(*self._once.window())
-        bounds, anchor = self._bounds, self._anchor
-        source_end = min(bounds.source.end, self._stop + self._beyond)
-        return Window(
-            OffsetRange(max(bounds.source.start, anchor.source - SURROUNDINGS), source_end),
-            OffsetRange(max(bounds.target.start, anchor.target - SURROUNDINGS), self._target_end),
+        if self._seeking and self._unique:
+            return RangePair(*self._unique.window())
+        source, target, anchor = self._held.source, self._held.target, self._anchor
+        return RangePair(
+            OffsetRange(max(source.start, anchor.source - SURROUNDINGS), min(source.end, self._stop + self._beyond)),
+            OffsetRange(max(target.start, anchor.target - SURROUNDINGS), min(target.end, anchor.target + self._reach)),
         )
 
     def look(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
-        """Take in what lies in the window, in order, and decide or ask for more."""
-        if self._seeking:
-            self._seek(source, target)
+        """Take in the records of the window, in order, and decide or ask for more."""
+        if self._seeking and self._unique:
+            self._seek(self._unique, source, target)
             return
         self._decide(source, target)
         if self.result is not None and self.result.target_offset is not None:
-            # Held against what was read anyway: a second opinion costs no read, and a late place must not be written.
-            place = self.result.target_offset
-            proven = judge(_near(source, self.position), self.position, _near(target, place), place)
-            self.result = replace(self.result, proof=proven.verdict)
+            # The check needs no read, and a late offset must not be committed.
+            near = []
+            for entries, offset in ((source, self.position), (target, self.result.target_offset)):
+                at = bisect_left(entries, (offset,))
+                near.append(entries[max(0, at - SURROUNDINGS) : at + SURROUNDINGS])
+            checked = check_locally(near[0], self.position, near[1], self.result.target_offset)
+            self.result = replace(self.result, proof=checked.verdict)
+
+    def _begin(self, anchor: Anchor) -> None:
+        self._anchor = anchor
+        self._stop = min(self.position, anchor.source + self._stride)
+        # Replication may write a marker after each record. If this is not enough, more is read.
+        self._reach = 2 * (self._stop + SURROUNDINGS - anchor.source) + SURROUNDINGS
 
     def _decide(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
         found = align(source, target, anchor=self._anchor, position=self._stop)
-        if self._anchor is self._guess and _without_times(source, target):
-            # A record of the source may look like the target's first one, which is a later one's copy.
+        if self._anchor is self._guess and any(entry.stamped for entry in (*source, *target)):
+            # Without times, a record of the source may look like the target's first one, which is a later one's copy.
             found = replace(found, confirmed=False)
         decided = found.confirmed and found.complete
-        if found.starved and not decided and self._target_end < self._bounds.target.end:
+        if found.starved and not decided and self.window().target.end < self._held.target.end:
             self._reach *= 4
         elif not found.confirmed:
             self._next_candidate(found)
         elif not found.complete:
             self._settle_incomplete(found, source, target)
-        elif self._stop == self.position:
-            self._learn(found)
-            self._settle_matched(found.target_offset, source, target)
         else:
-            self._learn(found)
-            self._begin(Anchor(self._stop, found.target_offset, "position", trusted=True))
-
-    @property
-    def _stop(self) -> int:
-        return min(self.position, self._anchor.source + self._stride)
-
-    @property
-    def _target_end(self) -> int:
-        return min(self._bounds.target.end, self._anchor.target + self._reach)
-
-    def _begin(self, anchor: Anchor) -> None:
-        self._anchor = anchor
-        # Replication may write a marker after each record; what is not enough is extended.
-        self._reach = 2 * (self._stop + SURROUNDINGS - anchor.source) + SURROUNDINGS
-
-    def _refuse_what_lies_outside(self) -> None:
-        source = self._bounds.source
-        if self.position > source.end:
-            reason = f"the position is past the source's end {source.end}: the log was cut, or the offset is wrong"
-            self.result = Translation(self.position, None, "unknown", None, reason)
-        elif self.position < source.start:
-            reason = f"records up to {source.start} expired on the source unread: the target is read from its start"
-            self._settle_at_the_start(reason)
+            if found.reached.target > self._anchor.target:
+                self.learned.append(OffsetPair(found.reached.source - 1, found.reached.target - 1))
+            if self._stop == self.position:
+                self._settle_matched(found.reached.target, source, target)
+            else:
+                self._begin(Anchor(self._stop, found.reached.target, "position", trusted=True))
 
     def _next_candidate(self, found: Alignment) -> None:
         if self._candidates:
-            self._begin(self._candidates.pop(0))
+            self._begin(self._candidates.pop())
             return
-        if self._once.worth_it and not self._once.done:
-            self._seeking = True
-            return
+        if self._unique is None:
+            self._unique = UniqueRecords(
+                self._held.source,
+                self._held.target,
+                position=self.position,
+                above=self._above,
+                around=SURROUNDINGS,
+                stride=self._stride,
+            )
+            if self._unique.is_short_enough:
+                self._seeking = True
+                return
         self._give_up(found)
 
-    def _seek(self, source: Sequence[Entry], target: Sequence[Entry]) -> None:
-        """Look for a record near the position that occurs once in either log; matching goes on from there."""
-        self._once.look(source, target)
-        if not self._once.done:
+    def _seek(self, unique: UniqueRecords, source: Sequence[Entry], target: Sequence[Entry]) -> None:
+        """Look for a record near the offset that occurs once in either log; matching continues from there."""
+        unique.look(source, target)
+        if not unique.done:
             return
         self._seeking = False
-        if found := self._once.anchor():
+        if found := unique.anchor():
             self._begin(found)
         else:
             self._give_up(None)
 
     def _give_up(self, found: Alignment | None) -> None:
-        target = self._bounds.target
+        target = self._held.target
         if len(target) == 0 and found is not None and found.complete and self._nothing_is_missing:
-            self._settle("exact", target.start, 0, "the target holds no record")
+            self.result = Translation(self.position, target.start, "exact", 0, "the target holds no record")
             return
-        self._settle_at_the_start("no place below could be confirmed by content: the target is read from its start")
+        self._settle_at_the_start("no offset below it was confirmed by content: the target is read from its start")
 
     @property
     def _nothing_is_missing(self) -> bool:
         """Whether the target from its start on holds every copy of what the source holds and the group has not read."""
-        source = self._bounds.source
+        source = self._held.source
         return self._whole or max(self.position, source.start) == source.end
 
     def _settle_at_the_start(self, reason: str) -> None:
-        target = self._bounds.target
+        target = self._held.target
         if self._nothing_is_missing:
-            self._settle("bounded", target.start, len(target), reason)
+            self.result = Translation(self.position, target.start, "bounded", len(target), reason)
             return
-        why = f"{reason.partition(':')[0]}, and the target no longer holds what lies below {target.start}: unread"
-        self.result = Translation(
-            self.position, None, "unknown", None, f"{why} records may have expired there that the source still holds"
+        why = (
+            f"{reason.partition(':')[0]}, and the target no longer holds the records below {target.start}: unread "
+            "records that the source still holds may have expired there"
         )
+        self.result = Translation(self.position, None, "unknown", None, why)
 
-    def _settle_matched(self, place: int, source: Sequence[Entry], target: Sequence[Entry]) -> None:
-        """Give the place, unless records lie there that the group may have read: then say how many.
+    def _settle_matched(self, offset: int, source: Sequence[Entry], target: Sequence[Entry]) -> None:
+        """Give the offset. If records follow there that the group may have read, say how many.
 
-        They are what the source's cleaner took away and the target's did not yet, or what somebody else wrote.
+        They are records that the source's cleaner deleted and the target's did not yet, or that another client wrote.
         """
-        matched = "every record from a confirmed place up to here was matched"
-        again = self._before_the_unread(place, source, target)
+        matched = "every record from a confirmed position up to here was matched"
+        again = self._before_the_unread(offset, source, target)
         if again == 0:
-            self._settle("exact", place, 0, matched)
+            self.result = Translation(self.position, offset, "exact", 0, matched)
         elif again is not None or not self._sees_more():
-            again = self._bounds.target.end - place if again is None else again
+            again = self._held.target.end - offset if again is None else again
             said = f"{matched}; {again} records that the source does not hold may come before the first unread one"
-            self._settle("bounded", place, again, said)
+            self.result = Translation(self.position, offset, "bounded", again, said)
 
-    def _before_the_unread(self, place: int, source: Sequence[Entry], target: Sequence[Entry]) -> int | None:
-        """Count the target's records from a place up to the first unread one; ``None`` if none of those is seen."""
+    def _before_the_unread(self, offset: int, source: Sequence[Entry], target: Sequence[Entry]) -> int | None:
+        """Count the target's records from an offset to the first unread one; ``None`` if none of those is seen."""
         unread = {entry.content for entry in source[bisect_left(source, (self.position,)) :]}
-        following = target[bisect_left(target, (place,)) :]
+        following = target[bisect_left(target, (offset,)) :]
         found = (n for n, entry in enumerate(following) if entry.content in unread)
         return next(found, None if following else 0)
 
     def _sees_more(self) -> bool:
-        """Ask for more of what lies behind the position; return whether there is any, and memory for it."""
+        """Ask for more records after the offset; return whether there are any, and memory for them."""
         before, most = self.window(), self._stride
         self._beyond, self._reach = min(4 * self._beyond, most), min(4 * self._reach, max(self._reach, 4 * most))
         return self.window() != before
 
     def _settle_incomplete(self, found: Alignment, source: Sequence[Entry], target: Sequence[Entry]) -> None:
-        place, read = found.target_offset, self.position - found.source_offset
+        offset, read = found.reached.target, self.position - found.reached.source
         if found.starved:
-            reason = f"the target ends before the records from {found.source_offset} on that were read already"
-            self._settle("bounded", place, read, reason)
+            reason = f"the target ends before the records from {found.reached.source} on that were read already"
+            self.result = Translation(self.position, offset, "bounded", read, reason)
             return
-        again = self._before_the_unread(place, source, target)
-        again = max(read, self._bounds.target.end - place) if again is None else again
-        self._settle(
-            "bounded",
-            place,
-            again,
-            f"the logs differ from source offset {found.source_offset} on: read again from there",
-        )
-
-    def _learn(self, found: Alignment) -> None:
-        if found.target_offset > self._anchor.target:
-            self.learned.append(Anchor(found.source_offset - 1, found.target_offset - 1, "record"))
-
-    def _settle(self, kind: Kind, offset: int, again: int, reason: str) -> None:
-        self.result = Translation(self.position, offset, kind, again, reason)
-
-
-def _without_times(source: Sequence[Entry], target: Sequence[Entry]) -> bool:
-    return any(entry.stamped for entry in (*source, *target))
-
-
-def _near(entries: Sequence[Entry], offset: int) -> Sequence[Entry]:
-    at = bisect_left(entries, (offset,))
-    return entries[max(0, at - SURROUNDINGS) : at + SURROUNDINGS]
+        again = self._before_the_unread(offset, source, target)
+        again = max(read, self._held.target.end - offset) if again is None else again
+        reason = f"the logs differ from source offset {found.reached.source} on: read again from there"
+        self.result = Translation(self.position, offset, "bounded", again, reason)

@@ -10,7 +10,7 @@ import pytest
 from kafka_dr.audit.kept_map import MapKey, to_lines
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.offsets import AuditedPairs
+from kafka_dr.offsets import MapStore
 from kafka_dr.positions import OffsetPair
 
 P = TopicPartition("orders", 0)
@@ -28,35 +28,35 @@ def keep(root: Path, direction: str, clusters: tuple[str, str], *parts: dict[Map
 
 
 @pytest.fixture
-def pairs(tmp_path: Path) -> AuditedPairs:
-    return AuditedPairs(tmp_path, "shop", source=("east", "E"), target=("west", "W"))
+def maps(tmp_path: Path) -> MapStore:
+    return MapStore(tmp_path, "shop", source=("east", "E"), target=("west", "W"))
 
 
-def near(pairs: AuditedPairs, *positions: int, ids: dict[str, tuple[str, str]] = IDS) -> list[tuple[int, int]]:
-    found = pairs.pairs({P: positions}, ids).get(P, [])
+def near(maps: MapStore, *positions: int, ids: dict[str, tuple[str, str]] = IDS) -> list[tuple[int, int]]:
+    found = maps.pairs_below({P: positions}, ids).get(P, [])
     assert all(isinstance(pair, OffsetPair) for pair in found)
     return sorted(found)
 
 
-def test_the_last_matched_record_below_a_position_is_where_it_begins(pairs: AuditedPairs, tmp_path: Path) -> None:
+def test_the_last_matched_record_below_a_position_is_where_it_begins(maps: MapStore, tmp_path: Path) -> None:
     keep(tmp_path, "east-to-west", ("E", "W"), {KEY: [OffsetRun(0, 5, 40), OffsetRun(60, 55, 40)]})
-    assert near(pairs, 0) == []
-    assert near(pairs, 1, 30, 40) == [(0, 5), (29, 34), (39, 44)]
-    assert near(pairs, 55, 60, 61, 500) == [(39, 44), (39, 44), (60, 55), (99, 94)]
+    assert near(maps, 0) == []
+    assert near(maps, 1, 30, 40) == [(0, 5), (29, 34), (39, 44)]
+    assert near(maps, 55, 60, 61, 500) == [(39, 44), (39, 44), (60, 55), (99, 94)]
 
 
-def test_the_newest_part_that_reaches_a_position_decides(pairs: AuditedPairs, tmp_path: Path) -> None:
+def test_the_newest_part_that_reaches_a_position_decides(maps: MapStore, tmp_path: Path) -> None:
     keep(tmp_path, "east-to-west", ("E", "W"), {KEY: [OffsetRun(0, 5, 40)]}, {KEY: [OffsetRun(40, 50, 10)]})
-    assert near(pairs, 20, 45) == [(19, 24), (44, 54)]
+    assert near(maps, 20, 45) == [(19, 24), (44, 54)]
 
 
-def test_the_map_of_the_way_back_is_read_the_other_way(pairs: AuditedPairs, tmp_path: Path) -> None:
+def test_the_map_of_the_way_back_is_read_the_other_way(maps: MapStore, tmp_path: Path) -> None:
     keep(tmp_path, "west-to-east", ("W", "E"), {MapKey(2, "b", "a", "orders", 0): [OffsetRun(70, 60, 30)]})
-    assert near(pairs, 65) == [(64, 74)]
+    assert near(maps, 65) == [(64, 74)]
 
 
-def test_what_is_known_of_other_topics_or_clusters_is_left_aside(pairs: AuditedPairs, tmp_path: Path) -> None:
+def test_what_is_known_of_other_topics_or_clusters_is_left_aside(maps: MapStore, tmp_path: Path) -> None:
     keep(tmp_path, "east-to-west", ("E", "W"), {KEY: [OffsetRun(0, 5, 40)]})
     keep(tmp_path, "west-to-east", ("X", "E"), {MapKey(2, "b", "a", "orders", 0): [OffsetRun(70, 60, 30)]})
-    assert near(pairs, 20, ids={"orders": ("a", "new")}) == []
-    assert near(pairs, 65, ids={"orders": ("a", "b")}) == [(39, 44)]
+    assert near(maps, 20, ids={"orders": ("a", "new")}) == []
+    assert near(maps, 65, ids={"orders": ("a", "b")}) == [(39, 44)]

@@ -6,8 +6,8 @@ import pytest
 
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.offsets.maps import composed_runs
-from kafka_dr.offsets.translate.by_facts import beside, place
-from kafka_dr.offsets.translate.choice import STRATEGIES, Start, Strategy, start
+from kafka_dr.offsets.translate.by_facts import translate_one
+from kafka_dr.offsets.translate.choice import STRATEGIES, ChosenStart, Strategy, start, with_checkpoint
 from kafka_dr.offsets.translate.facts import CheckpointRule, PartitionFacts
 from kafka_dr.positions import OffsetPair, OffsetRange
 
@@ -18,8 +18,10 @@ FACTS = PartitionFacts(
 )
 
 
-def chosen(strategy: Strategy, *, position: int = 12, facts: PartitionFacts = FACTS, by_time: int | None = 9) -> Start:
-    return start(strategy, beside(position, facts, place(position, facts)), facts, by_time=by_time)
+def chosen(
+    strategy: Strategy, *, position: int = 12, facts: PartitionFacts = FACTS, by_time: int | None = 9
+) -> ChosenStart:
+    return start(strategy, with_checkpoint(position, facts, translate_one(position, facts)), facts, by_time=by_time)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_dr.offsets.translate.without_source import Known, Pair, place
-from kafka_dr.positions import OffsetRange
+from kafka_dr.offsets.translate.without_source import KnownPoints, translate_by_known_points
+from kafka_dr.positions import OffsetRange, SeedPoint
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,21 @@ def worlds(draw: st.DrawFn) -> World:
     return World(source, tuple(copies), at + gaps[-1])
 
 
-def known_of(world: World, synced: frozenset[int]) -> Known:
+def known_of(world: World, synced: frozenset[int]) -> KnownPoints:
     """Return what syncs of some of the records tell, and what was committed at the end."""
-    pairs = [Pair(0, 0)]
+    pairs = [SeedPoint(0, 0)]
     for number in synced:
         if number < len(world.copies):
             here, there = world.records[number], world.copies[number]
-            pairs += [Pair(here, there), Pair(here + 1, there + 1)]
+            pairs += [SeedPoint(here, there), SeedPoint(here + 1, there + 1)]
     crossed = world.records[-1] + 1 if world.copies else 0
-    return Known.of([*pairs, Pair(crossed, world.end)], OffsetRange(0, world.end))
+    return KnownPoints.of([*pairs, SeedPoint(crossed, world.end)], OffsetRange(0, world.end))
 
 
-def placed(world: World, known: Known, position: int) -> int:
+def placed(world: World, known: KnownPoints, position: int) -> int:
     stretch = known.to_count(position)
     seen = None if stretch is None else [o for o in world.copies if stretch.start <= o < stretch.end]
-    offset = place(position, known, seen).target_offset
+    offset = translate_by_known_points(position, known, seen).target_offset
     assert offset is not None
     return offset
 
@@ -74,7 +74,7 @@ def test_what_is_read_again_is_bounded_by_what_was_said(world: World, synced: fr
     known = known_of(world, synced)
     stretch = known.to_count(position)
     seen = None if stretch is None else [o for o in world.copies if stretch.start <= o < stretch.end]
-    found = place(position, known, seen)
+    found = translate_by_known_points(position, known, seen)
     again = [
         there
         for here, there in zip(world.records, world.copies, strict=True)
@@ -94,7 +94,7 @@ def test_what_the_targets_cleaner_took_away_makes_no_group_late(
     stretch = known.to_count(position)
     held = [there for there in world.copies if there not in gone]
     seen = None if stretch is None else [o for o in held if stretch.start <= o < stretch.end]
-    found = place(position, known, seen)
+    found = translate_by_known_points(position, known, seen)
     pairs = [(here, there) for here, there in zip(world.records, world.copies, strict=True) if there not in gone]
     assert found.target_offset is not None
     assert all(there >= found.target_offset for here, there in pairs if here >= position)
@@ -105,21 +105,26 @@ def test_what_the_targets_cleaner_took_away_makes_no_group_late(
 
 def test_where_every_offset_is_a_record_counting_is_exact() -> None:
     copies = (0, 1, 3, 4, 6)
-    known = Known.of([Pair(0, 0), Pair(5, 7)], OffsetRange(0, 7))
-    assert [place(position, known, copies).target_offset for position in range(1, 5)] == [1, 3, 4, 6]
+    known = KnownPoints.of([SeedPoint(0, 0), SeedPoint(5, 7)], OffsetRange(0, 7))
+    assert [translate_by_known_points(position, known, copies).target_offset for position in range(1, 5)] == [
+        1,
+        3,
+        4,
+        6,
+    ]
 
 
 def test_behind_all_that_crossed_a_group_goes_on_at_the_end() -> None:
-    known = Known.of([Pair(0, 0), Pair(5, 7)], OffsetRange(0, 7))
-    assert place(9, known, None).target_offset == 7
+    known = KnownPoints.of([SeedPoint(0, 0), SeedPoint(5, 7)], OffsetRange(0, 7))
+    assert translate_by_known_points(9, known, None).target_offset == 7
 
 
 def test_up_to_a_place_before_which_records_stay_aside_nothing_is_counted() -> None:
-    known = Known.of([Pair(0, 0), Pair(5, 9, closes=False)], OffsetRange(0, 9))
+    known = KnownPoints.of([SeedPoint(0, 0)], OffsetRange(0, 9), not_counted=[SeedPoint(5, 9)])
     assert known.to_count(3) is None
-    assert place(3, known, None).target_offset == 0
+    assert translate_by_known_points(3, known, None).target_offset == 0
 
 
 def test_a_place_that_another_contradicts_gives_way_to_the_earlier_one() -> None:
-    known = Known.of([Pair(4, 9), Pair(5, 6)], OffsetRange(0, 12))
-    assert known.pairs == (Pair(5, 6),)
+    known = KnownPoints.of([SeedPoint(4, 9), SeedPoint(5, 6)], OffsetRange(0, 12))
+    assert known.points == (SeedPoint(5, 6),)

@@ -1,4 +1,4 @@
-"""What the records around a place say about it, whoever found the place."""
+"""What the records around a at say about it, whoever found the at."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kafka_dr.audit import Entry
-from kafka_dr.offsets.translate.local_check import Proven, judge
+from kafka_dr.offsets.translate.local_check import LocalCheck, check_locally
 
 
 def log_of(contents: str) -> list[Entry]:
     return [Entry(at, content.encode()) for at, content in enumerate(contents)]
 
 
-def judged(source: str, position: int, target: str, place: int) -> Proven:
-    return judge(log_of(source), position, log_of(target), place)
+def judged(source: str, position: int, target: str, at: int) -> LocalCheck:
+    return check_locally(log_of(source), position, log_of(target), at)
 
 
 @pytest.mark.parametrize(
-    ("source", "position", "target", "place", "verdict", "records"),
+    ("source", "position", "target", "at", "verdict", "records"),
     [
         ("abcdef", 3, "abcdef", 3, "right", 0),
         ("abcdef", 3, "xxabcdef", 5, "right", 0),
@@ -37,9 +37,9 @@ def judged(source: str, position: int, target: str, place: int) -> Proven:
     ],
 )
 def test_a_place_is_judged_by_its_neighbours(
-    source: str, position: int, target: str, place: int, verdict: str, records: int
+    source: str, position: int, target: str, at: int, verdict: str, records: int
 ) -> None:
-    found = judged(source, position, target, place)
+    found = judged(source, position, target, at)
     assert (found.verdict, found.records) == (verdict, records)
 
 
@@ -52,13 +52,13 @@ def test_a_record_that_was_read_and_is_written_again_makes_no_place_late() -> No
 
 
 def test_a_lost_record_that_another_one_looks_like_is_not_made_up_for() -> None:
-    """The target may hold the first two and the last record of the source: then the place is late."""
+    """The target may hold the first two and the last record of the source: then the at is late."""
     assert judged("abaaa", 3, "aba", 3).verdict == "unknown"
 
 
-@pytest.mark.parametrize("place", range(5))
-def test_identical_records_on_both_sides_of_a_place_tell_nothing(place: int) -> None:
-    assert judged("aaaa", 2, "aaaa", place).verdict == "unknown"
+@pytest.mark.parametrize("at", range(5))
+def test_identical_records_on_both_sides_of_a_place_tell_nothing(at: int) -> None:
+    assert judged("aaaa", 2, "aaaa", at).verdict == "unknown"
 
 
 @given(st.text("abcd", max_size=12), st.data())
@@ -71,14 +71,14 @@ def test_no_place_past_an_unread_record_is_ever_called_right_or_early(source: st
         foreign = data.draw(st.sampled_from(["", "", "", "a", "x"]))
         target += [(each, None) for each in foreign]
         target += [(content, number)] * data.draw(st.sampled_from([0, 1, 1, 1, 2]))
-    # One of somebody else's that equals a lost record in every byte stands in its place: nobody can tell these apart.
+    # One of somebody else's that equals a lost record in every byte stands in its at: nobody can tell these apart.
     there = {number for _, number in target}
     lost = {content for number, content in enumerate(source) if number not in there}
     assume(lost.isdisjoint(content for content, number in target if number is None))
-    place = data.draw(st.integers(0, len(target)))
-    found = judged(source, position, "".join(content for content, _ in target), place)
+    at = data.draw(st.integers(0, len(target)))
+    found = judged(source, position, "".join(content for content, _ in target), at)
     copied = {number for _, number in target if number is not None and number >= position}
-    following = iter([content for content, _ in target[place:]])
+    following = iter([content for content, _ in target[at:]])
     missed = not all(source[number] in following for number in sorted(copied))
     if missed:
         assert found.verdict in ("late", "unknown")

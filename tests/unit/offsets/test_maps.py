@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from kafka_dr.audit.kept_map import KeptMap, MapKey
 from kafka_dr.audit.offset_runs import OffsetRun
-from kafka_dr.offsets.maps import MapFiles, export
+from kafka_dr.offsets.maps import MapStore, export
 from kafka_dr.positions import TopicPartition
 
 ONE = TopicPartition("orders.payments", 0)
@@ -41,6 +41,10 @@ def write(root: Path, direction: str, *, epoch: int, named: dict[str, list[Row]]
     (folder / "state.json").write_text(json.dumps(state))
 
 
+def seen_from_east(root: Path) -> MapStore:
+    return MapStore(root, "orders", source=("east", "E"), target=("west", "W"))
+
+
 def test_maps_of_both_directions_and_earlier_epochs_make_one(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -50,9 +54,13 @@ def test_maps_of_both_directions_and_earlier_epochs_make_one(tmp_path: Path) -> 
         others={"a": [(1, "e", "w", 0, 0, 10)], "dead": [(3, "e", "w", 900, 5, 1)]},
     )
     write(tmp_path, "west-to-east", epoch=2, named={"b": [(2, "w", "e", 12, 11, 10)]}, others={})
-    found = MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS).of(ONE)
+    found = seen_from_east(tmp_path).read(IDS).of(ONE)
     assert [found.translate(at) for at in (5, 15, 35, 900)] == [5, 16, 38, None]
-    back = MapFiles(tmp_path, "orders").read("west", "east", topic_ids={"orders.payments": ("w", "e")}).of(ONE)
+    back = (
+        MapStore(tmp_path, "orders", source=("west", "W"), target=("east", "E"))
+        .read({"orders.payments": ("w", "e")})
+        .of(ONE)
+    )
     assert [back.translate(at) for at in (5, 16, 38)] == [5, 15, 35]
 
 
@@ -62,41 +70,42 @@ def test_a_part_is_read_from_its_lines_and_one_of_a_former_version_from_its_parq
     kept = KeptMap(tmp_path, group="orders", direction="east-to-west")
     kept.add("b", {MapKey(1, "e", "w", "orders.payments", 0): [OffsetRun(20, 22, 5)]})
     kept.add("dead", {MapKey(1, "e", "w", "orders.payments", 0): [OffsetRun(50, 50, 5)]})
-    found = MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS)
+    found = seen_from_east(tmp_path).read(IDS)
     assert (found.problems, found.of(ONE).stretches) == ((), ((OffsetRun(0, 0, 10), OffsetRun(20, 22, 5)),))
 
 
 def test_a_map_of_a_topic_that_was_made_again_is_left_out(tmp_path: Path) -> None:
     write(tmp_path, "east-to-west", epoch=1, named={"a": [(1, "e", "older", 0, 0, 10)]}, others={})
-    assert MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS).runs == {}
+    assert seen_from_east(tmp_path).read(IDS).runs == {}
 
 
 def test_a_side_that_does_not_answer_is_not_compared(tmp_path: Path) -> None:
     write(tmp_path, "east-to-west", epoch=1, named={"a": [(1, "e", "w", 0, 0, 10)]}, others={})
-    found = MapFiles(tmp_path, "orders").read("east", "west", topic_ids={"orders.payments": ("", "w")})
+    found = seen_from_east(tmp_path).read({"orders.payments": ("", "w")})
     assert found.of(ONE).translate(4) == 4
 
 
 def test_findings_that_stand_are_a_caution(tmp_path: Path) -> None:
     write(tmp_path, "east-to-west", epoch=9, named={"a": [(9, "e", "w", 0, 0, 10)]}, others={})
-    found = MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS)
-    assert found.cautions == {ONE: "2 findings of the checksum audit stand (missing)"}
+    found = seen_from_east(tmp_path).read(IDS)
+    assert found.cautions == {ONE: "2 open findings of the checksum audit (missing)"}
 
 
 def test_files_that_cannot_be_read_are_named_and_nothing_rests_on_them(tmp_path: Path) -> None:
     write(tmp_path, "east-to-west", epoch=1, named={"a": [(1, "e", "w", 0, 0, 10)]}, others={})
     folder = tmp_path / "audits" / "orders" / "checksum" / "east-to-west"
     (folder / "map" / "a.parquet").write_bytes(b"PAR1 cut")
-    found = MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS)
+    found = seen_from_east(tmp_path).read(IDS)
     assert found.runs == {}
-    assert "map/a cannot be read" in found.problems[0]
+    assert found.problems[0].startswith("part a of the offset map in ")
+    assert "cannot be read" in found.problems[0]
     (folder / "state.json").write_text("{")
-    assert "no map is used" in MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS).problems[0]
+    assert "no map is used" in seen_from_east(tmp_path).read(IDS).problems[0]
 
 
 def test_the_export_says_the_same_as_parquet_and_as_csv(tmp_path: Path) -> None:
     write(tmp_path, "east-to-west", epoch=1, named={"a": [(1, "e", "w", 0, 2, 10)]}, others={})
-    runs = MapFiles(tmp_path, "orders").read("east", "west", topic_ids=IDS).runs
+    runs = seen_from_east(tmp_path).read(IDS).runs
     for name in export(tmp_path / "out", runs):
         assert (tmp_path / "out" / name).is_file()
     [row] = pq.read_table(tmp_path / "out" / "offset_map.parquet").to_pylist()

@@ -2,27 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.offsets import Checkpoint, OffsetSync, Undecodable, decode_checkpoint, decode_sync, sync_topic
-from kafka_dr.positions import TopicPartition
+from kafka_dr.offsets import OffsetSync, Undecodable, decode_sync, sync_topic
+from kafka_dr.positions import OffsetPair, TopicPartition
 
 SYNC_KEY = bytes.fromhex("00066f726465727300000003")
 SYNC = bytes.fromhex("00000000000003e80000000000000384")
-CHECKPOINT_KEY = bytes.fromhex("000267310008412e6f726465727300000003")
-CHECKPOINT = bytes.fromhex("000000000000000003e800000000000003850000")
 
 
 def test_an_offset_sync_is_a_pair_of_offsets_of_one_record() -> None:
-    assert decode_sync(SYNC_KEY, SYNC) == OffsetSync(TopicPartition("orders", 3), 1000, 900)
-
-
-def test_a_checkpoint_is_a_groups_position_on_both_sides() -> None:
-    expected = Checkpoint("g1", TopicPartition("A.orders", 3), 1000, 901, "")
-    assert decode_checkpoint(CHECKPOINT_KEY, CHECKPOINT) == expected
+    assert decode_sync(SYNC_KEY, SYNC) == OffsetSync(TopicPartition("orders", 3), OffsetPair(1000, 900))
 
 
 def test_a_tombstone_says_nothing() -> None:
     assert decode_sync(SYNC_KEY, None) is None
-    assert decode_checkpoint(CHECKPOINT_KEY, None) is None
 
 
 @pytest.mark.parametrize(
@@ -42,11 +34,6 @@ def test_a_tombstone_says_nothing() -> None:
 def test_bytes_that_are_no_offset_sync_are_refused(key: bytes | None, value: bytes) -> None:
     with pytest.raises(Undecodable):
         decode_sync(key, value)
-
-
-def test_a_checkpoint_of_an_unknown_version_is_refused() -> None:
-    with pytest.raises(Undecodable, match="version 1"):
-        decode_checkpoint(CHECKPOINT_KEY, b"\x00\x01" + CHECKPOINT[2:])
 
 
 def test_the_sync_topic_carries_the_name_of_the_source() -> None:

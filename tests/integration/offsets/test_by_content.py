@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from kafka_dr.offsets import BracketingOffsetMap, FilePairStore, Pairs, Translation
+from kafka_dr.offsets import AnchorCache, CachedPairs, ContentOffsetMap, Translation
+from kafka_dr.positions import OffsetPair, TopicPartition
 from support.cleaner import a_quick_cleaner
 from support.plain_flow import PlainFlow
 
@@ -27,7 +27,7 @@ def every_position(flowing: PlainFlow, cluster: str) -> dict[TopicPartition, lis
 
 
 def check(
-    flowing: PlainFlow, positions: Mapping[TopicPartition, list[int]], offsets: BracketingOffsetMap
+    flowing: PlainFlow, positions: Mapping[TopicPartition, list[int]], offsets: ContentOffsetMap
 ) -> dict[tuple[TopicPartition, int], Translation]:
     """Translate and hold every answer against both logs: the records that follow must be the same ones."""
     found = offsets.translate(positions)
@@ -41,12 +41,13 @@ def check(
     return dict(found)
 
 
-def between(flowing: PlainFlow, *, seeds: bool = True, store: FilePairStore | None = None) -> BracketingOffsetMap:
-    return BracketingOffsetMap(
+def between(flowing: PlainFlow, *, seeds: bool = True, cache: AnchorCache | None = None) -> ContentOffsetMap:
+    return ContentOffsetMap(
         flowing.audit(flowing.active),
         flowing.audit(flowing.standby),
         seeds=flowing.known_seeds() if seeds else None,
-        store=store,
+        cache=cache,
+        syncs=flowing.sync_lookup(flowing.active, flowing.standby),
     )
 
 
@@ -119,11 +120,11 @@ def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syn
     flowing.start()
     flowing.wait_copied()
     positions = every_position(flowing, "east")
-    store = FilePairStore(tmp_path, flowing.protection.name)
+    store = AnchorCache(tmp_path, flowing.protection.name)
     fresh = check(flowing, positions, between(flowing))
-    between(flowing, store=store).translate({partition: found[::10] for partition, found in positions.items()})
-    monkeypatch.setattr(BracketingOffsetMap, "_learn_syncs", lambda _map, _wanted: pytest.fail("it read the syncs"))
-    assert check(flowing, positions, between(flowing, store=store)) == fresh
+    between(flowing, cache=store).translate({partition: found[::10] for partition, found in positions.items()})
+    monkeypatch.setattr(ContentOffsetMap, "_learn_syncs", lambda _map, _wanted: pytest.fail("it read the syncs"))
+    assert check(flowing, positions, between(flowing, cache=store)) == fresh
 
 
 def test_what_was_learned_of_a_topic_that_was_made_again_misleads_nobody(flowing: PlainFlow, tmp_path: Path) -> None:
@@ -131,12 +132,12 @@ def test_what_was_learned_of_a_topic_that_was_made_again_misleads_nobody(flowing
     flowing.start()
     flowing.wait_copied()
     positions = every_position(flowing, "east")
-    store = FilePairStore(tmp_path, flowing.protection.name)
-    between(flowing, store=store).translate(positions)
+    store = AnchorCache(tmp_path, flowing.protection.name)
+    between(flowing, cache=store).translate(positions)
     kept = store.read("east-to-west")
-    wrong = {place: tuple((here, there + 3) for here, there in found) for place, found in kept.offsets.items()}
-    store.write("east-to-west", Pairs(dict.fromkeys(kept.topic_ids, ("other", "other")), wrong))
-    check(flowing, positions, between(flowing, store=store))
+    wrong = {key: tuple(OffsetPair(here, there + 3) for here, there in found) for key, found in kept.offsets.items()}
+    store.write("east-to-west", CachedPairs(dict.fromkeys(kept.topic_ids, ("other", "other")), wrong))
+    check(flowing, positions, between(flowing, cache=store))
     assert store.read("east-to-west").topic_ids == kept.topic_ids
 
 
@@ -145,12 +146,12 @@ def test_pairs_that_are_wrong_are_found_out_by_content(flowing: PlainFlow, tmp_p
     flowing.start()
     flowing.wait_copied()
     positions = every_position(flowing, "east")
-    store = FilePairStore(tmp_path, flowing.protection.name)
-    between(flowing, store=store).translate(positions)
+    store = AnchorCache(tmp_path, flowing.protection.name)
+    between(flowing, cache=store).translate(positions)
     kept = store.read("east-to-west")
-    wrong = {place: tuple((here, there + 1) for here, there in found) for place, found in kept.offsets.items()}
-    store.write("east-to-west", Pairs(kept.topic_ids, wrong))
-    check(flowing, positions, between(flowing, store=store))
+    wrong = {key: tuple(OffsetPair(here, there + 1) for here, there in found) for key, found in kept.offsets.items()}
+    store.write("east-to-west", CachedPairs(kept.topic_ids, wrong))
+    check(flowing, positions, between(flowing, cache=store))
 
 
 def test_foreign_records_on_the_target_cost_a_bracket_and_no_more(flowing: PlainFlow) -> None:

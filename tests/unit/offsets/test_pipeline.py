@@ -8,19 +8,16 @@ from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.offsets.maps import composed_runs
 from kafka_dr.offsets.syncs.history import ArchivedSync, history
 from kafka_dr.offsets.translate.answers import Translation
-from kafka_dr.offsets.translate.by_facts import FactsMap
 from kafka_dr.offsets.translate.facts import PartitionFacts
-from kafka_dr.offsets.translate.pipeline import LayeredOffsetMap
+from kafka_dr.offsets.translate.pipeline import translate_offsets
 from kafka_dr.positions import OffsetRange, TopicPartition
 
 MATCHED, SYNCED, MISSING = (TopicPartition("t", number) for number in range(3))
-FACTS = FactsMap(
-    {
-        MATCHED: PartitionFacts(OffsetRange(0, 9), OffsetRange(0, 9), runs=composed_runs({1: [OffsetRun(0, 0, 9)]})),
-        SYNCED: PartitionFacts(OffsetRange(0, 9), OffsetRange(0, 9), syncs=history([ArchivedSync(0, 2, 2, 0)])),
-        MISSING: PartitionFacts(OffsetRange(0, 9), None),
-    }
-)
+FACTS = {
+    MATCHED: PartitionFacts(OffsetRange(0, 9), OffsetRange(0, 9), runs=composed_runs({1: [OffsetRun(0, 0, 9)]})),
+    SYNCED: PartitionFacts(OffsetRange(0, 9), OffsetRange(0, 9), syncs=history([ArchivedSync(0, 2, 2, 0)])),
+    MISSING: PartitionFacts(OffsetRange(0, 9), None),
+}
 
 
 class Reading:
@@ -40,18 +37,18 @@ class Reading:
 
 def test_records_are_read_only_where_no_audit_settled_the_position_and_both_sides_hold_the_partition() -> None:
     reading = Reading(7)
-    found = LayeredOffsetMap(FACTS, reading).translate({MATCHED: [4], SYNCED: [5], MISSING: [5]})
+    found = translate_offsets(reading, {MATCHED: [4], SYNCED: [5], MISSING: [5]}, facts=FACTS)
     assert reading.asked == {SYNCED: [5]}
     assert [found[p, o].target_offset for p, o in ((MATCHED, 4), (SYNCED, 5), (MISSING, 5))] == [4, 7, None]
     assert "not made it yet" in found[MISSING, 5].reason
 
 
 def test_a_position_that_records_cannot_place_keeps_what_the_syncs_say() -> None:
-    found = LayeredOffsetMap(FACTS, Reading(None)).translate({SYNCED: [5]})
+    found = translate_offsets(Reading(None), {SYNCED: [5]}, facts=FACTS)
     assert (found[SYNCED, 5].kind, found[SYNCED, 5].target_offset) == ("bounded", 3)
 
 
 def test_nothing_is_read_where_audits_settled_everything() -> None:
     reading = Reading(None)
-    assert LayeredOffsetMap(FACTS, reading).translate({MATCHED: [0, 9]})[MATCHED, 9].kind == "exact"
+    assert translate_offsets(reading, {MATCHED: [0, 9]}, facts=FACTS)[MATCHED, 9].kind == "exact"
     assert reading.asked == {}

@@ -1,0 +1,106 @@
+"""How far the copy of a run is verified by content, and how sure each group's offset would be if it failed over now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafka_dr.audit import FileFrontierStore, Frontier, Verified
+from kafka_dr.clusters import TopicPartition
+from kafka_dr.group_offsets.offset_facts import read_positions
+from kafka_dr.group_offsets.translation import ignored_ranges, journaled_seeds, translated
+from kafka_dr.offsets import Kind, PlainFrontier, badness
+from kafka_dr.positions import SeedPoint
+from kafka_dr.runs.offset_rows import positions_from_json
+from kafka_dr.runs.record import Check
+from kafka_dr.runs.run import Run
+
+
+def frontier(run: Run) -> Frontier:
+    """Return what verifies the copy by content; it continues where an earlier step or run stopped."""
+    epoch, starts = _starts(run)
+    return PlainFrontier(
+        run.clients.cluster(run.source, "audit"),
+        run.clients.cluster(run.target, "audit"),
+        store=FileFrontierStore(run.clients.evidence_root, run.group.name),
+        starts=starts,
+        epoch=epoch,
+        ignored=ignored_ranges(run),
+    )
+
+
+def matched(verified: Mapping[TopicPartition, Verified], ends: Mapping[TopicPartition, int], *, where: str) -> Check:
+    """Return whether every record up to the ends was matched by content.
+
+    :param where: the cluster with the copy
+    """
+    findings = [str(found.finding) for found in verified.values() if found.finding is not None]
+    short = sorted(p for p, end in ends.items() if p not in verified or verified[p].source_offset < end)
+    if findings or short:
+        detail = "; ".join(findings[:3]) or f"not verified to the end: {', '.join(map(str, short[:5]))}"
+        return Check("tail_matched", "failed", f"{where}: {detail}")
+    return Check("tail_matched", "ok", f"every record of {len(ends)} partitions on {where} was matched by content")
+
+
+def predicted_classes(run: Run, verified: Mapping[TopicPartition, Verified]) -> dict[str, Kind]:
+    """Return how sure each group's offset would be if the failover were now: the worst of its partitions.
+
+    From where the direction began up to the frontier every record was matched one by one, so an offset there has
+    exactly one translation; the drain matches what is after the frontier before it is needed. Offsets before that, of
+    an earlier direction, are translated now. So are offsets before the frontier in a partition of which the target has
+    deleted records, because a group may not have read those yet.
+    """
+    # The check of all groups names one that cannot be read. It does not keep the others from being judged.
+    committed, _ = read_positions(run)
+    partitions = {p for offsets in committed.values() for p in offsets}
+    # Asked after the committed offsets: a group that just read on is not taken for one past the end.
+    topics = run.operator(run.source).topics
+    ends, log_starts, starts = topics.high_watermarks(partitions), topics.log_starts(partitions), _starts(run)[1]
+    deleted = run.operator(run.target).topics.log_starts(partitions & verified.keys())
+
+    def is_matched(partition: TopicPartition, offset: int) -> bool:
+        begins = max(starts[partition].source if partition in starts else 0, log_starts[partition])
+        found = verified.get(partition)
+        return found is not None and offset >= begins and matched_for(offset, found, deleted=deleted[partition])
+
+    classes: dict[str, Kind] = {group: "exact" for group, offsets in sorted(committed.items()) if offsets}
+    policy = run.group.groups_policy
+    for group, offsets in committed.items():
+        if any(offset > ends[p] for p, offset in offsets.items()):
+            classes[group] = "unknown"
+    before = {g: {p: o for p, o in offsets.items() if not is_matched(p, o)} for g, offsets in committed.items()}
+    if any(before.values()):
+        for found in translated(run, before):
+            classes[found.group] = max(classes[found.group], found.kind, key=badness)
+    for group in classes:
+        if (chosen := policy.start_for(group)) != "exact":
+            # What it costs depends on the moment; that its owners chose it is what is approved.
+            classes[group] = "bounded" if chosen == "earliest" else "declared"
+    return classes
+
+
+def matched_for(offset: int, verified: Verified, *, deleted: int) -> bool:
+    """Return whether the records after an offset of this direction are matched, or will be by the drain.
+
+    :param offset: next to read, on the source
+    :param deleted: the log start of the target: a group may not have read the records below it yet. After the frontier
+        that does not matter, because everything there is on the target or still to come
+    """
+    if verified.finding is not None:
+        return False
+    return deleted == 0 or (offset >= verified.source_offset and verified.target_offset >= deleted)
+
+
+def to_json(verified: Mapping[TopicPartition, Verified]) -> list[list[Any]]:
+    """Return the frontier as JSON: ``[topic, partition, source offset, target offset]``, next to read."""
+    return [[p.topic, p.partition, found.source_offset, found.target_offset] for p, found in sorted(verified.items())]
+
+
+def _starts(run: Run) -> tuple[int, dict[TopicPartition, SeedPoint]]:
+    """Return the epoch in which the present direction began, and where; 0 and nothing if it was always this one."""
+    of_direction = (seed for seed in journaled_seeds(run) if seed["source"] == run.source)
+    newest = max(of_direction, key=lambda seed: int(seed["epoch"]), default=None)
+    if newest is None:
+        return 0, {}
+    source, target = (positions_from_json(newest[name]) for name in ("source_positions", "target_positions"))
+    return int(newest["epoch"]), {p: SeedPoint(source[p], target[p]) for p in source.keys() & target.keys()}
