@@ -1,4 +1,4 @@
-"""What Airflow loads of this project by itself."""
+"""The plugin: what Airflow loads of this project by itself."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kafka_dr_airflow.links import EVIDENCE_PREFIX, EvidenceLink
 
 
 async def evidence_pages(scope: Any, receive: Any, send: Any) -> None:
-    """Serve the evidence. Every Airflow process loads this file, and only the API server gets to these imports."""
+    """Serve the evidence pages. Every Airflow process loads this file; only the API server needs these imports."""
     from kafka_dr_airflow.views.evidence import app
 
     await app(scope, receive, send)
 
 
 class KafkaDrPlugin(AirflowPlugin):
-    """Adds to each task of a verb a button that leads to the evidence of its run."""
+    """Adds a button to each task of a verb: it opens the evidence of the run."""
 
     name = "kafka_dr"
     operator_extra_links: ClassVar[list[Any]] = [EvidenceLink()]

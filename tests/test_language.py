@@ -106,6 +106,18 @@ def python_comments(path: Path) -> Iterator[Passage]:
             yield Passage(path, token.start[0], re.sub(r"``[^`]+``", _blank, token.string))
 
 
+def template_texts(path: Path) -> Iterator[Passage]:
+    """Return what a template of a page shows by itself: without tags, styles and what is filled in."""
+    code = r"<style>.*?</style>|\{%.*?%\}|\{#.*?#\}|<[^>]*>"
+    filled_in = re.sub(r"\{\{.*?\}\}", _only_strings, path.read_text("utf-8"), flags=re.DOTALL)
+    yield Passage(path, 1, re.sub(code, _blank, filled_in, flags=re.DOTALL))
+
+
+def _only_strings(match: re.Match[str]) -> str:
+    """Return an expression of a template with everything but its strings blanked; tests and filters compare words."""
+    return re.sub(r'"[^"\n]* [^"\n]*"|([^"\n]+|")', lambda part: _blank(part) if part[1] else part[0], match.group())
+
+
 def _blank(match: re.Match[str]) -> str:
     return "".join("\n" if sign == "\n" else "~" if sign != " " else " " for sign in match.group())
 
@@ -117,8 +129,12 @@ SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
     ("include/topology.example.yaml", yaml_comments),
     ("dags/*.py", python_texts),
     ("dags/*.py", python_comments),
-    ("plugins/kafka_dr_airflow/trigger_forms.py", python_texts),
-    ("plugins/kafka_dr_airflow/trigger_forms.py", python_comments),
+    ("plugins/**/*.py", python_texts),
+    ("plugins/**/*.py", python_comments),
+    ("include/kafka_dr/evidence/*.py", python_texts),
+    ("include/kafka_dr/evidence/*.py", python_comments),
+    ("include/kafka_dr/evidence/*.j2", template_texts),
+    ("docker-compose.yml", yaml_comments),
 )
 #: What a document quotes although it holds a word of the list, because a log or a report says exactly this. By file.
 QUOTED: dict[str, tuple[str, ...]] = {

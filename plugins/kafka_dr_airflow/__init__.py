@@ -1,7 +1,7 @@
-"""Airflow's side of Kafka disaster recovery: hooks, operators, the approval, and what DAG files are wired from.
+"""What Kafka disaster recovery needs of Airflow: hooks, operators, approvals, trigger forms and evidence pages.
 
-Nothing here decides anything about Kafka; :mod:`kafka_dr` does. Modules that a DAG file imports stay light, since
-every task parses its DAG again: what talks to Kafka is imported when a task runs.
+Nothing in this package decides anything about Kafka; :mod:`kafka_dr` does. Every task parses its DAG file again, so
+modules that a DAG file imports must import quickly: clients of Kafka are imported when a task runs.
 """
 
 from __future__ import annotations

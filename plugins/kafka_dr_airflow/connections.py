@@ -1,4 +1,4 @@
-"""The clients of a task: the declared clusters, reached through Airflow's connections."""
+"""The clients of a task: how it reaches the declared clusters, through Airflow's connections."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 
 def open_clients(environ: Mapping[str, str] = os.environ) -> Clients:
-    """Build the clients from the topology and Airflow's connections; use it in a ``with``, which lets its clients go.
+    """Build the clients from the topology and Airflow's connections. Use it in a ``with``, which closes them.
 
-    Nothing is connected to before it is asked for.
+    A cluster is connected to when it is asked for, not before.
 
     :raises Refused: no topology is named
-    :raises TopologyError: carrying everything that is wrong with the topology
+    :raises TopologyError: with everything that is wrong with the topology
     """
     topology = read_topology(environ)
     return Clients(

@@ -1,4 +1,4 @@
-"""Buttons on a task's page."""
+"""Buttons on the page of a task, and the addresses that they open."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ EVIDENCE_PREFIX = "/kafka-dr"
 
 
 def evidence_url(group: str, run: str) -> str:
-    """Return the page that shows what a run saw."""
+    """Return the address of the evidence of a run."""
     return f"{_pages()}/evidence/{quote(group, safe='')}/{quote(run, safe='')}"
 
 
 def audit_url(report: str) -> str:
-    """Return the page that shows what an audit found.
+    """Return the address of the page of an audit.
 
-    :param report: of the audit, below the evidence root
+    :param report: path of the audit's report, below the evidence root
     """
     return f"{_pages()}/{quote(report.removesuffix('/report.json'))}"
 
 
 def trigger_url(dag_id: str) -> str:
-    """Return the page with a DAG's trigger button."""
+    """Return the address of a DAG, where its trigger button is."""
     base = conf.get("api", "base_url", fallback="") or ""
     return f"{base.rstrip('/')}/dags/{dag_id}"
 
 
 def airflow_path() -> str:
-    """Return the path of Airflow's own first page, which is not / where Airflow shares its host with others."""
+    """Return the path of Airflow's first page. It is not / if Airflow shares its host with others."""
     return f"{urlsplit(conf.get('api', 'base_url', fallback='') or '').path.rstrip('/')}/"
 
 
@@ -41,20 +41,20 @@ def _pages() -> str:
 
 
 def login_url(then: str) -> str:
-    """Return where a person logs in, whichever auth manager there is.
+    """Return the address of the login, with any auth manager.
 
-    :param then: the path of the page to come back to
+    :param then: the path of the page to return to
     """
     return f"{airflow_path()}api/v2/auth/login?{urlencode({'next': then})}"
 
 
 class EvidenceLink(BaseOperatorLink):
-    """Leads to what the task's run saw and proved."""
+    """Opens the evidence of the task's run."""
 
     name = "Evidence"
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """Return the page of the run that the task belongs to; nothing where the task says that none was kept.
+        """Return the address of the run's evidence; empty if the task says that none was kept.
 
         Airflow calls this in the task's own process when the task has ended, with the task instance as the key.
         """
@@ -68,32 +68,32 @@ class EvidenceLink(BaseOperatorLink):
 
 
 class AuditLink(BaseOperatorLink):
-    """Leads to what an audit found."""
+    """Opens the page of an audit."""
 
     name = "Audit"
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """Return the page of the report that the task wrote; nothing before there is one.
+        """Return the address of the report that the task wrote; empty if it has not written one.
 
         Airflow calls this in the task's own process when the task has ended, with the task instance as the key.
         """
-        place = getattr(operator, "report_place", "")
-        return audit_url(place) if place else ""
+        report = getattr(operator, "report_path", "")
+        return audit_url(report) if report else ""
 
 
 class StrandedLink(AuditLink):
-    """Leads to the list of stranded records."""
+    """Opens the list of stranded records."""
 
     name = "Stranded records"
 
 
 class ProposedRunLink(BaseOperatorLink):
-    """Leads to the failover that a task proposed."""
+    """Opens the failover that a task proposed."""
 
     name = "Proposed run"
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """Return the page of the run; nothing where none is proposed.
+        """Return the address of the run; empty if none was proposed.
 
         Airflow calls this in the task's own process when the task has ended, with the task instance as the key.
         """

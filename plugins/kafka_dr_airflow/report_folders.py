@@ -1,4 +1,4 @@
-"""The folders that audits leave below the evidence root: one for each run, named by its time, kept for so long."""
+"""The folders of audit reports below the evidence root: one for each run, named after its time, removed when old."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from pathlib import Path
 from typing import Any
 
 _STAMP = "%Y%m%dT%H%M%SZ"
-_OURS = re.compile(r"(\d{8}T\d{6}Z)\..+")
+_REPORT_FOLDER = re.compile(r"(\d{8}T\d{6}Z)\..+")
 _LOG = logging.getLogger(__name__)
 
 
 def report_folder(now: datetime, run_id: str, try_number: int) -> str:
-    """Return the name of the folder of one try: what an earlier try left is never read for this one's.
+    """Return the name of the folder of one try. Each try has its own, so the report of another one is never read.
 
-    :param now: when it began, aware
+    :param now: when the try began, aware
     """
     return f"{now.astimezone(UTC).strftime(_STAMP)}.{run_id}.{try_number}"
 
 
 def prune(folder: Any, *, now: datetime, keep: timedelta) -> int:
-    """Remove the folders of audits that began too long ago, and nothing else; what cannot be removed is left.
+    """Remove the folders of old audits, and nothing else. A folder that cannot be removed stays, with a warning.
 
-    :param folder: of one kind of audit and one flow
+    :param folder: the reports of one kind of audit and one flow
     :param now: aware
-    :param keep: how long they are kept
-    :returns: how many were removed
+    :param keep: how long a report is kept
+    :returns: how many folders were removed
     """
     removed = 0
     try:
-        places = list(folder.iterdir())
+        found = list(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return 0
-    for place in places:
-        found = _OURS.fullmatch(place.name)
-        if found is None or now - datetime.strptime(found[1], _STAMP).replace(tzinfo=UTC) <= keep:
+    for path in found:
+        named = _REPORT_FOLDER.fullmatch(path.name)
+        if named is None or now - datetime.strptime(named[1], _STAMP).replace(tzinfo=UTC) <= keep:
             continue
         try:
-            _remove(place)
+            _remove(path)
             removed += 1
         except OSError as error:
-            _LOG.warning("%s is too old and could not be removed (%s).", place, error)
+            _LOG.warning("%s is older than %s and could not be removed (%s): remove it by hand.", path, keep, error)
     return removed
 
 
-def _remove(place: Any) -> None:
-    if isinstance(place, Path):
-        shutil.rmtree(place)
+def _remove(folder: Any) -> None:
+    if isinstance(folder, Path):
+        shutil.rmtree(folder)
     else:
-        place.rmdir(recursive=True)
+        folder.rmdir(recursive=True)

@@ -1,8 +1,8 @@
-"""A note on a run, where Airflow's lists and pages show it: what became of the run, in words.
+"""The note on a run, which Airflow shows in lists and on the page of the run: how the run ended, in words.
 
-A task may not write notes: Airflow's interface for tasks has no such call. So it is done through the REST API, by a
-user that needs no more than the right to edit runs, whose login an Airflow connection of type ``http`` holds. A note
-informs. Where it cannot be left, the log says so once, and the run goes on.
+Airflow's interface for tasks has no call that writes notes, so the note is written through the REST API. The login is
+in an Airflow connection of type ``http``; its user needs only the right to edit runs. A note informs and nothing
+depends on it: if it cannot be written, the log says so once, and the run continues.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from kafka_dr.quoting import inline, line
 
 #: The connection to Airflow's own REST API.
 CONNECTION = "kafka_dr_airflow_api"
-#: How long each of the two requests may take: nobody waits for a note.
+#: How long each of the two requests may take. No run waits longer for its note.
 _SECONDS = 5.0
-#: Airflow takes no more characters.
+#: The longest note that Airflow accepts.
 _MOST = 1000
-#: What a connection that cannot be read, something else than Airflow at its address, or a refusal ends in.
+#: Errors of a connection that cannot be read, of an address where no Airflow answers, and of a refusal.
 _NOT_LEFT = (
     KafkaDrError,
     AirflowException,
@@ -40,11 +40,11 @@ _NOT_LEFT = (
 
 
 def leave_note(log: Any, context: Any, note: str) -> bool:
-    """Leave a note on the run of a task, in place of an earlier one, and return whether that worked.
+    """Write the note on the run of a task, which replaces an earlier one. Return whether that worked.
 
     :param log: the task's logger
     :param context: Airflow's task context
-    :param note: Markdown; what people wrote has to be escaped in it
+    :param note: Markdown; what people and clusters wrote has to be escaped in it
     """
     from kafka_dr_airflow.hooks.connect import ConnectHook
 
@@ -56,10 +56,15 @@ def leave_note(log: Any, context: Any, note: str) -> bool:
         run = f"/api/v2/dags/{quote(ti.dag_id, safe='')}/dagRuns/{quote(ti.run_id, safe='')}?update_mask=note"
         _ask("PATCH", f"{endpoint.base_url}{run}", {"note": note[:_MOST]}, token=token)
     except AirflowNotFoundException:
-        log.info("This run gets no note: there is no Airflow connection %s. See the README.", CONNECTION)
+        log.info(
+            "This run gets no note: Airflow has no connection %s. It is optional; the README says how to create it.",
+            CONNECTION,
+        )
     except _NOT_LEFT as error:
         said = line(error)
-        log.warning("This run gets no note: Airflow's API did not take it (%s): see connection %s", said, CONNECTION)
+        log.warning(
+            "This run gets no note: Airflow's API did not accept it (%s). Check connection %s.", said, CONNECTION
+        )
     else:
         return True
     return False
@@ -67,7 +72,7 @@ def leave_note(log: Any, context: Any, note: str) -> bool:
 
 @contextmanager
 def noted(log: Any, context: Any) -> Iterator[list[str]]:
-    """Leave as a note what the body puts into the list, or the sentence of what it raises.
+    """Write as a note what the body puts into the list, or the sentence of the error that it raises.
 
     :param context: Airflow's task context
     """
@@ -83,9 +88,9 @@ def noted(log: Any, context: Any) -> Iterator[list[str]]:
 def _ask(method: str, url: str, body: dict[str, Any], *, token: str = "") -> dict[str, Any]:
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
     if not url.startswith(("http://", "https://")):
-        raise ValueError(f"{url.partition('://')[0]} is no scheme of a REST API: expected http or https")
+        raise ValueError(f"{url.partition('://')[0]} is not a scheme of a REST API: expected http or https")
     request = urllib.request.Request(url, data=json.dumps(body).encode(), headers=headers, method=method)  # noqa: S310
-    # Airflow is asked directly, whatever proxy leads out of the house.
+    # Airflow is asked directly: a proxy of the environment is for addresses outside.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=_SECONDS) as reply:
         answer = json.loads(reply.read())

@@ -1,4 +1,4 @@
-"""Airflow's connections as one private file, for a program that Airflow starts and that cannot ask Airflow."""
+"""Airflow's connections as one private file, for a program that a task starts and that cannot ask Airflow."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any
 from kafka_dr_airflow.hooks.connect import ConnectHook
 from kafka_dr_airflow.hooks.kafka_cluster import KafkaClusterHook
 
-#: How the program learns where the file is. The path is no secret; what is in the file stands nowhere else.
+#: The environment variable that names the file. The path is not secret; its content is in no other file.
 SETTING = "KAFKA_DR_SECRETS_FILE"
 _PREFIX = "kafka-dr-secrets-"
-_OURS = re.compile(rf"{_PREFIX}(\d+)-.*\.json")
+_SECRETS_FILE = re.compile(rf"{_PREFIX}(\d+)-.*\.json")
 
 
 def kafka_entry(connection_id: str) -> dict[str, Any]:
@@ -33,25 +33,25 @@ def connect_entry(connection_id: str) -> dict[str, Any]:
 
 
 class SecretsFile:
-    """A file 0600 that is gone when its task is over.
+    """A file with mode 0600 that is removed when its task ends.
 
-    A task that is killed without a word cannot remove it; whoever writes the next one on this machine does.
+    A task that is killed cannot remove it. The next task on this machine that writes such a file does.
 
     :param entries: by connection id
-    :param folder: where it lies; the machine's folder for temporary files by default
+    :param folder: where the file is; by default the machine's folder for temporary files
     """
 
     def __init__(self, entries: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None) -> None:
-        place = folder or Path(tempfile.gettempdir())
-        _remove_orphans(place)
-        # Made with mode 0600, under a name that nobody can guess.
-        handle, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-", suffix=".json", dir=place)
+        folder = folder or Path(tempfile.gettempdir())
+        _remove_orphans(folder)
+        # This creates it with mode 0600, under a name that nobody can guess.
+        handle, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}-", suffix=".json", dir=folder)
         self.path = Path(name)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump(entries, file)
 
     def remove(self) -> None:
-        """Remove it; once is enough, twice does no harm."""
+        """Remove the file. It may be gone already."""
         self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> SecretsFile:
@@ -63,9 +63,9 @@ class SecretsFile:
 
 def _remove_orphans(folder: Path) -> None:
     for path in folder.glob(f"{_PREFIX}*.json"):
-        found = _OURS.fullmatch(path.name)
+        found = _SECRETS_FILE.fullmatch(path.name)
         if found and not _lives(int(found[1])):
-            with suppress(OSError):  # somebody else's, or gone meanwhile
+            with suppress(OSError):  # it belongs to another user, or is gone
                 path.unlink()
 
 

@@ -1,4 +1,4 @@
-"""What trigger forms ask for; the topology's names are read once, and are never a reason for a DAG not to load."""
+"""The fields of trigger forms. Names come from the topology; if it cannot be read, the DAGs load all the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow.sdk import Param
 from kafka_dr.errors import KafkaDrError
 from kafka_dr_airflow.topology_file import read_topology
 
-_UNREADABLE = "The topology cannot be read, so this field offers no choices; the first task says what is wrong with it."
+_UNREADABLE = "The topology cannot be read, so this field offers no choices. The first task says what is wrong with it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Declared:
     readable: bool = False
 
     def group_param(self) -> Param:
-        """Return the parameter that chooses a protection group; chosen already where there is only one."""
+        """Return the parameter that chooses a protection group. If there is only one, it is the default."""
         description = "What moves together: topics, consumer groups, transactional ids, applications and the route."
         if not self.readable:
             return Param(type="string", minLength=1, title="Protection group", description=_UNREADABLE)
@@ -74,7 +74,7 @@ class Declared:
 
 
 def reason_param(description: str) -> Param:
-    """Return the parameter that nobody may leave out.
+    """Return the parameter for the reason. It is required.
 
     :param description: what is asked for, and who sees the answer
     """
@@ -82,7 +82,7 @@ def reason_param(description: str) -> Param:
 
 
 def dry_run_param(description: str) -> Param:
-    """Return the parameter that keeps a run from changing anything.
+    """Return the parameter that makes a run change nothing.
 
     :param description: what such a run does
     """

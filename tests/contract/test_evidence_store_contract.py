@@ -175,7 +175,7 @@ def test_a_seal_covers_every_file_and_is_found_again(store: EvidenceStore, seale
     assert manifest["digest"] == sealed.digest
     assert store.newest_seal("orders", RUN) == sealed
     assert store.verify(sealed).intact
-    assert str(store.verify(sealed)) == "every file is what it was."
+    assert str(store.verify(sealed)) == "every file is unchanged."
 
 
 def test_a_run_that_was_never_sealed_has_no_bundle(store: EvidenceStore) -> None:

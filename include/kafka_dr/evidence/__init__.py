@@ -1,4 +1,4 @@
-"""What each step saw, kept so that it can be trusted and read a year later."""
+"""What each step of a run saw: stored once, sealed, and shown as a page that can still be read a year later."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the report of an audit says, laid out as tables. Any report will do: what it holds is shown, whatever it is.
+"""The view model of the page of an audit: its report as tables. Any report can be shown, with whatever keys it has.
 
-What is missing or strange is shown as such, and a verdict that is not known is never shown as good.
+Missing or unexpected values are shown as such. An unknown verdict is never shown as good.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 from kafka_dr.evidence.status_colour import StatusColour, colour_of
 
-#: Rows of one table; a page must open on a telephone.
+#: The most rows of one table: the page must open on a phone.
 MOST_ROWS = 500
-#: Keys whose values are words that mean good or bad.
+#: Keys whose values are shown as good or bad.
 _JUDGED = ("verdict", "state")
-#: What a key would say wrongly by itself: these count offsets, and not each offset holds a record.
+#: Labels of keys that would mislead: these count offsets, and not every offset holds a record.
 _LABELS = {
     "produced": "Offsets given out",
     "verified": "Records verified",
@@ -34,7 +34,7 @@ _IN_THE_HEAD = ("schema_version", "verdict", "sentence", "at", "flow", "audit")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One value."""
+    """One value of a table."""
 
     text: str
     number: bool = False
@@ -43,9 +43,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Values of one kind.
+    """One table.
 
-    :param left_out: rows that there are besides
+    :param left_out: how many more rows there are
     """
 
     title: str
@@ -67,14 +67,14 @@ class AuditView:
 
 
 def build_audit_view(audit: str, flow: str, report: Mapping[str, Any]) -> AuditView:
-    """Lay out a report.
+    """Return the view of a report.
 
-    :param audit: which audit wrote it
-    :param flow: which flow it is about
+    :param audit: the audit that wrote it
+    :param flow: the flow that was audited
     :param report: plain JSON values
     """
     verdict = str(report.get("verdict", "unknown"))
-    apart = {"findings": "Findings", "groups_late": "Consumer groups that do not get on"}
+    apart = {"findings": "Findings", "groups_late": "Consumer groups that make no progress"}
     body = {key: value for key, value in report.items() if key not in (*_IN_THE_HEAD, *apart)}
     return AuditView(
         title=f"{audit.capitalize()} audit of {flow}",
@@ -95,7 +95,7 @@ def build_audit_view(audit: str, flow: str, report: Mapping[str, Any]) -> AuditV
 
 
 def build_stranded_view(found: Mapping[str, Any]) -> AuditView:
-    """Lay out a list of stranded records.
+    """Return the view of a list of stranded records.
 
     :param found: its summary, as plain JSON values
     """
@@ -108,7 +108,7 @@ def build_stranded_view(found: Mapping[str, Any]) -> AuditView:
     shown = [{key: each for key, each in row.items() if not key.endswith("_ms")} for row in rows]
     verdict = str(found.get("verdict", "unknown"))
     return AuditView(
-        title=f"Stranded records of {found.get('group')}, left on {found.get('old')} by {found.get('run')}",
+        title=f"Stranded records of {found.get('group')}, on {found.get('old')}, after run {found.get('run')}",
         verdict=verdict,
         colour=colour_of(verdict),
         sentence=str(found.get("sentence") or ""),
@@ -116,7 +116,7 @@ def build_stranded_view(found: Mapping[str, Any]) -> AuditView:
         tables=(
             *_of_rows("By partition", shown),
             *_of_rows("Kept as Parquet", list(found.get("files") or ())),
-            *_tables("Besides", {key: each for key, each in found.items() if key not in head}),
+            *_tables("Also measured", {key: each for key, each in found.items() if key not in head}),
         ),
     )
 
@@ -159,7 +159,7 @@ def _of_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
 
 
 def _flat(row: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    """Yield what is no list, that of sections within under both names."""
+    """Yield every value that is not a list; values of nested sections under both names."""
     for key, value in row.items():
         if isinstance(value, Mapping):
             yield from ((f"{key}_{inner}", each) for inner, each in _flat(value))

@@ -109,6 +109,6 @@ def _plain_text(value: str, where: str) -> str:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
         raise NotCanonical(
-            f"The text at {where or 'the top'} cannot be written in UTF-8 ({error}): mend it."
+            f"The text at {where or 'the top'} cannot be written in UTF-8 ({error}): remove those characters."
         ) from error
     return value

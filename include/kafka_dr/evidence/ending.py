@@ -1,4 +1,4 @@
-"""What became of a run, in a line for the places where people look first: lists of runs, and their heads."""
+"""How a run ended, in one line: for lists of runs and for the page of a run in Airflow."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.evidence.objectives import objective_results
-from kafka_dr.evidence.run_view import WENT_ON, RunView, StepView, deciding_roll_back
+from kafka_dr.evidence.run_verdict import CONTINUED_UNPROVEN, deciding_roll_back
+from kafka_dr.evidence.view_model import RunView, StepView
 from kafka_dr.quoting import inline
 
-#: Airflow takes a thousand characters. What is cut off is in the evidence.
+#: The longest note that Airflow accepts. The evidence has what is cut off.
 MOST = 1000
-#: Of a run without evidence.
+#: The note of a run without evidence.
 NOTHING = "NOTHING WAS RECORDED"
-#: Of a run whose roll back did not do its work.
+#: The note of a run whose roll back did not finish.
 NOT_BACK = "NOT ROLLED BACK"
-#: Of a run whose evidence ends before its last step.
+#: The note of a run whose evidence ends before its last step.
 UNFINISHED = "NOT FINISHED"
 _WORDS = {"refused": "REFUSED", "failed": "FAILED"}
 _UNFINISHED = "Not finished: "
-#: Steps that are kept beside those of the verb.
-_BESIDE = ("roll_back", "fence_on_return", "resume")
+#: What is kept with a run and is not a step of its verb.
+_NOT_OF_THE_VERB = ("roll_back", "fence_on_return", "resume")
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
     """How a run ended.
 
-    :param note: Markdown, one line; what people and clusters wrote is escaped in it
-    :param good: whether it did what it was asked for; neither a no nor a refusal is that
+    :param note: Markdown, one line; texts of people and clusters are escaped
+    :param good: whether the run did what it was asked for; a rejected or refused run did not
     """
 
     note: str
@@ -36,8 +37,8 @@ class Ending:
 
 
 def ending(view: RunView) -> Ending:
-    """Say what became of a run, by its evidence."""
-    said, good = _dry(view) if view.dry else _in_earnest(view)
+    """Return how a run ended, according to its evidence."""
+    said, good = _dry(view) if view.dry else _real_run(view)
     return Ending(said if len(said) <= MOST else f"{said[: MOST - 1]}…", good)
 
 
@@ -49,27 +50,27 @@ def _dry(view: RunView) -> tuple[str, bool]:
     return f"DRY RUN: {inline(first.detail.removeprefix('dry run of '))}", True
 
 
-def _in_earnest(view: RunView) -> tuple[str, bool]:
+def _real_run(view: RunView) -> tuple[str, bool]:
     back = deciding_roll_back(view.steps)
     stopped = _stopped(view)
     if back is not None:
         because = "" if stopped is None else f", {_at(stopped)}"
         word = "ROLLED BACK" if back.colour == "good" else NOT_BACK
         return f"{word}: {inline(back.detail)}{because}", False
-    if all(step.step in _BESIDE for step in view.steps):
-        # A roll back that found nothing to undo says nothing about the run.
+    if all(step.step in _NOT_OF_THE_VERB for step in view.steps):
+        # A roll back that found nothing to undo does not show how the run ended.
         return NOTHING, False
     if view.decisions and view.decisions[-1].counted and view.decisions[-1].said == "rejected":
         last = view.decisions[-1]
         return f"REJECTED by {inline(last.who)}" + (f": {inline(last.reason)}" if last.reason else ""), False
     if view.expired:
-        return "EXPIRED: nobody answered in time, nothing was changed", False
+        return "EXPIRED: nobody answered in time; nothing was changed", False
     if stopped is not None:
         return _at(stopped), False
-    return _through(view)
+    return _finished(view)
 
 
-def _through(view: RunView) -> tuple[str, bool]:
+def _finished(view: RunView) -> tuple[str, bool]:
     last = next((step for step in reversed(view.steps) if step.step in ("report", "plan", "apply")), None)
     if last is None or (view.colour == "unknown" and not view.verdict.startswith("Completed")):
         return f"{UNFINISHED}: {inline(view.verdict.removeprefix(_UNFINISHED))}", False
@@ -78,14 +79,14 @@ def _through(view: RunView) -> tuple[str, bool]:
         return f"{'CHANGED' if last.step == 'apply' else 'PLANNED'}: {inline(last.detail)}", True
     if not view.verdict.startswith("Completed"):
         return f"{UNFINISHED}: {inline(view.verdict.removeprefix(_UNFINISHED))}", False
-    return f"{_what_it_did(facts)}{_promised(facts)}", True
+    return f"{_what_it_did(facts)}{_objectives(facts)}", True
 
 
 def _what_it_did(facts: dict[str, Any]) -> str:
     if facts.get("verb") == "failback":
         kept, again = facts.get("stranded"), facts.get("rescued")
         return (
-            f"BROUGHT BACK: {inline(facts.get('target'))} is a copy of {inline(facts.get('source'))} again, by "
+            f"FAILED BACK: {inline(facts.get('target'))} is a copy of {inline(facts.get('source'))} again, by "
             f"{inline(facts.get('mode'))}; {inline(kept)} stranded records kept, {inline(again)} published again"
         )
     phase = facts.get("phase")
@@ -94,7 +95,7 @@ def _what_it_did(facts: dict[str, Any]) -> str:
 
 
 def _lost(loss: object) -> str:
-    """Say what is known of a loss; a lower bound of nothing says nothing."""
+    """Return what is known of the loss. A lower bound of 0 does not mean that nothing was lost."""
     if not isinstance(loss, dict):
         return ""
     least = loss.get("at_least_records")
@@ -103,7 +104,7 @@ def _lost(loss: object) -> str:
     return f", at least {inline(least)} records lost" if least else ", loss not known"
 
 
-def _promised(facts: dict[str, Any]) -> str:
+def _objectives(facts: dict[str, Any]) -> str:
     found = objective_results(facts)
     order = {"missed": 0, "unknown": 1, "met": 2}
     said = "; ".join(each.words for each in sorted(found, key=lambda each: order[each.verdict]))
@@ -111,8 +112,10 @@ def _promised(facts: dict[str, Any]) -> str:
 
 
 def _stopped(view: RunView) -> StepView | None:
-    steps = [step for step in view.steps if step.step not in _BESIDE]
-    return next((step for step in steps if step.colour in ("bad", "unknown") and step.outcome != WENT_ON), None)
+    steps = [step for step in view.steps if step.step not in _NOT_OF_THE_VERB]
+    return next(
+        (step for step in steps if step.colour in ("bad", "unknown") and step.outcome != CONTINUED_UNPROVEN), None
+    )
 
 
 def _at(step: StepView) -> str:

@@ -1,4 +1,4 @@
-"""The numbers that people ask for first, each beside what was promised."""
+"""The numbers that people ask for first, each with its objective."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka_dr.evidence.status_colour import StatusColour
 
 _FIGURES = (
     ("write_outage_seconds", "Write outage", "s"),
-    ("writes_refused_seconds", "Both sides refused writes", "s"),
+    ("writes_refused_seconds", "Both clusters refused writes", "s"),
     ("write_pause_seen_seconds", "Longest pause in the log", "s"),
     ("rto_seconds", "Recovery time (RTO)", "s"),
     ("rpo_seconds", "Data at risk (RPO)", "s"),
@@ -21,13 +21,13 @@ _FIGURES = (
     ("redelivered", "Delivered again", ""),
     ("redelivered_at_most", "Delivered again, at most", ""),
     ("mm2_redelivered_at_most", "By MirrorMaker's checkpoints", ""),
-    ("positions_left_out", "Positions left out", ""),
+    ("positions_left_out", "Offsets not moved", ""),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that people ask for first, beside what was promised."""
+    """A number that people ask for first, with its objective."""
 
     label: str
     value: str
@@ -36,9 +36,9 @@ class Figure:
 
 
 def figures(facts: Mapping[str, Any]) -> Iterable[Figure]:
-    """Yield what was measured, and what was promised and could not be.
+    """Yield what was measured, and every objective that could not be measured.
 
-    :param facts: of the whole run; ``objectives`` lists name and objective of what was promised
+    :param facts: of the whole run; ``objectives`` lists the name and the objective of each
     """
     judged = facts.get("objectives")
     promised = {
@@ -56,7 +56,7 @@ def figures(facts: Mapping[str, Any]) -> Iterable[Figure]:
 
 def _kept(key: str, value: Any, limit: float | None) -> StatusColour:
     if key == "lost_at_least":
-        # A lower bound of nothing says nothing.
+        # A lower bound of 0 does not mean that nothing was lost.
         return "bad" if _is_number(value) and value > 0 else "unknown"
     if key == "positions_left_out":
         return "warn"

@@ -1,8 +1,8 @@
 """No secret reaches evidence: it is refused by its value, by the field that it is in, or as a private key.
 
-What a cluster names (topics, groups, principals) is data: a group may be called ``orders-token`` or even
-``password="x"``. So names are values of rows, never keys, and no value is judged by how it looks, except for the
-material of a private key.
+Names from clusters (topics, groups, principals) are data: a group may be called ``orders-token`` or even
+``password="x"``. So names are values of rows, never keys, and no value is refused because it looks like a secret. The
+only exception is a private key.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from urllib.parse import quote
 
 from kafka_dr.errors import Refused
 
-#: The last word of a field of ours that holds a secret, as in client_secret and accessToken.
+#: The last word of a field of this project that holds a secret, as in client_secret and accessToken.
 _SECRET_WORDS = frozenset(
     ("password", "passwords", "passwd", "passphrase", "secret", "secrets", "token", "tokens", "jaas", "authorization")
 )
 _SECRET_FIELDS = ("secret_access_key", "private_key")
-#: What Kafka's clients and Connect call their secrets; a prefix such as ``source.cluster.`` may come before it.
+#: The keys of secrets in Kafka's clients and Connect, also with a prefix such as ``source.cluster.``.
 _PROPERTIES = (
     "sasl.password",
     "sasl.jaas.config",
@@ -32,27 +32,27 @@ _PROPERTIES = (
     "ssl.keystore.password",
     "ssl.truststore.password",
 )
-#: Our own fields are words joined by underscores or written in camel case; most names of a cluster hold . or -.
+#: Fields of this project are words joined by underscores or in camel case. Most names from clusters hold . or -.
 _FIELD = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-#: What a worker looks up itself, such as ${file:/etc/secrets.properties:east.sasl.jaas.config}.
+#: A reference that a Connect worker resolves, such as ${file:/etc/secrets.properties:east.sasl.jaas.config}.
 _REFERENCE = re.compile(r"\$\{[^{}]+\}")
-#: The first line of a private key, and enough of its second one: a name may well be the first line alone.
+#: The first line of a private key and enough of the second one. The first line alone could be a name.
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:\s|\\[nr])*[A-Za-z0-9+/]{40}")
-#: A shorter secret also occurs in words that have nothing to do with it.
+#: Shorter secrets also occur in unrelated words.
 _SHORTEST = 8
 _IN_A_LOGIN = r"(?i:passw(?:or)?d|passphrase|secret|token)\W{{1,4}}{secret}(?!\w)"
 
 
 class SecretInEvidence(Refused):
-    """A value was to be written that must never leave memory. Nothing was written."""
+    """Evidence would have held a secret. Nothing was written."""
 
 
 class KnownSecrets:
-    """The secret values of the connections in use, as they may turn up in a text. It never shows them.
+    """The secret values of the connections in use, in every form in which a text may hold them. It never shows them.
 
-    One that is shorter than 8 characters, is the login itself, or part of a declared name, cannot be told from a name:
-    it is found where the text calls it a password, a secret or a token.
+    A secret may look like a name: it is shorter than 8 characters, equals the login, or is part of a declared name.
+    Such a secret is found only where the text calls it a password, a secret or a token.
     """
 
     def __init__(self) -> None:
@@ -61,10 +61,10 @@ class KnownSecrets:
         self._lock = Lock()
 
     def add(self, secret: str | None, *, login: str | None = None, names: Collection[str] = ()) -> None:
-        """Remember a secret; nothing where there is none.
+        """Remember a secret; an empty one is ignored.
 
-        :param login: whose password it is
-        :param names: what is declared: it is in all evidence, and a run whose evidence is refused moves nothing
+        :param login: the login that the secret belongs to
+        :param names: declared names; they are in all evidence, and evidence that holds them must not be refused
         """
         if not secret:
             return
@@ -75,13 +75,13 @@ class KnownSecrets:
                 self._forms |= {_bare(form) for form in _forms(secret, login)}
 
     def inside(self, text: str) -> bool:
-        """Return whether a text holds one of them, as it is or as programs quote it."""
+        """Return whether a text holds one of the secrets, plain or quoted."""
         bare = _bare(text)
         return any(form in bare for form in self._forms) or any(login.search(text) for login in self._logins)
 
 
 def _forms(secret: str, login: str | None) -> Iterator[str]:
-    """Yield how a secret is written: plainly, in JSON and JAAS, in a URL, and as the login of an HTTP request."""
+    """Yield the forms of a secret: plain, in JSON and JAAS, in a URL, and as the login of an HTTP request."""
     yield secret
     yield json.dumps(secret)[1:-1]
     yield quote(secret, safe="")
@@ -90,12 +90,12 @@ def _forms(secret: str, login: str | None) -> Iterator[str]:
 
 
 def _bare(text: str) -> str:
-    """Return a text without backslashes: each program that quotes what another one quoted adds some."""
+    """Return a text without backslashes: each time a program quotes a text, it adds some."""
     return text.replace("\\", "")
 
 
 def is_secret_field(key: str) -> bool:
-    """Return whether what is under a key is a secret: it is a field of ours, or a property of Kafka's, that says so."""
+    """Return whether a key names a secret: a field of this project, or a property of Kafka."""
     if any(key == name or key.endswith(f".{name}") for name in _PROPERTIES):
         return True
     if not _FIELD.fullmatch(key):
@@ -107,13 +107,13 @@ def is_secret_field(key: str) -> bool:
 
 
 def refuse_secrets(value: object, known: KnownSecrets, *, where: str = "", secret: bool = False) -> None:
-    """Walk plain JSON values and refuse the first secret; a reference to one is none.
+    """Walk plain JSON values and refuse the first secret. A reference to a secret is allowed.
 
     :param value: mappings, lists and scalars
-    :param known: the secrets that may not be inside any text, names included
+    :param known: the secrets that no text may hold, names included
     :param where: the path of the value, for the message
-    :param secret: whether a field around the value says that it is one
-    :raises SecretInEvidence: naming the place, never the value
+    :param secret: whether a field around the value names a secret
+    :raises SecretInEvidence: with the path of the value, never the value itself
     """
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -141,5 +141,5 @@ def _why(text: str, known: KnownSecrets, secret: bool) -> str:
 def _refusal(what: str, reason: str) -> SecretInEvidence:
     return SecretInEvidence(
         f"{what[0].upper()}{what[1:]} was not written to evidence, because {reason}: "
-        "leave it out, or write a reference such as ${file:…}."
+        "remove it, or write a reference such as ${file:…}."
     )

@@ -1,4 +1,4 @@
-"""What the business was promised, and whether a run kept it: each objective by name, and by how much it was missed."""
+"""Whether a run met its objectives, and by how much it missed them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAMES = {"write_outage_seconds": "write outage", "rto_seconds": "recovery", "rp
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveResult:
-    """One objective and what was measured, in seconds; what was not measured is neither met nor missed."""
+    """One objective and what was measured, in seconds. Without a measurement it is neither met nor missed."""
 
     name: str
     measured: float | None
@@ -20,21 +20,21 @@ class ObjectiveResult:
 
     @property
     def verdict(self) -> ObjectiveVerdict:
-        """Whether it was kept."""
+        """Whether the objective was met."""
         if self.measured is None:
             return "unknown"
         return "met" if self.measured <= self.objective else "missed"
 
     @property
     def missed_by(self) -> float | None:
-        """How much longer it took; ``None`` unless it was missed."""
+        """By how many seconds it was missed; ``None`` if it was not."""
         if self.measured is None or self.measured <= self.objective:
             return None
         return round(self.measured - self.objective, 3)
 
     @property
     def words(self) -> str:
-        """The same for a person, such as ``write outage 7.3 s, missed 5 s by 2.3 s``."""
+        """The result for a person, such as ``write outage 7.3 s, missed 5 s by 2.3 s``."""
         label = _NAMES.get(self.name, self.name.removesuffix("_seconds").replace("_", " "))
         if self.measured is None:
             return f"{label} not known, promised {self.objective:g} s"
@@ -42,7 +42,7 @@ class ObjectiveResult:
         return said if self.missed_by is None else f"{said} by {_seconds(self.missed_by)} s"
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the evidence keeps."""
+        """Return what is stored in evidence."""
         return {
             "name": self.name,
             "measured": self.measured,
@@ -53,9 +53,9 @@ class ObjectiveResult:
 
 
 def objective_results(facts: Mapping[str, Any]) -> tuple[ObjectiveResult, ...]:
-    """Read the objectives of a run from the facts of its report; rows of another shape are passed over.
+    """Read the objectives of a run from the facts of its report; rows of another shape are ignored.
 
-    :param facts: of the whole run; what was measured may be in the row, or next to it under the objective's name
+    :param facts: of the whole run; the measured value is in the row, or next to the rows under the objective's name
     """
     rows = facts.get("objectives")
     return tuple(_read(rows if isinstance(rows, list) else (), facts))
@@ -75,5 +75,5 @@ def _number(value: object) -> float | None:
 
 
 def _seconds(value: float) -> str:
-    """Return seconds to a tenth, or to what is left of them: a promise missed by little was not missed by nothing."""
+    """Return seconds with one decimal, or with more if that would show 0: a small miss is still a miss."""
     return f"{value:.1f}" if round(value, 1) else f"{value:.3g}"

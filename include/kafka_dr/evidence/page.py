@@ -1,4 +1,4 @@
-"""The page that an auditor reads: one HTML file that needs nothing else."""
+"""Renders the pages: each is one HTML file that loads nothing else."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from importlib.resources import files as resources
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from kafka_dr.evidence.audit_view import AuditView
-from kafka_dr.evidence.run_view import RunView
 from kafka_dr.evidence.seal import FileDigest
 from kafka_dr.evidence.status_colour import colour_of
+from kafka_dr.evidence.view_model import RunView
 from kafka_dr.quoting import block
 
 
@@ -33,7 +33,7 @@ def _template(name: str) -> Template:
 
 
 def _harmless(value: object) -> object:
-    """Show what would act on the page, such as a turn of the direction of writing; tags are escaped besides."""
+    """Show control characters, such as a change of the writing direction, as text. Tags are escaped by the template."""
     return block(value) if type(value) is str else value
 
 
@@ -44,8 +44,8 @@ def _text(name: str) -> str:
 def render_page(view: RunView, *, files: Iterable[FileDigest], sealed_at: datetime | None) -> str:
     """Return the page of a run.
 
-    :param files: what the seal covers besides the page
-    :param sealed_at: aware; ``None`` for a page that no seal covers
+    :param files: what the seal covers, without the page
+    :param sealed_at: the time of the seal, aware; ``None`` for a page that no seal covers
     """
     stamp = sealed_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if sealed_at else ""
     return _template("page.html.j2").render(view=view, files=tuple(files), sealed_at=stamp)
@@ -57,15 +57,15 @@ def render_audit(view: AuditView) -> str:
 
 
 def render_notice(title: str, sentence: str, *, back: str) -> str:
-    """Return a page that says one sentence, where there is no evidence to show.
+    """Return a page with one sentence, for when there is no evidence to show.
 
-    :param back: the address that its link leads to
+    :param back: the address of its link
     """
     return _template("notice.html.j2").render(title=title, sentence=sentence, back=back)
 
 
 def _clock(stamp: str) -> str:
-    """Return the time of a stamp, to the millisecond; a stamp that is none is shown as it is."""
+    """Return the time of a stamp, to the millisecond. A text that is not a time is shown as it is."""
     try:
         return datetime.fromisoformat(stamp).astimezone(UTC).isoformat(sep=" ", timespec="milliseconds")[:23]
     except ValueError:

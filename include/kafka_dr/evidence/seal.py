@@ -1,4 +1,4 @@
-"""A sealed run: which files belong to it, with which content, and what is no longer so."""
+"""Seals: which files a run had, with which content, and what has changed since."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SCHEMA_VERSION = 1
 
 
 class EvidenceChanged(NeedsPerson):
-    """Evidence that was sealed is not what it was. It proves nothing until somebody finds out why."""
+    """Sealed evidence was changed. It proves nothing until somebody finds out why."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class FileDigest:
-    """A file of a seal, and its content in one number."""
+    """A file and the digest of its content."""
 
     name: str
     sha256: str
@@ -44,7 +44,7 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """The digest of the manifest itself: whoever keeps it elsewhere can tell a replaced manifest."""
+        """The digest of the manifest itself. A copy of it, kept elsewhere, shows whether the manifest was replaced."""
         return digest(self._facts())
 
     def _facts(self) -> dict[str, object]:
@@ -57,14 +57,14 @@ class Manifest:
         }
 
     def to_json(self) -> dict[str, object]:
-        """Return what is stored."""
+        """Return the JSON of the manifest."""
         return {**self._facts(), "digest": self.digest}
 
     @classmethod
     def from_json(cls, stored: object) -> Manifest:
-        """Return the manifest that was stored.
+        """Read a stored manifest.
 
-        :raises ValueError: when it is not exactly what :meth:`to_json` returned, its own digest included
+        :raises ValueError: it is not exactly what :meth:`to_json` returned, its own digest included
         """
         if not isinstance(stored, dict) or stored.get("schema_version") != SCHEMA_VERSION:
             raise ValueError(f"expected an object with schema_version {SCHEMA_VERSION}")
@@ -87,8 +87,8 @@ class Seal:
     """A seal of a run.
 
     :param path: the run's folder, below the evidence root
-    :param page: the file to read
-    :param manifest: the file to verify with
+    :param page: the file with the page
+    :param manifest: the file that the others are verified with
     :param digest: the manifest's digest
     """
 
@@ -102,7 +102,7 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What differs between a seal and what is stored. Files added after the seal are named, and covered by none."""
+    """How the stored files differ from a seal. Files that were added later are named; it does not cover them."""
 
     changed: tuple[str, ...]
     missing: tuple[str, ...]
@@ -110,7 +110,7 @@ class Verification:
 
     @property
     def intact(self) -> bool:
-        """Whether every sealed file is what it was."""
+        """Whether every sealed file is unchanged."""
         return not self.changed and not self.missing
 
     def __str__(self) -> str:
@@ -119,23 +119,23 @@ class Verification:
             for word, names in (("changed", self.changed), ("missing", self.missing), ("added", self.added))
             if names
         ]
-        return "; ".join(parts) + "." if parts else "every file is what it was."
+        return "; ".join(parts) + "." if parts else "every file is unchanged."
 
 
 def seal_names(number: int) -> tuple[str, str]:
-    """Return the names of the page and the manifest of the nth seal of a run."""
+    """Return the file names of page and manifest of the nth seal of a run."""
     middle = "" if number == 1 else f".{number}"
     return f"report{middle}.html", f"manifest{middle}.json"
 
 
 def seal_number(name: str) -> int | None:
-    """Return which seal a manifest is by its name, or None for any other file."""
+    """Return the number of the seal whose manifest has this name; ``None`` for any other file."""
     found = re.fullmatch(r"manifest(?:\.([1-9][0-9]*))?\.json", name)
     return int(found[1] or 1) if found else None
 
 
 def compare(seal: Seal, stored: Mapping[str, bytes]) -> Verification:
-    """Judge the stored files of a run by one of its seals.
+    """Compare the stored files of a run with one of its seals.
 
     :param stored: content by name
     """

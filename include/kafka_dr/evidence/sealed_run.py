@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_dr.evidence.canonical import readable
 from kafka_dr.evidence.page import render_page
-from kafka_dr.evidence.run_view import RunView, build_run_view
+from kafka_dr.evidence.run_view import build_run_view
 from kafka_dr.evidence.seal import (
     EvidenceChanged,
     FileDigest,
@@ -22,6 +22,7 @@ from kafka_dr.evidence.seal import (
 )
 from kafka_dr.evidence.step_files import newest_of
 from kafka_dr.evidence.storage import StoragePath, create_file, file_names, read_file, read_folder
+from kafka_dr.evidence.view_model import RunView
 
 
 @dataclass(frozen=True, slots=True)

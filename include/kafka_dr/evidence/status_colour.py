@@ -1,4 +1,4 @@
-"""How an outcome looks on the page. A word that is not known is unknown, and unknown never looks good."""
+"""The colour of an outcome on a page. An unknown word is shown as unknown, never as good."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ _TONES: dict[str, StatusColour] = {
 
 
 def colour_of(outcome: object) -> StatusColour:
-    """Return how an outcome looks; a word that is not known is unknown."""
+    """Return the colour of an outcome; ``unknown`` for an unknown word."""
     return _TONES.get(str(outcome).lower(), "unknown")

@@ -19,11 +19,11 @@ from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.errors import TryAgain
 from kafka_dr.evidence.canonical import plain, readable
 from kafka_dr.evidence.known_secrets import KnownSecrets, refuse_secrets
-from kafka_dr.evidence.run_view import RunView
 from kafka_dr.evidence.seal import EvidenceChanged, Seal, Verification, compare
 from kafka_dr.evidence.sealed_run import SealedRun
 from kafka_dr.evidence.step_files import StepFile, newest_of, usable
 from kafka_dr.evidence.storage import StoragePath, create_file, file_names, read_folder
+from kafka_dr.evidence.view_model import RunView
 
 _MOST_ATTEMPTS = 10_000
 

@@ -1,4 +1,4 @@
-"""From an Airflow connection of type ``http`` to a Connect cluster's REST API."""
+"""Reads an Airflow connection of type ``http``: where a REST API is, and the login."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kafka_dr.replication import ConnectEndpoint
 
 
 class ConnectHook(BaseHook):
-    """A connection of the HTTP provider's type, read as that provider reads it.
+    """Reads a connection of the HTTP provider's type in the same way as that provider.
 
-    It is no subclass of the provider's hook, which brings two HTTP libraries with it: importing them would cost every
-    step of a failover half a second, and none of them would be used.
+    It is not a subclass of the provider's hook. That hook imports two HTTP libraries, which no step uses and which
+    would cost each step half a second.
 
     :param http_conn_id: the connection's id; login and password are used as HTTP basic authentication
     """
@@ -33,7 +33,7 @@ class ConnectHook(BaseHook):
         """
         connection = self.get_connection(self.http_conn_id)
         if not connection.host:
-            raise Refused(f"connection {self.http_conn_id} names no host: write the host of Connect's REST API")
+            raise Refused(f"connection {self.http_conn_id} has no host: enter the host of Connect's REST API")
         host = connection.host.rstrip("/")
         base_url = host if "://" in host else f"{connection.schema or 'http'}://{host}"
         if connection.port:

@@ -1,4 +1,4 @@
-"""From an Airflow connection of type ``kafka`` to a cluster."""
+"""Reads an Airflow connection of type ``kafka``: how one principal reaches one cluster."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from airflow.sdk.log import mask_secret
 from kafka_dr.clusters import ClientSettings, KafkaCluster
 from kafka_dr.errors import Refused
 
-#: Keys that may hold a secret though their names do not tell Airflow so; it masks those with *password* in them itself.
+#: Keys that may hold a secret. Airflow masks keys with *password* in their names by itself, and does not know these.
 _SECRETS = ("sasl.jaas.config", "ssl.key.pem")
 
 
 class KafkaClusterHook(KafkaBaseHook):
-    """The door from Airflow to Kafka: a connection of the Kafka provider's own type, read as client settings.
+    """Turns a connection of the Kafka provider's type into client settings.
 
-    The connection keeps librdkafka's keys in its extra (``bootstrap.servers``, ``security.protocol``,
-    ``sasl.mechanism``, ``sasl.username``, ``sasl.password``, ``ssl.ca.location`` …), and nothing else, so that "Test
-    connection" in the user interface, which runs the provider's hook, works with it too. Secrets are masked in logs.
+    The extra of the connection holds librdkafka's keys and nothing else (``bootstrap.servers``, ``security.protocol``,
+    ``sasl.mechanism``, ``sasl.username``, ``sasl.password``, ``ssl.ca.location`` …). "Test connection" in Airflow's
+    user interface runs the provider's hook and works with it as well. Secrets are masked in logs.
 
     :param kafka_config_id: the connection's id; each cluster has one for each role
     """
@@ -25,7 +25,7 @@ class KafkaClusterHook(KafkaBaseHook):
     def settings(self) -> ClientSettings:
         """Return how to reach the cluster, and as which principal.
 
-        :raises Refused: a setting is missing or is none of the choices
+        :raises Refused: a setting is missing or has a value that is not allowed
         """
         extra = self.get_connection(self.kafka_config_id).extra_dejson
         for secret in filter(None, map(extra.get, _SECRETS)):
@@ -36,8 +36,8 @@ class KafkaClusterHook(KafkaBaseHook):
             raise Refused(f"connection {self.kafka_config_id}: {error}") from error
 
     def cluster(self, name: str) -> KafkaCluster:
-        """Return the cluster as this connection's principal sees it.
+        """Return the cluster as the principal of this connection sees it.
 
-        :param name: the cluster's name in the topology, for sentences
+        :param name: the cluster's name in the topology, for messages
         """
         return KafkaCluster(name, self.settings())

@@ -1,4 +1,4 @@
-"""Taking a protection group under the DR register."""
+"""The task that creates the first record of a protection group in the DR register."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AdoptOperator(FirstTask):
-    """Writes the first record of a group and fences its standby; completes an adoption that was interrupted."""
+    """Writes the first record of a group and fences its standby. It also completes an interrupted adoption."""
 
     ui_color = "#dfeedd"
     operator_extra_links = (EvidenceLink(),)
@@ -28,7 +28,7 @@ class AdoptOperator(FirstTask):
 
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
-        """Adopt the group that the run's parameters name."""
+        """Adopt the group that the parameters of the run name."""
         from kafka_dr.adoption.adopt import adopt
 
         group, run = context["params"]["protection_group"], context["run_id"]

@@ -1,4 +1,4 @@
-"""The config sync of one protection group: plan, apply what is safe, ask for the rest, and say whether it will do."""
+"""The config sync of one protection group: plan, apply safe changes, and judge whether the standby can take over."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafka_dr.runs.at_rest import WatchResult
     from kafka_dr.runs.clients import Clients
 
-#: A look or a change is not tried again: the next run comes soon, and begins with what is left.
+#: No task is tried again: the next run starts soon, with the changes that are left.
 ONCE: dict[str, Any] = {
     "map_index_template": "{{ task.protection_group }}",
     "retries": 0,
@@ -39,9 +39,9 @@ class _OfGroup(BaseOperator):
 
 
 class ConfigPlanOperator(_OfGroup):
-    """Shows what differs between the active cluster and the standby; skipped for a group that does not stand still.
+    """Shows how the standby's configuration differs from the active cluster's; skipped while a run holds the group.
 
-    :param protection_group: whose turn it is
+    :param protection_group: the group that is planned for
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -49,7 +49,7 @@ class ConfigPlanOperator(_OfGroup):
 
     @fails_plainly
     def execute(self, context: Any) -> Receipt | None:
-        """Plan, show the plan, and say where it is kept."""
+        """Plan, show the plan in the log, and return where it is kept."""
         from kafka_dr.runs.at_rest import WatchResult
         from kafka_dr.watch.config_changes import plan_config
         from kafka_dr_airflow.connections import open_clients
@@ -69,10 +69,10 @@ class ConfigPlanOperator(_OfGroup):
 
 
 class ConfigApplyOperator(_OfGroup):
-    """Makes the changes of this run's newest plan, if both clusters still are as it shows.
+    """Makes the changes of this run's newest plan, if both clusters are still as the plan shows.
 
-    :param protection_group: whose turn it is
-    :param approved: whether to make what needs an approval as well, which needs one; else only what is safe
+    :param protection_group: the group whose standby is changed
+    :param approved: ``True`` makes the changes that need an approval, if there is one; ``False`` only the safe ones
     """
 
     def __init__(self, *, approved: bool, **kwargs: Any) -> None:
@@ -81,7 +81,7 @@ class ConfigApplyOperator(_OfGroup):
 
     @fails_plainly
     def execute(self, context: Any) -> Receipt | None:
-        """Apply, prove by reading back, and plan what is left."""
+        """Apply the changes, prove them by reading back, and plan what is left."""
         from kafka_dr.watch.config_changes import apply_config, has_safe_changes
         from kafka_dr_airflow.connections import open_clients
 
@@ -91,13 +91,15 @@ class ConfigApplyOperator(_OfGroup):
                 wanted = has_safe_changes(group, clients, run)
             if not wanted:
                 self.evidence_kept = False
-                self.log.info("Nothing is changed without asking: no safe change is left, or the topology wants none.")
+                self.log.info(
+                    "Nothing was changed: no safe change is left, or the topology wants an approval for every change."
+                )
                 return None
         return perform(self.log, lambda clients: apply_config(group, clients, run, approved=self.approved))
 
 
 class ConfigGateOperator(WatchOperator):
-    """Says whether the standby is configured to take over; red where something that must match does not."""
+    """Says whether the standby is configured to take over. Red if something differs that must not."""
 
     template_fields = ("protection_group",)
 
@@ -106,7 +108,7 @@ class ConfigGateOperator(WatchOperator):
         super().__init__(**{**defaults, **ONCE, **kwargs})
 
     def look(self, clients: Clients) -> WatchResult:
-        """Compare once more, with what was just applied."""
+        """Compare once more, after the safe changes were made."""
         from kafka_dr.watch.config_changes import watch_config
 
         return watch_config(self.protection_group, clients)

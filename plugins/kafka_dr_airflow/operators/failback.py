@@ -1,4 +1,4 @@
-"""What Spark does for a failback: the list of stranded records, and the audit of everything that was copied home."""
+"""The Spark jobs of a failback: the list of stranded records, and the audit of everything on the old cluster."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from kafka_dr.register import RegisterState
     from kafka_dr.replication import Flow
 
-#: Reading a large group takes as long as it takes.
+#: Large groups take long to read; this only ends a job that hangs.
 _LONGEST = timedelta(hours=6)
 
 
-def standing(group: str) -> tuple[RegisterState, str]:
-    """Return how a group stands, and which unplanned run left its standby.
+def state_and_failover(group: str) -> tuple[RegisterState, str]:
+    """Return the register state of a group, and the run of the unplanned failover that its old cluster comes from.
 
-    :raises KafkaDrError: no side of it was left, or the registers cannot be read
+    :raises KafkaDrError: there was no unplanned failover, or the registers cannot be read
     """
     from kafka_dr.errors import Refused
     from kafka_dr.register.abandonment import abandonment
@@ -39,15 +39,14 @@ def standing(group: str) -> tuple[RegisterState, str]:
     with open_clients() as clients:
         state = GroupContext(group, clients).read_register_state()
         if state is None:
-            raise Refused(f"no register has a record of {group}: nothing was left behind")
+            raise Refused(f"no register has a record of {group}: adopt it first, there is nothing to fail back")
         return state, abandonment(clients.register(state.active).history(group), state).run
 
 
 class StrandedRecordsOperator(FirstTask, SparkJobOperator):
-    """Lists what the side that was left holds and never crossed, and keeps it below the evidence root.
+    """Lists the records of the old cluster that were never replicated, and keeps them below the evidence root.
 
-    Records that are found are no reason to be red: they are kept, which is what this is for. A list that could not be
-    made is.
+    The task is green if it finds stranded records, because it has kept them. It is red if it could not make the list.
     """
 
     operator_extra_links = (StrandedLink(),)
@@ -63,28 +62,28 @@ class StrandedRecordsOperator(FirstTask, SparkJobOperator):
 
     @fails_plainly
     def execute(self, context: Any) -> dict[str, Any]:
-        """List the records, and say where they are."""
+        """List the records, and return where they are kept."""
         group = context["params"]["protection_group"]
         with plain_errors():
-            _, run = standing(group)
+            _, run = state_and_failover(group)
             both = read_topology(os.environ).group(group).clusters
         self.application_args = ["--topology", os.environ[TOPOLOGY], "--group", group]
         with self.reachable(logs=both, connect=both):
             problem = self.submit(context)
-        self.report_place = f"stranded/{group}/{run}"
+        self.report_path = f"stranded/{group}/{run}"
         found = _list_of(group, run)
         if problem is not None or found is None:
-            raise AirflowFailException(f"{group}: unknown: {problem or 'the job ended without a list'}")
+            raise AirflowFailException(f"{group}: unknown: {problem or 'the job ended without a list: see its log'}")
         self.log.info("%s", line(found.sentence))
-        return {"verdict": found.verdict, "records": found.records, "list": self.report_place}
+        return {"verdict": found.verdict, "records": found.records, "list": self.report_path}
 
     def is_an_answer(self, ended: str) -> bool:
-        """Return whether records were found; Java and Python end with 1 as well, when they cannot even begin."""
+        """Return whether records were found. Exit code 1 alone does not say so: a failed start has it, too."""
         return "Error code is: 1." in ended and any(line.startswith("stranded: ") for line in ended.splitlines())
 
 
 class FailbackAuditOperator(SparkAuditOperator):
-    """Audits the flow home, all of it, while the group is still diverged; offsets that stay aside are left out."""
+    """Audits the whole flow to the old cluster while the group is diverged; quarantined offsets are left out."""
 
     def __init__(self, **kwargs: Any) -> None:
         defaults = {"task_id": "checksum_audit", "retries": 0, "execution_timeout": _LONGEST}
@@ -92,7 +91,7 @@ class FailbackAuditOperator(SparkAuditOperator):
 
     @fails_plainly
     def execute(self, context: Any) -> dict[str, str]:
-        """Audit the flow and judge the report; a dry run has copied nothing."""
+        """Audit the flow and judge the report. A dry run has copied nothing, so there is nothing to audit."""
         if context["params"].get("dry_run"):
             self.log.info("Dry run: nothing was copied, so nothing is audited.")
             return {}
@@ -100,14 +99,14 @@ class FailbackAuditOperator(SparkAuditOperator):
         return super().execute(context)
 
     def arguments(self, params: Mapping[str, Any]) -> list[str]:
-        """Everything is compared, also what was verified before the disaster."""
+        """Return the option for a full audit: records that were verified before the disaster are compared again."""
         return ["--full"]
 
     def _flow(self, wanted: str | None) -> Flow:
         from kafka_dr.replication import Flow
 
         with plain_errors():
-            state, _ = standing(self.protection_group)
+            state, _ = state_and_failover(self.protection_group)
         return Flow(self.protection_group, state.active, state.standby)
 
 

@@ -1,4 +1,4 @@
-"""One step of a verb is one task."""
+"""The task that runs one step of a verb."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from kafka_dr_airflow.operators.receipt import Receipt, perform, run_request
 if TYPE_CHECKING:
     from kafka_dr.register import Verb
 
-#: A failover waits behind nothing else that Airflow does: these tasks go first, whatever hangs on them.
+#: A failover waits for no other work of Airflow: these tasks go first.
 URGENT: dict[str, Any] = {"priority_weight": 1000, "weight_rule": "absolute"}
-#: Each wait inside a step has its own deadline, from the topology. This one only ends what hangs in spite of that.
+#: Each wait inside a step has its own deadline in the topology. This one only ends a step that hangs in spite of that.
 HANGING = timedelta(minutes=15)
 
 
 def numbered(number: int, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Show a step's place in front of its name, as evidence and runbooks number it.
+    """Add the number of a step in front of its name, as evidence and runbooks number it.
 
-    :param kwargs: what an operator is made with
+    :param kwargs: the arguments of an operator
     """
     return {"task_display_name": f"{number} {kwargs['task_id']}", **kwargs}
 
 
 class FailoverStepOperator(FirstTask):
-    """Runs one step: its check, its act, its proof. What was asked for is read from the run's parameters.
+    """Runs one step: its check, its act, its proof. The request is read from the parameters of the run.
 
-    A step waits for the world by itself, as long as the topology allows, so Airflow retries nothing by default: up to
-    the point of no return a failed step is rolled back, and each second until then is a second without writes. Steps
-    behind it can only go forward; there ``retries`` belongs in the DAG. A refusal is never retried.
+    A step waits for clusters by itself, as long as the topology allows, so by default Airflow retries nothing: up to
+    the point of no return a failed step is rolled back, and until then nobody can write. Later steps can only go
+    forward; for those the DAG sets ``retries``. A refusal is never retried.
 
-    :param step: the step's name, which is the task's id too
-    :param number: its place in the verb
-    :param verb: which procedure the step is part of
+    :param step: the name of the step, which is also the id of the task
+    :param number: the position of the step in the verb, from 1
+    :param verb: the procedure that the step is part of
     """
 
     ui_color = "#dbe8f4"
@@ -50,7 +50,7 @@ class FailoverStepOperator(FirstTask):
 
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
-        """Run the step and say where its evidence is."""
+        """Run the step and return where its evidence is."""
         from kafka_dr.failover.runner import run_step
         from kafka_dr.runs.request import StepName
 

@@ -1,4 +1,4 @@
-"""Positions of consumer groups: the archive of offset syncs, and what a switch would do to each group."""
+"""Committed offsets of consumer groups: the archive of offset syncs, and a preview of what a switch would do."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class OffsetSyncsOperator(WatchOperator):
     """Archives the offset syncs between the clusters of a protection group."""
 
     def look(self, clients: Clients) -> WatchResult:
-        """Read what was written since the last time, and keep it."""
+        """Read what was written since the last run, and store it."""
         from kafka_dr.group_offsets.sync_archive import archive_syncs
 
         return archive_syncs(self.protection_group, clients)
 
 
 class OffsetPreviewOperator(BaseOperator):
-    """Shows where each consumer group would go on if the switch were now; red where one would have no place.
+    """Shows where each consumer group would resume if the switch were now; red if an offset could not be translated.
 
-    :param protection_group: whose consumer groups
+    :param protection_group: the group whose consumer groups are shown
     """
 
     ui_color = "#dfeedd"
@@ -41,12 +41,12 @@ class OffsetPreviewOperator(BaseOperator):
     def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.protection_group = protection_group
-        #: Where this task's report is, below the evidence root; known when it has run.
-        self.report_place = ""
+        #: The path of this task's report, below the evidence root; empty until the task has written it.
+        self.report_path = ""
 
     @fails_plainly
     def execute(self, context: Any) -> dict[str, Any]:
-        """Look at every group, write the report, and judge it."""
+        """Translate the offsets of every group, write the report, and judge it."""
         from kafka_dr.group_offsets.offset_preview import Preview, preview_offsets
         from kafka_dr_airflow.connections import open_clients
 
@@ -59,7 +59,7 @@ class OffsetPreviewOperator(BaseOperator):
             prune(clients.evidence_root.joinpath(*reports.split("/")), now=now, keep=keep)
         if not isinstance(found, Preview):
             raise AirflowSkipException(found.summary)
-        self.report_place = f"{folder}/report.json"
+        self.report_path = f"{folder}/report.json"
         for sentence in found.watched.sentences:
             self.log.info("%s", line(sentence))
         if found.watched.outcome != "ok":
@@ -68,7 +68,7 @@ class OffsetPreviewOperator(BaseOperator):
             "verdict": found.report["verdict"],
             "redelivered": found.report["redelivered"],
             "mm2_redelivered": found.report["mm2_redelivered"],
-            "report": self.report_place,
+            "report": self.report_path,
         }
 
     def _direction(self, clients: Clients) -> str:

@@ -1,4 +1,4 @@
-"""The last task of a run: it says what became of it, and is green only where the run did what it was asked for."""
+"""The last task of a run: it says how the run ended, and is green only if the run did what it was asked for."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _ROLL_BACK = "roll_back"
 
 
 class OutcomeOperator(BaseOperator):
-    """Runs when everything else of the run has ended, however it did, and leaves a note on the run.
+    """Runs when every other task of the run has ended, in whatever state, and writes the note on the run.
 
-    A rejected, an expired and a refused run have changed nothing, and every task of them did its work. They are no
-    success all the same: whoever looks at the list of runs would take them for a switch. So this task is the only one
-    that Airflow judges the run by, and it is red unless the evidence shows a good end and no task failed.
+    In a run that was rejected, refused or not answered in time, nothing was changed and every task did its work. Such a
+    run is not a success: in the list of runs it would look like a switch. So Airflow judges the run by this task alone,
+    and it is red unless the evidence shows a good end and no task failed.
 
-    It changes nothing but the note, so clearing it is safe. A task that is cleared *with downstream* clears it, too.
+    It changes only the note, so clearing it is safe. Clearing another task *with downstream* clears this one as well.
     """
 
     ui_color = "#e8e4d8"
     operator_extra_links = (EvidenceLink(),)
-    #: Whether a group that left no evidence had nothing to be done.
+    #: Whether a group without evidence of this run counts as one where nothing had to be done.
     may_be_silent = False
 
     def __init__(self, **kwargs: Any) -> None:
@@ -45,7 +45,7 @@ class OutcomeOperator(BaseOperator):
 
     @fails_plainly
     def execute(self, context: Any) -> str:
-        """Read what the run left, leave the note, and fail unless the end is good."""
+        """Read the evidence of the run, write the note, and fail unless the run ended well."""
         found = self._judged(context, self._endings(context))
         leave_note(self.log, context, found.note)
         if not found.good:
@@ -69,11 +69,19 @@ class OutcomeOperator(BaseOperator):
                     if view.steps or not self.may_be_silent:
                         found.append((group, ending(view)))
         except (KafkaDrError, OSError) as error:
-            return [("", Ending(f"UNKNOWN: the evidence of this run cannot be read ({inline(error)})", good=False))]
+            return [
+                (
+                    "",
+                    Ending(
+                        f"UNKNOWN: the evidence of this run cannot be read ({inline(error)}); clear this task",
+                        good=False,
+                    ),
+                )
+            ]
         return found
 
     def _judged(self, context: Any, endings: list[tuple[str, Ending]]) -> Ending:
-        """Put the evidence and the states of the tasks together; the worse of the two counts."""
+        """Judge the run by its evidence and by the states of its tasks; the worse of the two counts."""
         from kafka_dr.evidence import NOT_BACK, NOTHING, UNFINISHED, Ending
 
         several = len(endings) > 1
@@ -84,15 +92,15 @@ class OutcomeOperator(BaseOperator):
         if steps and all(found.note == NOTHING for _, found in endings):
             note = f"FAILED at {steps[0]} before anything was recorded: see its log"
         elif steps and (good or any(found.note.startswith(UNFINISHED) for _, found in endings)):
-            # A task that was killed, or keeps its word elsewhere as an audit does, left no step in the evidence.
+            # A task that was killed left no step in the evidence; an audit keeps its result in its own report.
             note = f"FAILED at {', '.join(steps[:3])}" + (f". {note}" if note else ": see its log")
         if _ROLL_BACK in failed and not note.startswith(NOT_BACK):
-            # It ended without a word, or may not undo anything any more: nobody must take the group for rolled back.
+            # The roll back left no evidence, or was refused: the note must not read as if the group was rolled back.
             note = f"{NOT_BACK}: see the log of {_ROLL_BACK}. {note}"
         return Ending(note or "NOTHING TO DO", good and not failed)
 
     def _failed(self, context: Any) -> list[str]:
-        """Return the tasks that failed by themselves, or whatever failed where none did."""
+        """Return the tasks that failed; if there is none, those that did not run because of another one."""
         ti = context["ti"]
         try:
             states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id]).get(ti.run_id, {})
@@ -104,10 +112,10 @@ class OutcomeOperator(BaseOperator):
 
 
 class ConfigOutcomeOperator(OutcomeOperator):
-    """Says what became of a config sync, of each group that anything differed of."""
+    """Says how a config sync ended, for each group whose configuration differed."""
 
     may_be_silent = True
 
     def groups(self, context: Any) -> Sequence[str]:
-        """Return every declared group; one of which nothing differed has left no evidence of this run."""
+        """Return every declared group. One without differences has no evidence of this run."""
         return tuple(context["ti"].xcom_pull(task_ids="protection_groups") or ())

@@ -1,4 +1,4 @@
-"""Refusing what nobody reads: a parameter with a wrong name would be lost, and with it what somebody meant by it."""
+"""Refuses parameters with unknown names: Airflow would accept them, and no task would read them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kafka_dr_airflow.operators.plain_failure import fails_plainly
 
 
 class FirstTask(BaseOperator):
-    """An operator that may begin a run. Where it does, it refuses parameters that the run's DAG does not have.
+    """An operator that may be the first task of a run. If it is, it refuses parameters that the DAG does not have.
 
-    Airflow refuses values of a wrong type and accepts names that it does not know: ``{"dryrun": true}`` would start a
-    real run. Later tasks do not ask: a run that began under an earlier version has to be finished or rolled back.
+    Airflow refuses values of a wrong type and accepts unknown names: ``{"dryrun": true}`` would start a real run. Later
+    tasks do not check this: a run that began under a former version must be finished or rolled back.
     """
 
     @fails_plainly
     def pre_execute(self, context: Any) -> None:
-        """Look at the parameters before anything else is done."""
+        """Check the parameters before anything else is done."""
         super().pre_execute(context)
         if self.upstream_task_ids:
             return
@@ -32,11 +32,11 @@ class FirstTask(BaseOperator):
 
 
 def misread(given: Mapping[str, Any], *, known: Collection[str], carried: Mapping[str, Any]) -> str:
-    """Say which of the given parameters would not be read; empty where all of them are.
+    """Say which of the given parameters no task would read; empty if there is none.
 
-    :param given: as the run was triggered with
+    :param given: the parameters that the run was triggered with
     :param known: the names of the DAG's parameters
-    :param carried: the parameters as tasks read them
+    :param carried: the parameters as the tasks read them
     """
     if unknown := sorted(set(given) - set(known)):
         named = "; ".join(_with_nearest(name, known) for name in unknown)

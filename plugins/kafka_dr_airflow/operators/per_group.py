@@ -1,4 +1,4 @@
-"""What is looked at on a schedule: one mapped task for each protection group."""
+"""Tasks that run on a schedule, one for each protection group."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from kafka_dr.runs.clients import Clients
 
 
-#: How a task is mapped over the groups. A look is not tried again: the next one comes soon enough.
+#: How a task is mapped over the groups. It is not tried again: the next run starts soon enough.
 PER_GROUP: dict[str, Any] = {
     "map_index_template": "{{ task.protection_group }}",
     "retries": 0,
     "execution_timeout": timedelta(minutes=4),
 }
-#: A cluster that came back takes writes until this has run: only the steps of a failover go before it. And no group
-#: keeps the others waiting: the next minute's look begins when all of this one's have ended.
+#: A cluster that returned accepts writes until such a task has run, so only the steps of a failover go first. The next
+#: run starts when all groups of this one have ended, so no group may take longer than a minute.
 SOON: dict[str, Any] = {"priority_weight": 500, "weight_rule": "absolute"}
 WITHIN_THE_MINUTE: dict[str, Any] = {**PER_GROUP, **SOON, "execution_timeout": timedelta(seconds=55)}
 
 
 class DeclaredGroupsOperator(FirstTask):
-    """Names each protection group, for the tasks that are mapped over them; lists every mistake of the topology."""
+    """Returns the declared protection groups for the mapped tasks, or shows every error of the topology."""
 
     def __init__(self, **kwargs: Any) -> None:
         defaults = {"task_id": "protection_groups", "retries": 0, "execution_timeout": timedelta(minutes=1)}
@@ -47,9 +47,9 @@ class DeclaredGroupsOperator(FirstTask):
 
 
 class WatchOperator(BaseOperator):
-    """Looks at a protection group; red for what is wrong or unknown, skipped for what is left alone.
+    """Checks one protection group: red if something is wrong or unknown, skipped if nothing was to be checked.
 
-    :param protection_group: whose turn it is
+    :param protection_group: the group that is checked
     """
 
     ui_color = "#dfeedd"
@@ -60,11 +60,11 @@ class WatchOperator(BaseOperator):
 
     @abstractmethod
     def look(self, clients: Clients) -> WatchResult:
-        """Look at the group, and do what is due."""
+        """Check the group, and correct what the watch may correct."""
 
     @fails_plainly
     def execute(self, context: Any) -> None:
-        """Show what was found."""
+        """Run the check and show what was found."""
         from kafka_dr_airflow.connections import open_clients
 
         with plain_errors(), open_clients() as clients:
@@ -78,30 +78,30 @@ class WatchOperator(BaseOperator):
 
 
 class CanaryOperator(WatchOperator):
-    """Sends canaries across the group's flow and judges how they arrive."""
+    """Sends canary records through the flow of the group and judges how they arrive."""
 
     def look(self, clients: Clients) -> WatchResult:
-        """Send, wait, judge."""
+        """Send, wait and judge."""
         from kafka_dr.watch.canary_check import watch_canary
 
         return watch_canary(self.protection_group, clients)
 
 
 class FlowsOperator(WatchOperator):
-    """Compares the connectors that exist with what the register asks for, mends them, and sees that they move."""
+    """Compares the connectors with what the register requires, corrects them, and checks that they make progress."""
 
     def look(self, clients: Clients) -> WatchResult:
-        """Compare, mend, measure."""
+        """Compare, correct and measure."""
         from kafka_dr.watch.reconcile_flows import reconcile_flows
 
         return reconcile_flows(self.protection_group, clients)
 
 
 class HealthOperator(WatchOperator):
-    """Sees that each cluster is what the register says: fences what returned, and names what does not follow."""
+    """Checks that each cluster is in the role that the register says. Fences a cluster that returned."""
 
     def look(self, clients: Clients) -> WatchResult:
-        """Close, prove, name."""
+        """Fence what returned, and name what differs from the register."""
         from kafka_dr.health.health_check import check_health
 
         return check_health(self.protection_group, clients)

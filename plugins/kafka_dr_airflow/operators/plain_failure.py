@@ -1,4 +1,4 @@
-"""How a task fails: with one sentence as the last line of its log, and no traceback below it."""
+"""How a task fails: with one sentence as the last line of its log, without a traceback after it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _Execute = TypeVar("_Execute", bound=Callable[..., Any])
 
 
 def fails_plainly(execute: _Execute) -> _Execute:
-    """Let a method that Airflow calls end with the sentence of its exception, where a traceback says nothing more.
+    """Let a method that Airflow calls end with the sentence of its exception, without the traceback.
 
-    Airflow's task runner logs the traceback of every exception but SystemExit, of which it logs what it carries, at
-    ERROR, and which it treats as any failure. What must not be tried again stays Airflow's own exception where the
-    task still has tries left. An error that nobody foresaw keeps its traceback.
+    Airflow's task runner logs the traceback of every exception except SystemExit. Of that one it logs the text, at
+    ERROR, and it treats it as any other failure. A failure that must not be tried again stays Airflow's own exception
+    while the task has tries left. An unforeseen error keeps its traceback.
 
     :param execute: ``pre_execute``, ``execute`` or ``execute_complete`` of an operator
     """
@@ -31,7 +31,7 @@ def fails_plainly(execute: _Execute) -> _Execute:
             return execute(self, context, *arguments, **named)
         except AirflowException as error:
             final = type(error) is AirflowFailException
-            # Those that are derived from them say that a task is skipped, waits, or starts another run.
+            # Exceptions that are derived from these two mean that a task is skipped, waits, or starts another run.
             if not (final or type(error) is AirflowException) or (final and _may_be_tried_again(context)):
                 raise
             raise SystemExit(str(error)) from None
@@ -46,7 +46,7 @@ def _may_be_tried_again(context: Any) -> bool:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turn our errors into Airflow's: the sentence stays, and what may succeed later stays open to retries."""
+    """Turn errors of the core into Airflow's. The sentence stays; only an error that may go away can be retried."""
     try:
         yield
     except (TryAgain, OutcomeUnknown) as error:

@@ -1,4 +1,4 @@
-"""Starts an unplanned failover by itself, where the topology allows it. The run waits for a person all the same."""
+"""Starts an unplanned failover by itself, if the topology allows it. The run still waits for a person's approval."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 if TYPE_CHECKING:
     from kafka_dr.health.failover_proposal import Proposal, ProposedRun
 
-#: A run that is going to do something yet.
+#: States of a run that has not ended.
 _ALIVE = ["queued", "running"]
-#: The tasks that ask, and the state of one that waits for its answer.
+#: The tasks that ask people, and the state of such a task while it waits for the answer.
 _APPROVALS = ("approval", "second_approval")
 _PARKED = "awaiting_input"
-#: States of the approval in a run that ended before it.
+#: States of the approval in a run that ended before anybody was asked.
 _NOT_ASKED = {None, "upstream_failed", "removed"}
 
 
 class ProposalOperator(TriggerDagRunOperator):
     """Proposes a failover while the active cluster is down, and withdraws the proposal when it is back.
 
-    A proposed run gathers its evidence and parks at its approval. It is withdrawn by letting it gather evidence anew:
-    that finds a cluster that answers and ends the run, with nothing changed. Proposing again what was proposed already
-    changes nothing.
+    A proposed run gathers evidence and waits at its approval. To withdraw it, this task lets it gather evidence again:
+    the run then finds that the cluster answers, and ends without a change. Proposing the same run twice changes
+    nothing.
 
-    :param protection_group: whose active cluster is looked at
+    :param protection_group: the group whose active cluster is watched
     """
 
     ui_color = "#f4dbe4"
     operator_extra_links = (ProposedRunLink(),)
 
     def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
-        # What a lineage provider added to the parameters, the run would refuse as unknown.
+        # A lineage provider would add parameters, and the run refuses unknown parameters.
         super().__init__(skip_when_already_exists=True, openlineage_inject_parent_info=False, **kwargs)
         self.protection_group = protection_group
         self.proposed_run = ""
 
     @fails_plainly
     def execute(self, context: Any) -> None:
-        """Look, and start the run or have it look again."""
+        """Check the active cluster, then start the run or have it gather evidence again."""
         from kafka_dr.health.failover_proposal import ProposalDecision, RunAction, act_on, close, consider
         from kafka_dr_airflow.connections import open_clients
 
@@ -63,7 +63,7 @@ class ProposalOperator(TriggerDagRunOperator):
         super().execute(context)
 
     def _run(self, task: Any, run: str) -> ProposedRun | None:
-        """Ask Airflow how far a run is."""
+        """Ask Airflow how far the run has come; ``None`` if there is no such run."""
         from kafka_dr.health.failover_proposal import ProposedRun
 
         if not run or not task.get_dr_count(self.trigger_dag_id, run_ids=[run]):

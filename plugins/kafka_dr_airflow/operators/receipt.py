@@ -1,4 +1,4 @@
-"""How a task shows what a step saw: its record in the log, a receipt in XCom, one sentence when it fails."""
+"""How a task shows what a step did: the record in the log, a receipt in XCom, one sentence if it failed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Receipt(TypedDict):
-    """What XCom keeps of a step: where its evidence is. No step reads it; each looks at the world itself."""
+    """What XCom keeps of a step: where its evidence is. No step reads it; each asks the clusters itself."""
 
     outcome: str
     evidence: str
@@ -26,10 +26,10 @@ class Receipt(TypedDict):
 
 
 def run_request(context: Any, verb: Verb) -> RunRequest:
-    """Read what was asked for from a run's parameters.
+    """Read the request from the parameters of a run.
 
     :param context: Airflow's task context
-    :param verb: which procedure the run follows
+    :param verb: the procedure that the run follows
     """
     from kafka_dr.runs.request import RunRequest
 
@@ -53,8 +53,8 @@ def perform(log: Any, action: Callable[[Clients], StepRecord]) -> Receipt:
     """Do something in the world that leaves a record, and show the record whether it went well or not.
 
     :param log: the task's logger
-    :raises AirflowFailException: it was refused; trying again changes nothing
-    :raises AirflowException: it failed or its outcome is unknown; trying again may help, where retries are allowed
+    :raises AirflowFailException: the step was refused; trying again changes nothing
+    :raises AirflowException: the step failed or its outcome is unknown; trying again may help
     """
     from kafka_dr.runs.record import StepFailed
     from kafka_dr_airflow.connections import open_clients
@@ -68,13 +68,13 @@ def perform(log: Any, action: Callable[[Clients], StepRecord]) -> Receipt:
             raise (AirflowFailException if final else AirflowException)(line(str(failure))) from None
     show(log, record)
     if record.outcome == "unproven":
-        # The run goes on, so the task is not red; its log is.
+        # The run continues, so the task is not red; the line in its log is.
         log.error("%s", record.detail)
     return Receipt(outcome=record.outcome, evidence=record.evidence, evidence_sha256=record.evidence_sha256)
 
 
 def show(log: Any, record: StepRecord) -> None:
-    """Write a record to the task log, a line at a time; what kept the step from going through at ERROR."""
+    """Write a record to the task log, line by line. What made the step fail is logged at ERROR."""
     for each in record.lines():
         for text in each.text.splitlines():
             (log.info if each.good else log.error)("%s", text)

@@ -1,4 +1,4 @@
-"""Ending a run that died, from the register and its journal alone."""
+"""The task that ends a run that died, from the register and its journal alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ResumeOperator(FirstTask):
-    """Finishes or abandons the run that holds a group; needs nothing that the dead run left in Airflow."""
+    """Finishes or abandons the run that holds a group. It needs nothing of the dead run in Airflow."""
 
     ui_color = "#f6e3c5"
     operator_extra_links = (EvidenceLink(),)
@@ -26,12 +26,12 @@ class ResumeOperator(FirstTask):
     def __init__(self, **kwargs: Any) -> None:
         defaults = {"task_id": "resume", "retries": 0, "execution_timeout": HANGING}
         super().__init__(**{**defaults, **URGENT, **kwargs})
-        #: The run that died: what resuming it leaves behind belongs to that run's evidence.
+        #: The run that died. The evidence of resuming it is kept with that run.
         self.resumed_run = ""
 
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
-        """Carry out the decision that the run's parameters state."""
+        """Carry out the decision of the run's parameters."""
         from kafka_dr.failover.resume import resume
         from kafka_dr.runs.request import ResumeRequest
 

@@ -1,4 +1,4 @@
-"""Undoing a run that failed before its point of no return."""
+"""The task that undoes a run that failed before its point of no return."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class RollBackOperator(BaseOperator):
-    """Runs as soon as one of the steps upstream of it has failed, and decides by reading the DR register.
+    """Runs as soon as one of its upstream steps has failed. What it does depends on the DR register.
 
-    That a task failed says nothing about how far the run came: the register does. Where nothing was claimed, or the
-    run is past the point of no return, this changes nothing and says so. It is tried again, since a source that is
-    shut for nothing is an outage.
+    A failed task does not show how far the run came; the register does. If nothing was claimed, or the run is past the
+    point of no return, the task changes nothing and says so. It is retried, because applications cannot write while
+    the source is fenced.
 
-    :param verb: which procedure is rolled back
+    :param verb: the procedure that is rolled back
     """
 
     ui_color = "#f6e3c5"
@@ -35,7 +35,7 @@ class RollBackOperator(BaseOperator):
 
     @fails_plainly
     def execute(self, context: Any) -> Receipt:
-        """Roll back what the register says was begun."""
+        """Roll back what the run began, according to the register."""
         from kafka_dr.failover.roll_back import roll_back
 
         request = run_request(context, self.verb)

@@ -1,4 +1,4 @@
-"""Audits of the copy, run by Spark: one mapped task for each group submits the audit of its flow and judges it."""
+"""Audits of replication by Spark: one mapped task for each group submits the audit of its flow and judges it."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from kafka_dr_airflow.topology_file import TOPOLOGY, evidence_root, read_topolog
 if TYPE_CHECKING:
     from kafka_dr.replication import Flow
 
-#: How a task is mapped over the groups. An audit is not tried again: the next one comes soon enough.
+#: How a task is mapped over the groups. An audit is not tried again: the next run starts soon enough.
 PER_FLOW: dict[str, Any] = {
     "map_index_template": "{{ task.protection_group }}",
     "retries": 0,
-    # Each is a Spark application of its own.
+    # Each task is its own Spark application.
     "max_active_tis_per_dagrun": 4,
 }
 
 
 class SparkAuditOperator(SparkJobOperator):
-    """Submits the audit of a group's flow, shows its verdict, and is red unless that is good.
+    """Submits the audit of a group's flow and shows its verdict. Red unless the verdict is good.
 
-    A good verdict on all of the flow makes an event of its asset, so that whoever waits for a verified copy can; which
-    flow it is shows only now, so ``outlets`` are aliases.
+    A good verdict on the whole flow creates an event of the flow's asset: a DAG can wait for a verified copy. The flow
+    is known only when the task runs, so ``outlets`` are aliases.
 
-    :param protection_group: whose flow is audited, unless the run names another one
-    :param audit: which one: the name of the job, and of the folder of its reports
+    :param protection_group: the group whose flow is audited, unless the run names a flow
+    :param audit: ``checksum`` or ``lag``: the job, and the folder of its reports
     """
 
     operator_extra_links = (AuditLink(),)
@@ -59,30 +59,30 @@ class SparkAuditOperator(SparkJobOperator):
         now, root = datetime.now(UTC), evidence_root(topology.evidence.root)
         reports = f"audits/{flow.group}/{self.audit}/{flow.source}-to-{flow.target}"
         folder = f"{reports}/{report_folder(now, context['run_id'], context['ti'].try_number)}"
-        self.report_place = f"{folder}/report.json"
+        self.report_path = f"{folder}/report.json"
         self.application_args = [
             *("--topology", os.environ[TOPOLOGY], "--flow", name),
             *("--out", f"{topology.evidence.root.rstrip('/')}/{folder}"),
             *self.arguments(context["params"]),
         ]
-        # Positions of a flow are kept beside its target.
+        # The Connect cluster of the target knows the offsets that the flow has reached.
         with self.reachable(logs=(flow.source, flow.target), connect=(flow.target,)):
             problem = self.submit(context)
-        report = _read_report(root.joinpath(*self.report_place.split("/")))
+        report = _read_report(root.joinpath(*self.report_path.split("/")))
         keep = timedelta(seconds=topology.group(flow.group).audits.keep_fingerprints_seconds)
         prune(root.joinpath(*reports.split("/")), now=now, keep=keep)
         if report is None:
-            raise AirflowFailException(f"{name}: unknown: {problem or 'the audit ended without a report'}")
+            raise AirflowFailException(f"{name}: unknown: {problem or 'the audit ended without a report: see its log'}")
         self._show(name, report)
         if problem is not None:
             red = f"findings: {_sentence(report)}" if report["verdict"] == "findings" else f"unknown: {problem}"
             raise AirflowFailException(f"{name}: {red}")
         for alias in self.outlets if _is_whole(context["params"]) else ():
             context["outlet_events"][alias].add(_asset(self.audit, flow), extra={"at": str(report.get("at"))})
-        return {"verdict": str(report["verdict"]), "report": self.report_place}
+        return {"verdict": str(report["verdict"]), "report": self.report_path}
 
     def arguments(self, params: Mapping[str, Any]) -> list[str]:
-        """Return what the run's parameters add to the job's command line."""
+        """Return what the parameters of the run add to the command line of the job."""
         found: list[str] = []
         if params.get("full"):
             found.append("--full")
@@ -104,7 +104,7 @@ class SparkAuditOperator(SparkJobOperator):
             for flow in (Flow(self.protection_group, *ends) for ends in permutations(clusters, 2)):
                 if _name(flow) == wanted:
                     return flow
-            raise AirflowSkipException(f"this run is about {wanted}")
+            raise AirflowSkipException(f"this run audits only {wanted}")
         with plain_errors(), open_clients() as clients:
             found = flow_to_audit(self.protection_group, clients)
         if isinstance(found, Flow):
@@ -118,7 +118,7 @@ class SparkAuditOperator(SparkJobOperator):
 
 
 def _is_whole(params: Mapping[str, Any]) -> bool:
-    """Whether all of the flow is audited, rather than the part that the run's parameters name."""
+    """Return whether the whole flow is audited, and not only a part that the parameters name."""
     return not any(params.get(part) for part in ("topics", "offsets", "since", "until"))
 
 
@@ -126,9 +126,9 @@ def _name(flow: Flow) -> str:
     return f"{flow.group}.{flow.source}-to-{flow.target}"
 
 
-def _read_report(place: Any) -> dict[str, Any] | None:
+def _read_report(path: Any) -> dict[str, Any] | None:
     try:
-        found = json.loads(place.read_bytes())
+        found = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) and "verdict" in found else None

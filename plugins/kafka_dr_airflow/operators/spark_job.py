@@ -1,4 +1,4 @@
-"""A job of ours as a task: how Spark is reached, what the job may know of connections, and what it says at its end."""
+"""A Spark job of this project as a task: which connections it gets, and how its result is read."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from kafka_dr_airflow.topology_file import read_topology
 _JOBS = Path(__file__).resolve().parents[3] / "spark" / "jobs"
 #: The Airflow connection of type ``spark`` that says where Spark runs.
 SPARK_CONNECTION = "kafka_dr_spark"
-#: With this a job begins the line that says what it could not find out.
+#: How the line begins in which a job says what it could not find out.
 _UNKNOWN = "unknown: "
-#: How much less a job counts than what else wants the processor: about a tenth.
+#: Added to the niceness of a job: other processes get about ten times as much of the processor.
 _NICER = 10
 
 
 class SparkJobOperator(SparkSubmitOperator):
-    """Submits a job; whoever inherits says with which arguments, and what its result means.
+    """Submits a job. Subclasses give the arguments and interpret the result.
 
-    What Spark needs to know of connections lies in a file that only this task's user can read, and only while it runs;
-    nothing of it is an argument, a setting of Spark or a rendered field.
+    The connections that the job needs are in a file that only the user of this task can read, and that exists only
+    while the job runs. No secret is an argument, a setting of Spark or a rendered field.
 
-    :param job: the name of its file
+    :param job: the name of the job
     """
 
     ui_color = "#e6e0f0"
@@ -38,25 +38,25 @@ class SparkJobOperator(SparkSubmitOperator):
         defaults = {
             "application": str(_JOBS / f"{job}.py"),
             "conn_id": SPARK_CONNECTION,
-            "deploy_mode": "client",  # the driver reads the file of connections, which is here
+            "deploy_mode": "client",  # the driver reads the file of connections, which is on this machine
         }
         super().__init__(**{**defaults, **kwargs})
         self._secrets: Any = None
-        #: Where what this task wrote is, below the evidence root; known when it runs.
-        self.report_place = ""
+        #: The path of what this task wrote, below the evidence root; empty until it is known.
+        self.report_path = ""
 
     def on_kill(self) -> None:
-        """Leave neither the file nor the application behind."""
+        """Remove the file of connections and end the application."""
         if self._secrets is not None:
             self._secrets.remove()
         super().on_kill()
 
     @contextmanager
     def reachable(self, *, logs: Iterable[str], connect: Iterable[str]) -> Iterator[None]:
-        """Write the file of connections, and tell the processes that this one starts where it is.
+        """Write the file of connections, and name it in the environment of the processes that are started meanwhile.
 
         :param logs: the clusters whose logs the job reads
-        :param connect: the clusters beside which the connectors run that it asks
+        :param connect: the clusters whose Connect cluster the job asks
         """
         from kafka_dr_airflow.secrets_file import SETTING, SecretsFile, connect_entry, kafka_entry
 
@@ -72,7 +72,7 @@ class SparkJobOperator(SparkSubmitOperator):
                 del os.environ[SETTING]
 
     def submit(self, context: Any) -> str | None:
-        """Run the job; return what it could not find out, or how it ended where that was not well."""
+        """Run the job. Return ``None`` if it has an answer, else what it could not find out or how it failed."""
         try:
             with _giving_way():
                 super().execute(context)
@@ -84,7 +84,7 @@ class SparkJobOperator(SparkSubmitOperator):
         return None
 
     def is_an_answer(self, ended: str) -> bool:
-        """Return whether an end that Spark takes for a failure is one of the job's answers.
+        """Return whether an exit code that Spark treats as a failure is one of the job's answers.
 
         :param ended: the exit code and the last lines, as the provider shows them
         """
@@ -93,11 +93,11 @@ class SparkJobOperator(SparkSubmitOperator):
 
 @contextmanager
 def _giving_way() -> Iterator[None]:
-    """Let what is started inside the block wait where others want the processor: a failover may run on this machine."""
+    """Start processes in the block with a lower priority: a failover may run on this machine."""
     before = os.getpriority(os.PRIO_PROCESS, 0)
     os.setpriority(os.PRIO_PROCESS, 0, before + _NICER)
     try:
         yield
     finally:
-        with suppress(PermissionError):  # only root may take it back; this process ends soon anyway
+        with suppress(PermissionError):  # only root may raise it again; this process ends soon
             os.setpriority(os.PRIO_PROCESS, 0, before)

@@ -1,4 +1,4 @@
-"""A person's decision about a plan of the config sync."""
+"""The approval of a plan of the config sync."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 
 
 class ConfigApprovalSensor(ManualApprovalSensor):
-    """Asks about what the newest plan of this run may not change by itself; skipped where there is no such thing.
+    """Asks for an approval of the changes that need one; skipped if the newest plan of this run has none.
 
-    The answer is bound to the plan's digest. A plan that is made again, because nothing has changed, is asked about
-    once at a time, and not again once somebody has said no to it.
+    The answer is bound to the digest of the plan. Later runs make the same plan again while nothing changes: only one
+    run at a time asks about it, and none after somebody has rejected it.
 
-    :param protection_group: whose standby it is about
+    :param protection_group: the group whose standby is changed
     """
 
-    consequence = "makes exactly these changes, if both clusters still are as shown"
+    consequence = "makes exactly these changes, if both clusters are still as shown"
     template_fields = (*ManualApprovalSensor.template_fields, "protection_group")
 
     def __init__(self, *, protection_group: str, **kwargs: Any) -> None:
-        # A safe change that could not be made keeps nobody from being asked about the others.
+        # People are asked about the other changes even if a safe change could not be made.
         super().__init__(number=2, **{"trigger_rule": TriggerRule.ALL_DONE, **kwargs})
         self.protection_group = protection_group
         self.evidence_kept = True
 
     def request(self, context: Any) -> RunRequest:
-        """Return what the approval is about."""
+        """Return the request that the approval belongs to."""
         from kafka_dr.runs.request import RunRequest
 
         return RunRequest(self.protection_group, context["run_id"])
 
     def question(self, context: Any) -> ApprovalQuestion:
-        """Make the question; skip where nobody has to be asked, or has been asked already."""
+        """Return the question; skip if nobody has to be asked, or somebody was asked already."""
         from kafka_dr.watch.ask_config_approval import ask_config
         from kafka_dr_airflow.connections import open_clients
 

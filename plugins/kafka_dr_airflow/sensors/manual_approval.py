@@ -1,4 +1,4 @@
-"""A person's decision, bound to what that person was shown."""
+"""The approval by a person, bound to the facts that the person was shown."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ if TYPE_CHECKING:
 
 DIGEST = "digest"
 REASON = "reason"
-#: Decided when the question is asked; what a DAG passed here would be lost, or worse, obeyed.
+#: These are decided when the question is asked. A DAG must not set them: Airflow would use the values of the DAG.
 _TAKEN = {"execution_timeout", "response_timeout", "assigned_users", "defaults", "subject", "body"}
 
 
 class ManualApprovalSensor(ApprovalOperator):
-    """Waits until one of the group's approvers has said yes or no to exactly what the evidence says.
+    """Waits until one of the group's approvers has approved or rejected exactly what the evidence says.
 
-    Airflow's own operator leaves doors open that would matter here, and this one closes them:
+    It is stricter than Airflow's own operator:
 
-    * *The question is asked once.* Airflow keeps the first text and the first approvers of a task, whatever it is
-      told later. A task that is cleared or tried again ends the run unchanged instead of showing old facts.
-    * *Approvers* are read from the topology when the task runs. None means no question, where Airflow would let
-      everybody answer. Who answered is compared with them once more when the answer comes, and by the step ``claim``.
-    * *The answer names the digest* of the facts that were shown. Airflow accepts an answer without its fields.
-    * *The question expires* after the time that the topology gives and the text names, never by
-      ``execution_timeout``, which Airflow would silently take for it.
+    * *The question is asked once.* Airflow keeps the first text and the first approvers of a task, even if the task
+      asks again. A task that is cleared or retried ends the run without a change; it would show old facts.
+    * *Approvers* are read from the topology when the task runs. Without approvers there is no question; Airflow would
+      let everybody answer. The name in the answer is checked when it comes, and again by the step ``claim``.
+    * *The answer carries the digest* of the facts that were shown. Airflow accepts an answer without its fields.
+    * *The question expires* after the time that the topology sets and the text names. ``execution_timeout`` is never
+      set, because Airflow would use it as the expiry.
 
-    No, expired and superseded all end the run with every later step skipped and nothing changed. A dry run asks
-    nobody.
+    If the answer is no, is too late or belongs to old facts, all later steps are skipped and nothing is changed. A dry
+    run asks nobody.
 
-    :param number: the step's place in its verb
-    :param verb: which procedure is approved
+    :param number: the position of the step in its verb, from 1
+    :param verb: the procedure that is approved
     """
 
     ui_color = "#f4dbe4"
-    #: What a yes does, as the question says it.
+    #: What approving does; the question says it after *Approve*.
     consequence = "starts the switch"
     operator_extra_links = (EvidenceLink(),)
 
     def __init__(self, *, number: int, verb: Verb = "planned_failover", **kwargs: Any) -> None:
         for name in _TAKEN & kwargs.keys():
-            raise ValueError(f"{name} of an approval is decided when it is asked: leave it out")
+            raise ValueError(f"{name} of an approval is decided when the question is asked: remove it from the DAG")
         defaults = {"task_id": "approval", "retries": 0, "subject": "Approve?", **URGENT}
         super().__init__(**numbered(number, {**defaults, **kwargs}))
-        # default_args reach the classes above by another way, and Airflow makes an expiry of execution_timeout.
+        # default_args reach the parent classes directly, and Airflow uses execution_timeout as the expiry.
         if self.response_timeout or self.assigned_users or self.defaults:
-            raise ValueError("default_args decide about the approval: leave out what only the topology may decide")
+            raise ValueError("default_args set the expiry or the approvers, which only the topology may: remove them")
         self.verb = verb
 
     @fails_plainly
     def execute(self, context: Any) -> None:
-        """Write the question to evidence, put it to the approvers, and park until one of them answers."""
+        """Write the question to evidence, ask the approvers, and wait without a worker until one of them answers."""
         question = self.question(context)
         if question is None:
             return
@@ -77,16 +77,16 @@ class ManualApprovalSensor(ApprovalOperator):
         super().execute(context)
 
     def request(self, context: Any) -> RunRequest:
-        """Return what the approval is about."""
+        """Return the request that the approval belongs to."""
         return run_request(context, self.verb)
 
     def page(self, context: Any) -> str:
-        """Return where the evidence of the run is shown."""
+        """Return the address of the run's evidence."""
         request = self.request(context)
         return evidence_url(request.protection_group, request.run)
 
     def question(self, context: Any) -> ApprovalQuestion | None:
-        """Make the question, and keep it in evidence; ``None`` where nobody is to be asked."""
+        """Return the question, and keep it in evidence; ``None`` if nobody has to be asked."""
         from kafka_dr.failover.ask_approval import ask_approval
         from kafka_dr_airflow.connections import open_clients
 
@@ -94,7 +94,9 @@ class ManualApprovalSensor(ApprovalOperator):
         if request.dry_run:
             with plain_errors():
                 group = read_topology(os.environ).group(request.protection_group)
-            self.log.info("Dry run: nobody is asked. May answer: %s.", ", ".join(group.approvers))
+            self.log.info(
+                "Dry run: nobody is asked. In a real run these people may answer: %s.", ", ".join(group.approvers)
+            )
             return None
         with plain_errors(), open_clients() as clients:
             return ask_approval(request, clients, page=self.page(context))
@@ -102,7 +104,7 @@ class ManualApprovalSensor(ApprovalOperator):
     def keep(self, request: RunRequest, clients: Clients, answer: Answer) -> StepRecord:
         """Keep an answer in evidence.
 
-        :raises StepFailed: it does not count
+        :raises StepFailed: the answer does not count
         """
         from kafka_dr.approvals.approval import record_answer
 
@@ -116,7 +118,7 @@ class ManualApprovalSensor(ApprovalOperator):
 
     @fails_plainly
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Receipt:
-        """Keep the answer in evidence, whoever gave it, and skip what follows unless it is a good yes."""
+        """Keep the answer in evidence, and skip all later tasks unless it is a valid approval."""
         if "error" in event:
             self._not_answered(context, event)
         request = self.request(context)
@@ -127,13 +129,15 @@ class ManualApprovalSensor(ApprovalOperator):
             self._end(context, f"The answer does not count ({refused})")
         if answer.approved and not answer.digest:
             self._end(context, f"{answer.responder} approved without the digest of the facts (field {DIGEST!r})")
-        # What was typed in is kept by now; Airflow would compare it with a form that this process does not have.
+        # The typed fields are in evidence by now. Airflow would compare them with a form that is not in this process.
         super().execute_complete(context, {**event, "params_input": {}})
         return receipt
 
     def _prepare(self, question: ApprovalQuestion) -> None:
         if not question.approvers:
-            raise AirflowFailException("the protection group has no approvers: name at least one in the topology")
+            raise AirflowFailException(
+                "the protection group has no approvers: add at least one to approvers in the topology"
+            )
         self.subject = question.subject
         self.body = "\n\n".join(filter(None, (question.body.rstrip(), self._instructions(question), question.written)))
         self.response_timeout = timedelta(seconds=question.expires_after_seconds)
@@ -142,14 +146,14 @@ class ManualApprovalSensor(ApprovalOperator):
 
     def _instructions(self, question: ApprovalQuestion) -> str:
         return (
-            f"Only {', '.join(map(code, question.approvers))} may answer, once. *Approve* {self.consequence}. "
-            "*Reject*, or no answer in time, ends the run, and nothing is changed."
+            f"Only {', '.join(map(code, question.approvers))} may answer, and only once. *Approve* {self.consequence}. "
+            "*Reject* ends the run, and nothing is changed. So does no answer in time."
         )
 
     def _ask_once(self, context: Any) -> None:
-        """Store the question, and end the run if Airflow already holds another one for this task.
+        """Store the question in Airflow, and end the run if Airflow already has another one for this task.
 
-        Airflow answers with the question that it holds, which is an earlier one where there was one.
+        Airflow replies with the question that it has: the first one, if this task has asked before.
         """
         from airflow.sdk.execution_time.comms import CreateHITLDetailPayload
         from airflow.sdk.execution_time.task_runner import SUPERVISOR_COMMS
@@ -165,26 +169,26 @@ class ManualApprovalSensor(ApprovalOperator):
             )
         )
         if held.body != self.body:
-            asked_before = "This run has asked for its approval before, and Airflow would show the facts of that time"
-            self._end(context, f"{asked_before}: an approval is asked once")
+            asked_before = "This run has asked for its approval before, and Airflow would show the old facts"
+            self._end(context, f"{asked_before}: trigger a new run")
 
     def _not_answered(self, context: Any, event: dict[str, Any]) -> NoReturn:
         if event.get("error_type") == "timeout":
             request = self.request(context)
             perform(self.log, lambda clients: self.keep_expiry(request, clients))
             self._end(context, "Nobody answered before the approval expired")
-        raise AirflowFailException(f"Airflow could not wait for the answer ({event['error']}); nothing was changed")
+        raise AirflowFailException(f"Airflow could not wait for the answer ({event['error']}). Nothing was changed")
 
     def _end(self, context: Any, sentence: str) -> NoReturn:
-        """End the run with nothing changed, and say where the next one is started."""
+        """End the run without a change, and say where a new one can be triggered."""
         dag_id = context["ti"].dag_id
         raise AirflowSkipException(f"{line(sentence)}. Nothing was changed. A new run: {trigger_url(dag_id)}") from None
 
 
 def given_answer(event: dict[str, Any], *, approve: str) -> Answer:
-    """Read an answer as Airflow hands it over. What is missing stays empty, and never counts as a yes.
+    """Read an answer as Airflow passes it. A missing field stays empty and never counts as an approval.
 
-    :param approve: the option that means yes
+    :param approve: the option that approves
     """
     from kafka_dr.approvals.approval import Answer
 
@@ -199,13 +203,13 @@ def given_answer(event: dict[str, Any], *, approve: str) -> Answer:
 
 
 def _form(digest: str) -> dict[str, Param]:
-    """Return the fields beside the two buttons. Airflow drops those that are not marked as the task's own."""
+    """Return the fields above the two buttons. Airflow drops fields that are not marked as the task's own."""
     return {
         DIGEST: Param(
             digest,
             type="string",
             title="Digest of the facts",
-            description="Filled in already. It ties the answer to what is shown above.",
+            description="Filled in already; do not change it. It ties the answer to the facts above.",
             source="task",
         ),
         REASON: Param(
@@ -213,7 +217,7 @@ def _form(digest: str) -> dict[str, Param]:
             type=["null", "string"],
             maxLength=500,
             title="Remark",
-            description="Kept with the evidence. May stay empty.",
+            description="Optional. Kept with the evidence.",
             source="task",
         ),
     }

@@ -1,4 +1,4 @@
-"""Decisions that may take two different people."""
+"""Approvals that may need two different people: unplanned failover and failback."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class TwoPeopleSensor(ManualApprovalSensor):
-    """Asks for the first or the second approval. The second is asked only where two are needed, and of others.
+    """Asks for the first or the second approval. The second is asked only if two are needed, and of other people.
 
-    :param step: ``approval`` or ``second_approval``, which is the task's id too
+    :param step: ``approval`` or ``second_approval``, which is also the id of the task
     """
 
-    #: Why nobody else is asked, where one approval is enough.
+    #: What the log says if one approval is enough.
     one_is_enough = "One approval is enough for this group: nobody else is asked."
 
     def __init__(self, *, step: str, number: int, verb: Verb, **kwargs: Any) -> None:
@@ -29,7 +29,7 @@ class TwoPeopleSensor(ManualApprovalSensor):
         self.step = step
 
     def question(self, context: Any) -> ApprovalQuestion | None:
-        """Make the question; ``None`` in a dry run, and where no second person is needed."""
+        """Return the question; ``None`` in a dry run, and if no second person is needed."""
         from kafka_dr.approvals.approval import needs_second
         from kafka_dr.failover.ask_approval import ask_approval
         from kafka_dr.runs.request import StepName
@@ -46,14 +46,14 @@ class TwoPeopleSensor(ManualApprovalSensor):
         return None
 
     def keep(self, request: RunRequest, clients: Clients, answer: Answer) -> StepRecord:
-        """Keep an answer in evidence, where the claim looks for it."""
+        """Keep an answer in evidence, where the step ``claim`` reads it."""
         from kafka_dr.approvals.approval import record_answer
         from kafka_dr.runs.request import StepName
 
         return record_answer(request, clients, answer, StepName(self.step))
 
     def keep_expiry(self, request: RunRequest, clients: Clients) -> StepRecord:
-        """Keep in evidence that nobody answered this question."""
+        """Keep in evidence that nobody answered in time."""
         from kafka_dr.approvals.approval import record_expiry
         from kafka_dr.runs.request import StepName
 
@@ -61,16 +61,16 @@ class TwoPeopleSensor(ManualApprovalSensor):
 
 
 class UnplannedApprovalSensor(TwoPeopleSensor):
-    """Asks about an unplanned failover. How many have to say yes is ``disaster.approvers_needed`` of the topology."""
+    """Asks for the approvals of an unplanned failover: as many as ``disaster.approvers_needed`` of the topology."""
 
-    consequence = "leaves the old side behind, with whatever has not crossed"
+    consequence = "moves the group without the records that have not been replicated"
 
     def __init__(self, *, step: str, number: int, **kwargs: Any) -> None:
         super().__init__(step=step, number=number, verb="unplanned_failover", **kwargs)
 
 
 class FailbackApprovalSensor(TwoPeopleSensor):
-    """Asks about a failback. The second approval is asked where data is deleted, and never of who gave the first."""
+    """Asks for the approvals of a failback: two if data is deleted, never from the same person."""
 
     consequence = "lets the run do exactly this"
     one_is_enough = "Nothing is deleted, so one approval is enough: nobody else is asked."

@@ -1,4 +1,4 @@
-"""The evidence of a run, and the report of an audit, as a page for whoever may see the runs of the verbs in Airflow."""
+"""Evidence of runs and reports of audits as pages. Who may see the runs of the planned failover may see them."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ from kafka_dr_airflow.topology_file import evidence_root, read_topology
 
 # Airflow's login does not cover a plugin's pages by itself.
 _MAY_SEE_RUNS = Depends(requires_access_dag("GET", DagAccessEntity.RUN, "dr_planned_failover"))
-# The page needs nothing but its own styles. What it shows comes from clusters: nothing of it may run or call home.
+# The page needs only its own styles. What it shows comes from clusters, so no script runs and nothing is loaded.
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-# The link of a notice leads to Airflow, whose page needs what the sandbox takes away.
+# The link of a notice opens Airflow, which does not work in the sandbox.
 _LINKED = {**_HEADERS, "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 
-#: What can be part of the path of a report: never a step upwards.
+#: A part of the path of a report; it cannot name a folder above.
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+@=~-]*")
 
 app = FastAPI(title="Evidence of disaster recovery", dependencies=[_MAY_SEE_RUNS], openapi_url=None)
 
 
-#: What a person reads above the sentence.
+#: The titles of the pages that show an error.
 _TITLES = {
-    status.HTTP_400_BAD_REQUEST: "This address leads nowhere",
+    status.HTTP_400_BAD_REQUEST: "There is no such page",
     status.HTTP_403_FORBIDDEN: "You may not see this",
-    status.HTTP_404_NOT_FOUND: "Nothing is kept here",
-    status.HTTP_409_CONFLICT: "The evidence needs a look",
-    status.HTTP_503_SERVICE_UNAVAILABLE: "The evidence cannot be read now",
+    status.HTTP_404_NOT_FOUND: "Nothing was found",
+    status.HTTP_409_CONFLICT: "The evidence was changed",
+    status.HTTP_503_SERVICE_UNAVAILABLE: "The evidence cannot be read",
 }
 
 
 @app.exception_handler(AnyHttpException)
 async def say_instead(request: Request, error: AnyHttpException) -> Response:
-    """Answer a browser with a page, or with the login where nobody is logged in; programs get the error as JSON."""
+    """Answer a browser with a page, or with the login if nobody is logged in. Programs get the error as JSON."""
     if "text/html" not in request.headers.get("accept", ""):
         return await http_exception_handler(request, error)
     if error.status_code == status.HTTP_401_UNAUTHORIZED:
         return RedirectResponse(login_url(request.url.path), status.HTTP_303_SEE_OTHER)
-    title = _TITLES.get(error.status_code, "This did not work")
+    title = _TITLES.get(error.status_code, "The page cannot be shown")
     shown = render_notice(title, str(error.detail), back=airflow_path())
     return HTMLResponse(shown, error.status_code, headers=_LINKED)
 
 
 @app.get("/evidence/{group}/{run}")
 def page(group: str, run: str) -> HTMLResponse:
-    """Show what a run saw and proved so far."""
+    """Show the evidence of a run."""
     try:
         found = EvidenceStore(evidence_root(read_topology(os.environ).evidence.root)).page(group, run)
     except Refused as error:
@@ -69,21 +69,27 @@ def page(group: str, run: str) -> HTMLResponse:
     except KafkaDrError as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
     if found is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, f"Run {run} of {group} has kept no evidence yet.")
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"Run {run} of {group} has no evidence yet.")
     return HTMLResponse(found, headers=_HEADERS)
 
 
 @app.get("/audits/{group}/{audit}/{direction}/{run}")
 def audit_page(group: str, audit: str, direction: str, run: str) -> HTMLResponse:
-    """Show what an audit of a flow found."""
+    """Show the report of an audit of a flow."""
     parts = (group, audit, direction, run)
     if not all(map(_PART.fullmatch, parts)):
-        raise HTTPException(status.HTTP_400_BAD_REQUEST, "This is not the address of an audit.")
+        raise HTTPException(
+            status.HTTP_400_BAD_REQUEST,
+            "This is not the address of an audit. Open it with the button of the audit's task.",
+        )
     try:
         root = evidence_root(read_topology(os.environ).evidence.root)
         report = json.loads(root.joinpath("audits", *parts, "report.json").read_bytes())
     except FileNotFoundError as error:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, f"There is no report of {group} {direction} {run}.") from error
+        raise HTTPException(
+            status.HTTP_404_NOT_FOUND,
+            f"There is no {audit} report of {group}, {direction}, run {run}. Old reports are removed.",
+        ) from error
     except (KafkaDrError, OSError, ValueError) as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
     return HTMLResponse(render_audit(build_audit_view(audit, f"{group}, {direction}", report)), headers=_HEADERS)
@@ -91,14 +97,19 @@ def audit_page(group: str, audit: str, direction: str, run: str) -> HTMLResponse
 
 @app.get("/stranded/{group}/{run}")
 def stranded_page(group: str, run: str) -> HTMLResponse:
-    """Show which records an unplanned failover left behind."""
+    """Show the stranded records of an unplanned failover."""
     if not all(map(_PART.fullmatch, (group, run))):
-        raise HTTPException(status.HTTP_400_BAD_REQUEST, "This is not the address of a list of stranded records.")
+        raise HTTPException(
+            status.HTTP_400_BAD_REQUEST,
+            "This is not the address of a list of stranded records. Open it with the button of its task.",
+        )
     try:
         root = evidence_root(read_topology(os.environ).evidence.root)
         found = json.loads(root.joinpath("stranded", group, run, "summary.json").read_bytes())
     except FileNotFoundError as error:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, f"There is no list of what {run} left of {group}.") from error
+        raise HTTPException(
+            status.HTTP_404_NOT_FOUND, f"There is no list of stranded records of {group} for run {run}."
+        ) from error
     except (KafkaDrError, OSError, ValueError) as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
     return HTMLResponse(render_audit(build_stranded_view(found)), headers=_HEADERS)

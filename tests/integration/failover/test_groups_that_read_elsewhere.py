@@ -109,7 +109,7 @@ def test_by_policy_they_are_left_out_shown_counted_and_approved(beyond: OutsideT
     assert {p.topic for p in here} == {protection.topic, beyond.of_neighbour}
     folder = protection.folder / "evidence" / "runs" / protection.name / request.run
     view = build_run_view(protection.name, request.run, {file.name: file.read_bytes() for file in folder.iterdir()})
-    assert [(figure.value, figure.colour) for figure in view.figures if figure.label == "Positions left out"] == [
+    assert [(figure.value, figure.colour) for figure in view.figures if figure.label == "Offsets not moved"] == [
         ("2", "warn")
     ]
     assert any(f"the positions of {both} in {beyond.of_neighbour}" in note for note in view.notes)

@@ -25,5 +25,5 @@ def test_it_is_about_the_group_that_the_task_is_mapped_to(approval: Any) -> None
 def test_the_question_says_what_a_yes_does_and_carries_the_plans_digest(approval: Any) -> None:
     at = datetime(2026, 11, 20, 3, 5, tzinfo=UTC)
     approval._prepare(ApprovalQuestion("Change?", "rows", "4f2a", ("alice",), at, 900.0, "evidence"))
-    assert "*Approve* makes exactly these changes, if both clusters still are as shown." in approval.body
+    assert "*Approve* makes exactly these changes, if both clusters are still as shown." in approval.body
     assert approval.serialized_params[DIGEST]["value"] == "4f2a"

@@ -106,5 +106,5 @@ def test_the_login_of_connect_is_kept_out_of_its_text(connect: Any) -> None:
 
 
 def test_an_http_connection_without_a_host_is_refused(connect: Any) -> None:
-    with pytest.raises(Refused, match="connection connect_east names no host"):
+    with pytest.raises(Refused, match="connection connect_east has no host"):
         connect().endpoint()

@@ -54,14 +54,14 @@ def question(**changes: Any) -> ApprovalQuestion:
 )
 def test_what_is_decided_when_the_question_is_asked_cannot_be_set_in_the_dag(name: str) -> None:
     passed: dict[str, Any] = {name: "anything"}
-    with pytest.raises(ValueError, match=f"{name} of an approval is decided when it is asked"):
+    with pytest.raises(ValueError, match=f"{name} of an approval is decided when the question is asked"):
         ManualApprovalSensor(number=2, **passed)
 
 
 @pytest.mark.filterwarnings("ignore:Passing `execution_timeout`")
 @pytest.mark.parametrize("name", ["execution_timeout", "response_timeout"])
 def test_an_expiry_does_not_come_in_by_default_args(name: str) -> None:
-    with pytest.raises(ValueError, match="default_args decide about the approval"):
+    with pytest.raises(ValueError, match="default_args set the expiry or the approvers"):
         ManualApprovalSensor(number=2, default_args={name: timedelta(minutes=5)})
 
 
@@ -76,7 +76,7 @@ def test_it_asks_the_approvers_for_the_time_that_the_topology_gives(approval: An
 
 def test_what_people_wrote_comes_after_everything_else(approval: Any) -> None:
     approval._prepare(question(written="**Reason**\n\n```text\nroutine\n```"))
-    assert approval.body.endswith("and nothing is changed.\n\n**Reason**\n\n```text\nroutine\n```")
+    assert approval.body.endswith("So does no answer in time.\n\n**Reason**\n\n```text\nroutine\n```")
 
 
 def test_the_form_carries_the_digest_of_what_is_shown(approval: Any) -> None:

@@ -87,7 +87,7 @@ def test_only_a_good_verdict_looks_good(verdict: str, colour: str) -> None:
 def test_no_findings_are_said_to_be_none_and_too_many_are_counted() -> None:
     assert "None." in render_audit(build_audit_view("lag", "orders", {"verdict": "ok", "findings": []}))
     many = {"verdict": "findings", "findings": [{"kind": "lost", "source_offset": number} for number in range(600)]}
-    assert "100 more stand in report.json." in render_audit(build_audit_view("checksum", "orders", many))
+    assert "100 more are in report.json." in render_audit(build_audit_view("checksum", "orders", many))
 
 
 def test_groups_that_do_not_get_on_come_before_the_figures_and_offsets_are_called_offsets() -> None:
@@ -96,7 +96,7 @@ def test_groups_that_do_not_get_on_come_before_the_figures_and_offsets_are_calle
     view = build_audit_view("lag", "orders", report)
     assert [table.title for table in view.tables][:3] == [
         "Findings",
-        "Consumer groups that do not get on",
+        "Consumer groups that make no progress",
         "Measured",
     ]
     assert [row[0].text for row in view.tables[2].rows] == ["Offsets given out", "Offsets without a record"]

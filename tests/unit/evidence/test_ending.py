@@ -87,7 +87,7 @@ def test_a_no_is_not_good_and_what_was_typed_in_is_data() -> None:
 
 def test_an_approval_that_nobody_gave_is_not_good() -> None:
     found = said(preflight=step(), approval=step("passed", "nobody answered", expired=True))
-    assert found == Ending("EXPIRED: nobody answered in time, nothing was changed", good=False)
+    assert found == Ending("EXPIRED: nobody answered in time; nothing was changed", good=False)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_failback_says_what_is_a_copy_again() -> None:
     ends = {"verb": "failback", "source": "west", "target": "east"}
     found = said(preflight=step(decision=ends), report=step(mode="rebuild", stranded=22, rescued=20))
     assert found.note == (
-        "BROUGHT BACK: east is a copy of west again, by rebuild; 22 stranded records kept, 20 published again"
+        "FAILED BACK: east is a copy of west again, by rebuild; 22 stranded records kept, 20 published again"
     )
 
 

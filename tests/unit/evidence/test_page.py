@@ -11,7 +11,8 @@ import pytest
 from kafka_dr.clock import ManualClock
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.page import render_page
-from kafka_dr.evidence.run_view import RunView, build_run_view
+from kafka_dr.evidence.run_view import build_run_view
+from kafka_dr.evidence.view_model import RunView
 
 SEALED = datetime(2026, 11, 20, 4, tzinfo=UTC)
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -227,7 +228,7 @@ def test_a_figure_that_could_not_be_measured_is_not_known_and_not_good() -> None
             "Not finished: the last step recorded is verify",
             "warn",
         ),
-        ({"13-roll_back.1.json": step()}, "Nothing was recorded but a roll back", "unknown"),
+        ({"13-roll_back.1.json": step()}, "Nothing was recorded except a roll back", "unknown"),
         ({"13-roll_back.1.json": step("failed")}, "The roll back did not finish", "bad"),
         ({"13-roll_back.1.json": step("unknown")}, "The roll back did not finish", "bad"),
         (
@@ -347,8 +348,8 @@ def test_what_differs_between_two_sides_is_a_table() -> None:
     said = read(html)
     assert "safe stops a switch topic orders.a 3 <b> no" in said
     assert "note config x 2 1 may" in said
-    assert "User:a could no longer produce to x mended by this plan" in said
-    assert "User:b could no longer consume y stays so" in said
+    assert "User:a could no longer produce to x fixed by this plan" in said
+    assert "User:b could no longer consume y not fixed" in said
     assert "Planned" in said
     assert "3 &lt;b&gt;" in html
 
@@ -359,11 +360,11 @@ def test_a_difference_that_is_none_is_not_shown(difference: object) -> None:
     assert "What differs" not in read(render_page(build_run_view("orders", "r1", stored), files=(), sealed_at=None))
 
 
-def test_a_run_that_left_something_behind_is_through_and_not_well() -> None:
+def test_a_run_whose_old_cluster_differs_is_complete_and_not_good() -> None:
     left = {
         "phase": "unfenced",
         "override": "one vantage is all we have",
-        "predicted_loss": {"at_least_records": 30, "as_of": "2026-11-20T02:59:00+00:00", "reason": "seen, not crossed"},
+        "predicted_loss": {"at_least_records": 30, "as_of": "2026-11-20T02:59:00+00:00", "reason": "seen, not copied"},
         "source_side": {"fenced": False, "drained": False, "detail": "east does not answer"},
         "lost_at_least": 30,
         "returned": {"cluster": "east", "fenced_at": "2026-11-20T03:00:09+00:00", "since_opening": 5},
@@ -373,10 +374,12 @@ def test_a_run_that_left_something_behind_is_through_and_not_well() -> None:
     assert (view.verdict, view.colour) == ("Completed, unfenced", "warn")
     text = read(render_page(view, files=(), sealed_at=None))
     assert "The rule was overridden: one vantage is all we have." in text
-    assert "Loss: at least 30 records as of 2026-11-20T02:59:00+00:00, unknown after (seen, not crossed)." in text
-    assert "The side that was left: east does not answer." in text
-    assert "it accepted at most 5 records, until it was fenced at 2026-11-20T03:00:09" in text
-    assert "The flow that was left: not seen stopped. It is shut out of the new side: Connect has not answered." in text
+    assert (
+        "Loss: at least 30 records as of 2026-11-20T02:59:00+00:00, later loss is not known (seen, not copied)." in text
+    )
+    assert "The old cluster: east does not answer." in text
+    assert "the old cluster accepted at most 5 records, until it was fenced at 2026-11-20T03:00:09" in text
+    assert "The old flow: not seen stopped; the flow fence denies its writes. Connect has not answered." in text
     assert [(each.label, each.value, each.colour) for each in view.figures] == [("Lost, at least", "30", "bad")]
 
 
@@ -387,7 +390,7 @@ def test_a_lower_bound_of_nothing_is_not_shown_as_good() -> None:
     assert [each.colour for each in view.figures] == ["unknown"]
 
 
-def test_a_dry_run_says_so_in_its_title_also_where_it_was_refused() -> None:
+def test_a_dry_run_says_so_in_its_title_even_if_it_was_refused() -> None:
     asked = {"dry_run": True, "verb": "planned_failover"}
     refused = told({"01-preflight.1.json": step("refused", facts=asked)})
     assert (refused.title, refused.verdict) == (

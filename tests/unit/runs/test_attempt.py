@@ -127,7 +127,7 @@ def test_where_a_run_can_only_go_on_it_goes_on_and_the_evidence_says_what_it_lac
     clients.evidence.seal("orders", "manual__1")
     page = clients.evidence.page("orders", "manual__1")
     assert page is not None
-    assert "The evidence of drain is not whole: The value at" in page
+    assert "The evidence of drain is not complete: The value at" in page
     assert "correct horse battery" not in str((found, record, page))
 
 
