@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import psutil
 import pytest
+
+from support.run_end import pytest_configure, pytest_unconfigure  # noqa: F401 - hooks of this conftest
 
 # The fixtures import what they start: tests of rules alone load no Kafka client.
 if TYPE_CHECKING:
@@ -79,6 +82,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if long:
         items[:] = [item for item in items if item not in long]
         config.hook.pytest_deselected(items=long)
+
+
+#: What ends when the last test of a folder has run. A fixture of the scope "package" would live as long as the session.
+_FOLDER_END = ExitStack()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Close what belongs to a folder as soon as the next test is one of another folder."""
+    yield
+    if nextitem is None or nextitem.path.parent != item.path.parent:
+        _FOLDER_END.close()
+
+
+@pytest.fixture(scope="session")
+def folder_end() -> ExitStack:
+    """What is put on this stack ends with the tests of the folder; all of these run one after the other."""
+    return _FOLDER_END
 
 
 @pytest.fixture(scope="session")

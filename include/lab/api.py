@@ -98,7 +98,7 @@ class Lab:
         return replace(self.status(), ready_seconds=round(time.monotonic() - began, 1))
 
     def down(self, *, delete: bool = False) -> None:
-        """Stop every process of the lab; with ``delete`` remove its state, too.
+        """Stop every process of the lab; with ``delete`` remove its state, too, which no process has to save then.
 
         :raises LabError: something cannot be ended.
         """
@@ -108,7 +108,7 @@ class Lab:
             names = list(self.supervisor.names())
             first = [name for name in names if "-broker-" not in name]  # brokers go last: the others take leave of them
             for group in (first, [name for name in names if name not in first]):
-                _stop_together(self.supervisor, group)
+                _stop_together(self.supervisor, group, at_once=delete)
             self.supervisor.sweep()
         if delete:
             self.home.delete()
@@ -242,8 +242,8 @@ def _jars_progress(report: Report) -> Callable[[int, int], None]:
     return progress
 
 
-def _stop_together(supervisor: Supervisor, names: Sequence[str]) -> None:
+def _stop_together(supervisor: Supervisor, names: Sequence[str], *, at_once: bool) -> None:
     if names:
         with ThreadPoolExecutor(len(names)) as pool:
-            for stopped in [pool.submit(supervisor.stop, name) for name in names]:
+            for stopped in [pool.submit(supervisor.stop, name, at_once=at_once) for name in names]:
                 stopped.result()

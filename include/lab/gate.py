@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from lab.layout import PROJECT
+from lab.leftovers import RUN, end_leftovers, new_run
 
 SOURCES = ("include", "plugins", "dags", "spark", "tests")
 
@@ -54,8 +55,12 @@ def run(pytest_arguments: Sequence[str], console: Console) -> int:
 def _module(argv: Sequence[str]) -> int:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR_LAB"))}
     sys.stdout.flush()
-    # Unbuffered: of a run that is killed one sees how far it came.
-    return within([sys.executable, "-m", *argv], kept | {"PYTHONUNBUFFERED": "1"}, DEADLINE_SECONDS)
+    name = new_run()
+    try:
+        # Unbuffered: of a run that is killed one sees how far it came.
+        return within([sys.executable, "-m", *argv], kept | {"PYTHONUNBUFFERED": "1", RUN: name}, DEADLINE_SECONDS)
+    finally:
+        end_leftovers(name)
 
 
 def within(argv: Sequence[str], environ: Mapping[str, str], seconds: float) -> int:

@@ -115,13 +115,15 @@ class Supervisor:
         log.touch()
         return log
 
-    def stop(self, name: str) -> None:
+    def stop(self, name: str, *, at_once: bool = False) -> None:
         """End a process and all that it started: politely, after its grace by force; return when nothing is left.
 
+        :param at_once: by force from the start: nothing that it has written is needed any more
         :raises LabError: something cannot be ended.
         """
         record = self._read(name)
-        self._end_members(name, grace_seconds=float(record["grace_seconds"]) if record else 0)
+        grace_seconds = float(record["grace_seconds"]) if record and not at_once else 0.0
+        self._end_members(name, grace_seconds=grace_seconds)
         self._record(name).unlink(missing_ok=True)
 
     def restart(self, name: str) -> psutil.Process:
@@ -192,7 +194,7 @@ class Supervisor:
         for name in self.names():
             if self.find(name) is None:
                 self._end_members(name, grace_seconds=0)
-        _end(self.strays(), "what an interrupted command left behind")
+        end(self.strays(), "what an interrupted command left behind")
 
     def last_lines(self, name: str, *, count: int = 8) -> str:
         """The end of the process's log."""
@@ -242,7 +244,7 @@ class Supervisor:
             record: dict[str, Any] = json.loads(self._record(name).read_text())
         except (FileNotFoundError, ValueError):
             return None
-        return record
+        return record if {"pid", "created"} <= record.keys() else None
 
     def _end_members(self, name: str, *, grace_seconds: float) -> None:
         """End what carries the name; a parent first, which may end its children better than we can."""
@@ -253,7 +255,7 @@ class Supervisor:
                 parent.send_signal(signal.SIGCONT)  # a paused process cannot end politely
                 parent.terminate()
             _gone([parent], grace_seconds)
-        _end([*before, *self.members(name)], name)
+        end([*before, *self.members(name)], name)
         for pid, child in list(_started.items()):
             if child.poll() is not None:
                 _started.pop(pid, None)  # another thread may have ended that one
@@ -269,7 +271,12 @@ def inherited() -> dict[str, str]:
     }
 
 
-def _end(processes: Sequence[psutil.Process], what: str) -> None:
+def end(processes: Sequence[psutil.Process], what: str) -> None:
+    """Kill processes and wait until they are gone.
+
+    :param what: what they are, for the message
+    :raises LabError: one cannot be ended
+    """
     members = {process.pid: process for process in processes if _lives(process)}
     for member in members.values():
         with suppress(psutil.NoSuchProcess):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,27 +84,26 @@ def planned(bag: Any) -> Any:
     return bag.dags["dr_planned_failover"]
 
 
-@pytest.fixture(scope="package")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuickLab]:
+@pytest.fixture(scope="session")
+def airflow(tmp_path_factory: pytest.TempPathFactory, folder_end: ExitStack) -> QuickLab:
     """A lab with Airflow, its group adopted and replicating; shared by the modules of this folder.
 
-    ``KAFKA_DR_TEST_AIRFLOW_LAB`` names a home to use and to leave running, so that it is made only once.
+    Its schedules run audits on Spark, so it ends with the tests of this folder. ``KAFKA_DR_TEST_AIRFLOW_LAB`` names a
+    home to use and to leave running, so that it is made only once.
     """
     from support.airflow_lab import AirflowSession, QuickLab
 
     kept = os.environ.get("KAFKA_DR_TEST_AIRFLOW_LAB")
     ports = int(os.environ.get("KAFKA_DR_TEST_AIRFLOW_PORT_BASE", _PORT_BASE))
     lab = QuickLab(Path(kept) if kept else tmp_path_factory.mktemp("airflow-lab"), port_base=ports)
-    try:
-        lab.up()
-        admin = AirflowSession(lab, "admin")
-        for dag, conf in (("dr_adopt", {"protection_group": GROUP}), ("dr_flows", {})):
-            run = admin.trigger(dag, **conf)
-            assert admin.ended(dag, run) == "success", admin.tasks(dag, run)
-        yield lab
-    finally:
-        if not kept:
-            lab.down(delete=True)
+    if not kept:
+        folder_end.callback(lab.down, delete=True)
+    lab.up()
+    admin = AirflowSession(lab, "admin")
+    for dag, conf in (("dr_adopt", {"protection_group": GROUP}), ("dr_flows", {})):
+        run = admin.trigger(dag, **conf)
+        assert admin.ended(dag, run) == "success", admin.tasks(dag, run)
+    return lab
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from support.configured_group import ConfiguredGroup
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def _made(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> dict[str, ConfiguredGroup]:
     from support.configured_group import ConfiguredGroup
 

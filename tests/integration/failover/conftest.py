@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from lab.api import Lab
-    from support.protection import Protection
     from support.switched_group import SwitchedGroup
 
 
-@pytest.fixture(scope="package")
-def _groups(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], SwitchedGroup]]:
+@pytest.fixture(scope="session")
+def _groups(lab: Lab, tmp_path_factory: pytest.TempPathFactory, folder_end: ExitStack) -> Callable[[], SwitchedGroup]:
     """Return a maker of groups; the flows of all of them are deleted at the end."""
     from support.protection import Protection
     from support.switched_group import SwitchedGroup
 
-    made: list[Protection] = []
-
     def make() -> SwitchedGroup:
-        made.append(Protection(lab, tmp_path_factory.mktemp("group")))
-        return SwitchedGroup.adopt(made[-1])
+        protection = Protection(lab, tmp_path_factory.mktemp("group"))
+        folder_end.callback(protection.delete_flows)
+        return SwitchedGroup.adopt(protection)
 
-    yield make
-    for protection in made:
-        protection.delete_flows()
+    return make
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def _shared() -> list[SwitchedGroup]:
     """Hold the group that the tests hand on, or nothing."""
     return []

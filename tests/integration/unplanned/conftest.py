@@ -6,6 +6,7 @@ A test that leaves its group at rest hands it on; whoever leaves one behind take
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,13 +18,17 @@ if TYPE_CHECKING:
     from support.switched_group import SwitchedGroup
 
 
-@pytest.fixture(scope="package")
-def _shared(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[SwitchedGroup]]:
+@pytest.fixture(scope="session")
+def _shared(folder_end: ExitStack) -> list[SwitchedGroup]:
     """Hold the groups that tests hand on, the newest last; their flows are deleted at the end."""
     made: list[SwitchedGroup] = []
-    yield made
-    for switching in made:
-        switching.protection.delete_flows()
+
+    def delete_flows() -> None:
+        for group in made:
+            group.protection.delete_flows()
+
+    folder_end.callback(delete_flows)
+    return made
 
 
 @pytest.fixture

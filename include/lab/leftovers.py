@@ -1,0 +1,73 @@
+"""Ends every process that a test run started, however the run ended.
+
+pytest-xdist gives an interrupted worker a few seconds, and stopping a lab takes longer. So every run has a name of its
+own in the environment, which all processes that it starts inherit. After the run, whatever still has it is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from glob import glob
+from pathlib import Path
+
+import psutil
+
+from lab.layout import Home
+from lab.processes import Supervisor, end
+
+#: Names the test run that started a process; a run inside another one is ``outer/inner``.
+RUN = "KAFKA_DR_TEST_RUN"
+#: Where tests keep their labs, from the folder of the run on: below a worker, a test or both.
+_LABS = ("*/run", "*/*/run", "*/*/*/run", "*/*/*/*/run")
+
+
+def new_run(environ: Mapping[str, str] = os.environ) -> str:
+    """Return a name for a test run that begins in this environment."""
+    return "/".join(filter(None, (environ.get(RUN), uuid.uuid4().hex)))
+
+
+def end_leftovers(run: str, folder: Path | None = None) -> int:
+    """Kill what a test run left.
+
+    :param run: the run's name, as :func:`new_run` returned it
+    :param folder: the folder of the run's temporary files. Airflow's processes hide their environment, so they are
+        found by the records of the labs in that folder.
+    :returns: how many processes were killed
+    :raises LabError: one cannot be ended
+    """
+    # Workers first: a living worker would start more.
+    count = _kill(_named(run))
+    for lab in _labs_in(folder) if folder is not None else ():
+        supervisor = Supervisor(Home(lab))
+        count += _kill(member for name in supervisor.names() for member in supervisor.members(name))
+    return count + _kill(_named(run))
+
+
+def _labs_in(folder: Path) -> Iterator[Path]:
+    """Yield the folders of labs. Tests that end meanwhile delete theirs, which ``Path.glob`` does not expect."""
+    for pattern in _LABS:
+        yield from (folder / Path(found).parent for found in glob(pattern, root_dir=folder))  # noqa: PTH207
+
+
+def _kill(processes: Iterable[psutil.Process]) -> int:
+    """Kill what is younger than this process: no record, however wrong, may end what this run did not start."""
+    me = psutil.Process()
+    spared = {me.pid, *(parent.pid for parent in me.parents())}
+    killed = [each for each in processes if each.pid not in spared and each.create_time() >= me.create_time()]
+    end(killed, "what a test run left")
+    return len(killed)
+
+
+def _named(run: str) -> list[psutil.Process]:
+    return [process for process, name in _runs() if f"{name}/".startswith(f"{run}/")]
+
+
+def _runs() -> Iterator[tuple[psutil.Process, str]]:
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            name = process.environ().get(RUN) if process.status() != psutil.STATUS_ZOMBIE else None
+            if name:
+                yield process, name

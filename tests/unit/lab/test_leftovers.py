@@ -1,0 +1,114 @@
+"""A test run that is interrupted leaves no process, even if its workers had no time to stop what they started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lab import leftovers
+from lab.layout import Home
+from lab.processes import Command, Supervisor
+
+SECONDS = 60.0
+#: A run whose workers start a process each, in a session of its own, and do not stop it in the seconds that they have.
+HOOKS = """
+from xdist.workermanage import NodeManager
+from support.run_end import pytest_configure, pytest_unconfigure
+NodeManager.EXIT_TIMEOUT = 1
+"""
+TESTS = """
+import pathlib, subprocess, sys, time, pytest
+
+@pytest.fixture
+def started(worker_id):
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], start_new_session=True)
+    (pathlib.Path(__file__).parent / f"{worker_id}.pid").write_text(str(child.pid))
+    yield
+    time.sleep(300)
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_that_hangs(started, number):
+    time.sleep(300)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "conftest.py").write_text(HOOKS)
+    (folder / "test_hangs.py").write_text(TESTS)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    return folder
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Supervisor]:
+    """A process of a lab whose environment does not show who started it, as Airflow's do not."""
+    supervisor = Supervisor(Home(tmp_path / "worker" / "lab"))
+    supervisor.start(Command("hidden", ("env", "-i", "sleep", "300"), tmp_path))
+    yield supervisor
+    supervisor.stop("hidden")
+
+
+def wait_for(paths: list[Path]) -> list[psutil.Process]:
+    deadline = time.monotonic() + SECONDS
+    while not all(path.exists() and path.read_text() for path in paths):
+        assert time.monotonic() < deadline, "the workers did not start their processes"
+        time.sleep(0.05)
+    return [psutil.Process(int(path.read_text())) for path in paths]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_no_process(project: Path, how: signal.Signals) -> None:
+    run = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", str(project)],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    started = wait_for([project / f"gw{number}.pid" for number in (0, 1)])
+
+    run.send_signal(how)
+    said = run.communicate(timeout=SECONDS)[0]
+
+    assert run.returncode != 0, said
+    assert [each for each in started if each.is_running() and each.status() != psutil.STATUS_ZOMBIE] == []
+    assert "that the run had left were killed" in said
+
+
+def test_a_process_that_hides_its_environment_is_found_by_the_record_of_its_lab(
+    lab: Supervisor, tmp_path: Path
+) -> None:
+    hidden = lab.find("hidden")
+    assert hidden is not None
+    assert leftovers.end_leftovers(leftovers.new_run(), tmp_path) == 1
+    assert lab.find("hidden") is None
+
+
+def test_a_run_ends_what_runs_inside_it_started_and_nothing_of_others(tmp_path: Path) -> None:
+    outer = leftovers.new_run({})
+    inner, other = leftovers.new_run({leftovers.RUN: outer}), leftovers.new_run({})
+    sleeping = {
+        run: subprocess.Popen(["sleep", "300"], env={**os.environ, leftovers.RUN: run})  # noqa: S607
+        for run in (outer, inner, other)
+    }
+    try:
+        assert leftovers.end_leftovers(inner, tmp_path) == 1
+        assert (sleeping[inner].wait(5), sleeping[outer].poll()) == (-signal.SIGKILL, None)
+        assert leftovers.end_leftovers(outer, tmp_path) == 1
+        assert (sleeping[outer].wait(5), sleeping[other].poll()) == (-signal.SIGKILL, None)
+    finally:
+        for process in sleeping.values():
+            process.kill()
+            process.wait()
