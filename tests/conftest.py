@@ -37,12 +37,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long versions, too")
 
 
-#: What is run one after the other where tests run beside each other: in each of these a lab is shared, or its ports.
+#: Tests whose names begin so run one after the other in one worker: they share a lab, Spark's session or their ports.
 _TOGETHER = (
     ("tests/e2e/test_disasters", "disasters"),
     ("tests/integration/failback/", "disasters"),
     ("tests/integration/health/", "disasters"),
     ("tests/integration/unplanned/", "disasters"),
+    ("tests/integration/failover/", "failover"),
     ("tests/integration/lab/", "labs"),
     ("tests/dags/", "airflow"),
     ("tests/e2e/", "demos"),
@@ -52,12 +53,13 @@ _TOGETHER = (
     ("tests/integration/", "brokers"),
     ("tests/contract/", "brokers"),
 )
-#: What takes minutes begins first, what mostly waits beside what mostly computes; the rest fills the gaps at the end.
-_LONGEST_FIRST = ("brokers", "airflow", "spark", "disasters", "demos", "labs")
+#: What takes longest begins first; files of unit tests fill the gaps at the end.
+_LONGEST_FIRST = ("failover", "disasters", "airflow", "spark", "brokers", "demos", "labs")
 
 
 def _scope(nodeid: str) -> str:
-    return next((together for folder, together in _TOGETHER if nodeid.startswith(folder)), nodeid)
+    file = nodeid.partition("::")[0]
+    return next((together for beginning, together in _TOGETHER if file.startswith(beginning)), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -104,18 +106,19 @@ def folder_end() -> ExitStack:
 
 @pytest.fixture(scope="session")
 def port_base() -> int:
-    """The first of 800 ports that nobody listens on. ``KAFKA_DR_TEST_PORT_BASE`` chooses others."""
+    """The first of 800 ports that nobody listens on. ``KAFKA_DR_TEST_PORT_BASE`` chooses those of the first worker."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     chosen = os.environ.get("KAFKA_DR_TEST_PORT_BASE")
     if chosen:
-        return int(chosen)
+        return int(chosen) + 1000 * worker
     taken: set[int] = {
         connection.laddr.port
         for connection in psutil.net_connections("tcp")
         if connection.laddr and connection.status == psutil.CONN_LISTEN
     }
-    # Tests that run beside these look at the same ports at the same moment.
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    return next(base for base in _PORT_BASES[worker % 2 :: 2] if taken.isdisjoint(range(base, base + _SPAN)))
+    # Other workers look at the same ports at the same moment.
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return next(base for base in _PORT_BASES[worker::workers] if taken.isdisjoint(range(base, base + _SPAN)))
 
 
 @pytest.fixture(scope="session")

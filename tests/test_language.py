@@ -54,7 +54,13 @@ WORDS = (
     Word("lie|lies|lay", "is", "files and offsets *are* somewhere"),
     Word("tell|tells|told", "show, say", "settings and brokers do not talk", r"tell the owners"),
     Word("besides?", "next to, in the background, at the same time, also", "four meanings"),
-    Word("home", "failback, the first cluster", "which cluster that is depends on who reads"),
+    Word(
+        "home",
+        "failback, the first cluster",
+        "which cluster that is depends on who reads",
+        # Of Java, of Airflow and of a lab it is a folder; in braces it is code.
+        r"java home|airflow home|lab home|home of the lab|--home|:param home:|``home``|\{[a-z.]*home[^}]*\}",
+    ),
     Word("sides?", "cluster: source, target, old, new, active, standby", "says which cluster only to its author"),
     Word("left open", "left empty", "of a form field it reads as unfenced, of a transaction it is *open*"),
     Word("places?", "position, offset, location", "five meanings", r"in place"),
@@ -135,6 +141,8 @@ SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
     ("include/kafka_dr/evidence/*.py", python_comments),
     ("include/kafka_dr/evidence/*.j2", template_texts),
     ("docker-compose.yml", yaml_comments),
+    ("include/lab/**/*.py", python_texts),
+    ("include/lab/**/*.py", python_comments),
 )
 #: What a document quotes although it holds a word of the list, because a log or a report says exactly this. By file.
 QUOTED: dict[str, tuple[str, ...]] = {

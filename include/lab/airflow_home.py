@@ -1,4 +1,4 @@
-"""AIRFLOW_HOME: settings, users, connections. All secrets stand in files that only their owner can read."""
+"""AIRFLOW_HOME: settings, users, connections. All secrets are in files that only their owner can read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOCAL_SETTINGS = "from lab.airflow_tuning import create_metadata_engine  # noqa
 
 
 def write(context: LabContext, *, dags: Path = DAGS) -> None:
-    """Write everything that Airflow reads from its home."""
+    """Write everything that Airflow reads from its folder."""
     home = context.home
     passwords = {user: context.credentials.airflow(user) for user in AIRFLOW_USERS}
     write_private(home.airflow / "airflow.cfg", _config(context, dags=dags))
@@ -75,7 +75,7 @@ def connections(context: LabContext) -> dict[str, dict[str, Any]]:
             }
         wanted[f"connect_{cluster.name}"] = {
             "conn_type": "http",
-            "description": f"REST of the Connect worker beside {cluster.name}",
+            "description": f"REST of the Connect worker of {cluster.name}",
             "host": context.settings.host(cluster.connect_name),
             "port": cluster.connect_port(context.settings.ports),
             "schema": "http",

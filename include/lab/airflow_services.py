@@ -32,7 +32,7 @@ PROCESSES = {
     DAG_PROCESSOR: ("dag-processor",),
     TRIGGERER: ("triggerer", "--skip-serve-logs"),
 }
-LAUNCHER = "airflow-launch"  # lives for some seconds only
+LAUNCHER = "airflow-launch"  # lives for a few seconds only
 LAUNCH_SECONDS = 300.0
 READY_SECONDS = 300.0
 GRACE_SECONDS = 8.0

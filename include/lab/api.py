@@ -34,7 +34,7 @@ def _silent(_what: str, _seconds: float) -> None:
 
 
 class Lab:
-    """One lab, known by its home.
+    """One lab, known by its folder.
 
     :param home: folder of all its state; by default ``.lab`` in the project.
     :param port_base: first of its ports; by default the one that it was made with.

@@ -1,6 +1,6 @@
 """From any Python to the lab's own environment; standard library only.
 
-The environment lies in the cache, under a name made of the pins and of the Python, so every lab home and every clone
+The environment is in the cache, under a name made of the pins and of the Python, so every lab and every clone
 with the same pins shares it and a warm start costs one ``stat``. It counts only once its stamp is written, last.
 """
 
@@ -72,7 +72,7 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
 
 
 def pins_digest(requirements: str) -> str:
-    """Stand for the pins of ``requirements.txt``; comments change nothing."""
+    """Return a digest of the pins of ``requirements.txt``; comments change nothing."""
     lines = (line.partition("#")[0].strip() for line in requirements.splitlines())
     return hashlib.sha256("\n".join(line for line in lines if line).encode()).hexdigest()[:16]
 
@@ -114,7 +114,7 @@ def check_space(folder: Path, needed: int) -> None:
     if free < needed:
         raise LabError(
             f"the disk of {folder} has {free / 1024**3:.1f} GiB free and {needed / 1024**3:.0f} GiB are needed: "
-            "make room, or choose another place with KAFKA_DR_CACHE (downloads) or --home (the lab)"
+            "make room, or choose another folder with KAFKA_DR_CACHE (downloads) or --home (the lab)"
         )
 
 

@@ -18,7 +18,7 @@ FORMAT_SECONDS = 120
 
 
 def server_properties(context: LabContext, cluster: Cluster, node: Node, *, data: Path) -> str:
-    """The broker's settings. Passwords stand in here and nowhere else; the file is private."""
+    """The broker's settings. Passwords are in this file and nowhere else; it is private."""
     settings = context.settings
     votes = node in cluster.voters(settings)
     password = context.credentials.kafka(cluster.name, BROKER)

@@ -57,9 +57,9 @@ def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
         prog="python3 include/lab",
         description="Two secured Kafka datacenters with Connect and Airflow on this machine.",
     )
-    place = argparse.ArgumentParser(add_help=False)
-    place.add_argument("--home", type=Path, default=DEFAULT_HOME, help="folder of all its state (default: .lab)")
-    place.add_argument(
+    lab_options = argparse.ArgumentParser(add_help=False)
+    lab_options.add_argument("--home", type=Path, default=DEFAULT_HOME, help="folder of all its state (default: .lab)")
+    lab_options.add_argument(
         "--port-base",
         type=int,
         metavar="N",
@@ -67,22 +67,22 @@ def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    up = commands.add_parser("up", parents=[place], help="start what does not run; ends when everything answers")
+    up = commands.add_parser("up", parents=[lab_options], help="start what does not run; ends when everything answers")
     up.add_argument("--brokers", type=int, metavar="N", help="brokers in each cluster (default: 1, or as it was made)")
     up.add_argument("--no-airflow", action="store_true", help="only brokers and Connect")
     up.set_defaults(run=_up)
 
-    down = commands.add_parser("down", parents=[place], help="stop every process of the lab")
+    down = commands.add_parser("down", parents=[lab_options], help="stop every process of the lab")
     down.add_argument("--delete", action="store_true", help="remove its state, too")
     down.set_defaults(run=_down)
 
-    status = commands.add_parser("status", parents=[place], help="what runs, and where it answers")
+    status = commands.add_parser("status", parents=[lab_options], help="what runs, and where it answers")
     status.add_argument("--json", action="store_true", help="the same for programs; paths of credentials, never values")
     status.set_defaults(run=_status)
 
-    logs = commands.add_parser("logs", parents=[place], help="show the log of a process, e.g. east-broker-1")
+    logs = commands.add_parser("logs", parents=[lab_options], help="show the log of a process, e.g. east-broker-1")
     logs.add_argument("name", metavar="NAME")
-    logs.add_argument("-f", "--follow", action="store_true", help="go on as it grows")
+    logs.add_argument("-f", "--follow", action="store_true", help="print new lines as they are written")
     logs.set_defaults(run=_logs)
 
     test = commands.add_parser(
@@ -92,11 +92,11 @@ def _parser(of_pytest: Sequence[str]) -> argparse.ArgumentParser:
     )
     test.set_defaults(run=lambda _options, console: gate.run(of_pytest, console))
 
-    demo = commands.add_parser("demo", parents=[place], help="a planned failover under load, and what it did")
+    demo = commands.add_parser("demo", parents=[lab_options], help="a planned failover under load, and what it did")
     configure_demo(demo)
 
-    bench = commands.add_parser("bench", help="what work costs beside what everybody knows the cost of")
-    configure_bench(bench, place=[place])
+    bench = commands.add_parser("bench", help="the cost of the project's work next to costs that everybody knows")
+    configure_bench(bench, options=[lab_options])
     return parser
 
 

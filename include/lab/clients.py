@@ -43,7 +43,7 @@ def jaas(credentials: Credentials, cluster: Cluster, principal: str) -> str:
 
 
 def write_files(context: LabContext) -> None:
-    """Write the settings of every principal on every cluster: for librdkafka, and for Java clients beside it."""
+    """Write the settings of every principal on every cluster: for librdkafka, and for Java clients."""
     for cluster in CLUSTERS:
         for principal in (ADMIN, *PRINCIPALS):
             values = librdkafka(context, cluster, principal)

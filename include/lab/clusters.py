@@ -34,7 +34,7 @@ class Cluster:
 
     @property
     def connect_group_id(self) -> str:
-        """``group.id`` of the Connect worker beside this cluster."""
+        """``group.id`` of this cluster's Connect worker."""
         return f"connect-{self.name}"
 
     @property
@@ -77,11 +77,11 @@ class Cluster:
         return ",".join(f"{settings.host(node.name)}:{node.internal_port}" for node in self.nodes(settings))
 
     def connect_port(self, ports: Ports) -> int:
-        """REST port of the Connect worker beside this cluster."""
+        """REST port of this cluster's Connect worker."""
         return ports.connect(self.number)
 
     def connect_url(self, settings: Settings) -> str:
-        """REST address of the Connect worker beside this cluster."""
+        """REST address of this cluster's Connect worker."""
         return f"http://{settings.host(self.connect_name)}:{self.connect_port(settings.ports)}"
 
 

@@ -1,4 +1,4 @@
-"""The Connect workers: one beside each cluster and backed by it, exactly once, secrets by reference."""
+"""The Connect workers: one for each cluster and backed by it, exactly once, secrets by reference."""
 
 from __future__ import annotations
 

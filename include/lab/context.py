@@ -1,4 +1,4 @@
-"""One lab as its parts see it: where it lies, what it was made with, its passwords."""
+"""One lab as its parts see it: its folders, its settings, its passwords."""
 
 from __future__ import annotations
 

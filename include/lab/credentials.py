@@ -52,7 +52,7 @@ def obtain(home: Home, *, clusters: tuple[str, ...], principals: tuple[str, ...]
 
 
 def passwords_of(home: Home) -> Mapping[str, str]:
-    """Return every password of a lab by what it opens, for whoever looks where they should not stand."""
+    """Return every password of a lab by what it opens, for the check that they are in no other file."""
     return _stored(home.credentials)
 
 

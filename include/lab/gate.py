@@ -16,15 +16,15 @@ from lab.leftovers import RUN, end_leftovers, new_run
 
 SOURCES = ("include", "plugins", "dags", "spark", "tests")
 
-#: Two at a time; tests that share a lab stay together, and one whose process died is not tried anew.
-BESIDE_EACH_OTHER = ("-n", "2", "--max-worker-restart", "0")
+#: Most tests wait for brokers, so two cores serve four workers. A worker that died is not replaced.
+IN_PARALLEL = ("-n", "4", "--max-worker-restart", "0")
 #: All of it takes a quarter of that; what takes longer hangs. Seconds, and those to end in by itself.
 DEADLINE_SECONDS = 4800.0
 ENDING_SECONDS = 60.0
 
 
 def checks(project: Path) -> dict[str, tuple[str, ...]]:
-    """The command lines that have to pass beside the tests."""
+    """The command lines that have to pass as well as the tests."""
     sources = tuple(name for name in SOURCES if next((project / name).rglob("*.py"), None))
     return {
         "ruff check": ("ruff", "check", "."),
@@ -46,7 +46,7 @@ def run(pytest_arguments: Sequence[str], console: Console) -> int:
             code = _module(argv)
             console.print(f"[green]✓[/] {name}" if code == 0 else f"[red]✗[/] {name}: exit code {code}")
             failed = failed or code
-    tests = _module(("pytest", *(pytest_arguments or BESIDE_EACH_OTHER)))
+    tests = _module(("pytest", *(pytest_arguments or IN_PARALLEL)))
     if failed and not tests:
         console.print("[red]the tests passed, and a check before them did not[/]: see above")
     return tests or failed
@@ -64,10 +64,12 @@ def _module(argv: Sequence[str]) -> int:
 
 
 def within(argv: Sequence[str], environ: Mapping[str, str], seconds: float) -> int:
-    """Run a command with a deadline; behind it the command is interrupted, and killed if it does not end by that.
+    """Run a command with a deadline. After it the command is interrupted, and killed if it still does not end.
 
     :returns: its exit code, never 0 if it had to be interrupted
     """
+    # What a shell starts in the background ignores SIGINT, and so would the command, for ever.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(argv, cwd=PROJECT, env=environ)
     try:
         return process.wait(seconds)

@@ -50,7 +50,7 @@ def java_version(home: Path) -> int:
     return int(found.group(1))
 
 
-#: How far Spark stands back behind other processes, 0 to 19: an audit must not slow down a failover beside it.
+#: How nice Spark is to other processes, 0 to 19: an audit must not slow down a failover.
 NICENESS = "KAFKA_DR_LAB_SPARK_NICENESS"
 
 

@@ -30,7 +30,7 @@ class Jvm:
     def argv(self, main_class: str, *arguments: str, heap_megabytes: int, folder: Path) -> tuple[str, ...]:
         """The command line of one Java process.
 
-        :param folder: where the process's own files lie; its logging settings are written there.
+        :param folder: of the process's own files; its logging settings are written there.
         """
         logging = folder / "log4j2.properties"
         logging.write_text(_LOGGING)

@@ -1,4 +1,4 @@
-"""Where things lie: the folders of one lab home, and its ports."""
+"""The folders of one lab, and its ports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_BROKERS = 5
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The folders of a lab. Everything that a lab writes, apart from its downloads, lies under ``root``."""
+    """The folders of a lab. Everything that a lab writes, apart from its downloads, is under ``root``."""
 
     root: Path
 
@@ -79,7 +79,7 @@ class Home:
         return self.root / "spark"
 
     def delete(self) -> None:
-        """Remove what the lab made, and nothing else that may lie in the same folder.
+        """Remove what the lab made, and nothing else that may be in the same folder.
 
         :raises LabError: something cannot be removed.
         """
@@ -100,7 +100,7 @@ class Home:
         return self.root / "kafka" / name
 
     def connect(self, cluster: str) -> Path:
-        """Settings and secrets of the Connect worker beside ``cluster``."""
+        """Settings and secrets of the Connect worker of ``cluster``."""
         return self.root / "connect" / cluster
 
     def client(self, cluster: str, principal: str) -> Path:
@@ -121,7 +121,7 @@ class Ports:
     def __post_init__(self) -> None:
         """Refuse a base that leaves no room for all ports."""
         if not 1024 <= self.base <= 65535 - SPAN:
-            raise LabError(f"--port-base is {self.base}, and must lie between 1024 and {65535 - SPAN}")
+            raise LabError(f"--port-base is {self.base}, and must be between 1024 and {65535 - SPAN}")
 
     def client(self, cluster_number: int, node: int) -> int:
         """SASL listener for applications."""
@@ -136,7 +136,7 @@ class Ports:
         return self.client(cluster_number, node) + 2
 
     def connect(self, cluster_number: int) -> int:
-        """REST of the Connect worker beside the cluster."""
+        """REST of the cluster's Connect worker."""
         return self.base + 100 * cluster_number + 80
 
     @property
@@ -147,7 +147,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a lab was made with; kept in its home, so that later commands need not be told again.
+    """What a lab was made with; kept in its folder, so that later commands need no options.
 
     :param docker: whether each process has a host of its own, with its name, instead of all sharing the loopback.
     """
@@ -159,7 +159,7 @@ class Settings:
     def __post_init__(self) -> None:
         """Refuse a number of brokers that has no ports."""
         if not 1 <= self.brokers <= MOST_BROKERS:
-            raise LabError(f"--brokers is {self.brokers}, and must lie between 1 and {MOST_BROKERS}")
+            raise LabError(f"--brokers is {self.brokers}, and must be between 1 and {MOST_BROKERS}")
 
     def host(self, process: str) -> str:
         """The host name under which a process is reached."""
@@ -193,9 +193,9 @@ class Settings:
 
 
 def chosen_settings(home: Home, *, port_base: int | None, brokers: int | None) -> Settings:
-    """Join what the command asks for with what the home was made with.
+    """Join what the command asks for with what the lab was made with.
 
-    :raises LabError: the home was made with another number of brokers.
+    :raises LabError: the lab was made with another number of brokers.
     """
     stored = Settings.read(home)
     if stored is None:

@@ -33,7 +33,7 @@ _started: dict[int, subprocess.Popen[bytes]] = {}  # kept so that a process that
 class Command:
     """How to start one process of the lab.
 
-    :param environ: what it gets on top of the environment of this process; no secrets, it is written down.
+    :param environ: added to the environment of this process; no secrets, it is written down.
     :param grace_seconds: how long it may take to end when asked to.
     """
 
@@ -45,7 +45,7 @@ class Command:
 
 
 class Supervisor:
-    """Starts, finds and ends the processes of the lab in one home.
+    """Starts, finds and ends the processes of one lab.
 
     :param home: the lab's folders.
     """
@@ -107,7 +107,7 @@ class Supervisor:
         return process
 
     def fresh_log(self, name: str) -> Path:
-        """An empty log for a process that is about to start; the one before stays beside it."""
+        """An empty log for a process that is about to start; the one before stays as ``.log.1``."""
         self._home.logs.mkdir(parents=True, exist_ok=True)
         log = self.log(name)
         if log.exists():
@@ -262,7 +262,7 @@ class Supervisor:
 
 
 def inherited() -> dict[str, str]:
-    """This process's environment without what would change a Java process or an Airflow behind our back."""
+    """This process's environment without what would change a Java process or an Airflow."""
     strangers = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH", "KAFKA_OPTS")
     return {
         name: value

@@ -1,6 +1,6 @@
 """What lets ``spark-submit`` run on this machine with nothing but the lab's Python: a Java, the Kafka source, settings.
 
-Everything lies in a folder that ``SPARK_CONF_DIR`` names, so a command line needs no arguments for it.
+Everything is in a folder that ``SPARK_CONF_DIR`` names, so a command line needs no arguments for it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ DRIVER_MEMORY = "1g"
 #: each time that is two long stack traces. The first one comes after this long, and before twice as long; by default
 #: that is 10 s, and a busy machine takes longer to start. What is silent for 120 s is given up.
 HEARTBEAT = "40s"
-#: One machine of few cores. A collector that runs beside the work takes away from it; so does the compiler that makes
-#: the fastest code, which by default looks at all that Spark does a few thousand times while it starts.
+#: One machine of few cores. A collector that runs at the same time as the work slows it down; so does the compiler that
+#: makes the fastest code, which by default looks at all that Spark does a few thousand times while it starts.
 _JAVA_OPTIONS = (
     "-XX:+UseParallelGC -Xshare:auto -XX:MetaspaceSize=192m "
     "-XX:Tier4InvocationThreshold=40000 -XX:Tier4MinInvocationThreshold=5000 "
@@ -39,7 +39,7 @@ _JAVA_OPTIONS = (
 
 
 def prepare(home: Home, *, java_home: Path, cache: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Get Spark's Kafka source, and write Spark's settings into the lab's home.
+    """Get Spark's Kafka source, and write Spark's settings into the lab's folder.
 
     :param java_home: a real Java
     :param cache: where the locked jars are kept
@@ -74,7 +74,7 @@ def prepare(home: Home, *, java_home: Path, cache: Path, environ: Mapping[str, s
 def compiled_in(cache: Path) -> dict[str, str]:
     """Return the environment in which Python keeps what it has compiled of the jobs and their libraries.
 
-    A job that is run by hand is a process of its own, and where Python was told to write nothing beside the sources it
-    would compile thousands of files again each time. Nothing is written beside them here, either.
+    A job that is run by hand is a process of its own, and where Python may write nothing next to the sources it
+    would compile thousands of files again each time. Nothing is written next to them here, either.
     """
     return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(cache / "compiled")}

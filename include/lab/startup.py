@@ -1,6 +1,6 @@
 """One ``up``: bring every part to where it answers, all or nothing.
 
-The clusters come up side by side and Airflow beside them. A part that already runs is left alone; if one part fails,
+The clusters and Airflow start at the same time. A part that already runs is left alone; if one part fails,
 what this call started is stopped again.
 """
 
@@ -28,7 +28,7 @@ Report = Callable[[str, float], None]
 
 
 class Part(Protocol):
-    """Something that comes up beside the clusters."""
+    """Something that starts at the same time as the clusters."""
 
     def ports(self) -> list[tuple[int, str]]:
         """The ports that it listens on, each with the name of the process."""
@@ -52,26 +52,26 @@ class Startup:
     _started: list[str] = field(default_factory=list)
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
-    def run(self, *beside: Part) -> None:
+    def run(self, *others: Part) -> None:
         """Start what does not run and wait until everything answers.
 
-        :param beside: more parts, started at the same time as the clusters.
+        :param others: more parts, started at the same time as the clusters.
         :raises LabError: a part did not become ready; nothing that this call started still runs.
         """
         self.supervisor.sweep()
-        self._check_ports([port for part in beside for port in part.ports()])
+        self._check_ports([port for part in others for port in part.ports()])
         clients.write_files(self.context)
         try:
-            self._run_all(beside)
+            self._run_all(others)
         except BaseException:
             for name in reversed(self._started):
                 self.supervisor.stop(name)
             raise
 
-    def _run_all(self, beside: Sequence[Part]) -> None:
-        with ThreadPoolExecutor(len(CLUSTERS) + len(beside)) as pool:
+    def _run_all(self, others: Sequence[Part]) -> None:
+        with ThreadPoolExecutor(len(CLUSTERS) + len(others)) as pool:
             parts = [pool.submit(self._datacenter, cluster) for cluster in CLUSTERS]
-            parts += [pool.submit(part.start, self) for part in beside]
+            parts += [pool.submit(part.start, self) for part in others]
             try:
                 for part in as_completed(parts):
                     part.result()

@@ -19,7 +19,7 @@ class ProcessStatus:
 
 @dataclass(frozen=True, slots=True)
 class ClusterStatus:
-    """One datacenter: where it answers and where the settings of its clients lie."""
+    """One datacenter: its addresses, and the files with the settings of its clients."""
 
     name: str
     cluster_id: str
@@ -33,7 +33,7 @@ class ClusterStatus:
 
 @dataclass(frozen=True, slots=True)
 class AirflowStatus:
-    """Where Airflow answers and where its users' passwords lie."""
+    """Airflow's address, and the file with its users' passwords."""
 
     url: str
     home: Path

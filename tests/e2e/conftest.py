@@ -20,10 +20,15 @@ DEMO_SECONDS = 900
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def port_base() -> int:
+    """Return the first port of the labs of these tests, of which only one runs at a time."""
+    return int(os.environ.get("KAFKA_DR_TEST_E2E_PORT_BASE", _PORT_BASE))
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Lab]:
     """A lab that does not run yet, and of which nothing is left afterwards."""
-    lab = Lab(tmp_path / "lab", port_base=int(os.environ.get("KAFKA_DR_TEST_E2E_PORT_BASE", _PORT_BASE)))
+    lab = Lab(tmp_path / "lab", port_base=port_base())
     try:
         yield lab
     finally:

@@ -7,25 +7,29 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
+    NewTopic,
     ResourcePatternType,
     ResourceType,
 )
+from e2e.conftest import port_base
 
 from lab.api import Lab
-from lab.clusters import CLUSTERS, EAST, WEST
+from lab.clusters import CLUSTERS, EAST, TOPICS, WEST
 from lab.invariants.check import check_invariants
-from lab.invariants.model import ActivePeriod, InvariantReport
+from lab.invariants.model import ActivePeriod, FormerLogs, InvariantReport
 from lab.invariants.observe import observe
 from lab.traffic.control import Traffic
+from lab.traffic.fleet import groups
 from lab.traffic.rates import Rates
 
 pytestmark = pytest.mark.kafka
@@ -51,14 +55,17 @@ FREEZE = [
 
 
 class Scene:
-    """A lab with applications on east, and what a test does to them."""
+    """A lab with applications on east, and what a test does to them.
 
-    def __init__(self, lab: Lab) -> None:
+    :param logs: where the applications keep their logs
+    """
+
+    def __init__(self, lab: Lab, logs: Path) -> None:
         self.lab = lab
         self.began = time.time()
         self.admin = AdminClient(dict(lab.client_settings(EAST.name, "admin")))
         self.route(EAST.name)
-        self.traffic = Traffic(lab, rates=Rates(payments_per_second=100.0))
+        self.traffic = Traffic(lab, logs, rates=Rates(payments_per_second=100.0))
 
     def route(self, cluster: str) -> None:
         servers = next(each for each in CLUSTERS if each.name == cluster).bootstrap(self.lab.settings)
@@ -95,18 +102,57 @@ class Scene:
     def verdict(self) -> InvariantReport:
         self.traffic.stop(drain_seconds=1.0)
         settings = {each.name: self.lab.client_settings(each.name, "admin") for each in CLUSTERS}
-        return check_invariants(observe(self.traffic.logs, settings), [ActivePeriod(EAST.name, self.began)])
+        # What was committed before this test was about logs that are no more.
+        former = [FormerLogs(each.name, self.began, {}) for each in CLUSTERS]
+        seen = observe(self.traffic.logs, settings, earlier=former)
+        return check_invariants(seen, [ActivePeriod(EAST.name, self.began)])
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A lab without Airflow, shared by the tests of this module."""
+    lab = Lab(tmp_path_factory.mktemp("traffic") / "lab", port_base=port_base())
+    try:
+        lab.up(airflow=False)
+        yield lab
+    finally:
+        lab.down(delete=True)
 
 
 @pytest.fixture
-def scene(place: Lab) -> Iterator[Scene]:
-    place.up(airflow=False)
-    scene = Scene(place)
+def scene(running: Lab, tmp_path: Path) -> Iterator[Scene]:
+    """Applications that write to topics without a record, as groups without an offset."""
+    for cluster in CLUSTERS:
+        with_new_topics(AdminClient(dict(running.client_settings(cluster.name, "admin"))))
+    scene = Scene(running, tmp_path / "traffic")
     scene.traffic.start(seconds=WAIT_SECONDS)
     try:
         yield scene
     finally:
         scene.traffic.stop()
+
+
+def with_new_topics(admin: AdminClient) -> None:
+    """Create the topics of the applications again; the offsets that groups committed on the old ones go with these."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    for deleted in admin.delete_topics([topic.name for topic in TOPICS]).values():
+        deleted.result(timeout=10)
+    for group in groups():
+        while any(each.offset >= 0 for each in committed(admin, group)):
+            assert time.monotonic() < deadline, f"{group} still has offsets on topics that were deleted"
+            time.sleep(0.1)
+    while True:
+        new = [NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=1) for topic in TOPICS]
+        errors = [error for each in admin.create_topics(new).values() if (error := each.exception(timeout=10))]
+        if not errors:
+            return
+        assert time.monotonic() < deadline, errors
+        time.sleep(0.1)
+
+
+def committed(admin: AdminClient, group: str) -> list[TopicPartition]:
+    asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group]
+    return list(asked.result(timeout=10).topic_partitions or ())
 
 
 def test_refused_applications_crash_come_again_and_have_lost_nothing(scene: Scene) -> None:

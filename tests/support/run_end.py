@@ -18,8 +18,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return
     config.stash[_NAME] = os.environ[RUN] = new_run()
-    # As Ctrl-C: fixtures are torn down, and pytest_unconfigure is called.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Fixtures are torn down, and pytest_unconfigure is called. In the background of a shell SIGINT would be ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -1,3 +1,3 @@
-"""Benchmarks: what the project's work costs beside what everybody knows the cost of, in one run on one machine."""
+"""Benchmarks: the cost of the project's work next to costs that everybody knows, in one run on one machine."""
 
 from __future__ import annotations

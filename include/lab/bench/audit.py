@@ -1,4 +1,4 @@
-"""The checksum audit beside ConsumerPerformance, Spark's count and a full outer join: same topics, same run."""
+"""The checksum audit next to ConsumerPerformance, Spark's count and a full outer join: same topics, same run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 class _AuditBench:
     """One run.
 
-    :param records: of 200 B on each side
+    :param records: of 200 B on each cluster
     """
 
     def __init__(self, lab: Lab, records: int, console: Console) -> None:

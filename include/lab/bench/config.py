@@ -71,12 +71,12 @@ _LOOKING = ("operator", "audit")
 _EACH_LOOK = "look at the topics"
 
 
-def configure(benches: Any, *, place: Sequence[argparse.ArgumentParser]) -> None:
+def configure(benches: Any, *, options: Sequence[argparse.ArgumentParser]) -> None:
     """Add this benchmark to the others.
 
-    :param place: the options that say where a lab lies
+    :param options: the options that say where the lab is
     """
-    parser = benches.add_parser("config", parents=list(place), help="the config sync on many topics and ACLs")
+    parser = benches.add_parser("config", parents=list(options), help="the config sync on many topics and ACLs")
     parser.add_argument("--topics", type=int, default=2_000, metavar="N", help="of 3 partitions, on the active cluster")
     parser.add_argument("--new", type=int, default=500, metavar="N", help="of them missing on the standby")
     parser.add_argument("--acls", type=int, default=5_000, metavar="N", help="on each cluster")
@@ -147,7 +147,7 @@ class _ConfigBench:
         few = [f"{_GROUP}.few{number}" for number in range(_FEW)]
         with self._admin("east") as admin:
             self._create(admin, few)
-            # Of the many rights, too, the standby lacks some: its fence counts among as many as the other side has.
+            # Of the many rights, too, the standby lacks some: its fence is one of as many as the active cluster has.
             admin.acls.add([_acl(few[0], 1)])
             _wait(lambda: set(few) <= admin.topics.names())
         small = self._plan("few topics")[1].count
@@ -197,7 +197,7 @@ class _ConfigBench:
                 acls = [_acl(self._names[n % len(self._names)], n) for n in range(self._options.acls - there)]
                 for start in range(0, len(acls), 1_000):
                     admin.acls.add(acls[start : start + 1_000])
-                # A broker shows what it was told after it has made the logs of the topics that it was told of before.
+                # A broker shows a change only after it has created the logs of the topics of earlier changes.
                 _wait(lambda: set(shares[cluster]) <= admin.topics.names())
                 _wait(lambda: there + len(acls) <= len(admin.acls.list()))
 
@@ -235,9 +235,9 @@ class _ConfigBench:
         """Return how many requests it takes to look once more whether the standby shows by now what was made."""
         with self._clients() as clients:
             watch_config(_GROUP, clients)
-            with self._counted(clients, "a look, and where the group stands") as both:
+            with self._counted(clients, "a look, and the group's state") as both:
                 watch_config(_GROUP, clients)
-            with self._counted(clients, "where the group stands") as standing:
+            with self._counted(clients, "the group's state") as standing:
                 GroupContext(_GROUP, clients).read_register_state()
         return both.count - standing.count
 

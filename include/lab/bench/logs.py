@@ -1,4 +1,4 @@
-"""The logs of the benchmark: equal ones on both sides, and one whose copy has a thousand faults of all kinds."""
+"""The logs of the benchmark: equal ones on both clusters, and one whose copy has a thousand faults of all kinds."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _record(shape: Shape, number: int, pool: bytes, now_ms: int) -> dict[str, ob
         "value": number.to_bytes(8, "big") + pool[start : start + shape.size - 8],
         "key": b"key-%d" % (number % 1_000),
         "partition": number % shape.partitions,
-        # Half an hour of traffic, so that all of it lies in the past.
+        # Half an hour of traffic, so that all of it is in the past.
         "timestamp": now_ms - 1_900_000 + number * 1_800_000 // shape.records,
     }
 

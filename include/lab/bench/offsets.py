@@ -1,4 +1,4 @@
-"""A thousand groups on a hundred partitions: translated, committed on the other side, and read back."""
+"""A thousand groups on a hundred partitions: translated, committed on the target, and read back."""
 
 from __future__ import annotations
 
@@ -174,8 +174,8 @@ class _OffsetsBench:
 
 
 def _positions(groups: list[str], log: Mapping[TopicPartition, list[tuple[int, bytes]]]) -> Committed:
-    """Return where groups stand: each somewhere else in every partition, from the first record to the end."""
-    chance = random.Random(4_711)  # noqa: S311 - the same places each time
+    """Return the groups' offsets: random ones in every partition, from the first record to the end."""
+    chance = random.Random(4_711)  # noqa: S311 - the same offsets each time
     places = {p: [offset for offset, _ in found] + [found[-1][0] + 1] for p, found in log.items()}
     return {group: {p: chance.choice(offsets) for p, offsets in places.items()} for group in groups}
 

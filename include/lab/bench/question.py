@@ -28,12 +28,12 @@ _LIMITS = {"times_fewer_bytes": 1_000.0, "times_faster": 2.0}
 Ask = Callable[[], Collection[WriteAnswer]]
 
 
-def configure(benches: Any, *, place: Sequence[argparse.ArgumentParser]) -> None:
+def configure(benches: Any, *, options: Sequence[argparse.ArgumentParser]) -> None:
     """Add this benchmark to the others.
 
-    :param place: the options that say where a lab is
+    :param options: the options that say where the lab is
     """
-    parser = benches.add_parser("question", parents=list(place), help="asking leaders for the right to write")
+    parser = benches.add_parser("question", parents=list(options), help="asking leaders for the right to write")
     parser.add_argument("--partitions", type=int, nargs="+", default=[8, 600, 2_000], metavar="N")
     parser.add_argument("--report", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
     parser.set_defaults(run=run)

@@ -84,7 +84,7 @@ def _audit(session: SparkSession, wanted: dict[str, Any], which: str, *, expecte
 
 
 def alone(here: DataFrame, there: DataFrame) -> DataFrame:
-    """Return what one side alone has, as one finds it who has no fingerprints: by joining the records themselves.
+    """Return what only one cluster has, found without fingerprints, by a join of the records themselves.
 
     Unlike the audit it takes two equal records for one, and sees no change of order.
     """

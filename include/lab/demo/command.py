@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unplanned",
         action="store_true",
-        help="a disaster instead: kill the active cluster, fail over, fence it on return, rescue, fail back, go home",
+        help="a disaster instead: kill the active cluster, fail over, fence it on return, rescue, fail back, return",
     )
     parser.add_argument("--keep", action="store_true", help="leave the lab running at the end")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""The disaster: the active cluster dies under load, is left, comes back, is fenced, rescued and brought home."""
+"""The disaster: the active cluster dies under load, the group fails over, and the old cluster is fenced and rebuilt."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OWNED = f"{PROTECTION_GROUP}."
 #: What no run in which every answer came, and which nobody interrupted, can show.
 NOT_JUDGED = (
     not_judged("I5", "where every answer came: the tests make answers fail"),
-    not_judged("I6", "where nothing was interrupted: the tests interrupt every step behind each of its changes"),
+    not_judged("I6", "where nothing was interrupted: the tests interrupt every step after each of its changes"),
 )
 FORGOTTEN_AT_ONCE, FORGOTTEN_SECONDS = 5, 0.5
 
@@ -59,7 +59,7 @@ class DisasterRehearsal(Rehearsal):
     def _fail_over(
         self, operator: AirflowApi, approvers: Sequence[AirflowApi]
     ) -> tuple[tuple[FailoverRun, ...], str | None]:
-        """Everything between the kill and the way home; stop at the first run that does not go through."""
+        """Everything between the kill and the failback; stop at the first run that does not succeed."""
         runner = self._runner(operator, approvers)
         source = self._active()
         target = cluster_named(source).other.name
@@ -87,12 +87,12 @@ class DisasterRehearsal(Rehearsal):
             self._lab.kill(name)
         self._say(f"Unplanned failover {source} → {target}")
         order = RunParameters(source, target, dag=UNPLANNED, conf={"override": OVERRIDE})
-        run = runner.run(order, beside=watching(saboteur, source, target))
+        run = runner.run(order, meanwhile=watching(saboteur, source, target))
         self._let_work(run)
         return run
 
     def _welcome(self, run: FailoverRun) -> None:
-        """Bring the dead side back, with an application beside it that never heard of any switch."""
+        """Restart the dead cluster, with an application that does not know of the failover."""
         source = run.source
         self._say(f"{source} comes back, and a forgotten application with it")
         for name in self._processes_of(source):
@@ -113,7 +113,7 @@ class DisasterRehearsal(Rehearsal):
         self._left = LostCluster(source, approved, reachable, at, FENCED_SECONDS, predicted_loss(run.evidence))
 
     def _bring_home(self, runner: FailoverRunner, left: FailoverRun) -> FailoverRun:
-        """Have the stranded records kept and published again, and the old side made a copy."""
+        """Keep the stranded records, publish them again, and make the old cluster a copy."""
         self._say(f"Failback: {left.source} becomes a copy of {left.target}")
         logs = logs_of(left.source, self._settings(ADMIN)[left.source])
         self._earlier = (FormerLogs(left.source, time.time(), logs),)
@@ -121,7 +121,7 @@ class DisasterRehearsal(Rehearsal):
         return runner.run(RunParameters(left.target, left.source, dag=FAILBACK, moves=False, conf=conf))
 
     def _go_home(self, runner: FailoverRunner, *, source: str, target: str) -> FailoverRun:
-        self._say(f"Planned failover {source} → {target}: home")
+        self._say(f"Planned failover {source} → {target}: back to the first cluster")
         run = runner.run(RunParameters(source, target))
         self._let_work(run)
         return run
@@ -133,7 +133,7 @@ class DisasterRehearsal(Rehearsal):
         observation = observe(
             self._traffic.logs,
             self._settings(ADMIN),
-            aside=listed if listed.exists() else None,
+            stranded_lists=listed if listed.exists() else None,
             quarantine={runs[0].source: quarantine(runs)},
             earlier=self._earlier,
         )
@@ -145,7 +145,7 @@ class DisasterRehearsal(Rehearsal):
         return verdict.also([*NOT_JUDGED, *self._keeping(observation, runs)])
 
     def _keeping(self, observation: Observation, runs: Sequence[FailoverRun]) -> tuple[InvariantResult, ...]:
-        """Judge what was deleted, what was told, and what the audits said."""
+        """Check deletions, passwords, and what the audits said."""
         ids = topic_ids(self._settings(ADMIN), prefix=OWNED)
         audits = audits_in(self._lab.home.evidence / "audits" / PROTECTION_GROUP / "checksum")
         connect = [each.connect_url for each in self._lab.status().clusters]
@@ -168,7 +168,7 @@ class DisasterRehearsal(Rehearsal):
             application=self._settings(ORDERS_APP),
             logs=self._traffic.logs,
             connect={cluster.name: cluster.connect_url for cluster in status.clusters},
-            aside=self._lists,
+            stranded_lists=self._lists,
         )
 
     @property
@@ -219,6 +219,6 @@ def agreed_to(runs: Sequence[FailoverRun]) -> Agreed | None:
 
 
 def quarantine(runs: Sequence[FailoverRun]) -> list[str]:
-    """The ranges that a failback left aside in the logs of the side that came home."""
+    """The ranges that a failback left in quarantine in the logs of the old cluster."""
     reports = [run.evidence.step("report") for run in runs if not run.moves]
     return [text for step in reports if step is not None for text in step.facts.get("quarantine", ())]

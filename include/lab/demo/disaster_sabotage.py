@@ -31,8 +31,8 @@ COPIED_SECONDS = 20.0
 class DisasterSaboteur(Saboteur):
     """Waits for its moment after a disaster and strikes once.
 
-    :param connect: cluster → address of the Connect beside it
-    :param aside: root of the lists of stranded records
+    :param connect: cluster → address of its Connect
+    :param stranded_lists: root of the lists of stranded records
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class DisasterSaboteur(Saboteur):
         application: Mapping[str, Mapping[str, str]],
         logs: Path,
         connect: Mapping[str, str],
-        aside: Path,
+        stranded_lists: Path,
     ) -> None:
         super().__init__(kind, admin=admin, application=application, logs=logs)
         self._connect = connect
-        self._aside = aside
+        self._stranded_lists = stranded_lists
 
     def _is_its_moment(self, evidence: RunEvidence) -> bool:
         step = _AFTER.get(self._kind)
@@ -56,20 +56,20 @@ class DisasterSaboteur(Saboteur):
         return (self._list_of(evidence) / "summary.json").exists()
 
     def _list_of(self, evidence: RunEvidence) -> Path:
-        self._list = self._aside / PROTECTION_GROUP / evidence.folder.name
+        self._list = self._stranded_lists / PROTECTION_GROUP / evidence.folder.name
         return self._list
 
     def _offset_one_too_far(self, source: str, target: str) -> str:
         return self._offset_plus_one(source, target)
 
     def _fence_left_open(self, source: str, _target: str) -> str:
-        """The side that came back takes writes again, behind its proof."""
+        """The old cluster takes writes again after its fence was proven."""
         self._lift_write_denies(source)
         written = self._write_as_forgotten_application(source, times=3)
         return f"lifted the fence of {source} after its return; a forgotten application wrote {written} records there"
 
     def _flow_left_running(self, source: str, target: str) -> str:
-        """The old flow is let in again and copies, behind newer records, what it had not copied."""
+        """The old flow is permitted again and appends what it had not copied, after newer records."""
         self._wait_until_back(source)
         denies = AclBindingFilter(
             ResourceType.TOPIC, None, ResourcePatternType.ANY, f"User:{REPLICATOR}", None, AclOperation.WRITE,

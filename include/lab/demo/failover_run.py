@@ -20,7 +20,7 @@ ASK_SECONDS = 180.0
 END_SECONDS = 300.0
 #: Airflow fails a task that is answered before its scheduler has noticed that it waits: the task's process has to be
 #: gone, and the scheduler to have gone round since. A heartbeat may end a round that began before; of two, one whole
-#: round lies between. People are slower than that.
+#: round is between. People are slower than that.
 LEAVING_SECONDS = 3.0
 ROUNDS_BEFORE_ANSWER = 2
 ROUNDS_SECONDS = 60.0
@@ -31,7 +31,7 @@ class RunParameters:
     """What is to be run.
 
     :param moves: whether the verb makes the target the active cluster
-    :param conf: parameters besides group, source, target and reason
+    :param conf: parameters other than group, source, target and reason
     """
 
     source: str
@@ -89,7 +89,7 @@ class FailoverRunner:
     :param approvers: the sessions that answer, each question of a run another one's
     :param evidence: root of the evidence
     :param answering: given the question, the run's page and "was it answered elsewhere?", returns the option to choose
-    :param tell: told each step as it ends
+    :param show_step: called with each step as it ends
     """
 
     def __init__(
@@ -99,18 +99,18 @@ class FailoverRunner:
         *,
         evidence: Path,
         answering: Answering,
-        tell: Callable[[StepEvidence], None],
+        show_step: Callable[[StepEvidence], None],
     ) -> None:
         self._operator = operator
         self._approvers = approvers
         self._evidence = evidence
         self._answering = answering
-        self._tell = tell
+        self._show_step = show_step
 
-    def run(self, order: RunParameters, *, beside: Callable[[RunEvidence], None] | None = None) -> FailoverRun:
+    def run(self, order: RunParameters, *, meanwhile: Callable[[RunEvidence], None] | None = None) -> FailoverRun:
         """Run one verb to its end.
 
-        :param beside: called with the run's evidence once the run is triggered
+        :param meanwhile: called with the run's evidence once the run is triggered
         :raises LabError: Airflow does not do its part in time
         """
         run = f"demo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{order.source}-to-{order.target}"
@@ -118,15 +118,15 @@ class FailoverRunner:
         ends = {"source": order.source, "target": order.target} if order.moves else {}
         conf = {"protection_group": PROTECTION_GROUP, "reason": "demonstration", **ends, **order.conf}
         self._operator.trigger(order.dag, run, conf)
-        if beside is not None:
-            beside(evidence)
+        if meanwhile is not None:
+            meanwhile(evidence)
         told: set[tuple[str, int]] = set()
 
         def look() -> None:
             for step in evidence.steps():
                 if (step.name, step.attempt) not in told:
                     told.add((step.name, step.attempt))
-                    self._tell(step)
+                    self._show_step(step)
 
         answers = self._answer_all(order.dag, run, look)
         state = self._operator.wait_for_end(order.dag, run, seconds=END_SECONDS, look=look)

@@ -39,10 +39,10 @@ class DemoOptions:
     :param yes: answer the approval without asking
     :param switches: how often to fail over, there and back again
     :param sabotage: what to break in the last failover
-    :param unplanned: kill the active cluster, fail over without it, bring it back and home again
+    :param unplanned: kill the active cluster, fail over without it, fail back, and move the group back to it
     :param keep: leave the lab running
     :param warm_up_seconds: how long applications work before the first failover, and between two
-    :param settle_seconds: how long they go on after each
+    :param settle_seconds: how long they continue after each
     """
 
     yes: bool = False

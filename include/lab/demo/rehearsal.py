@@ -76,7 +76,7 @@ class Rehearsal:
                 last.callback(self._traffic.stop)
 
     def _up(self) -> LabStatus:
-        self._say("Two datacenters, each with Connect beside it, and Airflow")
+        self._say("Two datacenters, each with Connect, and Airflow")
         status = self._lab.up(report=lambda what, seconds: self._did(f"{what} [dim]{seconds:.1f} s[/]"))
         self._did(f"everything answers [dim]{status.ready_seconds} s[/]; Airflow: {status.airflow.url}")
         return status
@@ -112,7 +112,7 @@ class Rehearsal:
             approvers,
             evidence=self._lab.home.evidence,
             answering=self._answer,
-            tell=lambda step: screen.tell_step(self.console, step),
+            show_step=lambda step: screen.tell_step(self.console, step),
         )
 
     def _fail_over(
@@ -129,7 +129,7 @@ class Rehearsal:
             target = cluster_named(source).other.name
             self._say(f"Planned failover {source} → {target} under load ({number} of {self._wishes.switches})")
             saboteur = self._saboteur() if number == self._wishes.switches else None
-            runs.append(runner.run(RunParameters(source, target), beside=watching(saboteur, source, target)))
+            runs.append(runner.run(RunParameters(source, target), meanwhile=watching(saboteur, source, target)))
             if saboteur is not None:
                 sabotage = saboteur.result()
             self._let_work(runs[-1])

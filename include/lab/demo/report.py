@@ -106,7 +106,7 @@ def longest(seconds: Sequence[float | None]) -> float | None:
 def mirrormaker(runs: Sequence[RunEvidence]) -> int | None:
     """What MirrorMaker's own checkpoints would have delivered again in all runs, as each measured it for itself.
 
-    :returns: ``None`` as soon as one run did not get so far, or could not tell
+    :returns: ``None`` as soon as one run did not get so far, or does not know
     """
     steps = [run.step("report") for run in runs]
     counted = [step.facts.get("mm2_redelivered_at_most") if step else None for step in steps]
@@ -119,7 +119,7 @@ def _steps(run: FailoverRun) -> list[dict[str, Any]]:
 
 
 def _failback(run: FailoverRun) -> dict[str, Any]:
-    """What made the side that was left a copy again, in its own figures."""
+    """What made the old cluster a copy again, in its own figures."""
     step = run.evidence.step("report")
     facts = step.facts if step is not None else {}
     named = ("mode", "stranded", "rescued", "quarantine", "seconds_to_caught_up")

@@ -110,7 +110,7 @@ class Saboteur:
             self._trouble = str(error)
 
     def _no_fence(self, source: str, _target: str) -> str:
-        """The old side takes writes again while applications write to the new one."""
+        """The old cluster takes writes again while applications write to the new one."""
         self._lift_write_denies(source)
         written = self._write_as_forgotten_application(source, times=20)
         return (
@@ -118,7 +118,7 @@ class Saboteur:
         )
 
     def _no_drain(self, source: str, _target: str) -> str:
-        """Records are acknowledged by the old side behind the last look at its end; then the fence is put back."""
+        """The old cluster acknowledges records after drain read its end; then the fence is put back."""
         lifted = self._lift_write_denies(source)
         try:
             written = self._write_as_forgotten_application(source, times=1)
@@ -128,7 +128,7 @@ class Saboteur:
         return f"had {written} records acknowledged by {source} that nobody drains"
 
     def _late_commit(self, _source: str, target: str) -> str:
-        """A group that is far behind is put to the end of the log."""
+        """A group with much lag is set to the end of the log."""
         positions = self._positions(target)
         client = self._client(target)
         wanted = {TopicPartition(each.topic, each.partition): OffsetSpec.latest() for each in positions}
@@ -187,7 +187,7 @@ class Saboteur:
         return written
 
     def _positions(self, cluster: str) -> list[TopicPartition]:
-        """Where the group stands."""
+        """The group's committed offsets."""
         ask = self._client(cluster).list_consumer_group_offsets([ConsumerGroupTopicPartitions(GROUP)])[GROUP]
         found = ask.result(timeout=CALL_SECONDS).topic_partitions or []
         return [each for each in found if each.topic == TOPIC and each.offset >= 0]

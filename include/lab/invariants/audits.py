@@ -1,4 +1,4 @@
-"""I9: what the audits called equal, is it the same record on both sides, as the judge reads them?
+"""I9: is every record that an audit called equal the same on both clusters?
 
 Read from what an audit leaves: its ledger, and the pairs of offsets that it matched.
 """
@@ -46,9 +46,9 @@ class Audit:
 
 
 def audits_in(folder: Path) -> list[Audit]:
-    """Read the full audits of a protection group; those that build on earlier ones tell a part only.
+    """Read the full audits of a protection group; those that build on earlier ones show a part only.
 
-    :param folder: where its checksum audits lie, by flow
+    :param folder: of its checksum audits, by flow
     :raises LabError: one cannot be read
     """
     found = []
@@ -113,7 +113,7 @@ def check_audits(audits: list[Audit], *, logs: Mapping[str, Logs], ids: Ids) -> 
         )
     if not seen:
         return InvariantResult("I9", "unknown", "no audit matched any record that can still be looked up")
-    said = f"{seen} records that audits called equal were looked up, and are the same on both sides"
+    said = f"{seen} records that audits called equal were looked up, and are the same on both clusters"
     return InvariantResult("I9", "held", f"{PROMISES['I9']}: {said}")
 
 

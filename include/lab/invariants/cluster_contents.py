@@ -19,7 +19,7 @@ from lab.traffic.records import fingerprint, identify
 POSITIONS = "__consumer_offsets"
 #: The header by which a stranded record that was published again says when it was made.
 ORIGIN_TIME = "kafka-dr-origin-timestamp"
-#: Stranded records that must not stand beside newer ones of their key are in a topic of this ending.
+#: Stranded records whose key has newer records are published to a topic with this ending.
 ASIDE = ".stranded"
 PATIENCE_SECONDS = 30.0  # without any answer; how long a log is does not matter
 _AT_ONCE = 5000
@@ -37,7 +37,7 @@ class ClusterReader:
         self._settings = settings
 
     def logs(self, topics: Sequence[str]) -> dict[Partition, tuple[LogRecord, ...]]:
-        """Every committed record of the topics, and of those beside them, in the order of each log.
+        """Every committed record of the topics and of their ``.stranded`` topics, in the order of each log.
 
         :raises LabError: the cluster does not show all of them
         """
@@ -164,6 +164,6 @@ def _held(message: Message) -> LogRecord:
 
 
 def _origin(message: Message) -> int | None:
-    """When a record was made that was published again; ``None`` for one that stands where it was written or copied."""
+    """When a record was made that was published again; ``None`` for one that was written or copied in the usual way."""
     said = dict(message.headers() or ())
     return int(said[ORIGIN_TIME]) if ORIGIN_TIME in said else None

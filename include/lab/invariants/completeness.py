@@ -1,8 +1,8 @@
 """I2 and I10: is every record that the applications count on in the active log, once, in order, and unchanged?
 
-How often a record may stand in a log is known exactly: once for its acknowledgement and once for every attempt whose
-outcome the application never learned. Every further copy was made by replication. If it stands where the record was
-first written, it came back from the other side: a loop.
+How often a record may be in a log is known exactly: once for its acknowledgement and once for every attempt whose
+outcome the application never learned. Every further copy was made by replication. If it is on the cluster where the
+record was first written, it came back: a loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Completeness:
     """What is wrong with the logs; all empty when nothing is.
 
     :param lost: acknowledged, and neither on the active cluster as written nor in the list of stranded records
-    :param reordered: (partition, record) that stands behind a record that was written after it
+    :param reordered: (partition, record) that comes after a record that was written later
     :param duplicated: (cluster, record) of superfluous copies away from where the record was written
     :param looped: (cluster, record) of superfluous copies where it was written
     :param void: visible on the active cluster although refused or aborted
@@ -54,12 +54,12 @@ def completeness(observation: Observation, *, active: str) -> Completeness:
 
 
 def _first_hand(logs: Logs) -> dict[Partition, list[LogRecord]]:
-    """Leave out what was published again from the list of stranded records: it stands where it can, and twice."""
+    """Leave out what was published again from the list of stranded records: it is there twice and in another order."""
     return {partition: [each for each in log if not each.rescued] for partition, log in logs.items()}
 
 
 def behind(log: Iterable[LogRecord]) -> list[RecordId]:
-    """Records whose first copy stands behind a later record of the same application."""
+    """Records whose first copy comes after a later record of the same application."""
     newest: dict[str, int] = {}
     seen: set[RecordId] = set()
     found = []
@@ -102,7 +102,7 @@ def _second(observation: Observation, seen: Completeness, active: str) -> Invari
     nowhere = f"not on {active} as they were written" + (", nor stranded" if observation.stranded else "")
     parts = {
         f"{len(seen.lost)} acknowledged records are {nowhere}": seen.lost,
-        f"{len(seen.reordered)} records stand behind later ones": seen.reordered,
+        f"{len(seen.reordered)} records come after later ones": seen.reordered,
         f"{len(seen.duplicated)} records were copied twice": seen.duplicated,
         f"{len(seen.void)} records are visible that were refused or aborted": seen.void,
         f"{len(seen.torn)} transactions are visible in part": seen.torn,
@@ -121,8 +121,8 @@ def _examples(seen: Completeness, active: str) -> tuple[str, ...]:
         f"is not in {write.partition} of {active}"
         for write in seen.lost[:3]
     ]
-    behind_later = [f"{record} in {part} stands behind a later record" for part, record in seen.reordered[:2]]
-    twice = [f"{record} stands on {cluster} more often than it was written" for cluster, record in seen.duplicated[:2]]
+    behind_later = [f"{record} in {part} comes after a later record" for part, record in seen.reordered[:2]]
+    twice = [f"{record} is on {cluster} more often than it was written" for cluster, record in seen.duplicated[:2]]
     void = [f"{record} is visible although it was refused or aborted" for record in seen.void[:2]]
     torn = [f"of the transaction with {min(each)} only a part is visible" for each in seen.torn[:2]]
     return (*lost, *behind_later, *twice, *void, *torn)

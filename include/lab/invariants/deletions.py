@@ -44,7 +44,7 @@ def _ids_on(cluster: str, settings: Mapping[str, str], prefix: str) -> dict[str,
         futures = client.describe_topics(TopicCollection(names), request_timeout=_CALL_SECONDS) if names else {}
         return {name: _as_told(future.result(_CALL_SECONDS).topic_id) for name, future in futures.items()}
     except KafkaException as error:
-        raise LabError(f"{cluster} does not tell the judge its topics: {error}") from error
+        raise LabError(f"{cluster} does not list its topics: {error}") from error
 
 
 def _as_told(topic_id: object) -> str:

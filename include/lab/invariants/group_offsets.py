@@ -1,6 +1,6 @@
 """I3, and what was processed twice: the groups' own words against every position that a cluster ever stored for them.
 
-A position, or a processed record, says "everything before this is done". It is *late* if a record that stands before
+A position, or a processed record, says "everything before this is done". It is *late* if a record that comes before
 it in that cluster's log had not been processed by the group at that moment. The clusters keep every position that was
 committed, so a position that was wrong for one second only is found as well.
 """
@@ -111,7 +111,7 @@ def check_group_offsets(observation: Observation, *, since: float) -> tuple[Inva
         skipped = sum(each.unseen for each in late)
         where = ", ".join(sorted({each.group for each in late}))
         examples = tuple(
-            f"{each.group} stood at offset {each.offset} of {each.partition} on {each.cluster} "
+            f"{each.group} was at offset {each.offset} of {each.partition} on {each.cluster} "
             f"without having seen {each.unseen} records, first {each.first}"
             for each in late[:3]
         )
@@ -157,7 +157,7 @@ class _Settled:
 def repeats(observation: Observation, *, since: float) -> Repeats:
     """Count what was processed again: below a committed position, or on the other cluster and never committed.
 
-    An application that restarts beside the same cluster and repeats what it had not committed is counted in neither:
+    An application that restarts on the same cluster and repeats what it had not committed is counted in neither:
     no switch did that.
     """
     settled = _Settled(observation)

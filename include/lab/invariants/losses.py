@@ -1,6 +1,6 @@
 """I4: is what the disaster took the list of stranded records, record for record?
 
-Whatever the side that was left acknowledged and the active cluster does not hold by replication has to be in the list,
+Whatever the old cluster acknowledged and the active cluster does not hold by replication has to be in the list,
 once and whole; and nothing else may be in it but records whose outcome their application never learned.
 """
 
@@ -17,7 +17,7 @@ from lab.invariants.single_writer import window
 class LossCheck:
     """What was found about a disaster's losses.
 
-    :param taken: acknowledged before the other side was allowed to open, and not there
+    :param taken: acknowledged before the new cluster was allowed to open, and not on it
     """
 
     finding: InvariantResult

@@ -22,8 +22,8 @@ PROMISES: Mapping[Invariant, str] = {
     "I5": "unknown never counts as good",
     "I6": "every step can be interrupted anywhere and run again",
     "I7": "no application data is deleted without two different people having said so",
-    "I8": "no password stands where it does not belong",
-    "I9": "no audit says equal about a record that is not on both sides",
+    "I8": "no password is in a file that is not made for it",
+    "I9": "no audit says equal about a record that is not on both clusters",
     "I10": "replication never loops",
 }
 
@@ -66,7 +66,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """One record as it stands in a cluster's log.
+    """One record as it is in a cluster's log.
 
     :param record: ``None`` for a record that no application of the lab wrote
     :param intact: key, value and time are the ones it was written with
@@ -84,7 +84,7 @@ Logs = Mapping[Partition, Sequence[LogRecord]]
 
 @dataclass(frozen=True, slots=True)
 class StrandedRecord:
-    """One record of the list of what never crossed, as it is kept there.
+    """One record of the list of records that were never replicated, as it is kept there.
 
     :param record: ``None`` for a record that no application of the lab wrote
     :param intact: key, value and time are the ones it was written with
@@ -98,9 +98,9 @@ class StrandedRecord:
 
 @dataclass(frozen=True, slots=True)
 class LostCluster:
-    """A cluster that a disaster left behind without a fence, and its return.
+    """The old cluster after a disaster: it had no fence, and it came back.
 
-    :param since: when the other side was allowed to open
+    :param since: when the other cluster was allowed to open
     :param reachable: when it could be reached again
     :param fenced: when it was proven to refuse writes
     :param within: how many seconds its fence may take from when it could be reached
@@ -117,7 +117,7 @@ class LostCluster:
 
 @dataclass(frozen=True, slots=True)
 class FormerLogs:
-    """A cluster's logs as they were before they were created anew.
+    """A cluster's logs as they were before they were created again.
 
     :param until: what was said before this moment was said about these
     """
@@ -170,7 +170,7 @@ class Observation:
     :param commits: every position stored for a group, on any cluster
     :param logs: cluster → partition → its visible records in the order of the log; ranges in quarantine left out
     :param groups: groups that are expected to work after the switch
-    :param stranded: the list of what never crossed
+    :param stranded: the list of records that were never replicated
     :param earlier: logs that are no more
     """
 
@@ -260,9 +260,9 @@ class Losses:
     :param real: acknowledged records that are not on the active cluster other than published again from the list
     :param stranded: how many records the list holds
     :param own: how many of them no application wrote, but the project itself: canaries, which nobody publishes again
-    :param rescued: how many of them were published again, beside their topic or in it
-    :param window_records: writes that the side that was left acknowledged after the other one was allowed to open
-    :param window_seconds: from when that side could be reached until it was proven to refuse
+    :param rescued: how many of them were published again, in their topic or in its ``.stranded`` topic
+    :param window_records: writes that the old cluster acknowledged after the new one was allowed to open
+    :param window_seconds: from when the old cluster could be reached until it was proven to refuse
     """
 
     predicted: int | None

@@ -20,7 +20,7 @@ def topics() -> list[str]:
 
 
 def logs_of(cluster: str, settings: Mapping[str, str]) -> Logs:
-    """Read what a cluster holds, for when its logs are going to be created anew.
+    """Read what a cluster holds, before its logs are created again.
 
     :raises LabError: it could not be read whole
     """
@@ -31,7 +31,7 @@ def observe(
     logs: Path,
     settings: Mapping[str, Mapping[str, str]],
     *,
-    aside: Path | None = None,
+    stranded_lists: Path | None = None,
     quarantine: Mapping[str, Sequence[str]] | None = None,
     earlier: Sequence[FormerLogs] = (),
 ) -> Observation:
@@ -39,9 +39,9 @@ def observe(
 
     :param logs: the folder of the applications' logs
     :param settings: cluster → how an admin reaches it, in librdkafka's names
-    :param aside: the folder of the list of stranded records, after a disaster
+    :param stranded_lists: the folder of the list of stranded records, after a disaster
     :param quarantine: cluster → ranges of its logs that nobody counts on, as ``topic-partition:first-after``
-    :param earlier: logs that were created anew since
+    :param earlier: logs that were created again since
     :raises LabError: something could not be read whole
     """
     inspectors = {cluster: ClusterReader(cluster, each) for cluster, each in settings.items()}
@@ -65,7 +65,7 @@ def observe(
         attempts=said.attempts,
         void=frozenset(said.void),
         undecided=[each.records for each in said.undecided],
-        stranded=stranded(aside) if aside is not None else (),
+        stranded=stranded(stranded_lists) if stranded_lists is not None else (),
         earlier=earlier,
     )
 

@@ -1,4 +1,4 @@
-"""I8: does a password stand anywhere but in the files that are made to hold it, and that only their owner can read?"""
+"""I8: is a password in any file but those that are made to hold it, and that only their owner can read?"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_secrets(
 ) -> InvariantResult:
     """Look for every password in every file of a lab, in what its processes were started with, and at Connect's REST.
 
-    :param home: all that the lab has written lies there: logs, evidence, Airflow's database, the brokers' logs
+    :param home: all that the lab has written is in it: logs, evidence, Airflow's database, the brokers' logs
     :param secrets: passwords by what they open
     :param argv: command lines by process
     :param connectors: configurations by connector, as anybody can ask Connect for them
@@ -51,7 +51,7 @@ def check_secrets(
     found += [f"{where} hold the password of {what}" for where, text in spoken.items() for what in _in(text, secrets)]
     if found:
         return InvariantResult(
-            "I8", "violated", f"passwords stand in {len(found)} places that are not for them", tuple(found[:3])
+            "I8", "violated", f"passwords are in {len(found)} files that are not for them", tuple(found[:3])
         )
     if not (secrets and files and argv):
         return InvariantResult("I8", "unknown", "there was nothing to look for, or nowhere to look")
@@ -78,7 +78,7 @@ def connector_configs(urls: Sequence[str]) -> dict[str, str]:
 
 
 def held_in(path: Path, secrets: Mapping[str, str]) -> list[str]:
-    """Return which passwords stand in a file, however large it is."""
+    """Return which passwords are in a file, however large it is."""
     wanted = {name: secret.encode() for name, secret in secrets.items()}
     return sorted({name for block in _blocks(path, wanted) for name, secret in wanted.items() if secret in block})
 

@@ -1,4 +1,4 @@
-"""I1, and how long a switch was felt: which cluster took writes when, told by the acknowledgements alone."""
+"""I1, and how long a switch was felt: which cluster took writes when, by the acknowledgements alone."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def ownership(writes: Iterable[Write], tenures: Sequence[ActivePeriod]) -> Owner
 def check_single_writer(
     observation: Observation, tenures: Sequence[ActivePeriod], *, left: LostCluster | None = None
 ) -> tuple[InvariantResult, int]:
-    """I1: after the first write on the new side, none is acknowledged on the old one, and none too early on the new.
+    """I1: after the first write on the new cluster none is acknowledged by the old one, and none too early by the new.
 
     :param left: the cluster that a disaster left behind: until its fence is proven it may take writes, every one of
         which has to be in the list of stranded records
@@ -121,7 +121,7 @@ def switches(observation: Observation, tenures: Sequence[ActivePeriod]) -> tuple
 
 
 def _switch(observation: Observation, old: ActivePeriod, new: ActivePeriod, *, until: float) -> Switch:
-    """One change: the writes of the old tenure up to its end, and what came first on the new side."""
+    """One change: the writes of the old tenure up to its end, and what came first on the new cluster."""
     first = _first_by_partition(observation.writes, new, until=until)
     last: dict[Partition, float] = {}
     for write in observation.writes:

@@ -1,4 +1,4 @@
-"""What was put aside after a disaster, read from where it is kept: the list of stranded records, ranges in quarantine.
+"""What was kept after a disaster: the list of stranded records, and the ranges in quarantine.
 
 The files are read as anybody could read them: JSON that names Parquet files of records with key, value and headers.
 """
@@ -20,7 +20,7 @@ Range = tuple[int, int]
 def stranded(folder: Path) -> list[StrandedRecord]:
     """Read the list of stranded records.
 
-    :param folder: where the list of one run lies
+    :param folder: of the list of one run
     :raises LabError: there is no list, or it cannot be read
     """
     import pyarrow.parquet as parquet
@@ -35,7 +35,7 @@ def stranded(folder: Path) -> list[StrandedRecord]:
 
 
 def without(logs: Logs, quarantine: Mapping[Partition, Sequence[Range]]) -> Logs:
-    """Leave out the ranges that stay aside: nobody counts on them.
+    """Leave out the ranges that stay in quarantine: nobody counts on them.
 
     :param quarantine: offsets ``first <= offset < after`` by partition
     """

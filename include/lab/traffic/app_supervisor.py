@@ -1,4 +1,4 @@
-"""Keeps the applications running: starts each in a process of its own, and again whenever it ends.
+"""Keeps the applications running: it starts each in a process of its own, and again whenever it ends.
 
 The processes are forked from this one, which has everything imported, so that a restart costs milliseconds. This
 process never opens a Kafka client itself: threads of a client would not survive the fork.
@@ -62,7 +62,7 @@ class _Running:
 
 
 class AppSupervisor:
-    """Supervises the fleet until told to stop.
+    """Supervises the fleet until it is stopped.
 
     SIGUSR1 ends the applications that write, so that the others can catch up; SIGTERM ends everything.
     """
@@ -125,7 +125,7 @@ class AppSupervisor:
             try:
                 code = live(job, self._folders)
             finally:
-                os._exit(code)  # this process is a copy: it must not run the keeper's own exit
+                os._exit(code)  # this process is a copy: it must not run the supervisor's own exit
         return pid
 
     def _tell(self) -> None:

@@ -1,4 +1,4 @@
-"""What every application of the lab is given, and how it ends: refused, told to stop, or broken."""
+"""What every application of the lab is given, and how it ends: refused, stopped, or broken."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SILENCE_SECONDS = 3.0
 
 
 class Ended(Exception):
-    """The application cannot go on; whoever supervises it starts it again."""
+    """The application cannot continue; its supervisor starts it again."""
 
 
 @dataclass(frozen=True, slots=True)

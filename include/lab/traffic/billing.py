@@ -51,7 +51,7 @@ class Billing:
         self._producer: Producer
 
     def run(self) -> None:
-        """Settle payments until told to stop.
+        """Settle payments until stopped.
 
         :raises Ended: refused, or a call did not come through
         """
@@ -96,7 +96,7 @@ class Billing:
         return batch
 
     def _settle(self, batch: Sequence[Message]) -> None:
-        """One transaction: the invoices for a batch of payments, and the position behind it."""
+        """One transaction: the invoices for a batch of payments, and the group's offset after it."""
         number, self._transaction = self._transaction, self._transaction + 1
         first, self._sequence = self._sequence, self._sequence + len(batch)
         self._app.log.write(

@@ -29,7 +29,7 @@ _SIGN_OF_WORK = frozenset({"acknowledged", "committed", "processed"})
 
 @dataclass(frozen=True, slots=True)
 class AppStatus:
-    """One application, as it stands.
+    """The state of one application.
 
     :param worked_at: when it last wrote, settled or processed something
     """
@@ -43,7 +43,7 @@ class Traffic:
     """The applications of a lab. Their logs stay, so that what they know outlives them, as applications' data does.
 
     :param lab: a lab whose brokers run
-    :param directory: where the logs are kept; by default ``traffic`` in the lab's home
+    :param directory: where the logs are kept; by default ``traffic`` in the lab's folder
     """
 
     def __init__(self, lab: Lab, directory: Path | None = None, *, rates: Rates | None = None) -> None:
@@ -90,7 +90,7 @@ class Traffic:
         return {name: self._working(name, state.get(name, {})) for name in fleet(self._rates)}
 
     def quiesce(self) -> None:
-        """End the applications that write; the others go on reading.
+        """End the applications that write; the others continue to read.
 
         :raises LabError: the applications do not run
         """

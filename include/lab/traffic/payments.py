@@ -83,7 +83,7 @@ class Payments:
         )
 
     def run(self) -> None:
-        """Send what the last incarnation left, then new payments at their pace, until told to stop.
+        """Send what the last incarnation left, then new payments at their pace, until stopped.
 
         :raises Ended: refused, or the outcome of a record could not be learned in time
         """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How much goes on.
+    """How much traffic there is.
 
     :param payments_per_second: records that the payments application writes; billing writes one more for each
     :param slow_per_second: records that the group far behind processes

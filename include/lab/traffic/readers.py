@@ -63,7 +63,7 @@ class ReadingApp:
         )
 
     def run(self) -> None:
-        """Read until told to stop.
+        """Read until stopped.
 
         :raises Ended: refused
         """

@@ -1,4 +1,4 @@
-"""What the lab's applications put into a record, so that anybody can tell which one it is and whether it is unchanged.
+"""What the lab's applications put into a record, so that anybody can see which one it is and whether it is unchanged.
 
 The headers name the application and its sequence number and carry a fingerprint over key, value and create time.
 """
