@@ -75,7 +75,7 @@ def test_a_driver_that_is_killed_half_way_shows_no_secret_and_leaves_everything_
 ) -> None:
     protection = flowing.protection
     # What is written before the driver starts is still on its way after it was killed, however slow the machine is.
-    slow = dict.fromkeys(("max_record_age_seconds", "max_replication_latency_seconds"), 900)
+    slow = {"max_record_age_seconds": 900, "max_lag_seconds": 900}
     protection.changes["thresholds"] = protection.group.thresholds.model_copy(update=slow)
     topic = f"{protection.name}.killed"
     copy = FaultyCopy.make(partitions=2, records=200, faults=[FindingKind.LOST] * 3, seed=3, start=now_ms() - _OLD_MS)
