@@ -143,15 +143,15 @@ SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
     ("docker-compose.yml", yaml_comments),
     ("include/lab/**/*.py", python_texts),
     ("include/lab/**/*.py", python_comments),
+    ("include/kafka_dr/disaster/*.py", python_texts),
+    ("include/kafka_dr/disaster/*.py", python_comments),
+    ("include/kafka_dr/checks/*.py", python_texts),
+    ("include/kafka_dr/checks/*.py", python_comments),
+    ("include/kafka_dr/health/*.py", python_texts),
+    ("include/kafka_dr/health/*.py", python_comments),
 )
 #: What a document quotes although it holds a word of the list, because a log or a report says exactly this. By file.
 QUOTED: dict[str, tuple[str, ...]] = {
-    "dags/dr_health.md": (
-        "*is diverged … bring … home*",
-        "*is diverged … that run brings … home*",
-        "*was … s behind …*",
-        "*DENYs of a standby stand on …, which is active*",
-    ),
     "dags/dr_offsets.md": (
         "| have no place |",
         "| lie outside the protection group |",

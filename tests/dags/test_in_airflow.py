@@ -265,7 +265,7 @@ def test_a_disaster_is_proposed_once_and_its_run_closes_itself_when_the_cause_is
         assert alice.ended(dag, run) == "failed"
         assert proposals() == {run: "failed"}
 
-    assert "seen by here, office" in question["body"]
+    assert "seen by this installation, office" in question["body"]
     tasks = alice.tasks(dag, run)
     assert (tasks["gather_evidence"], tasks["approval"], tasks["claim"]) == (
         "failed",

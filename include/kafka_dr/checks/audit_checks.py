@@ -1,4 +1,4 @@
-"""Audits, as far as a failover is concerned: which flow is to be audited, and what the newest audits of it say."""
+"""Audits, as a failover uses them: which flow to audit, and what the newest audits of that flow say."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _OUTCOMES: dict[GateAnswer, Outcome] = {
     GateAnswer.NEVER: "unknown",
     GateAnswer.UNKNOWN: "unknown",
 }
-#: What ``before_failover: not_red`` lets pass: that nobody looked lately. Not that somebody looked and could not tell.
+#: What ``before_failover: not_red`` lets pass: a missing or outdated audit. Never one that could not decide.
 _EXCUSED = (GateAnswer.TOO_OLD, GateAnswer.NEVER)
 
 
 def flow_to_audit(group: str, clients: Clients) -> Flow | WatchResult:
-    """Return the flow from the active cluster to the standby, or why this group is left alone.
+    """Return the flow from the active cluster to the standby, or why this group is not audited now.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     """
@@ -38,9 +38,9 @@ def flow_to_audit(group: str, clients: Clients) -> Flow | WatchResult:
 
 
 def flow_began(history: Mapping[str, Mapping[str, Any]], state: RegisterState | None, flow: Flow) -> tuple[int, bool]:
-    """Return the epoch whose seed a flow began at, and whether it was taken over as it was, without a seed of ours.
+    """Return the epoch whose seed started a flow, and whether the flow was adopted with the offsets that it had.
 
-    Audits carry that epoch, and not the register's: a roll back raises the register's and leaves the flow as it is.
+    Audits carry that epoch, not the register record's: a roll back raises the record's epoch and keeps the flow.
     """
     if state is None:
         return 0, False
@@ -51,7 +51,7 @@ def flow_began(history: Mapping[str, Mapping[str, Any]], state: RegisterState | 
 
 
 def newest_audit(run: Run, kind: AuditKind) -> GateVerdict:
-    """Return what the newest audit of the run's flow says, judged by the group's own limits."""
+    """Return what the newest audit of the run's flow says, judged by the group's limits."""
     epoch, unseeded = flow_began(run.history, run.register_state, run.flow)
     audits = run.group.audits
     return gate.ask(
@@ -80,9 +80,9 @@ def green(verdict: GateVerdict, kind: AuditKind = AuditKind.CHECKSUM) -> Check:
 
 
 def by_policy(verdict: GateVerdict, kind: AuditKind, audits: AuditsSpec, *, taken_over: bool = False) -> Check:
-    """Return whether an audit lets a failover begin; what only the group's policy lets pass is said to be unknown.
+    """Return whether an audit lets a failover begin; what only the group's policy lets pass is shown as unknown.
 
-    :param taken_over: whether the flow copied records before the group was adopted: nobody but an audit has seen those
+    :param taken_over: whether the flow copied records before the group was adopted: only an audit has compared those
     """
     unseen = taken_over and (kind, verdict.answer) == (AuditKind.CHECKSUM, GateAnswer.NEVER)
     if verdict.answer in _EXCUSED and audits.before_failover == "not_red" and not unseen:

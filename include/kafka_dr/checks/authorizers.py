@@ -1,10 +1,10 @@
-"""Whether the brokers' authorizers are set as the topology says: who can write is decided by that, beside the ACLs.
+"""Whether the brokers' authorizers are set as the topology declares: with the ACLs, they decide who can write.
 
-Only Kafka's own authorizers decide by the ACLs alone, and by the rule that is simulated here. Another one may let
-somebody in whom a DENY names, so nothing is moved over a cluster that uses one.
+Only Kafka's own authorizers decide by the ACLs alone, and by the rule that this project simulates. Another one may
+allow what a DENY forbids, so no group is moved from or to a cluster that uses one.
 
-Of two settings brokers tell only whether they are set, not to what: the topology has to say it, and is held to what
-can be seen.
+Brokers hide the value of two settings and show only whether they are set. The topology has to declare the value, and is
+compared with what the brokers show.
 """
 
 from __future__ import annotations
@@ -28,107 +28,109 @@ KAFKAS_OWN: Mapping[str, str] = {
     "AclAuthorizer": "kafka.security.authorizer.AclAuthorizer",
 }
 
-#: What each broker says, by its number; ``None`` for a value that is kept back.
+#: The settings of each broker, by its number; ``None`` for a value that the broker hides.
 BrokerAnswers = Mapping[int, Mapping[str, str | None]]
 
 
 def authorizer_of(context: GroupContext, cluster: str, acls: Collection[Acl]) -> Authorizer:
-    """Return a cluster's authorizer, as the topology says that it is set."""
+    """Return a cluster's authorizer with its ACLs, set as the topology declares."""
     allowed = bool(context.clients.topology.cluster(cluster).allow_everyone_if_no_acl)
     return Authorizer(acls, frozenset(context.group.super_users), allow_if_no_acl=allowed)
 
 
 def authorizers_as_declared(context: GroupContext, clusters: Sequence[str]) -> Check:
-    """Ask every broker of the clusters what it may tell of its authorizer."""
+    """Compare what every broker shows of its authorizer with the topology."""
     wrong: list[str] = []
     unknown: list[str] = []
-    for cluster, told in zip(
-        clusters, context.at_once(*(partial(_told, context, name) for name in clusters)), strict=True
+    for cluster, shown in zip(
+        clusters, context.at_once(*(partial(_shown, context, name) for name in clusters)), strict=True
     ):
         declared = context.clients.topology.cluster(cluster)
-        wrong += strangers(cluster, told, declared.authorizer)
-        wrong += contradictions(cluster, told, declared.allow_everyone_if_no_acl)
-        unknown += nameless(cluster, told, declared.authorizer)
-        unknown += unsaid(cluster, told, declared.allow_everyone_if_no_acl, context.group.super_users)
+        wrong += wrong_authorizers(cluster, shown, declared.authorizer)
+        wrong += contradictions(cluster, shown, declared.allow_everyone_if_no_acl)
+        unknown += undeclared_authorizers(cluster, shown, declared.authorizer)
+        unknown += undeclared_settings(cluster, shown, declared.allow_everyone_if_no_acl, context.group.super_users)
     outcome = "failed" if wrong else "unknown" if unknown else "ok"
     said = "; ".join((wrong + unknown)[:4])
-    said = said or f"the brokers of {' and '.join(clusters)} tell nothing else than the topology"
+    said = said or f"the authorizers on {' and '.join(clusters)} are set as the topology declares"
     return Check(NAME, outcome, said)  # type: ignore[arg-type]
 
 
 def authorizer_is_kafkas(run: Run, cluster: str) -> Check:
-    """Ask whether a cluster decides by ACLs, where there is no time to ask more.
+    """Check whether a cluster decides by ACLs, when there is no time to ask more.
 
-    A cluster that does not show its authorizer, which nobody declared either, is excused: the fence is proven by
-    refused writes, and nobody should wait in a disaster for a line in the topology.
+    If a cluster does not show its authorizer and the topology does not declare it, that is excused: the fence is proven
+    by refused writes, and a disaster should not wait for a line in the topology.
     """
-    told, declared = _told(run, cluster), run.clients.topology.cluster(cluster).authorizer
-    if wrong := "; ".join(strangers(cluster, told, declared)):
+    shown, declared = _shown(run, cluster), run.clients.topology.cluster(cluster).authorizer
+    if wrong := "; ".join(wrong_authorizers(cluster, shown, declared)):
         return Check(NAME, "failed", wrong)
-    if unknown := "; ".join(nameless(cluster, told, declared)):
+    if unknown := "; ".join(undeclared_authorizers(cluster, shown, declared)):
         return Check(NAME, "excused", unknown)
     return Check(NAME, "ok", f"the brokers of {cluster} decide by ACLs")
 
 
-def strangers(cluster: str, told: BrokerAnswers, declared: str | None) -> Iterator[str]:
-    """Say which broker shows an authorizer that does not decide by ACLs alone, or another one than is declared."""
-    for broker, settings in told.items():
-        shown = settings.get(AUTHORIZER)
-        if shown is None:
+def wrong_authorizers(cluster: str, shown: BrokerAnswers, declared: str | None) -> Iterator[str]:
+    """Name each broker whose authorizer does not decide by ACLs alone, or is not the declared one."""
+    for broker, settings in shown.items():
+        found = settings.get(AUTHORIZER)
+        if found is None:
             continue
-        if shown not in KAFKAS_OWN.values():
-            what = f"is {shown}" if shown else "is not set"
+        if found not in KAFKAS_OWN.values():
+            what = f"is {found}" if found else "is not set"
             yield (
                 f"{AUTHORIZER} {what} on broker {broker} of {cluster}: only {' and '.join(KAFKAS_OWN)} are known to "
-                "decide by ACLs, so no DENY could be relied on as a fence there; set one of the two"
+                f"decide by ACLs, so no DENY on {cluster} would be a reliable fence; set one of the two"
             )
-        elif declared is not None and shown != KAFKAS_OWN[declared]:
+        elif declared is not None and found != KAFKAS_OWN[declared]:
             yield (
-                f"{AUTHORIZER} is {shown} on broker {broker} of {cluster}, and the topology says authorizer: "
+                f"{AUTHORIZER} is {found} on broker {broker} of {cluster}, but the topology says authorizer: "
                 f"{declared}: make the two the same"
             )
 
 
-def nameless(cluster: str, told: BrokerAnswers, declared: str | None) -> Iterator[str]:
-    """Say that brokers do not show which authorizer they use, and the topology does not name it."""
-    hiding = [broker for broker, settings in told.items() if settings.get(AUTHORIZER) is None]
+def undeclared_authorizers(cluster: str, shown: BrokerAnswers, declared: str | None) -> Iterator[str]:
+    """Name a broker that does not show its authorizer, if the topology does not declare it either."""
+    hiding = [broker for broker, settings in shown.items() if settings.get(AUTHORIZER) is None]
     if hiding and declared is None:
         yield (
-            f"broker {hiding[0]} of {cluster} does not show {AUTHORIZER}: find out which one it is, and write "
-            f"authorizer ({' or '.join(KAFKAS_OWN)}) for {cluster} into the topology"
+            f"broker {hiding[0]} of {cluster} does not show {AUTHORIZER}: find out which one it uses, and declare "
+            f"authorizer ({' or '.join(KAFKAS_OWN)}) for {cluster} in the topology"
         )
 
 
-def contradictions(cluster: str, told: BrokerAnswers, declared: bool | None) -> Iterator[str]:
-    """Say where a broker lets everybody in, or does not, other than the topology declares."""
-    for broker, settings in told.items():
+def contradictions(cluster: str, shown: BrokerAnswers, declared: bool | None) -> Iterator[str]:
+    """Name each broker whose rule for resources without an ACL differs from the topology."""
+    for broker, settings in shown.items():
         value = settings.get(ALLOW_EVERYONE, "false")
         if value is not None and (value.strip().lower() == "true") != bool(declared):
             key = "allow_everyone_if_no_acl"
             yield (
-                f"{ALLOW_EVERYONE} is {value} on broker {broker} of {cluster}, and the topology says {key}: "
+                f"{ALLOW_EVERYONE} is {value} on broker {broker} of {cluster}, but the topology says {key}: "
                 f"{str(bool(declared)).lower()}: make the two the same"
             )
 
 
-def unsaid(cluster: str, told: BrokerAnswers, declared: bool | None, super_users: Collection[str]) -> Iterator[str]:
-    """Say what brokers have set and keep back, and the topology does not name."""
+def undeclared_settings(
+    cluster: str, shown: BrokerAnswers, declared: bool | None, super_users: Collection[str]
+) -> Iterator[str]:
+    """Name each setting whose value a broker hides and the topology does not declare."""
     hidden = {
-        key: [b for b, found in told.items() if found.get(key, "") is None] for key in (ALLOW_EVERYONE, SUPER_USERS)
+        key: [b for b, found in shown.items() if found.get(key, "") is None] for key in (ALLOW_EVERYONE, SUPER_USERS)
     }
     if declared is None and (brokers := hidden[ALLOW_EVERYONE]):
         yield (
-            f"broker {brokers[0]} of {cluster} sets {ALLOW_EVERYONE} and tells nobody to what: write "
-            f"allow_everyone_if_no_acl for {cluster} into the topology"
+            f"broker {brokers[0]} of {cluster} sets {ALLOW_EVERYONE} and hides its value: declare "
+            f"allow_everyone_if_no_acl for {cluster} in the topology"
         )
     if not super_users and (brokers := hidden[SUPER_USERS]):
         yield (
-            f"broker {brokers[0]} of {cluster} sets {SUPER_USERS} and tells nobody to whom: write super_users of the "
-            "group into the topology"
+            f"broker {brokers[0]} of {cluster} sets {SUPER_USERS} and hides its value: declare super_users of the "
+            "group in the topology"
         )
 
 
-def _told(context: GroupContext, cluster: str) -> dict[int, dict[str, str | None]]:
+def _shown(context: GroupContext, cluster: str) -> dict[int, dict[str, str | None]]:
     operator = context.operator(cluster)
     brokers = operator.topics.identity().brokers
     return BrokerSettings.of(operator).read(brokers, (ALLOW_EVERYONE, SUPER_USERS, AUTHORIZER))

@@ -1,9 +1,9 @@
-"""Who may change what a cluster holds of a group, otherwise than by writing: no question to a leader shows that.
+"""Who may change a group's topics and consumer groups without writing records; partition leaders cannot show that.
 
-Where applications are denied it, that is proven by the ACLs themselves, read back and put to the authorizer's rule. No
-fence is about a principal that nobody declared, nor about a right on the whole cluster: an ALLOW of CREATE on the
-cluster lets its holder create a topic whatever a DENY of CREATE on that topic says, as the broker asks for either of
-the two (seen on 4.3.1). Who has such a right is named, and stops no run: the report says what changed.
+That applications may not is proven by the ACLs: they are read back and evaluated by the authorizer's rule. The fence
+covers declared principals only, and no right on the whole cluster: a principal with ALLOW CREATE on the cluster can
+create a topic in spite of a DENY CREATE on that topic, because the broker requires only one of the two rights (seen on
+4.3.1). Principals with such rights are named and stop no run; the report of the run says what changed.
 """
 
 from __future__ import annotations
@@ -23,27 +23,28 @@ from kafka_dr.topology import ProtectionGroup
 
 NAME = "changers_declared"
 _CLUSTER = "kafka-cluster"
-#: What a sentence names one by one; the facts hold all of it.
+#: How many a message names; the facts hold all.
 _MOST_NAMED = 4
+_WHAT_TO_DO = "Remove these rights, or declare the principals"
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeRights:
-    """Who may change what is there, apart from those who have to: the operator, replication, and super users.
+    """Which principals may change topics and groups, other than the operator, the replicator and super users.
 
-    :param rights: what each may do, in the order of the operations, for instance ``DELETE topics``
-    :param creators: who may create any topic, by a right on the cluster
+    :param rights: what each principal may do, in the order of the operations, for instance ``DELETE topics``
+    :param creators: the principals that may create any topic, by a right on the cluster
     """
 
     rights: dict[str, tuple[str, ...]] = field(default_factory=dict)
     creators: tuple[str, ...] = ()
 
     def of(self, principals: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """Return the rights of these alone."""
+        """Return the rights of these principals only."""
         return {who: rights for who, rights in self.rights.items() if who in principals}
 
     def others(self, declared: Collection[str]) -> Iterator[str]:
-        """Say who is not stopped by a fence of the declared principals."""
+        """Name the principals that a fence of the declared ones does not stop."""
         for who, rights in self.rights.items():
             if who not in declared:
                 name = "everybody (User:*)" if who == EVERYONE else who
@@ -53,13 +54,13 @@ class ChangeRights:
 
 
 def change_rights(authorizer: Authorizer, group: ProtectionGroup, *, topics: Collection[str]) -> ChangeRights:
-    """Decide who may change the group's topics and consumer groups.
+    """Evaluate who may change the group's topics and consumer groups.
 
-    Asked about are the names that exist, those that are declared, and those that ACLs know: of topics to come, too.
+    Evaluated for the names that exist, that are declared, and that ACLs name: also for topics that do not exist yet.
 
     :param topics: the group's topics on that cluster
     """
-    aside = {group.operator_principal, group.replicator_principal, *group.super_users}
+    exempt = {group.operator_principal, group.replicator_principal, *group.super_users}
     known = {
         ResourceType.TOPIC: {*topics, *group.topics, *group.topic_prefixes},
         ResourceType.GROUP: {*group.consumer_groups, *group.consumer_group_prefixes},
@@ -69,25 +70,32 @@ def change_rights(authorizer: Authorizer, group: ProtectionGroup, *, topics: Col
     for kind, operations in plan.CHANGES.items():
         names = known[kind] | set(filter(owns[kind], authorizer.names(kind)))
         for operation in operations:
-            for who in authorizer.able(operation, kind, names) - aside:
+            for who in authorizer.able(operation, kind, names) - exempt:
                 rights.setdefault(who, []).append(f"{operation} {kind}s")
-    creators = authorizer.able(AclOperation.CREATE, ResourceType.CLUSTER, [_CLUSTER]) - aside
+    creators = authorizer.able(AclOperation.CREATE, ResourceType.CLUSTER, [_CLUSTER]) - exempt
     return ChangeRights({who: tuple(rights[who]) for who in sorted(rights)}, tuple(sorted(creators)))
 
 
 def changers_declared(run: Run, clusters: Collection[str], *, seen: ReadCache) -> Check:
-    """Name who could change what a fenced cluster holds in spite of the fence."""
+    """Name the principals that could change topics or groups of a fenced cluster in spite of the fence."""
     said = []
     for name in clusters:
         found = change_rights(authorizer_of(run, name, seen.acls(name)), run.group, topics=seen.topics(name))
         said += [f"{sentence} (on {name})" for sentence in found.others(run.group.principals)]
     if not said:
-        return Check(NAME, "ok", "nobody else may change the topics and groups")
-    return Check(NAME, "excused", f"{_shown(said)}. The report names what changed", {"holders": said})
+        return Check(
+            NAME, "ok", f"only operator and replicator may change topics or groups on {' and '.join(clusters)}"
+        )
+    return Check(
+        NAME,
+        "excused",
+        f"{_shown(said)}. Remove these rights, or declare the principals; the report will say what changed",
+        {"holders": said},
+    )
 
 
 def changes_refused(context: GroupContext, cluster: str) -> Check:
-    """Prove that no application may change what is there: DENYs read back, and put to the authorizer's rule."""
+    """Prove that no application may change topics or groups: by DENYs read back, and by the authorizer's rule."""
     name, operator, group = "changes_refused", context.operator(cluster), context.group
     present = proof.acls_present(operator, plan.change_fence(group), clock=context.clock)
     if present.outcome != "ok":
@@ -96,11 +104,16 @@ def changes_refused(context: GroupContext, cluster: str) -> Check:
     found = change_rights(authorizer_of(context, cluster, acls), group, topics=context.topics(cluster))
     if passing := found.of(group.principals):
         said = "; ".join(f"{who} may {', '.join(rights)}" for who, rights in passing.items())
-        return Check(name, "failed", f"in spite of its DENYs {said} on {cluster}")
+        return Check(name, "failed", f"in spite of its DENYs {said} on {cluster}: check its ACLs and its super.users")
     others = list(found.others(group.principals))
     if others:
-        return Check(name, "excused", f"on {cluster} {_shown(others)}", {"holders": others})
-    return Check(name, "ok", f"nobody but operator and replication may change topics or groups on {cluster}")
+        return Check(
+            name,
+            "excused",
+            f"on {cluster} {_shown(others)}: remove these rights, or declare the principals",
+            {"holders": others},
+        )
+    return Check(name, "ok", f"only operator and replicator may change topics or groups on {cluster}")
 
 
 def _shown(said: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Whether a group's two sides are what somebody takes them for: questions that more than one verb asks, and health."""
+"""Whether a group's two clusters are what a run expects: checks that health and more than one verb use."""
 
 from __future__ import annotations
 
@@ -18,57 +18,60 @@ from kafka_dr.runs.run import Run
 def active_side(run: Run) -> Check:
     """Return whether the register names the run's source as active, and its target is another cluster of the group."""
     state, name = run.register_state, "active_side"
-    active = state.active if state else "nowhere"
+    active = state.active if state else "no cluster"
     if active != run.source:
-        return Check.that(name, False, f"{run.group.name} is active on {active}, not on {run.source}")
+        said = f"{run.group.name} is active on {active}, not on {run.source}: leave source and target empty"
+        return Check.that(name, False, said)
     if run.target not in run.group.clusters or run.target == run.source:
-        declared = ", ".join(run.group.clusters)
-        return Check.that(name, False, f"{run.target} is no other cluster of the group: choose among {declared}")
+        others = ", ".join(cluster for cluster in run.group.clusters if cluster != run.source)
+        return Check.that(name, False, f"{run.target} cannot be the target of {run.group.name}: choose {others}")
     return Check.that(name, True, f"{run.group.name} is active on {active}, epoch {run.epoch}")
 
 
 def right_clusters(context: GroupContext, clusters: Collection[str], *, name: str = "right_clusters") -> Check:
-    """Return whether each cluster is the declared one."""
+    """Return whether each cluster has the declared cluster id."""
     found = {cluster: context.operator(cluster).topics.identity().cluster_id for cluster in clusters}
-    wrong = [said for cluster, told in found.items() if (said := wrong_cluster_id(context.clients, cluster, told))]
-    return Check.that(name, not wrong, "; ".join(wrong) or f"the declared cluster id on {' and '.join(clusters)}")
+    wrong = [said for cluster, seen in found.items() if (said := wrong_cluster_id(context.clients, cluster, seen))]
+    return Check.that(name, not wrong, "; ".join(wrong) or f"{' and '.join(clusters)} have the declared cluster ids")
 
 
 def wrong_cluster_id(clients: Clients, cluster: str, found: str) -> str:
-    """Say that a cluster is another one than was declared; empty where it is that one.
+    """Return a sentence if a cluster has another id than the declared one; empty if it has the declared one.
 
-    :param found: the id that the cluster itself told
+    :param found: the id that the cluster itself reports
     """
     declared = clients.topology.cluster(cluster).cluster_id
-    return "" if found == declared else f"{cluster} answers with cluster id {found}, the topology says {declared}"
+    return "" if found == declared else f"{cluster} answers with cluster id {found}, but the topology says {declared}"
 
 
 def leaderless(topics: Mapping[str, Topic]) -> list[str]:
-    """Name the topics that cannot be used now, as a partition has no leader."""
+    """Name the topics that have a partition without a leader."""
     return sorted(name for name, topic in topics.items() if -1 in topic.leaders)
 
 
 def target_refuses(run: Run) -> Check:
-    """Return whether the target is fenced: every leader refuses a write, and the DENYs stand."""
+    """Return whether the target is fenced: every leader refuses a write, and no DENY is missing."""
     refused = run.writes_refused(run.target)
-    missing = proof.acls_present(run.operator(run.target), plan.application_denies(run.group), clock=run.clock)
-    tells = missing if refused.outcome == "ok" and missing.outcome != "ok" else refused
-    return Check.of("target_refuses", tells)
+    present = proof.acls_present(run.operator(run.target), plan.application_denies(run.group), clock=run.clock)
+    return Check.of("target_refuses", present if refused.outcome == "ok" and present.outcome != "ok" else refused)
 
 
 def foreign_denies_remain(run: Run, foreign: Collection[Acl]) -> Check:
-    """Say that DENYs that others added would stay, and the target with them shut."""
+    """Return the check that fails because DENYs that this project did not add would keep the target fenced."""
     shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
-    detail = f"{run.target} holds DENYs that were not added here and would not be lifted: {shown}. Remove them"
+    detail = (
+        f"{run.target} has DENYs that this project did not add and will not lift: {shown}. Applications would stay "
+        "denied: remove these DENYs"
+    )
     return Check("target_can_be_opened", "failed", detail)
 
 
 def writers_declared(context: GroupContext, clusters: Collection[str], *, seen: ReadCache | None = None) -> Check:
-    """Return whether nobody may write whom the fence would not stop.
+    """Return whether the fence covers every principal that may write.
 
-    That the probe is refused says nothing of principals that nobody declared: for them no DENY stands.
+    A refused probe says nothing about undeclared principals: no DENY names them.
 
-    :param seen: what the checks of a step look at together; who proves something looks anew
+    :param seen: topics and ACLs that the checks of a step read once; ``None`` reads them again, as a proof has to
     """
     group = context.group
     seen = seen or ReadCache(topics=context.topics, acls=lambda cluster: context.operator(cluster).acls.list())
@@ -76,18 +79,20 @@ def writers_declared(context: GroupContext, clusters: Collection[str], *, seen: 
     passing = {group.replicator_principal, *group.super_users}
     problems = []
     if super_apps := sorted(fenced & set(group.super_users)):
-        problems.append(f"{', '.join(super_apps)} is a super user, whom no fence stops: take it out of super.users")
+        problems.append(f"{', '.join(super_apps)} is a super user, which no fence stops: remove it from super.users")
     for name in clusters:
         authorizer, topics = authorizer_of(context, name, seen.acls(name)), seen.topics(name)
         undeclared = sorted(authorizer.writers(topics) - fenced - passing)
         if open_to_all := authorizer.left_open(topics):
             shown = ", ".join(open_to_all[:3])
-            problems.append(f"no ACL on {name} names {shown}, and its brokers then let everybody write: add ACLs")
+            problems.append(f"no ACL on {name} names {shown}, so its brokers let everybody write: add ACLs")
         elif EVERYONE in undeclared:
             problems.append(f"an ACL on {name} lets everybody (User:*) write: name the principals instead")
         elif undeclared:
-            problems.append(f"{', '.join(undeclared)} may write on {name} and is not among the group's principals")
-    return Check.that("writers_declared", not problems, "; ".join(problems) or "every effective writer is declared")
+            who = f"{', '.join(undeclared)} may write on {name} and is not among the group's principals"
+            problems.append(f"{who}: remove its rights, or declare it")
+    good = f"every principal that may write on {' and '.join(clusters)} is declared"
+    return Check.that("writers_declared", not problems, "; ".join(problems) or good)
 
 
 def registers_name_this_run(run: Run) -> Sequence[Check]:
@@ -98,5 +103,6 @@ def registers_name_this_run(run: Run) -> Sequence[Check]:
     )
     named = zip((run.source, run.target), states, strict=True)
     others = [name for name, state in named if state is None or state.run != run.request.run]
-    said = "both registers name this run" if not others else f"the register of {', '.join(others)} names another run"
+    wrong = f"the register of {', '.join(others)} does not name run {run.request.run} for {run.group.name}"
+    said = wrong if others else "both registers name this run"
     return (Check.that("register_read_back", not others, said),)

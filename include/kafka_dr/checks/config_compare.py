@@ -1,4 +1,4 @@
-"""What a run sees when it compares the active cluster's configuration with a standby's, at this moment."""
+"""Compares the active cluster's configuration with a standby's, as both are now."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from kafka_dr.runs.run import Run
 
 
 def current_plan(context: GroupContext, state: RegisterState) -> Plan:
-    """Make the plan of this moment, in the direction of the register.
+    """Return the plan of this moment, from the active cluster to the standby.
 
-    :param state: the record of a group that stands still
-    :raises Refused: a cluster is not the one that the topology names
+    :param state: the record of a group that no run holds
+    :raises Refused: a cluster is not the one that the topology declares
     """
     return plan_between(context, state.active, state.standby, epoch=state.epoch)
 
@@ -29,11 +29,11 @@ def current_plan(context: GroupContext, state: RegisterState) -> Plan:
 def plan_between(
     context: GroupContext, active: str, standby: str, *, epoch: int, acls: Callable[[str], frozenset[Acl]] | None = None
 ) -> Plan:
-    """Make the plan of this moment between two clusters.
+    """Return the plan of this moment between two clusters.
 
-    :param epoch: the register's, when the direction was read from it
-    :param acls: what has read a cluster's ACLs already; they are read anew where ``None``
-    :raises Refused: a cluster is not the one that the topology names
+    :param epoch: of the register record that named the two clusters
+    :param acls: returns a cluster's ACLs that were read before; ``None`` reads them again
+    :raises Refused: a cluster is not the one that the topology declares
     """
 
     def side(name: str) -> Side:
@@ -60,7 +60,7 @@ def plan_between(
 
 
 def _connector(context: GroupContext, flow: Flow) -> tuple[Item, ...]:
-    """Return the rows about the connector that copies to the standby; one that cannot be asked is unknown."""
+    """Return the rows about the connector that copies to the standby; unknown if Connect does not answer."""
     try:
         config = context.clients.connect(flow.target).config(flow.connector)
     except KafkaDrError as error:
@@ -69,18 +69,18 @@ def _connector(context: GroupContext, flow: Flow) -> tuple[Item, ...]:
 
 
 def standby_configured(run: Run) -> Check:
-    """Answer, for a run that is about to switch, whether its target is configured to take over."""
+    """Return whether the target of a run is configured to become active."""
     epoch = run.epoch
     answer = gate.ask(plan_between(run, run.source, run.target, epoch=epoch, acls=run.read_cache.acls))
-    mend = ". The plan of dr_config_sync says what mends it" if answer.outcome == "failed" else ""
-    return Check("standby_configured", answer.outcome, answer.sentence + mend)
+    fix = ". See the plan of dr_config_sync" if answer.outcome == "failed" else ""
+    return Check("standby_configured", answer.outcome, answer.sentence + fix)
 
 
 def require_cluster(context: GroupContext, name: str, found: str) -> None:
-    """Compare and change nothing on a cluster that is not the declared one.
+    """Refuse to compare or change a cluster that is not the declared one.
 
-    :param found: the id that the cluster itself told
-    :raises Refused: it is another one
+    :param found: the id that the cluster itself reports
+    :raises Refused: it has another id than the declared one
     """
     if said := wrong_cluster_id(context.clients, name, found):
-        raise Refused(f"{said}: nothing is compared or changed there; mend the address, or the topology")
+        raise Refused(f"{said}. Nothing was compared or changed on {name}: fix the connection or the topology")

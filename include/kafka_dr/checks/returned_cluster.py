@@ -1,7 +1,7 @@
-"""What the side that was left holds beyond what is known to have crossed, once it is back and fenced.
+"""How many records an old cluster holds that are not known to be copied, once it is back and fenced.
 
-Counted in offsets, which is at most too many: transaction markers and aborted records take offsets as well. Which
-records they are, and which of them crossed after all, is found out by content later.
+Counted in offsets, so the number is an upper bound: transaction markers and aborted records take offsets as well. Which
+records they are, and which of them were copied after all, is decided by their content later.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Offsets = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True)
 class UncopiedRecords:
-    """What a returned cluster holds.
+    """What a returned cluster holds that may not be on the active one.
 
-    :param ends: next to read, behind its fence
-    :param beyond_frontier: offsets beyond what is known to have crossed; ``None`` where that was never known
-    :param since_opening: offsets of records made since the other side opened; ``None`` where that moment is not known
+    :param ends: the next offset of each partition, read while the cluster was fenced
+    :param beyond_frontier: offsets after those known to be copied; ``None`` if that was never known
+    :param since_opening: offsets of records written after the new cluster opened; ``None`` if that moment is not known
     """
 
     ends: Offsets
@@ -35,16 +35,15 @@ class UncopiedRecords:
 
     @property
     def sentence(self) -> str:
-        """What a person reads."""
+        """Both numbers in one sentence, without its subject."""
         beyond = "an unknown number of" if self.beyond_frontier is None else f"at most {self.beyond_frontier}"
         since = "an unknown number" if self.since_opening is None else f"at most {self.since_opening}"
-        return f"it holds {beyond} records that are not known to have crossed, {since} of them made since the hand-over"
+        return f"it holds {beyond} records that are not known to be copied, {since} of them written after the hand-over"
 
     def fact(self, cluster: str, *, fenced_at: datetime) -> dict[str, Any]:
         """Return what is journaled as ``returned`` and kept as evidence.
 
-        :param fenced_at: when it was proven to refuse writes; what it accepted from the hand-over until then is the
-            window that a source has which could not be fenced
+        :param fenced_at: when the cluster was proven to refuse writes; from the hand-over until then it was unfenced
         """
         return {
             "cluster": cluster,
@@ -58,11 +57,11 @@ class UncopiedRecords:
 def count_uncopied(
     ends: Offsets, *, starts: Offsets, frontier: Offsets | None, opening: Offsets | None
 ) -> UncopiedRecords:
-    """Count, purely.
+    """Count the offsets after the frontier, and those after the opening. Pure.
 
-    :param starts: where each log begins; a partition that the frontier does not name never crossed
-    :param frontier: next offset that is not known to have crossed; ``None`` where nothing is known
-    :param opening: first offset made since the other side opened, where there is one; ``None`` where unknown
+    :param starts: log start offsets; of a partition that the frontier does not name, no record is known to be copied
+    :param frontier: the first offset that is not known to be copied; ``None`` if nothing is known
+    :param opening: the first offset written after the new cluster opened, if there is one; ``None`` if unknown
     """
     beyond = since = None
     if frontier is not None:
@@ -73,7 +72,7 @@ def count_uncopied(
 
 
 def count_on_returned(context: GroupContext, cluster: str, journal: Mapping[str, Any]) -> UncopiedRecords:
-    """Ask a returned and fenced cluster for its ends, and count them against what the run journaled."""
+    """Read the last stable offsets of a returned and fenced cluster, and compare them with what the run journaled."""
     topics, partitions = context.operator(cluster).topics, context.partitions(cluster)
     ends, starts = topics.last_stable_offsets(partitions), topics.log_starts(partitions)
     opened = _moment(journal.get("opened"))
@@ -85,13 +84,15 @@ def count_on_returned(context: GroupContext, cluster: str, journal: Mapping[str,
 
 
 def _frontier(fact: Any) -> Offsets | None:
-    """Return up to where crossing is known: by content, or by the positions that were committed with the copies."""
+    """Return the first offset not known to be copied: by content, or by the offsets committed with the copies."""
     if fact is None:
         return None
     try:
         known = [positions_from_json(fact[name]) for name in ("frontier", "crossed")]
     except (KeyError, TypeError, ValueError) as error:
-        raise NeedsPerson(f"the journal does not say what had crossed in known words: {error!r}") from error
+        raise NeedsPerson(
+            f"the journaled fact 'unverified' of the run cannot be read, so nothing was counted: {error!r}"
+        ) from error
     frontier: dict[TopicPartition, int] = {}
     for partition, offset in (row for positions in known for row in positions.items()):
         frontier[partition] = max(offset, frontier.get(partition, 0))

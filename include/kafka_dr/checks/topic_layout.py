@@ -1,7 +1,7 @@
-"""What a cluster holds of a group besides its records: topics, their partitions, and where each log begins.
+"""A group's topics on a cluster, their partitions and log start offsets.
 
-Journaled while the old side is fenced, and compared with what is there when the run is over. Whoever no fence is about
-may have changed it meanwhile: a topic that was deleted there would be missed on the way back.
+Journaled when the old cluster is fenced, and compared with that cluster at the end of the run. A principal that the
+fence does not cover may have changed topics in between: a topic that was deleted would be missing at the failback.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from kafka_dr.runs.run import Run
 NAME = "old_side_unchanged"
 #: The id of a topic, and how many partitions it has, for :func:`~kafka_dr.named_rows.rows_of`.
 _SHAPE = {"named": "topic", "holding": "shape"}
-#: What an old side may take to say what it holds.
+#: The timeout of reading the old cluster.
 _SECONDS = 10.0
-#: For longer than this nobody can say what retention took meanwhile.
-_SOON = timedelta(minutes=10)
-#: What a sentence names one by one; the facts hold all of it.
+#: After a longer time it is not known what retention has deleted.
+_RETENTION_KNOWN = timedelta(minutes=10)
+#: How many a message names; the facts hold all.
 _MOST_NAMED = 5
 
 Offsets = Mapping[TopicPartition, int]
@@ -35,12 +35,12 @@ Offsets = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True)
 class TopicLayout:
-    """What a cluster held at a moment.
+    """A group's topics on a cluster at a moment.
 
-    :param topics: id and number of partitions of each topic
-    :param starts: where each log begins
-    :param lasting: the first offset that retention could not take for now; left out where that is not known, as
-        retention goes by size, or everything is old enough
+    :param topics: topic id and number of partitions of each topic
+    :param starts: log start offsets
+    :param lasting: the first offset that retention could not delete yet; missing if that is not known, because
+        retention is by size, or because every record is old enough to be deleted
     """
 
     at: datetime
@@ -50,7 +50,7 @@ class TopicLayout:
 
     @classmethod
     def seen(cls, run: Run, cluster: str) -> TopicLayout:
-        """Look at a cluster."""
+        """Read the layout of a cluster now."""
         at, topics, seen = run.clock.now(), run.topics(cluster), run.operator(cluster).topics
         starts, configs = run.at_once(
             lambda: seen.log_starts([p for topic in topics.values() for p in topic.partitions]),
@@ -81,10 +81,10 @@ class TopicLayout:
 
 @dataclass(frozen=True, slots=True)
 class LayoutChanges:
-    """What is otherwise than it was.
+    """How a layout differs from an earlier one.
 
-    :param certainly: what somebody has done
-    :param perhaps: where a log begins later than it did, and retention may have done that
+    :param certainly: what somebody changed
+    :param perhaps: log start offsets that are later than before, maybe because of retention
     """
 
     certainly: tuple[str, ...] = ()
@@ -92,28 +92,30 @@ class LayoutChanges:
 
 
 def compare(before: TopicLayout, now: TopicLayout, elsewhere: Mapping[str, int]) -> LayoutChanges:
-    """Say how a cluster differs from what it was.
+    """Return how a cluster's layout differs from an earlier one.
 
     :param elsewhere: the number of partitions of each topic on the cluster that is replicated to this one by now:
-        what is alike there came by replication
+        what is the same there was made by replication
     """
-    gone = [f"{name} is gone" for name in sorted(before.topics.keys() - now.topics.keys())]
+    gone = [f"{name} was deleted" for name in sorted(before.topics.keys() - now.topics.keys())]
     shapes = [said for name in sorted(now.topics) if (said := _otherwise(name, before, now, elsewhere.get(name)))]
     certainly: list[str] = []
     perhaps: list[str] = []
     for partition, start in sorted(now.starts.items()):
         former = before.starts.get(partition, start)
         if start > former and before.topics[partition.topic][0] == now.topics[partition.topic][0]:
-            explained = now.at - before.at > _SOON or start <= before.lasting.get(partition, start)
-            (perhaps if explained else certainly).append(f"{partition} begins at {start}, began at {former}")
+            explained = now.at - before.at > _RETENTION_KNOWN or start <= before.lasting.get(partition, start)
+            (perhaps if explained else certainly).append(
+                f"the log start offset of {partition} is {start}, was {former}"
+            )
     return LayoutChanges((*gone, *shapes, *certainly), tuple(perhaps))
 
 
 def _otherwise(name: str, before: TopicLayout, now: TopicLayout, elsewhere: int | None) -> str:
-    """Say what became of a topic that is there; nothing where it is as it was, or as replication made it."""
+    """Return how a topic changed; empty if it did not, or if replication made the change."""
     topic_id, partitions = now.topics[name]
     if name not in before.topics:
-        return "" if elsewhere is not None else f"{name} was created there and is nowhere else"
+        return "" if elsewhere is not None else f"{name} was created and is on no other cluster"
     former_id, former = before.topics[name]
     if topic_id != former_id:
         return f"{name} was deleted and created again"
@@ -121,33 +123,37 @@ def _otherwise(name: str, before: TopicLayout, now: TopicLayout, elsewhere: int 
 
 
 def old_side_unchanged(run: Run) -> Check:
-    """Return whether the side that was left holds the topics, partitions and first records that it was left with."""
+    """Return whether the old cluster has the topics, partitions and log start offsets that it was fenced with."""
     journaled = run.journal.get("drained", {}).get("layout")
     if journaled is None:
-        said = f"what {run.source} held was not journaled: it did not say, or the run began with a former version"
+        said = (
+            f"the topics of {run.source} were not journaled: it did not answer then, or the run began with a former "
+            "version"
+        )
         return Check(NAME, "excused", said)
     before = TopicLayout.from_json(journaled)
     try:
         now = background.ask(run.source, lambda: TopicLayout.seen(run, run.source), seconds=_SECONDS)
         elsewhere = {name: len(topic.partitions) for name, topic in run.topics(run.target).items()}
     except KafkaDrError as error:
-        return Check(NAME, "excused", f"{run.source} does not say what it holds: {error}")
+        return Check(NAME, "excused", f"the topics of {run.source} could not be read: {error}")
     return judged(run.source, compare(before, now, elsewhere), topics=len(before.topics))
 
 
 def judged(cluster: str, changed: LayoutChanges, *, topics: int) -> Check:
-    """Put what changed into a sentence."""
+    """Return the check for a comparison of two layouts."""
     facts = {"changed": list(changed.certainly), "perhaps_by_retention": list(changed.perhaps)}
     outcome: CheckOutcome = "failed" if changed.certainly else "excused" if changed.perhaps else "ok"
     if changed.certainly:
         said = (
-            f"{cluster} is not as it was fenced: {_shown(changed.certainly)}. Somebody changed it whom no fence is "
-            "about; find out who (changers_declared names who may) before the group goes back there"
+            f"{cluster} changed after it was fenced: {_shown(changed.certainly)}. A principal that the fence does not "
+            f"cover did that: find out which one (changers_declared names those that may) before {cluster} becomes "
+            "active again"
         )
     elif changed.perhaps:
-        said = f"on {cluster} {_shown(changed.perhaps)}: retention may have taken these records"
+        said = f"on {cluster} {_shown(changed.perhaps)}: retention may have deleted these records"
     else:
-        said = f"{topics} topics on {cluster} have the partitions and first records that they were fenced with"
+        said = f"{topics} topics on {cluster} have the partitions and log start offsets that they were fenced with"
     return Check(NAME, outcome, said, facts)
 
 
@@ -159,7 +165,7 @@ def _lasting(
     starts: Offsets,
     at: datetime,
 ) -> dict[TopicPartition, int]:
-    """Return what retention cannot have taken: everything, or by its time what is younger than that."""
+    """Return the first offset that retention cannot have deleted: of the whole log, or of its young records."""
     lasting: dict[TopicPartition, int] = {}
     asked: dict[TopicPartition, int] = {}
     for name, topic in topics.items():

@@ -1,7 +1,7 @@
-"""Records on the old side that came after everything was brought across: by somebody whom no fence stops.
+"""Records on the old cluster after its drained ends: written by a principal that the fence does not stop.
 
-The drained ends are where the copy was proven to be equal. Between the hand-over and the flow back nothing is copied to
-the old side, so whatever lies past them there was written there, and is nowhere else.
+At the drained ends the copy was proven to be equal. Between the hand-over and the reverse flow nothing is copied to the
+old cluster, so every record after its drained ends was written there, and is on no other cluster.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from kafka_dr.runs.run import Run
 
 @dataclass(frozen=True, slots=True)
 class WritesAfterFence:
-    """What lies past the drained ends.
+    """What was written after the drained ends.
 
-    :param ends: the end of each log that is longer than it was; ``None`` where the old side did not answer
-    :param detail: one sentence
+    :param ends: the high watermark of each partition that has changed; ``None`` if the old cluster did not answer
+    :param detail: what was seen and, if records were written, what to do
     """
 
     ends: Mapping[TopicPartition, int] | None
@@ -30,7 +30,7 @@ class WritesAfterFence:
 
     @property
     def nothing(self) -> bool:
-        """Whether it is known that everything was brought across."""
+        """Whether it is known that no record was written after the drained ends."""
         return self.ends is not None and not self.ends
 
     def to_json(self) -> dict[str, Any]:
@@ -45,38 +45,44 @@ class WritesAfterFence:
         return cls(None if ends is None else positions_from_json(ends), fact["past_the_fence_detail"])
 
 
-def look(run: Run) -> WritesAfterFence:
-    """Compare the old side's logs with where they were drained, or return what was seen while that could be told."""
+def find_writes_after_fence(run: Run) -> WritesAfterFence:
+    """Compare the old cluster's high watermarks with the drained ends, or return what an earlier comparison found."""
     if "flow_seed" in run.journal:
-        # The flow back may have begun: what it brings is no longer told from what somebody wrote there.
+        # The reverse flow may have begun: its records cannot be distinguished from those that somebody wrote.
         return WritesAfterFence.from_json(run.fact("verified"))
     drained = positions_from_json(run.fact("drained")["source_ends"])
     try:
-        # A topic that is a moment old counts, too.
+        # A topic that was created a moment ago counts, too.
         now = run.operator(run.source).topics.high_watermarks({*drained, *run.partitions(run.source)})
     except KafkaDrError as error:
-        return WritesAfterFence(None, f"{run.source} does not tell whether records came after the drain: {error}")
+        return WritesAfterFence(
+            None, f"it is not known whether records were written on {run.source} after its drain: {error}"
+        )
     longer = {p: end for p, end in now.items() if end != drained.get(p, 0)}
     if not longer:
-        return WritesAfterFence({}, f"the ends of {len(now)} partitions on {run.source} stand where they were drained")
+        return WritesAfterFence(
+            {}, f"the high watermarks of {len(now)} partitions on {run.source} are those of the drain"
+        )
     shown = ", ".join(f"{p} ({drained.get(p, 0)} to {end})" for p, end in sorted(longer.items())[:5])
     detail = (
-        f"{shown} on {run.source} moved behind the fence, and what came there is not on {run.target}: somebody passes "
-        "the fence, a super user perhaps; find out who, and keep these records"
+        f"{shown}: records were written on {run.source} after it was fenced, and they are not on {run.target}. A "
+        "principal that the fence does not stop wrote them, perhaps a super user: find out which one, and keep these "
+        "records"
     )
     return WritesAfterFence(longer, detail)
 
 
 def old_side_is_still(run: Run) -> Check:
-    """Return whether the old side's logs stand where this step saw them when it acted."""
+    """Return whether the old cluster's high watermarks are still those that this step saw when it acted."""
     name = "old_side_is_still"
     before = WritesAfterFence.from_json(
         run.clients.register(run.target).facts(run.group.name, run.request.run)["verified"]
     )
-    now = look(run)
+    now = find_writes_after_fence(run)
     if now.ends is None:
-        # As for its refusal: a datacenter that dies now takes no writes either.
+        # As for its refusal: a datacenter that dies now accepts no writes either.
         return Check(name, "excused", now.detail)
     if before.ends is not None and now.ends != before.ends:
-        return Check(name, "failed", f"somebody still writes there: {now.detail}. Stop that, and run the step again")
+        said = f"{run.source} still accepts writes: {now.detail}. Stop the writer, and run the step again"
+        return Check(name, "failed", said)
     return Check(name, "ok", now.detail)

@@ -1,4 +1,4 @@
-"""Whether a cluster is down: probed from here and from elsewhere, judged by the topology's rule."""
+"""Whether a cluster is down: probed by this installation and by its vantages, judged by the topology's rule."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from kafka_dr.disaster.disaster_rule import ClusterCondition, ClusterVerdict, ju
 from kafka_dr.disaster.probes import ask_vantages, take_probes
 from kafka_dr.runs.probe import Probe
 
-__all__ = ["ClusterCondition", "Probe", "ClusterVerdict", "judge", "take_probes", "ask_vantages"]
+__all__ = ["ClusterCondition", "ClusterVerdict", "Probe", "ask_vantages", "judge", "take_probes"]

@@ -1,7 +1,7 @@
-"""What probes say together. Pure: probes in, a verdict out.
+"""The topology's rule for "this cluster is down". Pure: probes in, a verdict out.
 
-A cluster is down when one of the signs that the topology names is seen and enough vantages see it down. Whatever could
-not be asked counts for nothing, in either direction; that nobody could ask is never a sign that all is well.
+A cluster is down when at least one sign that the topology names is seen, and enough vantages see the cluster down. A
+probe without an answer does not count: it is never a sign of a failure, and never an all-clear.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import Literal
 from kafka_dr.runs.probe import Probe
 from kafka_dr.topology.model import DisasterSpec, Sign
 
-#: ``down``: the rule holds. ``up``: it answers. ``unclear``: neither is known well enough.
+#: ``down``: the rule holds. ``up``: the cluster answers. ``unclear``: too little is known for either.
 ClusterCondition = Literal["down", "up", "unclear"]
 
 VANTAGE = "vantage"
+#: This installation, as one of the vantages.
+_HERE = "here"
 #: Which probe shows which sign.
 _PROBE_OF: dict[Sign, str] = {
     "unreachable": "metadata",
@@ -29,10 +31,11 @@ _PROBE_OF: dict[Sign, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ClusterVerdict:
-    """What all probes say together.
+    """What all probes of a cluster say together.
 
-    :param signs: the signs that were seen, of those that count
-    :param down_for: the vantages that see it down, ``here`` among them
+    :param sentence: what was seen and, unless the cluster is down, what to do next
+    :param signs: the signs that were seen, of those that the topology counts
+    :param down_for: the vantages that see it down; ``here`` is this installation
     :param up_for: the vantages that see it up
     """
 
@@ -44,40 +47,45 @@ class ClusterVerdict:
 
 
 def judge(cluster: str, probes: Sequence[Probe], spec: DisasterSpec) -> ClusterVerdict:
-    """Apply the topology's rule to what was seen of a cluster."""
+    """Apply the topology's rule to the probes of a cluster."""
     found = {probe.name: probe for probe in probes}
     signs = tuple(sign for sign in spec.down_when if _failed(found.get(_PROBE_OF[sign])))
-    elsewhere = [probe for probe in probes if probe.name.startswith(f"{VANTAGE} ")]
-    down_for = (*(["here"] if signs else []), *_names(p for p in elsewhere if p.outcome == "failed"))
-    up_for = _names(p for p in elsewhere if p.outcome == "ok")
+    vantages = [probe for probe in probes if probe.name.startswith(f"{VANTAGE} ")]
+    down_for = (*([_HERE] if signs else []), *_names(p for p in vantages if p.outcome == "failed"))
+    up_for = _names(p for p in vantages if p.outcome == "ok")
     seen = ClusterVerdict("unclear", "", signs, down_for, up_for)
-    answer, sentence = _said(cluster, seen, found, spec)
+    answer, sentence = _answer(cluster, seen, found, spec)
     return ClusterVerdict(answer, sentence, signs, down_for, up_for)
 
 
-def _said(
+def _answer(
     cluster: str, seen: ClusterVerdict, found: dict[str, Probe], spec: DisasterSpec
 ) -> tuple[ClusterCondition, str]:
     if not seen.signs:
+        none = f"shows none of the signs {', '.join(spec.down_when)}"
         metadata = found.get("metadata")
         if metadata is not None and metadata.outcome == "ok":
-            return "up", f"{cluster} answers and shows none of {', '.join(spec.down_when)}: {_way(found)}"
-        return "unclear", f"{cluster} shows none of {', '.join(spec.down_when)}, and whether it answers is not known"
+            return "up", f"{cluster} answers and {none}: {_what_to_do(found)}"
+        return "unclear", f"{cluster} {none}, but it is not known whether it answers: check the cluster"
     shown = ", ".join(seen.signs)
+    seen_by = ", ".join("this installation" if name == _HERE else name for name in seen.down_for)
     if seen.up_for:
-        return "unclear", f"{cluster} shows {shown} here, but is up for {', '.join(seen.up_for)}: is it our network?"
+        others = ", ".join(seen.up_for)
+        return "unclear", f"{cluster} shows {shown} to this installation, but {others} sees it up: check our network"
     if len(seen.down_for) < spec.vantages_needed:
-        few = f"{len(seen.down_for)} of {spec.vantages_needed} vantages see that ({', '.join(seen.down_for)})"
-        return "unclear", f"{cluster} shows {shown}, and {few}: wait for another one, or override with a reason"
-    return "down", f"{cluster} shows {shown}, seen by {', '.join(seen.down_for)}"
+        few = f"only {len(seen.down_for)} of the {spec.vantages_needed} vantages needed see that ({seen_by})"
+        return "unclear", f"{cluster} shows {shown}, but {few}: wait for another vantage, or override with a reason"
+    return "down", f"{cluster} shows {shown}, seen by {seen_by}"
 
 
-def _way(found: dict[str, Probe]) -> str:
-    flow = found.get("lag")
-    if flow is not None and flow.facts.get("over_threshold"):
-        said = "a reason for dr_planned_failover as soon as the copy has caught up (dr_flows), not for this one"
-        return f"{flow.detail}; that is {said}. If it is failing and cannot catch up, override with a reason"
-    return "move it with dr_planned_failover, or override with a reason"
+def _what_to_do(found: dict[str, Probe]) -> str:
+    lag = found.get("lag")
+    if lag is not None and lag.facts.get("over_threshold"):
+        return (
+            f"{lag.detail}. That alone is no disaster: see dr_flows, and use dr_planned_failover as soon as the copy "
+            "has caught up. If the cluster is failing and the copy cannot catch up, override with a reason"
+        )
+    return "use dr_planned_failover, or override with a reason"
 
 
 def _failed(probe: Probe | None) -> bool:

@@ -1,6 +1,7 @@
-"""Looking at a cluster that may be down: every probe beside the others, each with the same short time.
+"""Probes of a cluster that may be down: all at the same time, each with the same short timeout.
 
-Nothing here waits longer than that, clients that are being made included: what hangs is left behind in its thread.
+Nothing waits longer than that timeout, not even for clients that are being created: a call that hangs stays in its
+thread, and its probe is ``unknown``.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from functools import partial
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore, ResultUnreadable
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.disaster.disaster_rule import VANTAGE
-from kafka_dr.disaster.vantage import sees_up
-from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.disaster.vantage import probe_vantage
+from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import proof
 from kafka_dr.replication import Flow
 from kafka_dr.runs import background
@@ -22,8 +23,8 @@ from kafka_dr.runs.probe import Probe
 from kafka_dr.runs.record import Outcome
 from kafka_dr.topology import ProtectionGroup
 
-#: Canaries of the last minutes lie among so many offsets at the end of the log.
-_LOOK_BACK = 50
+#: How many offsets at the end of each log are read: the canaries of the last minutes are among them.
+_OFFSETS_READ = 50
 
 TakeProbe = Callable[[], Probe]
 
@@ -31,15 +32,15 @@ TakeProbe = Callable[[], Probe]
 def take_probes(
     group: ProtectionGroup, clients: Clients, *, source: str, target: str, seconds: float | None = None
 ) -> list[Probe]:
-    """Take every probe at once.
+    """Take every probe at the same time.
 
     :param source: the cluster that may be down
-    :param target: the cluster that it replicates to
-    :param seconds: what each probe gets; as the topology says where ``None``
+    :param target: the cluster that it is replicated to
+    :param seconds: the timeout of each probe; the topology's ``probe_seconds`` if ``None``
     """
     seconds = seconds or group.disaster.probe_seconds
     clients.hurry(source, seconds)
-    looks: dict[str, TakeProbe] = {
+    probes: dict[str, TakeProbe] = {
         "metadata brokers controller": partial(_ask_identity, clients, source),
         "partitions": partial(_partitions, group, clients, source),
         "writes": partial(_writes, group, clients, source, seconds),
@@ -47,49 +48,49 @@ def take_probes(
         "flow": partial(_flow, clients, Flow(group.name, source, target)),
         "lag": partial(_lag, group, clients, Flow(group.name, source, target)),
     }
-    looks |= _elsewhere(group, source, seconds)
-    return _within(looks, clients, source=source, seconds=seconds)
+    probes |= _vantages(group, source, seconds)
+    return _take_all(probes, clients, source=source, seconds=seconds)
 
 
 def ask_vantages(group: ProtectionGroup, clients: Clients, *, source: str, seconds: float) -> list[Probe]:
-    """Ask only those elsewhere about a cluster that has just given no answer here."""
-    looks = _elsewhere(group, source, seconds)
-    silent = Probe("metadata", "failed", f"{source} did not answer when its register was asked for")
-    return [silent, *_within(looks, clients, source=source, seconds=seconds)]
+    """Ask only the vantages, about a cluster that has just not answered this installation."""
+    silent = Probe("metadata", "failed", f"{source} did not answer when its register was read")
+    return [silent, *_take_all(_vantages(group, source, seconds), clients, source=source, seconds=seconds)]
 
 
-def _elsewhere(group: ProtectionGroup, source: str, seconds: float) -> dict[str, TakeProbe]:
+def _vantages(group: ProtectionGroup, source: str, seconds: float) -> dict[str, TakeProbe]:
     return {
-        f"{VANTAGE} {name}": partial(_vantage, name, address, source, seconds)
+        f"{VANTAGE} {name}": partial(probe_vantage, name, address, source, seconds)
         for name, address in sorted(group.disaster.vantages.items())
     }
 
 
-def _within(looks: dict[str, TakeProbe], clients: Clients, *, source: str, seconds: float) -> list[Probe]:
+def _take_all(probes: dict[str, TakeProbe], clients: Clients, *, source: str, seconds: float) -> list[Probe]:
     began = clients.clock.monotonic()
-    timed = {name: partial(_timed, look, clients) for name, look in looks.items()}
+    timed = {name: partial(_timed, take, clients) for name, take in probes.items()}
     answers = background.ask_all(timed, seconds=dict.fromkeys(timed, seconds))
     took = round(clients.clock.monotonic() - began, 3)
-    probes = []
+    taken = []
     for name, answer in answers.items():
         if isinstance(answer, Probe):
-            probes += _split(answer)
+            taken += _split(answer)
         elif name.startswith("metadata") and isinstance(answer, TryAgain):
-            # That nobody answers is what this probe is there to see; all others would only say it again.
-            probes.append(Probe("metadata", "failed", f"{source} does not answer: {answer}", took))
-            probes += [Probe(part, "unknown", "nobody answers", took) for part in ("brokers", "controller")]
+            # This probe shows that the cluster does not answer; the other two parts of it would only repeat that.
+            taken.append(Probe("metadata", "failed", f"{source} does not answer: {answer}", took))
+            silent = f"{source} does not answer"
+            taken += [Probe(part, "unknown", silent, took) for part in ("brokers", "controller")]
         else:
-            probes += [Probe(part, "unknown", str(answer), took) for part in _parts(name)]
-    return probes
+            taken += [Probe(part, "unknown", str(answer), took) for part in _parts(name)]
+    return taken
 
 
 def _parts(name: str) -> list[str]:
     return [name] if name.startswith(VANTAGE) else name.split()
 
 
-def _timed(look: TakeProbe, clients: Clients) -> Probe:
+def _timed(take: TakeProbe, clients: Clients) -> Probe:
     began = clients.clock.monotonic()
-    found = look()
+    found = take()
     passed = round(clients.clock.monotonic() - began, 3)
     return Probe(found.name, found.outcome, found.detail, passed, found.facts)
 
@@ -101,7 +102,7 @@ def _ask_identity(clients: Clients, cluster: str) -> Probe:
 
 
 def _split(probe: Probe) -> list[Probe]:
-    """Return what one answer says about several things as a probe of each."""
+    """Return one probe for each thing that the answer about the cluster's metadata shows."""
     if probe.name != "metadata":
         return [probe]
     brokers, controller = probe.facts["brokers"], probe.facts["controller"]
@@ -124,9 +125,9 @@ def _partitions(group: ProtectionGroup, clients: Clients, cluster: str) -> Probe
         if leader < 0
     )
     if not offline:
-        return Probe("partitions", "ok", f"every partition of {len(described)} topics has a leader")
+        return Probe("partitions", "ok", f"every partition of {len(described)} topics on {cluster} has a leader")
     shown = ", ".join(map(str, offline[:5]))
-    return Probe("partitions", "failed", f"{len(offline)} partitions have no leader: {shown}")
+    return Probe("partitions", "failed", f"{len(offline)} partitions on {cluster} have no leader: {shown}")
 
 
 def _writes(group: ProtectionGroup, clients: Clients, cluster: str, seconds: float) -> Probe:
@@ -139,14 +140,16 @@ def _writes(group: ProtectionGroup, clients: Clients, cluster: str, seconds: flo
 
 
 def _canary(group: ProtectionGroup, clients: Clients, target: str) -> Probe:
-    """Say how old the newest canary is that arrived; whether it is too old is the canary's own business."""
+    """Return how old the newest canary on the target is, judged by the group's canary threshold."""
     reader = clients.cluster(target, "audit")
     partitions = reader.topics.describe([group.canary_topic])[group.canary_topic].partitions
     ends, starts = reader.topics.last_stable_offsets(partitions), reader.topics.log_starts(partitions)
-    ranges = {p: OffsetRange(max(starts[p], ends[p] - _LOOK_BACK), ends[p]) for p in partitions}
+    ranges = {p: OffsetRange(max(starts[p], ends[p] - _OFFSETS_READ), ends[p]) for p in partitions}
     newest = max((record.timestamp_ms for record in reader.log.read(ranges, stall_seconds=3)), default=None)
     if newest is None:
-        return Probe("canary", "unknown", f"no canary was found at the end of its log on {target}")
+        return Probe(
+            "canary", "unknown", f"the last {_OFFSETS_READ} offsets of {group.canary_topic} on {target} hold no canary"
+        )
     age = round(clients.clock.now().timestamp() - newest / 1000, 1)
     late = age > 60 + group.thresholds.canary_late_seconds
     said = f"the newest canary on {target} is {age:g} s old"
@@ -160,7 +163,7 @@ def _flow(clients: Clients, flow: Flow) -> Probe:
 
 
 def _lag(group: ProtectionGroup, clients: Clients, flow: Flow) -> Probe:
-    """Say what the newest lag audit said; it is older than the disaster, and one that is much older says nothing."""
+    """Return what the newest lag audit said: it was made before the disaster, and an old one says nothing."""
     try:
         kept = ResultStore(clients.evidence_root).newest(
             AuditKind.LAG, group=flow.group, source=flow.source, target=flow.target
@@ -168,31 +171,22 @@ def _lag(group: ProtectionGroup, clients: Clients, flow: Flow) -> Probe:
     except (ResultUnreadable, OSError) as error:
         return Probe("lag", "unknown", f"the newest lag audit cannot be read: {error}")
     if kept is None:
-        return Probe("lag", "unknown", f"no lag audit of {flow} was ever kept")
+        return Probe("lag", "unknown", f"no lag audit of {flow} was ever stored")
     limit = group.audits.lag_max_age_seconds
     return lag_probe(kept, now=clients.clock.now(), limit_seconds=limit, threshold=group.thresholds.max_lag_seconds)
 
 
 def lag_probe(kept: AuditResult, *, now: datetime, limit_seconds: float, threshold: float) -> Probe:
-    """Say what a lag audit says of a cluster that nobody may be able to ask any more.
+    """Return what a lag audit says about a cluster that may no longer answer.
 
-    :param limit_seconds: how old it may be
-    :param threshold: how far behind a copy may be before that alone is a reason to move the group, as planned
+    :param limit_seconds: how old the audit may be
+    :param threshold: the replication lag, in seconds, above which a planned failover is a reasonable answer
     """
     said = f"{kept.sentence} (at {kept.at:%Y-%m-%d %H:%M:%S} UTC)"
     age = (now - kept.at).total_seconds()
     if age > limit_seconds:
-        old = f"the newest lag audit is {age:.0f} s old, and may be {limit_seconds:g} s"
+        old = f"the newest lag audit is {age:.0f} s old, {limit_seconds:g} s are allowed"
         return Probe("lag", "unknown", f"{old}: {said}")
     outcomes: dict[AuditVerdict, Outcome] = {AuditVerdict.GREEN: "ok", AuditVerdict.RED: "failed"}
     over = kept.behind_seconds is not None and kept.behind_seconds > threshold
     return Probe("lag", outcomes.get(kept.verdict, "unknown"), said, facts={"over_threshold": over})
-
-
-def _vantage(name: str, address: str, cluster: str, seconds: float) -> Probe:
-    try:
-        up = sees_up(address, cluster, seconds=seconds)
-    except KafkaDrError as error:
-        return Probe(f"{VANTAGE} {name}", "unknown", str(error))
-    said = f"{name} sees {cluster} {'up' if up else 'down'}"
-    return Probe(f"{VANTAGE} {name}", "ok" if up else "failed", said)

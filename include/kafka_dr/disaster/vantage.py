@@ -1,4 +1,7 @@
-"""Asking somebody elsewhere whether a cluster is up: an HTTP address that answers ``{"up": true}`` or ``false``."""
+"""Vantages: HTTP addresses in other networks that answer whether they see a cluster up.
+
+A vantage answers ``{"up": true}`` or ``{"up": false}``. Any other answer says nothing about the cluster.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,42 @@ from urllib.error import URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-from kafka_dr.errors import TryAgain
+from kafka_dr.disaster.disaster_rule import VANTAGE
+from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.runs.probe import Probe
 
-_LONGEST = 64 * 1024
+_MAX_BYTES = 64 * 1024
+
+
+def probe_vantage(name: str, address: str, cluster: str, seconds: float) -> Probe:
+    """Return what a vantage says about a cluster; ``unknown`` if it gives no usable answer.
+
+    :param name: of the vantage, as the topology declares it
+    :param address: see :func:`sees_up`
+    """
+    try:
+        up = sees_up(address, cluster, seconds=seconds)
+    except KafkaDrError as error:
+        return Probe(f"{VANTAGE} {name}", "unknown", str(error))
+    said = f"{name} sees {cluster} {'up' if up else 'down'}"
+    return Probe(f"{VANTAGE} {name}", "ok" if up else "failed", said)
 
 
 def sees_up(address: str, cluster: str, *, seconds: float) -> bool:
-    """Ask a vantage.
+    """Ask a vantage whether it sees a cluster up.
 
-    :param address: as the topology declares it; ``{cluster}`` in it is the cluster's name
-    :param seconds: how long connecting, and each part of the answer, may take
-    :raises TryAgain: it does not answer, or not with what was agreed
+    :param address: as the topology declares it; ``{cluster}`` in it is replaced by the cluster's name
+    :param seconds: the timeout of connecting, and of each read of the answer
+    :raises TryAgain: it does not answer, or its answer is not one of the two that are agreed
     """
     url = address.replace("{cluster}", quote(cluster, safe=""))
     try:
         # The topology allows http and https alone.
         with urlopen(Request(url, headers={"Accept": "application/json"}), timeout=seconds) as answer:  # noqa: S310
-            found = json.loads(answer.read(_LONGEST))
+            found = json.loads(answer.read(_MAX_BYTES))
     except (URLError, HTTPException, OSError, ValueError) as error:
         raise TryAgain(f"{url} did not say whether {cluster} is up ({error})") from error
     up = found.get("up") if isinstance(found, dict) else None
     if not isinstance(up, bool):
-        raise TryAgain(f'{url} answered something else than {{"up": true}} or {{"up": false}}')
+        raise TryAgain(f'{url} did not answer {{"up": true}} or {{"up": false}} about {cluster}: check that vantage')
     return up

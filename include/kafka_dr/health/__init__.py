@@ -1,7 +1,7 @@
-"""What is looked at every minute: that each cluster is what the register says, above all one that comes back.
+"""The check that runs every minute: is each cluster what the register record says, above all one that comes back.
 
-Invariants: a DENY that is missing is added, and none is ever lifted; no register of a group that moves is written; a
-cluster that does not answer holds up nothing that concerns another one.
+Invariants: a missing DENY is added, and none is ever lifted; no register is written of a group that a run is moving; a
+cluster that does not answer does not delay the checks of another one.
 """
 
 from __future__ import annotations

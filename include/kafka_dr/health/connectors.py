@@ -13,9 +13,9 @@ from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
 
-#: Connect answers in milliseconds; beside a dead cluster it may need a minute, which nobody waits for here.
+#: Connect answers in milliseconds; next to a dead cluster it may need a minute, which this check does not wait for.
 CONNECT_SECONDS = 8.0
-#: How long a connector that was told to stop is watched.
+#: How long a connector that was asked to stop is watched.
 _STOP_SECONDS = 5.0
 
 #: Given a rule about the record, returns what is asked right before a change.
@@ -23,39 +23,41 @@ AsLongAs = Callable[[Callable[[RegisterState], bool]], Callable[[], None]]
 
 
 def check_connectors(context: GroupContext, state: RegisterState, as_long_as: AsLongAs) -> tuple[Check, ...]:
-    """Look at the connectors of both directions, stop those that must not run, and name each that is wrong."""
+    """Check the connectors of both directions, stop those that must not run, and name each that is wrong."""
     flows = [Flow(context.group.name, *ends) for ends in permutations(context.group.clusters, 2)]
 
-    def looking(flow: Flow) -> Callable[[], Check]:
-        return lambda: _look(context, flow, state, as_long_as)
+    def checking(flow: Flow) -> Callable[[], Check]:
+        return lambda: _check(context, flow, state, as_long_as)
 
-    answers = background.ask_all({flow: looking(flow) for flow in flows}, seconds=dict.fromkeys(flows, CONNECT_SECONDS))
-    return tuple(_named(flow, answer) for flow, answer in answers.items())
+    answers = background.ask_all(
+        {flow: checking(flow) for flow in flows}, seconds=dict.fromkeys(flows, CONNECT_SECONDS)
+    )
+    return tuple(_check_of(flow, answer) for flow, answer in answers.items())
 
 
-def _look(context: GroupContext, flow: Flow, state: RegisterState, as_long_as: AsLongAs) -> Check:
+def _check(context: GroupContext, flow: Flow, state: RegisterState, as_long_as: AsLongAs) -> Check:
     status = context.clients.replicator(flow).status()
     if not may_run(state, flow) and not status.at_rest:
         return _stop(context, flow, status, as_long_as(lambda now: not may_run(now, flow)))
     if must_run(state, flow) and status.state != "running":
         seen = f"{flow.connector} is {status.state} {status.detail}".rstrip()
-        return Check("flow", "failed", f"{seen}: {state.active} is active, so it has to run; see dr_flows")
+        return Check("flow", "failed", f"{seen}, but {state.active} is active, so it has to context: see dr_flows")
     return Check("flow", "ok", f"{flow.connector} is {status.state}")
 
 
 def _stop(context: GroupContext, flow: Flow, status: FlowStatus, still: Callable[[], None]) -> Check:
     replicator = context.clients.replicator(flow)
-    found = f"{flow.connector} was {status.state}, and the register forbids this direction"
+    found = f"{flow.connector} was {status.state}, but the register forbids this direction"
     still()
     replicator.stop()
     try:
         now = replicator.wait_stopped(_STOP_SECONDS).state
     except KafkaDrError as error:
-        return Check("flow", "failed", f"{found}: it was told to stop and has not yet ({error})")
-    return Check("flow", "failed", f"{found}: it is {now} now; look at what it copied to {flow.target}")
+        return Check("flow", "failed", f"{found}: it was asked to stop and has not stopped yet ({error})")
+    return Check("flow", "failed", f"{found}: it is {now} now; check what it copied to {flow.target}")
 
 
-def _named(flow: Flow, answer: Check | KafkaDrError) -> Check:
+def _check_of(flow: Flow, answer: Check | KafkaDrError) -> Check:
     if isinstance(answer, Check):
         return answer
-    return Check("flow", "unknown", f"what {flow.connector} does could not be asked: {answer}")
+    return Check("flow", "unknown", f"the status of {flow.connector} could not be read: {answer}")

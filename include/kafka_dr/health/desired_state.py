@@ -1,11 +1,12 @@
-"""What the register's record means for each cluster and each flow. Pure.
+"""What the register record requires of each cluster and each flow. Pure.
 
-active
-    applications allowed, replicator denied
+active cluster
+    applications may write, the replicator may not
 every other cluster
-    application writes, transactional ids and group reads denied; the replicator, too, while nothing may be copied there
+    application writes, transactional ids and group reads are denied; the replicator, too, while nothing may be copied
+    to that cluster
 flows
-    only from the active cluster to the standby; none at all while the side that was left may hold records of its own
+    only from the active cluster to the standby; none while the old cluster may hold records that the active one lacks
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
 from kafka_dr.topology import ProtectionGroup
 
-#: Nobody is on the way from one cluster to the other: what does not follow the record is wrong.
+#: No run moves the group: whatever does not match the record is wrong.
 SETTLED = frozenset({Phase.STABLE, Phase.UNFENCED, Phase.DIVERGED})
 
 
 def denies_of(group: ProtectionGroup, state: RegisterState, cluster: str) -> frozenset[Acl]:
-    """Return the DENYs that have to stand on a cluster, whatever else does."""
+    """Return the DENYs that a cluster must have; it may have others."""
     if cluster == state.active:
         return plan.flow_fence(group)
     return plan.standby(group) | (plan.flow_fence(group) if old_cluster_is_closed(state) else frozenset())
 
 
 def old_cluster_is_closed(state: RegisterState) -> bool:
-    """Return whether nothing may be copied to the side that was left, because no failback has begun yet."""
+    """Return whether nothing may be copied to the old cluster, because no failback has begun yet."""
     return state.phase is Phase.UNFENCED or (state.phase is Phase.DIVERGED and state.verb != "failback")
 
 
 def may_run(state: RegisterState, flow: Flow) -> bool:
-    """Return whether the register's direction allows a flow; that it allows it does not mean that it has to run."""
+    """Return whether the register allows a flow to run; an allowed flow may also be stopped."""
     return flow == Flow(state.group, state.active, state.standby) and not old_cluster_is_closed(state)
 
 
@@ -45,9 +46,9 @@ def must_run(state: RegisterState, flow: Flow) -> bool:
 
 
 def stale_registers(state: RegisterState, states: Mapping[str, RegisterState | None]) -> tuple[str, ...]:
-    """Return the clusters whose register is behind and may be brought up.
+    """Return the clusters whose register lacks the newest record and may be given it.
 
-    Between two switches only, and once the side that was left is fenced: the record that says so belongs there, too.
+    Only while no run moves the group. For ``diverged`` the old cluster is fenced, so its register gets the record, too.
 
     :param states: by cluster that answers
     """

@@ -1,8 +1,9 @@
-"""Proposing an unplanned failover without a person: once for each disaster, and withdrawn when its cause is gone.
+"""Proposes an unplanned failover without a person: once for each disaster, and withdraws it when its cause is gone.
 
-What was proposed is journaled where the group would go, before it is: a look that died in between proposes the same run
-again, which Airflow starts only once. Whoever rejects a proposal is not asked again while the cause lasts. A run that
-ended before it asked anybody is none: the disaster gets another one. One that could only end like that is not started.
+A proposal is journaled on the cluster that the group would go to, before its run is started: if this check dies in
+between, the next one proposes the same run id, which Airflow starts only once. A rejected proposal is not made again
+while its cause lasts. If a run ended before it asked for approval, another one is proposed. A run that would be refused
+before it could ask is not started.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from kafka_dr.runs.record import shortfall
 from kafka_dr.runs.request import TAKES, RunRequest
 from kafka_dr.runs.run import Run
 
-#: Under which name, in place of a run's, proposals are journaled.
+#: Proposals are journaled under this name instead of a run's.
 _JOURNAL, _FACT = "proposals", "newest"
 
 
@@ -34,7 +35,7 @@ class ProposalDecision(StrEnum):
 
     NOTHING = "nothing"
     PROPOSE = "propose"
-    #: It would be refused before it could ask anybody, so a person has to look.
+    #: The run would be refused before it could ask for approval, so a person has to act.
     HELD = "held"
     WITHDRAW = "withdraw"
 
@@ -43,8 +44,8 @@ class ProposalDecision(StrEnum):
 class JournaledProposal:
     """The newest proposal, as journaled.
 
-    :param epoch: of the register when it was made; in another epoch it is about something else
-    :param open: whether its cause was still there when it was looked at last
+    :param epoch: of the register record when it was made; in another epoch it belongs to an earlier disaster
+    :param open: whether its cause was still there at the last check
     """
 
     run: str
@@ -62,13 +63,13 @@ class JournaledProposal:
 
 
 class RunAction(StrEnum):
-    """What to do with the run of a proposal."""
+    """What to do with the Airflow run of a proposal."""
 
     LEAVE = "leave"
     START = "start"
-    #: Let it gather evidence anew: it finds a cluster that answers, and ends with nothing changed.
-    LOOK_AGAIN = "look again"
-    #: It is over; the next disaster gets one of its own.
+    #: Let it gather its evidence again: it finds that the cluster answers, and ends without a change.
+    GATHER_AGAIN = "gather evidence again"
+    #: It has ended; the next disaster gets a run of its own.
     FORGET = "forget"
 
 
@@ -76,10 +77,10 @@ class RunAction(StrEnum):
 class ProposedRun:
     """How far the run of a proposal is.
 
-    :param alive: whether it is going to do something yet
-    :param asked: whether anybody was, or is being, asked to approve it
-    :param waiting: whether it is parked until somebody answers
-    :param begun: whether it was approved and is past being asked
+    :param alive: whether it has not ended
+    :param asked: whether it has asked for an approval
+    :param waiting: whether it waits for the answer
+    :param begun: whether it was approved and has continued
     """
 
     alive: bool
@@ -88,32 +89,33 @@ class ProposedRun:
     waiting: bool = False
 
 
-def act_on(move: ProposalDecision, run: ProposedRun | None) -> RunAction:
-    """Decide what a move means for its run, purely.
+def act_on(decision: ProposalDecision, run: ProposedRun | None) -> RunAction:
+    """Return what a decision means for its run. Pure.
 
-    :param run: ``None`` where there is none yet
+    :param run: ``None`` if it was not started yet
     """
-    if move in (ProposalDecision.NOTHING, ProposalDecision.HELD):
+    if decision in (ProposalDecision.NOTHING, ProposalDecision.HELD):
         return RunAction.LEAVE
-    if move is ProposalDecision.PROPOSE:
+    if decision is ProposalDecision.PROPOSE:
         if run is None:
             return RunAction.START
         return RunAction.LEAVE if run.alive or run.asked else RunAction.FORGET
     if run is None or not run.alive:
         return RunAction.FORGET
-    # One that gathers its evidence, or claims, looks at the cluster by itself; and Airflow's scheduler can die of a run
-    # that is reset while it is being scheduled.
-    return RunAction.LOOK_AGAIN if run.waiting and not run.begun else RunAction.LEAVE
+    # A run that gathers its evidence, or claims, checks the cluster itself. And Airflow's scheduler can crash if a run
+    # is reset while it is being scheduled.
+    return RunAction.GATHER_AGAIN if run.waiting and not run.begun else RunAction.LEAVE
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """What was decided, and why.
 
-    :param run: the run that is proposed or withdrawn; empty where there is none
+    :param sentence: what was seen of the cluster and, if a person has to act, what to do
+    :param run: the run id that is proposed or withdrawn; empty if there is none
     """
 
-    move: ProposalDecision
+    decision: ProposalDecision
     sentence: str
     run: str = ""
     source: str = ""
@@ -123,32 +125,37 @@ class Proposal:
 def decide(
     state: RegisterState, answer: ClusterCondition, newest: JournaledProposal | None, *, now: datetime
 ) -> tuple[ProposalDecision, JournaledProposal]:
-    """Decide, purely.
+    """Return what to do about a proposal, and that proposal. Pure.
 
     :param answer: whether the active cluster is down
     :param newest: the proposal that was made last
     """
-    standing = newest if newest is not None and newest.epoch == state.epoch and newest.open else None
+    pending = newest if newest is not None and newest.epoch == state.epoch and newest.open else None
     if answer == "down":
         made = JournaledProposal(f"proposed-{state.group}-{state.epoch}-{now:%Y%m%dT%H%M%SZ}", state.epoch, True)
-        return ProposalDecision.PROPOSE, standing or made
-    if answer == "up" and standing is not None:
-        return ProposalDecision.WITHDRAW, standing
-    return ProposalDecision.NOTHING, standing or JournaledProposal("", state.epoch, False)
+        return ProposalDecision.PROPOSE, pending or made
+    if answer == "up" and pending is not None:
+        return ProposalDecision.WITHDRAW, pending
+    return ProposalDecision.NOTHING, pending or JournaledProposal("", state.epoch, False)
 
 
-def consider(group: str, clients: Clients) -> Proposal:
-    """Look whether the active cluster of a group is down by the topology's rule, where that may propose a run.
+def consider_proposal(group: str, clients: Clients) -> Proposal:
+    """Check whether the active cluster of a group is down by the topology's rule, if the topology allows proposals.
 
-    :raises KafkaDrError: the register of the cluster that it would go to cannot be written
+    :raises KafkaDrError: the register of the cluster that the group would go to cannot be written
     """
     context = GroupContext(group, clients)
     if not context.group.disaster.auto_propose:
-        return Proposal(ProposalDecision.NOTHING, f"{group}: the topology leaves proposals to people (auto_propose)")
+        return Proposal(
+            ProposalDecision.NOTHING, f"nothing is proposed for {group}: its auto_propose is not set in the topology"
+        )
     state = read_registers(context).newest
     if state is None or not _may_be_taken(state):
-        standing = "not adopted, or does not answer" if state is None else f"{state.phase} by run {state.run}"
-        return Proposal(ProposalDecision.NOTHING, f"{group} is {standing}: there is nothing to propose")
+        if state is None:
+            said = f"no register that answers has a record of {group}"
+        else:
+            said = f"{group} is {state.phase} by run {state.run}"
+        return Proposal(ProposalDecision.NOTHING, f"{said}: no failover is proposed")
     seen = judge(
         state.active,
         take_probes(context.group, clients, source=state.active, target=state.standby),
@@ -157,32 +164,38 @@ def consider(group: str, clients: Clients) -> Proposal:
     try:
         newest = JournaledProposal.of(clients.register(state.standby).facts(group, _JOURNAL).get(_FACT))
     except KafkaDrError as error:
-        said = f"{seen.sentence}; but the register of {state.standby} cannot be read, so nothing can go there ({error})"
+        said = (
+            f"{seen.sentence}. No failover is proposed, because the register of {state.standby} cannot be read "
+            f"({error}): check {state.standby}"
+        )
         return Proposal(ProposalDecision.NOTHING, said)
-    move, proposed = decide(state, seen.answer, newest, now=context.clock.now())
-    if move is ProposalDecision.PROPOSE and proposed != newest:
-        if in_the_way := _in_the_way(proposed.run, state, seen, clients):
-            said = f"{seen.sentence}; but a run would ask nobody: {in_the_way} Trigger dr_unplanned_failover yourself"
+    decision, proposed = decide(state, seen.answer, newest, now=context.clock.now())
+    if decision is ProposalDecision.PROPOSE and proposed != newest:
+        if refusal := _refusal(proposed.run, state, seen, clients):
+            said = (
+                f"{seen.sentence}. No failover is proposed, because its run would be refused before it could ask for "
+                f"approval: {refusal} Fix that, and trigger dr_unplanned_failover yourself"
+            )
             return Proposal(ProposalDecision.HELD, said, "", state.active, state.standby)
         clients.register(state.standby).write_fact(group, _JOURNAL, _FACT, proposed.fact())
-    return Proposal(move, seen.sentence, proposed.run, state.active, state.standby)
+    return Proposal(decision, seen.sentence, proposed.run, state.active, state.standby)
 
 
-def _in_the_way(run: str, state: RegisterState, seen: ClusterVerdict, clients: Clients) -> str:
-    """Say what a run would be refused for before it could ask anybody; empty where that is nothing."""
+def _refusal(run: str, state: RegisterState, seen: ClusterVerdict, clients: Clients) -> str:
+    """Return why a run would be refused before it could ask for approval; empty if it would not."""
     request = RunRequest(state.group, run, state.active, state.standby, verb="unplanned_failover")
     stopped = shortfall(unplanned_checks(Run(request, clients), seen), failed="refused")
     return stopped[1] if stopped else ""
 
 
 def _may_be_taken(state: RegisterState) -> bool:
-    """Return whether an unplanned failover may take the group, and none has it already."""
+    """Return whether an unplanned failover may take the group, and no other one holds it already."""
     under_way = state.phase is Phase.SWITCHING and state.verb == "unplanned_failover"
     return state.phase in TAKES["unplanned_failover"] and not under_way
 
 
-def close(group: str, proposal: Proposal, clients: Clients) -> None:
-    """Journal that a proposal is over, so that the next disaster of this epoch gets one of its own."""
+def close_proposal(group: str, proposal: Proposal, clients: Clients) -> None:
+    """Journal that a proposal has ended, so that the next disaster of this epoch gets a proposal of its own."""
     register = clients.register(proposal.target)
     newest = JournaledProposal.of(register.facts(group, _JOURNAL).get(_FACT))
     if newest is not None and newest.run == proposal.run:

@@ -1,7 +1,7 @@
-"""Fence on return: a cluster that was left unfenced is back. It is shut before anything else, and then looked at.
+"""Fence on return: an old cluster that was left unfenced answers again. It is fenced first, and its records counted.
 
-In this order: DENYs and their proof; what it accepted meanwhile, journaled; then the compare-and-set that says so at
-the active cluster's register. A step of it that did not come through is done again a minute later.
+In this order: DENYs and their proof; what the cluster accepted in the meantime, journaled; the compare-and-set to
+``diverged`` in the active cluster's register. If a step fails, the next check a minute later repeats it.
 """
 
 from __future__ import annotations
@@ -16,29 +16,30 @@ from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
 
-#: Evidence of it lies beside that of the run that left the cluster.
+#: Its evidence is kept with that of the run that left the cluster unfenced.
 NUMBER, STEP = 92, "fence_on_return"
 
 
-def record_return(context: GroupContext, state: RegisterState, fenced: FenceRepair, still: Callable[[], None]) -> Check:
-    """Count what a returned cluster accepted, now that it is proven to refuse, and move the register on.
+def record_return(context: GroupContext, state: RegisterState, repair: FenceRepair, still: Callable[[], None]) -> Check:
+    """Count what a returned cluster accepted, now that it is proven to refuse writes, and set the group ``diverged``.
 
     :param state: the record, ``unfenced``
-    :param fenced: what closing it found; proven
+    :param repair: what fencing the cluster found; proven
     :param still: asked right before the register is written
     """
-    clients, cluster = context.clients, fenced.cluster
+    clients, cluster = context.clients, repair.cluster
     attempt = Attempt.start(state.group, state.run, clients, STEP, NUMBER, goes_forward=True)
     journal = clients.register(state.active).facts(state.group, state.run)
-    accepted = count_on_returned(context, cluster, journal)
-    fact = accepted.fact(cluster, fenced_at=context.clock.now())
+    uncopied = count_on_returned(context, cluster, journal)
+    fact = uncopied.fact(cluster, fenced_at=context.clock.now())
     clients.register(state.active).write_fact(state.group, state.run, "returned", fact)
     still()
     clients.register(state.active).compare_and_set(state, fenced_on_return(state, at=context.clock.now()))
-    attempt.facts = {**fact, "denies_added": fenced.added, "ended_transactions": list(fenced.ended)}
-    attempt.proofs = fenced.proofs
+    attempt.facts = {**fact, "denies_added": repair.added, "ended_transactions": list(repair.ended)}
+    attempt.proofs = repair.proofs
     said = (
-        f"{cluster} is back and fenced; {accepted.sentence}. {state.group} is diverged: bring it home with dr_failback"
+        f"{cluster} is back and fenced; {uncopied.sentence}. {state.group} is diverged: make {cluster} a copy again "
+        "with dr_failback"
     )
     attempt.end(clients, "done", said)
     return Check("returned", "failed", said, attempt.facts)

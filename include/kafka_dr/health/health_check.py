@@ -1,10 +1,11 @@
-"""One look at a group's health, in the order of urgency: registers, fences, then everything that can wait."""
+"""One health check of a group, in the order of urgency: registers, fences, then everything that can wait."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from kafka_dr.checks.cluster_checks import wrong_cluster_id
+from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.health import report_only
 from kafka_dr.health.connectors import check_connectors
@@ -14,7 +15,6 @@ from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, as_long
 from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, restore_standby_fence
 from kafka_dr.health.stale_registers import update_stale_registers
 from kafka_dr.health.stalled_runs import check_run
-from kafka_dr.health.time_left import TimeBudget
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs import background
 from kafka_dr.runs.at_rest import WatchResult
@@ -22,20 +22,39 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check, Outcome, worst
 
-#: A look begins every minute, and never beside another one: the whole of it, fences first, has to be over by then.
-LOOK_SECONDS = 45.0
-#: To shut a cluster and prove it takes a second; one that dies meanwhile is waited for no longer than this.
+#: A check starts every minute, and two never run at the same time: all of it, fences first, has to end before that.
+CHECK_SECONDS = 45.0
+#: To fence a cluster and prove it takes a second. If the cluster dies meanwhile, nothing waits longer than this.
 FENCE_SECONDS = 25.0
 #: For each question that can wait.
 QUESTION_SECONDS = 15.0
 
 
-def check_health(group: str, clients: Clients) -> WatchResult:
-    """Look at a group's clusters, close what has to be closed, and name everything that does not follow the register.
+#: Of a group whose adoption has not journaled its seed.
+_ADOPTING = "its adoption has not finished: if dr_adopt does not run any more, run it again"
 
-    A cluster that does not answer is named, and unknown is what it makes of the look.
+
+class TimeBudget:
+    """The time of one check: what needs longer than is left of it is done by the next check.
+
+    :param seconds: what everything that follows may take together
     """
-    context, left = GroupContext(group, clients), TimeBudget(clients.clock, LOOK_SECONDS)
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._until = clock.monotonic() + seconds
+
+    def at_most(self, seconds: float) -> float:
+        """Return this timeout, or what is left of the budget if that is less."""
+        return max(0.0, min(seconds, self._until - self._clock.monotonic()))
+
+
+def check_health(group: str, clients: Clients) -> WatchResult:
+    """Check a group's clusters, fence what has to be fenced, and name everything that does not match the register.
+
+    A cluster that does not answer is named, and makes the result ``unknown``.
+    """
+    context, left = GroupContext(group, clients), TimeBudget(clients.clock, CHECK_SECONDS)
     registers = read_registers(context)
     try:
         state = registers.newest
@@ -44,21 +63,21 @@ def check_health(group: str, clients: Clients) -> WatchResult:
     if state is None:
         return _without_record(group, registers)
     if _is_being_adopted(context, state, registers):
-        return WatchResult(group, "left_alone", ("its adoption is under way, or died: then run dr_adopt again",))
-    checks = [_standing(state), *_fences(context, state, registers, left)]
-    moved = _see_to_the_rest(context, state, registers, left, checks)
+        return WatchResult(group, "left_alone", (_ADOPTING,))
+    checks = [_phase_check(state), *_fences(context, state, registers, left)]
+    moved = _check_the_rest(context, state, registers, left, checks)
     checks += [_silent(state, name, error) for name, error in registers.silent.items()]
     checks += [_stranger(context, name, found) for name, found in registers.strangers.items()]
-    told = tuple(check.detail for check in checks if check.outcome != "ok" or check.name == "register")
+    said = tuple(check.detail for check in checks if check.outcome != "ok" or check.name == "register")
     if moved:
-        return WatchResult(group, "left_alone", (*told, "it began to move meanwhile: what was seen counts for nothing"))
-    return WatchResult(group, worst(checks), told)
+        return WatchResult(group, "left_alone", (*said, "a run began to move it during the check: ignore the result"))
+    return WatchResult(group, worst(checks), said)
 
 
-def _see_to_the_rest(
+def _check_the_rest(
     context: GroupContext, state: RegisterState, registers: RegisterAnswers, left: TimeBudget, checks: list[Check]
 ) -> bool:
-    """Look at what can wait, add to the checks what was found, and return whether the group began to move meanwhile."""
+    """Check what can wait, add the results to ``checks``, and return whether a run began to move the group."""
 
     def newest() -> RegisterState | None:
         return background.ask(
@@ -67,19 +86,19 @@ def _see_to_the_rest(
 
     try:
         reached = newest()
-        if reached is None or not _is_ours(state, reached):
+        if reached is None or not _is_unmoved(state, reached):
             return True
         checks += update_stale_registers(context, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
-        checks += _followers(context, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
+        checks += _other_checks(context, reached, registers, seconds=left.at_most(QUESTION_SECONDS))
         return newest() != reached
     except KafkaDrError as error:
         outcome: Outcome = "failed" if isinstance(error, NeedsPerson) else "unknown"
-        checks.append(Check("registers", outcome, f"the registers could not be read once more: {error}"))
+        checks.append(Check("registers", outcome, f"the registers of {state.group} could not be read again: {error}"))
         return False
 
 
 def _is_being_adopted(context: GroupContext, state: RegisterState, registers: RegisterAnswers) -> bool:
-    """Return whether the first fence is still being made, which only one may do: the seed is journaled behind it."""
+    """Return whether adoption is still adding the first fence, which only it may do: it then journals the seed."""
     if state.verb != "adopt" or state.active not in registers.states:
         return False
     register = context.clients.register(state.active)
@@ -87,44 +106,44 @@ def _is_being_adopted(context: GroupContext, state: RegisterState, registers: Re
     return "flow_seed" not in facts
 
 
-def _is_ours(before: RegisterState, now: RegisterState) -> bool:
-    """Return whether a record stands still, or moved only as the fence on return moves it."""
+def _is_unmoved(before: RegisterState, now: RegisterState) -> bool:
+    """Return whether a record is unchanged, or was changed only by this check's fence on return."""
     returned = before.phase is Phase.UNFENCED and now.phase is Phase.DIVERGED
     return now == before or (returned and (now.epoch, now.revision) == (before.epoch, before.revision + 1))
 
 
-def _standing(state: RegisterState) -> Check:
+def _phase_check(state: RegisterState) -> Check:
     said = f"{state.group} is {state.phase} on {state.active} (epoch {state.epoch}, run {state.run})"
     if state.phase is Phase.DIVERGED and old_cluster_is_closed(state):
-        return Check("register", "failed", f"{said}: bring {state.standby} home with dr_failback")
+        return Check("register", "failed", f"{said}: make {state.standby} a copy again with dr_failback")
     if state.phase is Phase.DIVERGED:
-        way = f"that run brings {state.standby} home; if it is dead, finish or abandon it with dr_resume"
+        way = f"that run makes {state.standby} a copy again; if it is dead, finish or abandon it with dr_resume"
         return Check("register", "failed", f"{said}: there is no standby. {way}")
     if state.phase is Phase.UNFENCED:
-        return Check("register", "failed", f"{said}: {state.standby} is fenced as soon as it answers")
+        return Check("register", "failed", f"{said}: {state.standby} will be fenced as soon as it answers")
     return Check("register", "ok", said)
 
 
 def _without_record(group: str, registers: RegisterAnswers) -> WatchResult:
     if registers.silent:
-        told = tuple(f"{name} is silent: {error}" for name, error in registers.silent.items())
-        return WatchResult(group, "unknown", ("no register that answers has a record of it", *told))
+        silent = tuple(f"{name} does not answer: {error}" for name, error in registers.silent.items())
+        return WatchResult(group, "unknown", ("no register that answers has a record of it", *silent))
     return WatchResult(group, "left_alone", ("no register has a record of it: it is not adopted, nothing is touched",))
 
 
 def _silent(state: RegisterState, cluster: str, error: KafkaDrError) -> Check:
-    role = "is active and" if cluster == state.active else "is not active and"
-    return Check("silent", "unknown", f"{cluster} {role} does not answer ({error})")
+    role = "active" if cluster == state.active else "not active"
+    return Check("silent", "unknown", f"{cluster}, which is {role}, does not answer ({error}): check the cluster")
 
 
 def _fences(context: GroupContext, state: RegisterState, registers: RegisterAnswers, left: TimeBudget) -> list[Check]:
-    """Close every cluster that answers, side by side; one that was left unfenced may be welcomed back then."""
+    """Restore the fences of all clusters that answer, at the same time, and record the return of an old cluster."""
 
-    def closing(cluster: str) -> Callable[[], list[Check]]:
-        return lambda: _closed(context, cluster, state, registers)
+    def restoring(cluster: str) -> Callable[[], list[Check]]:
+        return lambda: _restored(context, cluster, state, registers)
 
-    closings = {name: closing(name) for name in registers.states}
-    answers = background.ask_all(closings, seconds=dict.fromkeys(closings, left.at_most(FENCE_SECONDS)))
+    repairs = {name: restoring(name) for name in registers.states}
+    answers = background.ask_all(repairs, seconds=dict.fromkeys(repairs, left.at_most(FENCE_SECONDS)))
     checks: list[Check] = []
     for cluster, answer in answers.items():
         failed = [Check("fence", "unknown", f"the fence of {cluster} could not be proven: {answer}")]
@@ -132,42 +151,50 @@ def _fences(context: GroupContext, state: RegisterState, registers: RegisterAnsw
     return checks
 
 
-def _closed(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:
+def _restored(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:
     wanted = denies_of(context.group, state, cluster)
     still = as_long_as(context, registers, lambda now: wanted <= denies_of(context.group, now, cluster))
-    close = restore_flow_fence if cluster == state.active else restore_standby_fence
-    fenced = close(context, cluster, state, still)
-    checks = _told(fenced, state)
-    if state.phase is Phase.UNFENCED and cluster == state.standby and fenced.proven:
+    restore = restore_flow_fence if cluster == state.active else restore_standby_fence
+    repair = restore(context, cluster, state, still)
+    checks = _checks_of(repair, state)
+    if state.phase is Phase.UNFENCED and cluster == state.standby and repair.proven:
         unchanged = as_long_as(context, registers, lambda now: now == state)
-        checks.append(record_return(context, state, fenced, unchanged))
+        checks.append(record_return(context, state, repair, unchanged))
     return checks
 
 
-def _told(fenced: FenceRepair, state: RegisterState) -> list[Check]:
-    checks = list(fenced.proofs)
-    if fenced.completed:
-        said = f"{fenced.cluster} was fenced by a version that let applications change topics and delete groups there"
-        checks.append(Check("fence", "excused", f"{said}: {fenced.added} DENYs were added, and are there now"))
-    elif fenced.added:
-        role = "active" if fenced.cluster == state.active else "not active"
-        said = f"{fenced.cluster}, which is {role}, lacked {fenced.added} DENYs: they are there now"
+def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
+    checks = list(repair.proofs)
+    if repair.completed:
+        said = f"{repair.cluster} was fenced by a version that let applications change topics and delete groups"
+        checks.append(Check("fence", "excused", f"{said}: the {repair.added} missing DENYs were added"))
+    elif repair.added:
+        role = "active" if repair.cluster == state.active else "not active"
+        said = (
+            f"{repair.cluster}, which is {role}, lacked {repair.added} DENYs: they were added; find out who removed "
+            "them, and who wrote there in the meantime"
+        )
         checks.append(Check("fence", "failed", said))
-    if fenced.ended:
-        ended = ", ".join(fenced.ended)
-        checks.append(Check("fence", "failed", f"open transactions were aborted on {fenced.cluster}: {ended}"))
+    if repair.ended:
+        ended = ", ".join(repair.ended)
+        said = f"open transactions on {repair.cluster} were aborted: {ended}; stop the producers that use these ids"
+        checks.append(Check("fence", "failed", said))
     return checks
 
 
 def _stranger(context: GroupContext, cluster: str, found: str) -> Check:
     said = wrong_cluster_id(context.clients, cluster, found)
-    return Check("cluster_id", "failed", f"{said}: it is not touched, and what it holds counts for nothing")
+    return Check(
+        "cluster_id",
+        "failed",
+        f"{said}. Nothing was changed there, and its data is ignored: fix the connection or the topology",
+    )
 
 
-def _followers(
+def _other_checks(
     context: GroupContext, state: RegisterState, registers: RegisterAnswers, *, seconds: float
 ) -> list[Check]:
-    """Look at everything else that should follow the record; what nobody can be asked about is unknown."""
+    """Check everything else that follows from the record; what cannot be asked is unknown."""
     questions: dict[str, Callable[[], tuple[Check, ...]]] = {
         "the connectors": lambda: check_connectors(context, state, lambda holds: as_long_as(context, registers, holds)),
         "the route": lambda: (report_only.check_route(context, state),),
@@ -175,11 +202,11 @@ def _followers(
         "the run": lambda: (check_run(context, state),),
     }
     if state.active in registers.states:
-        questions[state.active] = lambda: (report_only.check_active(context, state),)
+        questions[f"the state on {state.active}"] = lambda: (report_only.check_active(context, state),)
     if state.standby in registers.states:
-        questions[state.standby] = lambda: (report_only.check_standby(context, state),)
+        questions[f"the state on {state.standby}"] = lambda: (report_only.check_standby(context, state),)
     checks: list[Check] = []
     for what, answer in background.ask_all(questions, seconds=dict.fromkeys(questions, seconds)).items():
-        asked = Check("followers", "unknown", f"{what} could not be looked at: {answer}")
-        checks += (asked,) if isinstance(answer, KafkaDrError) else answer
+        unknown = Check("followers", "unknown", f"{what} of {state.group} could not be checked: {answer}")
+        checks += (unknown,) if isinstance(answer, KafkaDrError) else answer
     return checks

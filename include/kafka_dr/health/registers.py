@@ -1,4 +1,4 @@
-"""The registers of a group's clusters, as far as they answer."""
+"""The registers of a group's clusters, read at the same time, and those that did not answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka_dr.register import RegisterState, highest
 from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
 
-#: A register is one short read: who takes longer is treated as silent, and asked again in a minute.
+#: A register is one short read. A cluster that takes longer counts as silent, and is asked again in a minute.
 REGISTER_SECONDS = 6.0
 
 
@@ -18,7 +18,7 @@ REGISTER_SECONDS = 6.0
 class RegisterAnswer:
     """What one cluster answered.
 
-    :param cluster_id: its own word about which cluster it is
+    :param cluster_id: the id that the cluster itself reports
     """
 
     cluster_id: str
@@ -29,9 +29,10 @@ class RegisterAnswer:
 class RegisterAnswers:
     """Every cluster's answer, or why there is none.
 
-    :param states: by cluster that answered; ``None`` where it has no record
-    :param strangers: clusters behind whose name another one answers, and its id; what those hold counts for nothing
-    :param silent: clusters that did not answer
+    :param states: by cluster that answered; ``None`` if it has no record
+    :param strangers: the cluster id found, by name of each cluster whose address leads to another cluster; what such a
+        cluster holds is ignored
+    :param silent: the error, by cluster that did not answer
     """
 
     states: Mapping[str, RegisterState | None]
@@ -42,7 +43,7 @@ class RegisterAnswers:
     def newest(self) -> RegisterState | None:
         """The highest record of those that answered.
 
-        :raises NeedsPerson: two of them contradict each other
+        :raises NeedsPerson: two records contradict each other
         """
         return highest(dict(self.states))
 
@@ -58,7 +59,7 @@ def read_registers(context: GroupContext) -> RegisterAnswers:
         return ask
 
     for name in context.group.clusters:
-        # What hangs is not waited for, but a process does not end before its last request has.
+        # Nothing waits for a call that hangs, but a process does not end before its last request has ended.
         context.clients.hurry(name, REGISTER_SECONDS)
     questions = {name: asked(name) for name in context.group.clusters}
     answers = background.ask_all(questions, seconds=dict.fromkeys(questions, REGISTER_SECONDS))
@@ -74,7 +75,7 @@ def read_registers(context: GroupContext) -> RegisterAnswers:
 def newest_now(context: GroupContext, answered: RegisterAnswers) -> RegisterState | None:
     """Read the registers that answered once more, and return the highest record.
 
-    :raises NeedsPerson: two of them contradict each other
+    :raises NeedsPerson: two records contradict each other
     """
     return highest({name: context.clients.register(name).read(context.group.name) for name in answered.states})
 
@@ -82,18 +83,18 @@ def newest_now(context: GroupContext, answered: RegisterAnswers) -> RegisterStat
 def as_long_as(
     context: GroupContext, answered: RegisterAnswers, holds: Callable[[RegisterState], bool]
 ) -> Callable[[], None]:
-    """Return what is asked right before each change: is what the change rests on still so?
+    """Return the question that is asked right before each change: does the newest record still require it?
 
-    Only registers that answered are read again, so that a dead one cannot hold up the change. That is enough: a
+    Only registers that answered are read again, so that a dead cluster cannot delay the change. That is enough: a
     cluster's own register names it active before its fence is lifted.
 
-    :param holds: whether the newest record still asks for the change
+    :param holds: whether a record still requires the change
     """
 
     def ask() -> None:
         now = newest_now(context, answered)
         if now is None or not holds(now):
-            said = "nothing" if now is None else f"{now.phase} with {now.active} active (epoch {now.epoch})"
-            raise Refused(f"the registers now say {said} about {context.group.name}: what was not changed yet is left")
+            said = "have no record" if now is None else f"say {now.phase} with {now.active} active (epoch {now.epoch})"
+            raise Refused(f"the registers of {context.group.name} now {said}: the remaining changes were not made")
 
     return ask

@@ -1,4 +1,4 @@
-"""What should follow the roles and is not mended here: it is named, so that a person looks."""
+"""What health checks and never changes: the route, DENYs on the active cluster, the replicator's rights, the lag."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ from kafka_dr.runs.record import Check
 
 
 def judge_route(state: RegisterState, route: Route | None) -> Check:
-    """Say whether the route leads to the active cluster. While a run hands over it may lead to either."""
+    """Judge whether the route leads to the active cluster. While a run hands over it may lead to either."""
     if state.phase is Phase.HANDED_OVER or (route is not None and route.active == state.active):
-        return Check("route", "ok", f"the route leads to {route.active if route else 'nowhere'}")
+        return Check("route", "ok", f"the route leads to {route.active if route else 'no cluster'}")
     if route is None:
-        return Check("route", "failed", f"there is no route, and {state.active} is active: write it with dr_adopt")
-    said = f"the route leads to {route.active} (epoch {route.epoch}), and {state.active} is active"
-    return Check("route", "failed", f"{said} (epoch {state.epoch}): applications look in the wrong place")
+        said = f"{state.group} has no route, but {state.active} is active: write the route with dr_adopt"
+        return Check("route", "failed", said)
+    said = (
+        f"the route leads to {route.active} (epoch {route.epoch}), but {state.active} is active (epoch {state.epoch}): "
+        f"applications of {state.group} look up the wrong cluster; check run {state.run}"
+    )
+    return Check("route", "failed", said)
 
 
 def check_route(context: GroupContext, state: RegisterState) -> Check:
@@ -34,35 +38,37 @@ def check_route(context: GroupContext, state: RegisterState) -> Check:
 
 
 def check_active(context: GroupContext, state: RegisterState) -> Check:
-    """Say whether something keeps the applications from the active cluster, or whom the next fence would not stop.
+    """Check that no DENY keeps applications from the active cluster, and that the next fence would cover its writers.
 
-    Nothing is lifted or taken away here: a person decides.
+    Nothing is lifted or removed: a person decides.
     """
     if state.phase not in SETTLED:
-        return Check("active", "ok", f"{state.group} is {state.phase}: its run opens and shuts")
-    there = context.read_cache.acls(state.active)
-    ours = context.clients.register(state.active).added_acls(context.group.name, state.active)
-    # Whom others keep from changing topics works all the same; ours belongs on a standby only.
-    standing = (plan.shut_out(context.group) & there) | (plan.change_fence(context.group) & there & ours)
-    if not standing:
+        return Check("active", "ok", f"{state.group} is {state.phase}: its run adds and lifts the DENYs")
+    found = context.read_cache.acls(state.active)
+    added = context.clients.register(state.active).added_acls(context.group.name, state.active)
+    # A change DENY that somebody else added does not stop applications; one that we added belongs on a standby only.
+    denies = (plan.shut_out(context.group) & found) | (plan.change_fence(context.group) & found & added)
+    if not denies:
         writers = writers_declared(context, (state.active,), seen=context.read_cache)
         said = f"{state.active} is open to the applications" if writers.outcome == "ok" else writers.detail
         return Check("active", writers.outcome, said)
-    shown = "; ".join(str(acl) for acl in sorted(standing)[:3])
-    said = f"{len(standing)} DENYs of a standby stand on {state.active}, which is active ({shown})"
-    return Check("active", "failed", f"{said}: applications are shut out, see who set them")
+    shown = "; ".join(str(acl) for acl in sorted(denies)[:3])
+    said = (
+        f"{len(denies)} DENYs of a standby were found on {state.active}, which is active ({shown}): applications of "
+        f"{state.group} are denied; find out who added them"
+    )
+    return Check("active", "failed", said)
 
 
 def check_standby(context: GroupContext, state: RegisterState) -> Check:
-    """Say whether replication may write where it should."""
+    """Check that the replicator may write to the standby while it has to."""
     if state.phase is not Phase.STABLE:
         return Check("standby", "ok", f"{state.group} is {state.phase}: nothing has to be copied")
     denied = plan.flow_fence(context.group) & context.operator(state.standby).acls.list()
     if not denied:
         return Check("standby", "ok", f"{context.group.replicator_principal} may write on {state.standby}")
-    return Check(
-        "standby", "failed", f"{context.group.replicator_principal} is denied on {state.standby}: see dr_flows"
-    )
+    said = f"{context.group.replicator_principal} is denied WRITE on {state.standby}, the standby: see dr_flows"
+    return Check("standby", "failed", said)
 
 
 def check_lag(context: GroupContext, state: RegisterState) -> Check:
@@ -71,22 +77,28 @@ def check_lag(context: GroupContext, state: RegisterState) -> Check:
     try:
         kept = store.newest(AuditKind.LAG, group=state.group, source=state.active, target=state.standby)
     except (ResultUnreadable, OSError) as error:
-        return Check("lag", "unknown", f"the newest lag audit cannot be read: {error}")
+        return Check("lag", "unknown", f"the newest lag audit of {state.group} cannot be read: {error}")
     oldest = context.clock.now() - timedelta(seconds=context.group.audits.lag_max_age_seconds)
     return judge_lag(state, kept, oldest=oldest, threshold=context.group.thresholds.max_lag_seconds)
 
 
 def judge_lag(state: RegisterState, kept: AuditResult | None, *, oldest: datetime, threshold: float) -> Check:
-    """Propose the planned failover where the copy is too far behind: that alone is no sign that a cluster is down.
+    """Propose the planned failover if the replication lag is too long: lag alone is no sign that a cluster is down.
 
-    Whether a lag audit is missing or late is not asked here.
+    A missing or outdated lag audit is not judged by this check.
 
-    :param oldest: an audit of before says nothing about now
-    :param threshold: how far behind the copy may be, in seconds
+    :param oldest: an audit from before this moment says nothing about now
+    :param threshold: how long the replication lag may be, in seconds
     """
-    behind = kept.behind_seconds if kept is not None and kept.at >= oldest and state.phase is Phase.STABLE else None
-    if kept is None or behind is None or behind <= threshold:
-        return Check("lag", "ok", f"no lag audit says that {state.standby} is too far behind {state.active}")
-    said = f"{state.standby} was {behind:.0f} s behind {state.active} at {kept.at:%H:%M:%S} UTC, not {threshold:g} s"
-    way = f"see dr_flows; dr_planned_failover can move {state.group} as soon as the copy has caught up"
-    return Check("lag", "failed", f"{said}: {way}")
+    lag = kept.behind_seconds if kept is not None and kept.at >= oldest and state.phase is Phase.STABLE else None
+    if kept is None or lag is None or lag <= threshold:
+        said = (
+            f"no fresh lag audit shows a replication lag above {threshold:g} s from {state.active} to {state.standby}"
+        )
+        return Check("lag", "ok", said)
+    said = (
+        f"the replication lag from {state.active} to {state.standby} was {lag:.0f} s at {kept.at:%H:%M:%S} UTC, "
+        f"{threshold:g} s are allowed: see dr_flows; dr_planned_failover can move {state.group} as soon as the copy "
+        "has caught up"
+    )
+    return Check("lag", "failed", said)

@@ -1,4 +1,4 @@
-"""A cluster's DENYs: those that its role asks for are put back, and the brokers are asked whether they hold."""
+"""A cluster's DENYs: missing ones that the record requires are added, and the brokers have to prove the fence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FenceRepair:
     """What was found and done on one cluster.
 
     :param added: how many DENYs were missing
-    :param completed: whether all of these are DENYs that a former version did not set
+    :param completed: whether all of the missing DENYs are of a kind that a former version did not add
     :param ended: transactional ids whose open transactions were aborted
     """
 
@@ -34,14 +34,14 @@ class FenceRepair:
 
     @property
     def proven(self) -> bool:
-        """Whether every leader refuses writes, and everything else that a fence is."""
+        """Whether every leader refuses writes, and every other part of the fence is proven."""
         return bool(self.proofs) and worst(self.proofs) == "ok"
 
 
 def restore_standby_fence(
     context: GroupContext, cluster: str, state: RegisterState, still: Callable[[], None]
 ) -> FenceRepair:
-    """Put back what a cluster that is not active lacks, end what its applications left open, and prove the fence.
+    """Add the missing DENYs of a cluster that is not active, end its applications' transactions, prove the fence.
 
     :param still: asked right before each change
     """
@@ -50,16 +50,17 @@ def restore_standby_fence(
     before = context.clients.register(cluster).added_acls(context.group.name, cluster)
     added = context.acl_changes(cluster, still).add(wanted - probe - changes, wanted & probe, wanted & changes)
     completed = bool(added) and added <= changes and not before & changes
-    left = old_cluster_is_closed(state)
-    # On a side that was left everything has to end; whoever added its DENYs may have come no further.
-    ended = end_transactions(context, cluster, still, all_of_them=left) if added - changes or left else ()
-    return FenceRepair(cluster, len(added), completed, ended, _proofs(context, cluster, wanted, still_ends=left))
+    closed = old_cluster_is_closed(state)
+    # On the old cluster every transaction has to end: a process that added its DENYs may have died before that.
+    ended = end_transactions(context, cluster, still, all_of_them=closed) if added - changes or closed else ()
+    proofs = _proofs(context, cluster, wanted, transactions_too=closed)
+    return FenceRepair(cluster, len(added), completed, ended, proofs)
 
 
 def restore_flow_fence(
     context: GroupContext, cluster: str, state: RegisterState, still: Callable[[], None]
 ) -> FenceRepair:
-    """Put back what keeps flows from writing to the active cluster; its applications are left alone."""
+    """Add the missing DENYs that keep flows from writing to the active cluster; applications are not affected."""
     wanted = denies_of(context.group, state, cluster)
     added = context.acl_changes(cluster, still).add(wanted)
     return FenceRepair(cluster, len(added), proofs=(_denies(context, cluster, wanted),))
@@ -69,9 +70,11 @@ def _denies(context: GroupContext, cluster: str, wanted: frozenset[Acl]) -> Chec
     return Check.of("denies", proof.acls_present(context.operator(cluster), wanted, clock=context.clock))
 
 
-def _proofs(context: GroupContext, cluster: str, wanted: frozenset[Acl], *, still_ends: bool) -> tuple[Check, ...]:
+def _proofs(
+    context: GroupContext, cluster: str, wanted: frozenset[Acl], *, transactions_too: bool
+) -> tuple[Check, ...]:
     if not context.partitions(cluster):
-        # Where replication has yet to create the topics there is no leader to ask.
+        # Replication has not created the topics yet, so no leader can be asked.
         return (_denies(context, cluster, wanted),)
     asked: list[Callable[[], Check]] = [
         lambda: Check.of("writes_refused", context.writes_refused(cluster)),
@@ -80,8 +83,8 @@ def _proofs(context: GroupContext, cluster: str, wanted: frozenset[Acl], *, stil
         lambda: writers_declared(context, (cluster,)),
         lambda: changes_refused(context, cluster),
     ]
-    if still_ends:
-        asked.append(lambda: Check.of("nothing_open", _nothing_open(context, cluster)))
+    if transactions_too:
+        asked.append(lambda: Check.of("nothing_open", _no_open_transaction(context, cluster)))
     return tuple(context.at_once(*asked))
 
 
@@ -90,8 +93,8 @@ def _reads_refused(context: GroupContext, cluster: str) -> Finding:
     return proof.reads_refused(context.probe(cluster), groups, clock=context.clock, deadline_seconds=PROOF_SECONDS)
 
 
-def _nothing_open(context: GroupContext, cluster: str) -> Finding:
-    """An open transaction could still be committed, behind a fence that every leader upholds."""
+def _no_open_transaction(context: GroupContext, cluster: str) -> Finding:
+    """Prove that no transaction is open: it could still be committed although every leader refuses writes."""
     partitions = context.partitions(cluster)
     held = open_transactions.wait_until_stable(
         context.operator(cluster), partitions, clock=context.clock, deadline_seconds=PROOF_SECONDS
@@ -99,4 +102,8 @@ def _nothing_open(context: GroupContext, cluster: str) -> Finding:
     if not held:
         return Finding("ok", f"no transaction is open on {len(partitions)} partitions of {cluster}")
     shown = ", ".join(str(partition) for partition in sorted(held)[:3])
-    return Finding("failed", f"open transactions hold back {shown} on {cluster}: they could still be committed")
+    said = (
+        f"open transactions on {cluster} hold back the last stable offset of {shown}: they could still be committed. "
+        "find out which transactional ids hold them, and stop their producers"
+    )
+    return Finding("failed", said)

@@ -1,4 +1,4 @@
-"""Registers that missed the newest record of a group at rest are brought up; those of a group that moves never are."""
+"""Copies the newest record to registers that missed it, for a settled group only, never for one that a run moves."""
 
 from __future__ import annotations
 
@@ -16,29 +16,31 @@ from kafka_dr.runs.record import Check
 def update_stale_registers(
     context: GroupContext, state: RegisterState, registers: RegisterAnswers, *, seconds: float
 ) -> list[Check]:
-    """Copy the newest record to each register that answers and is behind.
+    """Copy the newest record to each register that answers and holds an older one.
 
-    :param seconds: how long each of them may take
+    :param seconds: the timeout of each copy
     """
 
     def copying(cluster: str) -> Callable[[], Check]:
         return lambda: _copied(context, cluster, state, registers)
 
-    behind = stale_registers(state, registers.states)
-    answers = background.ask_all({name: copying(name) for name in behind}, seconds=dict.fromkeys(behind, seconds))
-    return [_named(name, answer) for name, answer in answers.items()]
+    stale = stale_registers(state, registers.states)
+    answers = background.ask_all({name: copying(name) for name in stale}, seconds=dict.fromkeys(stale, seconds))
+    return [_check_of(name, answer) for name, answer in answers.items()]
 
 
 def _copied(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> Check:
     as_long_as(context, registers, lambda now: now == state)()
     if context.clients.register(cluster).read(state.group) == state:
-        return Check("register_copy", "ok", f"the register of {cluster} has been told meanwhile")
+        return Check("register_copy", "ok", f"the register of {cluster} has received the record in the meantime")
     context.clients.register(cluster).copy(state)
-    said = f"the register of {cluster} was behind and says now: {state.phase} on {state.active} (epoch {state.epoch})"
+    now = f"{state.group} is {state.phase} on {state.active} (epoch {state.epoch})"
+    said = f"the register of {cluster} held an older record and was updated: {now}; find out why it missed the record"
     return Check("register_copy", "failed", said)
 
 
-def _named(cluster: str, answer: Check | KafkaDrError) -> Check:
+def _check_of(cluster: str, answer: Check | KafkaDrError) -> Check:
     if isinstance(answer, Check):
         return answer
-    return Check("register_copy", "failed", f"the register of {cluster} is behind and was not brought up: {answer}")
+    said = f"the register of {cluster} holds an older record and could not be updated: {answer}"
+    return Check("register_copy", "failed", said)

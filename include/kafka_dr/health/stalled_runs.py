@@ -1,4 +1,4 @@
-"""A run that holds a group and does not go on: told by the time since it last got something done."""
+"""A run that holds a group and makes no progress: judged by the time since it last finished a step."""
 
 from __future__ import annotations
 
@@ -13,49 +13,52 @@ _HOLDING = frozenset({Phase.SWITCHING, Phase.HANDED_OVER})
 
 
 def longest_step(timing: Timing) -> timedelta:
-    """Return how long a step that lives may leave nothing behind: two waits for the world, and what it is told to."""
-    told = timing.drain_seconds + timing.transaction_grace_seconds + timing.protect_wait_seconds
-    return timedelta(seconds=2 * timing.step_deadline_seconds + told)
+    """Return how long a live step may take until it leaves evidence: two step deadlines, and its declared waits."""
+    declared = timing.drain_seconds + timing.transaction_grace_seconds + timing.protect_wait_seconds
+    return timedelta(seconds=2 * timing.step_deadline_seconds + declared)
 
 
 def check_progress(
     state: RegisterState, *, last: datetime | None, now: datetime, allowed: timedelta, sealed: bool = True
 ) -> Check:
-    """Judge whether the run that holds a group still lives, and whether one that settled it came to its end.
+    """Judge whether the run that holds a group makes progress, and whether a run that settled it reached its end.
 
-    :param last: when a step of the run last left evidence; ``None`` where none did
-    :param allowed: how long it may be silent
-    :param sealed: whether the evidence of a run that settled the group is
+    :param last: when a step of the run last left evidence; ``None`` if none did
+    :param allowed: how long the run may leave no evidence
+    :param sealed: whether the evidence of a run that settled the group is sealed
     """
     if state.phase not in _HOLDING:
         return _ended(state, last=last, now=now, allowed=allowed, sealed=sealed)
     silent = now - max(filter(None, (last, state.at)))
     held = f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch})"
     if silent <= allowed:
-        return Check("run", "ok", f"{held}, which did something {silent.total_seconds():.0f} s ago")
-    ways = "finish or abandon it" if state.phase is Phase.SWITCHING else "finish it, it is past its point of no return,"
-    said = f"{held} and has done nothing for {silent.total_seconds():.0f} s: if it is dead, {ways} with dr_resume"
+        return Check("run", "ok", f"{held}, which made progress {silent.total_seconds():.0f} s ago")
+    if state.phase is Phase.SWITCHING:
+        way = "finish or abandon it with dr_resume"
+    else:
+        way = "finish it with dr_resume (it is past its point of no return)"
+    said = f"{held} and has made no progress for {silent.total_seconds():.0f} s: check the run; if it is dead, {way}"
     return Check("run", "failed", said)
 
 
 def _ended(state: RegisterState, *, last: datetime | None, now: datetime, allowed: timedelta, sealed: bool) -> Check:
-    """Judge a run that settled the group; of one whose evidence is kept elsewhere nothing is known here."""
+    """Judge a run that settled the group. If its evidence is not in this store, nothing is known about its end."""
     if sealed or last is None or now - last <= allowed:
         return Check("run", "ok", f"no run holds {state.group}")
     decision = "abandon" if state.verb == "roll_back" else "finish"
     said = (
-        f"run {state.run} left {state.group} {state.phase} (epoch {state.epoch}) and its evidence was never sealed: "
-        f"see what stopped it, then {decision} it with dr_resume"
+        f"run {state.run} left {state.group} {state.phase} (epoch {state.epoch}), but its evidence was never sealed: "
+        f"find out what stopped it, then {decision} it with dr_resume"
     )
     return Check("run", "failed", said)
 
 
 def check_run(context: GroupContext, state: RegisterState) -> Check:
-    """Ask register and evidence whether the run that holds a group still lives, or was left before its end."""
+    """Read register and evidence: does the run that holds the group make progress, or did one stop before its end?"""
     holding = state.phase in _HOLDING
-    # A failback takes hours, and who looks after the group then is asked elsewhere.
-    goes_home = state.phase is Phase.DIVERGED and state.verb == "failback"
-    sealed = holding or goes_home or not context.is_unsealed(state)
+    # A failback takes hours, and another check watches the group in the meantime.
+    failing_back = state.phase is Phase.DIVERGED and state.verb == "failback"
+    sealed = holding or failing_back or not context.is_unsealed(state)
     last = context.clients.evidence.last_step(state.group, state.run) if holding or not sealed else None
     allowed = longest_step(context.group.timing)
     return check_progress(state, last=last, now=context.clock.now(), allowed=allowed, sealed=sealed)

@@ -45,21 +45,27 @@ class ProposalOperator(TriggerDagRunOperator):
     @fails_plainly
     def execute(self, context: Any) -> None:
         """Check the active cluster, then start the run or have it gather evidence again."""
-        from kafka_dr.health.failover_proposal import ProposalDecision, RunAction, act_on, close, consider
+        from kafka_dr.health.failover_proposal import (
+            ProposalDecision,
+            RunAction,
+            act_on,
+            close_proposal,
+            consider_proposal,
+        )
         from kafka_dr_airflow.connections import open_clients
 
         with plain_errors(), open_clients() as clients:
-            proposal = consider(self.protection_group, clients)
-            act = act_on(proposal.move, self._run(context["ti"], proposal.run))
-            if act is RunAction.FORGET:
-                close(self.protection_group, proposal, clients)
-        self.log.info("%s: %s", act, line(proposal.sentence))
-        if proposal.move is ProposalDecision.HELD:
+            proposal = consider_proposal(self.protection_group, clients)
+            action = act_on(proposal.decision, self._run(context["ti"], proposal.run))
+            if action is RunAction.FORGET:
+                close_proposal(self.protection_group, proposal, clients)
+        self.log.info("%s: %s", action, line(proposal.sentence))
+        if proposal.decision is ProposalDecision.HELD:
             raise AirflowException(line(proposal.sentence))
-        if act in (RunAction.LEAVE, RunAction.FORGET):
+        if action in (RunAction.LEAVE, RunAction.FORGET):
             raise AirflowSkipException(line(proposal.sentence))
         self.proposed_run = proposal.run
-        self._aim(proposal, again=act is RunAction.LOOK_AGAIN)
+        self._aim(proposal, again=action is RunAction.GATHER_AGAIN)
         super().execute(context)
 
     def _run(self, task: Any, run: str) -> ProposedRun | None:

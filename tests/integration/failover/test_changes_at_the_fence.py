@@ -64,7 +64,7 @@ def test_nothing_is_changed_behind_the_fence_and_everything_can_be_after_a_roll_
 
     run = owned.go(StepName.DRAIN)
     before = outside_view.contents(protection, "east")
-    assert protection.told("east") == REFUSED, "behind the fence"
+    assert protection.told("east") == REFUSED, "after the fence"
     assert outside_view.contents(protection, "east") == before
     drained = _evidence(protection, run, "drain")
     assert ("changes_refused", "ok") in {(each["name"], each["outcome"]) for each in drained["proofs"]}
@@ -130,9 +130,9 @@ def test_whom_no_fence_stops_is_named_before_and_what_was_changed_afterwards(
             with pytest.raises(StepFailed) as failed:
                 run_step(StepName.REPORT, run, clients)
     detail = failed.value.record.detail
-    assert f"{protection.name}.new was created there and is nowhere else" in detail
+    assert f"{protection.name}.new was created and is on no other cluster" in detail
     assert f"{protection.victim} has 3 partitions, had 2" in detail
-    assert f"{protection.victim}-0 begins at 1, began at 0" in detail
+    assert f"the log start offset of {protection.victim}-0 is 1, was 0" in detail
 
 
 def _evidence(protection: ChangingApplication, run: RunRequest, step: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def test_what_somebody_wrote_on_the_old_side_behind_every_fence_is_named_and_nev
         protection.produce(old, 2, principal="admin")
         moving = {check.name: check for check in verify.prove(Run(request, clients))}["old_side_is_still"]
     assert moving.outcome == "failed"
-    assert "somebody still writes there" in moving.detail
+    assert f"{old} still accepts writes" in moving.detail
 
     with protection.clients() as clients:
         verified = run_step(StepName.VERIFY, request, clients)
@@ -43,7 +43,8 @@ def test_what_somebody_wrote_on_the_old_side_behind_every_fence_is_named_and_nev
         run_step(StepName.START_REVERSE_FLOW, request, clients)
         reported = failed(StepName.REPORT, request, clients)
         bundle = clients.evidence.newest_seal(own_group.name, request.run)
-    named = f"{protection.topic}-0 (50 to 52), {protection.topic}-1 (50 to 52) on {old} moved behind the fence"
+    moved = f"{protection.topic}-0 (50 to 52), {protection.topic}-1 (50 to 52)"
+    named = f"{moved}: records were written on {old} after it was fenced"
     for record in (verified, again, reported):
         assert named in record.facts["past_the_fence"]
     assert reported.facts["rpo_seconds"] is None

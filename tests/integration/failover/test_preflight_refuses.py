@@ -165,11 +165,14 @@ def first(made: Troubled) -> Iterator[Troubled]:
         ("standby_configured", r"User:billing-app could no longer commit for \{name\}-"),
         ("topics_have_leaders", r"the canary topic \{name\}.dr-canary is missing on east"),
         ("writers_declared", r"User:intruder may write on east and is not among the group's principals"),
-        ("writers_declared", r"User:orders-app is a super user, whom no fence stops: take it out of super.users"),
+        ("writers_declared", r"User:orders-app is a super user, which no fence stops: remove it from super.users"),
         ("source_can_be_fenced", r"leaders on east did not answer allowed"),
         ("target_refuses", r"1 of \d+ DENYs are missing on west"),
         ("flow_can_be_fenced", r"leaders on west did not answer allowed"),
-        ("target_can_be_opened", r"west holds DENYs that were not added here and would not be lifted: .* Remove them"),
+        (
+            "target_can_be_opened",
+            r"west has DENYs that this project did not add and will not lift: .* remove these DENYs",
+        ),
         ("flow_moves", r"dr\.\{name\}\.east-to-west is stopped: run dr_flows, or look at the connector"),
         ("checksum_audit", r"is red: 3 records are lost; fix that, then run dr_checksum_audit again"),
         ("lag_audit", r"is red: the flow does not move; fix that, then run dr_lag_audit again"),
@@ -283,8 +286,8 @@ def test_a_record_on_the_standby_that_nobody_copied_there_is_found(third: Troubl
     ("source", "target", "sentence"),
     [
         ("{standby}", "{active}", "is active on {active}, not on {standby}"),
-        ("{active}", "north", "north is no other cluster of the group: choose among east, west"),
-        ("{active}", "{active}", "{active} is no other cluster of the group"),
+        ("{active}", "north", "north cannot be the target of {name}: choose {standby}"),
+        ("{active}", "{active}", "{active} cannot be the target of {name}: choose {standby}"),
     ],
 )
 def test_a_run_that_names_the_wrong_side_is_refused(
@@ -296,7 +299,7 @@ def test_a_run_that_names_the_wrong_side_is_refused(
         record = failed(StepName.PREFLIGHT, request, clients)
 
     assert record.outcome == "refused"
-    assert sentence.format(**sides) in record.detail
+    assert sentence.format(**sides, name=group.name) in record.detail
     assert [check.name for check in record.checks] == ["active_side", "right_clusters"]
 
 
@@ -319,7 +322,7 @@ def test_what_brokers_set_and_keep_back_has_to_be_declared(group: SwitchedGroup)
         record = failed(StepName.PREFLIGHT, group.request(), clients)
 
     assert record.outcome == "unknown"
-    assert "of west sets allow.everyone.if.no.acl.found and tells nobody to what: write" in record.detail
+    assert "of west sets allow.everyone.if.no.acl.found and hides its value: declare" in record.detail
     assert [check.name for check in record.checks if not check.passes] == ["authorizers_as_declared"]
 
 

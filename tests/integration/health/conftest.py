@@ -1,4 +1,4 @@
-"""A group at rest, and what happens to it when its active cluster is given up and comes back."""
+"""A stable group, and what happens to it when its active cluster is given up and comes back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RUN = "given-up"
 
 @dataclass(slots=True)
 class GivenUp:
-    """A group whose east was given up while it was away: west's register, rights and route say so, east knows nothing.
+    """A group whose east was given up while it did not answer: only west's register, ACLs and the route say so.
 
     :param state: west's record, ``unfenced``
     """
@@ -36,7 +36,7 @@ class GivenUp:
 
     @classmethod
     def give_up(cls, switching: SwitchedGroup) -> GivenUp:
-        """Do to west what an unplanned failover does, and nothing to east."""
+        """Change west as an unplanned failover does, and nothing on east."""
         protection = switching.protection
         state = _left_behind(protection.state("east"))
         with protection.clients() as clients, protection.cluster("west", "admin") as west:
@@ -60,7 +60,7 @@ class GivenUp:
 
 
 def _left_behind(stable: RegisterState | None) -> RegisterState:
-    """The record of a group whose active cluster was given up, as the register's own moves lead to it."""
+    """The record of a group whose active cluster was given up, made by the register's own transitions."""
     assert stable is not None
     now = datetime.now(UTC)
     claimed = claimed_unplanned(
@@ -77,7 +77,7 @@ def _left_behind(stable: RegisterState | None) -> RegisterState:
 
 
 def look(protection: Protection) -> WatchResult:
-    """Look once, in a world of its own, as each run of the DAG does."""
+    """Check once, with clients of its own, as each run of the DAG does."""
     with protection.clients() as clients:
         return check_health(protection.name, clients)
 
@@ -88,7 +88,7 @@ def said(watched: WatchResult) -> str:
 
 @pytest.fixture(scope="module")
 def group(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SwitchedGroup]:
-    """A group at rest on east, shared by the tests of a module, each of which leaves it as it was."""
+    """A stable group, active on east, shared by the tests of a module; each test leaves it as it was."""
     protection = Protection(lab, tmp_path_factory.mktemp("health"))
     switching = SwitchedGroup.adopt(protection, records=60)
     try:
@@ -99,7 +99,7 @@ def group(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switch
 
 @pytest.fixture
 def at_rest(group: SwitchedGroup) -> Iterator[SwitchedGroup]:
-    """The shared group, which is at rest again when the test is over."""
+    """The shared group, which is stable again after the test."""
     yield group
     denies = outside_view.denies(group.protection, "west")
     assert plan.standby(group.protection.group) <= denies

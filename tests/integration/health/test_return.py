@@ -1,4 +1,4 @@
-"""Fence on return, on real brokers: a cluster that was given up comes back, takes writes, and is shut by one look."""
+"""Fence on return, on real brokers: an old cluster comes back, accepts writes, and one health check fences it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from support.switched_group import SwitchedGroup
 pytestmark = pytest.mark.kafka
 
 
-def test_a_cluster_that_was_given_up_is_fenced_counted_and_told_as_soon_as_it_answers(protection: Protection) -> None:
+def test_an_old_cluster_is_fenced_counted_and_its_register_updated_as_soon_as_it_answers(
+    protection: Protection,
+) -> None:
     given_up = GivenUp.give_up(SwitchedGroup.adopt(protection, records=40))
     assert protection.takes_writes("east")
     before = outside_view.contents(protection, "west")
@@ -28,7 +30,7 @@ def test_a_cluster_that_was_given_up_is_fenced_counted_and_told_as_soon_as_it_an
 
     assert watched.outcome == "failed"
     assert "east is back and fenced; it holds at most 7 records" in said(watched), said(watched)
-    assert "at most 7 of them made since the hand-over" in said(watched)
+    assert "at most 7 of them written after the hand-over" in said(watched)
     assert protection.refuses_writes("east")
     assert plan.standby(protection.group) | plan.flow_fence(protection.group) <= outside_view.denies(protection, "east")
     assert protection.takes_writes("west")
@@ -45,15 +47,15 @@ def test_a_cluster_that_was_given_up_is_fenced_counted_and_told_as_soon_as_it_an
         assert clients.evidence.newest(protection.name, RUN, "fence_on_return") is not None
     assert (returned["cluster"], returned["beyond_frontier"], returned["since_opening"]) == ("east", 7, 7)
 
-    # Neither what the flow had been doing nor what its worker does when it comes up copied anything.
+    # Neither the old flow nor its restarted worker copied anything.
     assert outside_view.contents(protection, "west") == before
     again = look(protection)
     assert again.outcome == "failed"
-    assert "bring east home with dr_failback" in said(again)
+    assert "make east a copy again with dr_failback" in said(again)
     assert protection.state("west") == state
 
 
-def test_a_dead_cluster_holds_up_nothing_and_is_not_taken_for_fenced_while_a_stranger_may_write_there(
+def test_a_dead_cluster_delays_nothing_and_is_not_fenced_while_an_undeclared_principal_may_write(
     protection: Protection,
 ) -> None:
     given_up = GivenUp.give_up(SwitchedGroup.adopt(protection, records=10))
@@ -67,12 +69,12 @@ def test_a_dead_cluster_holds_up_nothing_and_is_not_taken_for_fenced_while_a_str
     finally:
         protection.lab.resume("east-broker-1")
     assert watched.outcome == "failed"
-    assert "east is not active and does not answer" in said(watched)
+    assert "east, which is not active, does not answer" in said(watched)
     assert "west, which is active, lacked" in said(watched)
     assert protection.state("west") == given_up.state
     given_up.switching.wait_answering()
-    # It refuses the applications then, and is open to somebody all the same. Looking dies wherever it likes: that
-    # of the next minute goes on.
+    # Then it refuses the applications, but another principal may still write. The check may die at any moment: the
+    # check of the next minute continues.
     fencing = DyingProcess()
     with protection.stranger_may_write("east"):
         assert "User:intruder may write on east" in said(fencing.until_through(lambda: look(protection)))
@@ -95,7 +97,7 @@ def test_a_dead_cluster_holds_up_nothing_and_is_not_taken_for_fenced_while_a_str
 
 
 def _start_with_its_worker(switching: SwitchedGroup) -> None:
-    """Have the old flow run, and started once more by the worker that holds it, which is killed and comes up again."""
+    """Let the old flow run, and kill its worker, which starts the flow again when it has restarted."""
     protection = switching.protection
     with protection.clients() as clients:
         flow = clients.replicator(protection.flow)

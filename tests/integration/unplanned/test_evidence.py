@@ -14,7 +14,7 @@ from kafka_dr.errors import Refused
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.group_offsets.other_topics import NAME as READ_ONLY_OWNED
-from kafka_dr.health.failover_proposal import ProposalDecision, consider
+from kafka_dr.health.failover_proposal import ProposalDecision, consider_proposal
 from kafka_dr.runs.probe import Probe
 from kafka_dr.runs.request import StepName
 from support import outside_view
@@ -32,7 +32,7 @@ def test_a_source_that_answers_is_not_given_up_without_an_override(passing: Disa
         record = failed(StepName.GATHER_EVIDENCE, passing.request(override=""), clients)
 
     assert record.outcome == "refused"
-    assert "move it with dr_planned_failover" in record.detail
+    assert "use dr_planned_failover, or override with a reason" in record.detail
 
 
 def test_one_that_hangs_needs_a_second_vantage_that_sees_it_down_twice(passing: Disaster) -> None:
@@ -55,16 +55,18 @@ def test_one_that_hangs_needs_a_second_vantage_that_sees_it_down_twice(passing: 
         seconded = passing.approve(request)
 
     assert (alone.outcome, contradicted.outcome, taken_back.outcome) == ("unknown", "unknown", "unknown")
-    assert "1 of 2 vantages see that (here)" in alone.detail
-    assert "is it our network?" in contradicted.detail
-    assert "is it our network?" in taken_back.detail
+    assert "only 1 of the 2 vantages needed see that (this installation)" in alone.detail
+    assert "check our network" in contradicted.detail
+    assert "check our network" in taken_back.detail
     assert asked == 2
     assert {probe.name: probe.outcome for probe in probes} == {
         "metadata": "failed",
         **dict.fromkeys(("brokers", "controller", "partitions", "writes", "canary", "flow", "lag"), "unknown"),
         "vantage office": "unknown",
     }
-    assert "seen by here, office" in {check.name: check.detail for check in seconded.checks}["source_is_down"]
+    assert (
+        "seen by this installation, office" in {check.name: check.detail for check in seconded.checks}["source_is_down"]
+    )
 
 
 def _with_everything_hanging(disaster: Disaster, office: Vantage) -> list[Probe]:
@@ -165,8 +167,9 @@ def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement_and_is_not
         spec = group.protection.group.disaster.model_copy(update={"auto_propose": True})
         group.protection.changes["disaster"] = spec
         with group.protection.clients() as clients:
-            proposal = consider(group.name, clients)
-        assert (proposal.move, proposal.run) == (ProposalDecision.HELD, "")
-        only = rf"a run would ask nobody: hold_down: planned_failover {state.run} moved it \d+ s ago, [^.]+\. Trigger"
+            proposal = consider_proposal(group.name, clients)
+        assert (proposal.decision, proposal.run) == (ProposalDecision.HELD, "")
+        moved = rf"hold_down: planned_failover {state.run} moved it \d+ s ago, [^.]+\."
+        only = rf"before it could ask for approval: {moved} Fix that, and trigger"
         assert re.search(only, proposal.sentence), proposal.sentence
         assert not back.journal("proposals")

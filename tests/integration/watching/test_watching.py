@@ -1,4 +1,4 @@
-"""Flows and canaries on real brokers: mended and judged at rest, left alone while a group moves."""
+"""Flows and canaries on real brokers: fixed and judged while the group is stable, not touched while a run moves it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def clients(protection: Protection) -> Iterator[Clients]:
-    """The world of an adopted group whose flow nobody has set up yet."""
+    """The clients of an adopted group whose flow does not exist yet."""
     with protection.clients() as clients:
         adopt(protection.name, clients, "adoption")
         yield clients
@@ -53,7 +53,7 @@ def test_the_flow_of_an_adopted_group_is_set_up_and_moves(protection: Protection
     assert f"leave {protection.flow.connector}" in said(again)
 
 
-def test_a_flow_that_somebody_stopped_is_resumed_where_it_was(protection: Protection, clients: Clients) -> None:
+def test_a_flow_that_somebody_stopped_is_resumed_from_its_offsets(protection: Protection, clients: Clients) -> None:
     protection.produce("east", 100)
     reconcile_flows(protection.name, clients)
     protection.wait_copied()
@@ -67,20 +67,20 @@ def test_a_flow_that_somebody_stopped_is_resumed_where_it_was(protection: Protec
     assert all(replicator.positions()[p] >= offset for p, offset in before.items())
 
 
-def test_canaries_cross_and_are_judged(protection: Protection, clients: Clients) -> None:
+def test_canaries_are_replicated_and_judged(protection: Protection, clients: Clients) -> None:
     reconcile_flows(protection.name, clients)
     watched = watch_canary(protection.name, clients)
     assert watched.outcome == "ok", said(watched)
     assert "1 of 1 canaries arrived" in said(watched)
 
 
-def test_a_canary_that_cannot_cross_is_never_good(protection: Protection, clients: Clients) -> None:
+def test_a_canary_that_cannot_be_replicated_is_never_good(protection: Protection, clients: Clients) -> None:
     watched = watch_canary(protection.name, clients)
     assert watched.outcome == "unknown", said(watched)
     assert "0 of 1 canaries arrived" in said(watched)
 
 
-def test_during_a_switch_nothing_is_touched_and_the_old_direction_is_not_restarted(
+def test_during_a_failover_nothing_is_touched_and_the_old_direction_is_not_restarted(
     protection: Protection, clients: Clients
 ) -> None:
     protection.produce("east", 50)
@@ -95,7 +95,7 @@ def test_during_a_switch_nothing_is_touched_and_the_old_direction_is_not_restart
     assert clients.replicator(protection.flow).status().state == "stopped"
 
 
-def test_after_a_switch_only_the_new_direction_runs(protection: Protection, clients: Clients) -> None:
+def test_after_a_failover_only_the_new_direction_runs(protection: Protection, clients: Clients) -> None:
     protection.produce("east", 50)
     reconcile_flows(protection.name, clients)
     protection.wait_copied()

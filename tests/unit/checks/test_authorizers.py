@@ -1,4 +1,4 @@
-"""What brokers tell of their authorizers beside what the topology says; what neither tells is not known."""
+"""What brokers show of their authorizers, compared with the topology; what neither of them shows is unknown."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kafka_dr.checks.authorizers import (
     KAFKAS_OWN,
     SUPER_USERS,
     contradictions,
-    nameless,
-    strangers,
-    unsaid,
+    undeclared_authorizers,
+    undeclared_settings,
+    wrong_authorizers,
 )
 
 ADMIN = ("User:admin",)
@@ -32,7 +32,7 @@ ADMIN = ("User:admin",)
         ({ALLOW_EVERYONE: "false"}, None, False),
     ],
 )
-def test_a_setting_that_a_broker_tells_holds_the_topology_to_it(
+def test_a_setting_that_a_broker_shows_has_to_match_the_topology(
     settings: dict[str, str | None], declared: bool | None, contradicts: bool
 ) -> None:
     said = list(contradictions("east", {2: settings}, declared))
@@ -42,35 +42,38 @@ def test_a_setting_that_a_broker_tells_holds_the_topology_to_it(
 
 
 def test_one_broker_that_differs_from_the_others_is_named() -> None:
-    told = {1: {ALLOW_EVERYONE: "false"}, 2: {ALLOW_EVERYONE: "true"}}
+    shown = {1: {ALLOW_EVERYONE: "false"}, 2: {ALLOW_EVERYONE: "true"}}
 
-    (said,) = contradictions("east", told, False)
+    (said,) = contradictions("east", shown, False)
 
     assert said.startswith("allow.everyone.if.no.acl.found is true on broker 2 of east")
 
 
-def test_what_is_set_and_kept_back_has_to_stand_in_the_topology() -> None:
+def test_a_setting_with_a_hidden_value_has_to_be_declared() -> None:
     kept_back = {7: {ALLOW_EVERYONE: None, SUPER_USERS: None}}
 
-    assert list(unsaid("east", kept_back, False, ADMIN)) == []
-    assert ["broker 7 of east sets" in each for each in unsaid("east", kept_back, None, ())] == [True, True]
-    assert list(unsaid("east", {7: {}}, None, ())) == []
-    assert list(unsaid("east", {7: {ALLOW_EVERYONE: "false", SUPER_USERS: ""}}, None, ())) == []
+    assert list(undeclared_settings("east", kept_back, False, ADMIN)) == []
+    assert ["broker 7 of east sets" in each for each in undeclared_settings("east", kept_back, None, ())] == [
+        True,
+        True,
+    ]
+    assert list(undeclared_settings("east", {7: {}}, None, ())) == []
+    assert list(undeclared_settings("east", {7: {ALLOW_EVERYONE: "false", SUPER_USERS: ""}}, None, ())) == []
 
 
 @pytest.mark.parametrize("known", KAFKAS_OWN)
 def test_kafkas_own_authorizers_decide_by_acls(known: str) -> None:
-    told = {1: {AUTHORIZER: KAFKAS_OWN[known]}}
+    shown = {1: {AUTHORIZER: KAFKAS_OWN[known]}}
 
-    assert list(strangers("east", told, None)) == list(strangers("east", told, known)) == []
-    assert list(nameless("east", told, None)) == []
+    assert list(wrong_authorizers("east", shown, None)) == list(wrong_authorizers("east", shown, known)) == []
+    assert list(undeclared_authorizers("east", shown, None)) == []
 
 
 @pytest.mark.parametrize(
-    ("shown", "declared", "sentence"),
+    ("found", "declared", "sentence"),
     [
         ("org.example.OpaAuthorizer", None, "authorizer.class.name is org.example.OpaAuthorizer on broker 2 of east"),
-        # Whatever calls itself so, or was Kafka's own once.
+        # Another class with the same short name, and one that former versions of Kafka had.
         ("org.example.StandardAuthorizer", "StandardAuthorizer", "is org.example.StandardAuthorizer on broker 2"),
         ("kafka.security.auth.SimpleAclAuthorizer", None, "only StandardAuthorizer and AclAuthorizer are known"),
         ("", None, "authorizer.class.name is not set on broker 2 of east"),
@@ -81,15 +84,18 @@ def test_kafkas_own_authorizers_decide_by_acls(known: str) -> None:
         ),
     ],
 )
-def test_an_authorizer_that_nobody_can_answer_for_is_refused(shown: str, declared: str | None, sentence: str) -> None:
-    told: dict[int, dict[str, str | None]] = {1: {AUTHORIZER: KAFKAS_OWN["StandardAuthorizer"]}, 2: {AUTHORIZER: shown}}
+def test_an_unknown_authorizer_is_refused(found: str, declared: str | None, sentence: str) -> None:
+    shown: dict[int, dict[str, str | None]] = {
+        1: {AUTHORIZER: KAFKAS_OWN["StandardAuthorizer"]},
+        2: {AUTHORIZER: found},
+    }
 
-    assert any(sentence in said for said in strangers("east", told, declared))
+    assert any(sentence in said for said in wrong_authorizers("east", shown, declared))
 
 
 @pytest.mark.parametrize("settings", [{}, {AUTHORIZER: None}])
 def test_an_authorizer_that_is_not_shown_has_to_be_declared(settings: dict[str, str | None]) -> None:
-    assert list(strangers("east", {7: settings}, None)) == []
-    (said,) = nameless("east", {7: settings}, None)
+    assert list(wrong_authorizers("east", {7: settings}, None)) == []
+    (said,) = undeclared_authorizers("east", {7: settings}, None)
     assert said.startswith("broker 7 of east does not show authorizer.class.name")
-    assert list(nameless("east", {7: settings}, "AclAuthorizer")) == []
+    assert list(undeclared_authorizers("east", {7: settings}, "AclAuthorizer")) == []

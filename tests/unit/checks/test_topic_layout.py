@@ -1,4 +1,4 @@
-"""What the old side held when it was fenced, compared with what it holds when the run is over."""
+"""The topics of the old cluster when it was fenced, compared with those at the end of the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def now(**changes: object) -> TopicLayout:
     return replace(BEFORE, at=AT + timedelta(seconds=9), **changes)  # type: ignore[arg-type]
 
 
-def test_a_side_that_was_left_alone_is_as_it_was() -> None:
+def test_an_unchanged_cluster_is_ok() -> None:
     assert compare(BEFORE, now(), ELSEWHERE) == LayoutChanges()
     assert judged("east", LayoutChanges(), topics=2).outcome == "ok"
 
@@ -30,12 +30,12 @@ def test_a_side_that_was_left_alone_is_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"topics": {"orders.a": ("id-a", 2)}}, "orders.b is gone"),
-        ({"topics": {**BEFORE.topics, "orders.c": ("id-c", 1)}}, "orders.c was created there and is nowhere else"),
+        ({"topics": {"orders.a": ("id-a", 2)}}, "orders.b was deleted"),
+        ({"topics": {**BEFORE.topics, "orders.c": ("id-c", 1)}}, "orders.c was created and is on no other cluster"),
         ({"topics": {**BEFORE.topics, "orders.b": ("id-x", 1)}}, "orders.b was deleted and created again"),
         ({"topics": {**BEFORE.topics, "orders.a": ("id-a", 3)}}, "orders.a has 3 partitions, had 2"),
-        # Retention by time could have taken offsets up to 40.
-        ({"starts": {ONE: 41, TWO: 0}}, "orders.a-0 begins at 41, began at 5"),
+        # Retention by time could have deleted offsets up to 40.
+        ({"starts": {ONE: 41, TWO: 0}}, "the log start offset of orders.a-0 is 41, was 5"),
     ],
 )
 def test_what_somebody_changed_is_named_and_fails(changes: dict[str, object], said: str) -> None:
@@ -47,20 +47,20 @@ def test_what_somebody_changed_is_named_and_fails(changes: dict[str, object], sa
 
 
 @pytest.mark.parametrize("starts", [{ONE: 40, TWO: 0}, {ONE: 5, TWO: 3}])
-def test_what_retention_may_have_taken_is_named_and_accuses_nobody(starts: dict[TopicPartition, int]) -> None:
+def test_what_retention_may_have_deleted_is_named_and_excused(starts: dict[TopicPartition, int]) -> None:
     changed = compare(BEFORE, now(starts=starts), ELSEWHERE)
 
     assert changed.certainly == ()
     assert judged("east", changed, topics=2).outcome == "excused"
 
 
-def test_after_a_long_time_nobody_can_say_what_retention_took() -> None:
+def test_after_a_long_time_retention_explains_every_deleted_record() -> None:
     later = replace(BEFORE, at=AT + timedelta(days=2), starts={ONE: 90, TWO: 0})
 
-    assert compare(BEFORE, later, ELSEWHERE) == LayoutChanges((), ("orders.a-0 begins at 90, began at 5",))
+    assert compare(BEFORE, later, ELSEWHERE) == LayoutChanges((), ("the log start offset of orders.a-0 is 90, was 5",))
 
 
-def test_what_replication_brought_is_no_change() -> None:
+def test_what_replication_created_is_no_change() -> None:
     topics = {**BEFORE.topics, "orders.a": ("id-a", 4), "orders.new": ("id-n", 1)}
 
     assert compare(BEFORE, now(topics=topics), {"orders.a": 4, "orders.b": 1, "orders.new": 1}) == LayoutChanges()
@@ -70,7 +70,7 @@ def test_a_layout_is_journaled_and_read_back() -> None:
     assert TopicLayout.from_json(BEFORE.to_json()) == BEFORE
 
 
-def test_a_topic_called_like_a_secret_is_data_and_one_that_was_journaled_by_name_is_read() -> None:
+def test_a_topic_named_like_a_secret_is_data_and_the_former_format_is_read() -> None:
     before = replace(BEFORE, topics={"orders_token": ("id-a", 2)})
     kept = before.to_json()
     refuse_secrets(kept, KnownSecrets())

@@ -1,4 +1,4 @@
-"""Brokers and Connect that take connections and never answer: nobody waits, neither for answers nor for an end."""
+"""Brokers and Connect that accept connections and never answer: nothing waits for them, also not at the end."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 
 
 def silent() -> AbstractContextManager[int]:
-    """Take connections, and never answer: a process that hangs, or whose answers are lost on their way."""
+    """Accept connections and never answer, as a process that hangs."""
     return _listening(backlog=64, filled=0)
 
 
 def vanishing() -> AbstractContextManager[int]:
-    """Let nobody connect: what is sent there vanishes."""
+    """Accept no connection and refuse none: packets are lost."""
     return _listening(backlog=0, filled=4)
 
 
 @contextmanager
 def gone() -> Iterator[int]:
-    """Refuse connections: nobody listens any more."""
+    """Refuse connections: no process listens."""
     with _listening(backlog=1, filled=0) as port:
         pass
     yield port

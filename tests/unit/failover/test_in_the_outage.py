@@ -80,7 +80,7 @@ def test_a_source_that_does_not_say_what_it_holds_is_drained(
 
     run.journal = {"drained": {"layout": None}}
     said = old_side_unchanged(run)
-    assert (said.outcome, "was not journaled" in said.detail) == ("excused", True)
+    assert (said.outcome, "were not journaled" in said.detail) == ("excused", True)
 
 
 @pytest.mark.parametrize("silent", [False, True])

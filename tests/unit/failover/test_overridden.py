@@ -18,9 +18,14 @@ from kafka_dr.runs.record import shortfall, worst
 
 UP = ClusterVerdict("up", "east answers and shows none of unreachable", up_for=("office",))
 UNCLEAR = ClusterVerdict(
-    "unclear", "east shows unreachable, and 1 of 2 vantages see that (here)", ("unreachable",), ("here",)
+    "unclear",
+    "east shows unreachable, but only 1 of the 2 vantages needed see that (this installation)",
+    ("unreachable",),
+    ("here",),
 )
-DOWN = ClusterVerdict("down", "east shows unreachable, seen by here, office", ("unreachable",), ("here", "office"))
+DOWN = ClusterVerdict(
+    "down", "east shows unreachable, seen by this installation, office", ("unreachable",), ("here", "office")
+)
 
 
 def judged(verdict: ClusterVerdict, override: str) -> Any:

@@ -1,4 +1,4 @@
-"""What leads from the connectors that exist to the one that the register wants."""
+"""The changes that lead from the existing connectors to the one that the register requires."""
 
 from __future__ import annotations
 
@@ -60,15 +60,13 @@ def test_a_stopped_connector_of_the_other_direction_is_not_touched() -> None:
 
 
 @pytest.mark.parametrize("old", [None, 1, 2])
-def test_a_stopped_connector_with_an_old_position_is_seeded_before_it_is_resumed(old: int | None) -> None:
+def test_a_stopped_connector_with_old_offsets_is_seeded_before_it_is_resumed(old: int | None) -> None:
     assert actions(seen(THERE, "stopped", seed=old)) == [(FlowAction.SEED, THERE), (FlowAction.RESUME, THERE)]
 
 
 @pytest.mark.parametrize("old", [None, 1, 2])
 @pytest.mark.parametrize("status", ["running", "failed", "paused", "unassigned"])
-def test_a_connector_that_runs_from_an_old_position_is_stopped_and_left_to_a_person(
-    status: str, old: int | None
-) -> None:
+def test_a_connector_that_runs_from_old_offsets_is_stopped_and_left_to_a_person(status: str, old: int | None) -> None:
     plan = plan_flows(state(), [seen(THERE, status, seed=old), seen(BACK, "absent")], SEED)
     assert [change.action for change in plan.changes] == [FlowAction.STOP]
     assert "has to be looked at on west" in plan.problem
@@ -82,7 +80,7 @@ def test_without_a_seed_for_its_direction_nothing_is_created_or_resumed(status: 
     assert "neither created nor resumed" in plan.problem
 
 
-def test_other_settings_are_named_and_mended() -> None:
+def test_settings_that_differ_are_named_and_updated() -> None:
     plan = plan_flows(
         state(), [seen(THERE, "running", seed=3, differing=("tasks.max", "topics")), seen(BACK, "absent")], SEED
     )
@@ -94,11 +92,11 @@ def test_other_settings_are_named_and_mended() -> None:
     ("status", "wanted"),
     [("stopped", FlowAction.RESUME), ("paused", FlowAction.RESUME), ("failed", FlowAction.RESTART)],
 )
-def test_a_flow_in_its_place_is_brought_to_run(status: str, wanted: FlowAction) -> None:
+def test_a_seeded_flow_that_does_not_run_is_resumed_or_restarted(status: str, wanted: FlowAction) -> None:
     assert actions(seen(THERE, status, seed=3)) == [(wanted, THERE)]
 
 
-def test_a_connector_that_was_adopted_keeps_its_place() -> None:
+def test_an_adopted_connector_keeps_its_offsets() -> None:
     adopted = FlowSeed(1, THERE, {}, keeps_place=True)
     assert actions(seen(THERE, "running"), seed=adopted) == [(FlowAction.LEAVE, THERE)]
     assert actions(seen(THERE, "stopped"), seed=adopted) == [(FlowAction.RESUME, THERE)]
@@ -121,7 +119,7 @@ def test_the_newest_seed_counts_whatever_its_direction() -> None:
     assert seed == FlowSeed(2, BACK, {TopicPartition("orders.payments", 0): 20})
 
 
-def test_a_roll_back_keeps_the_seed_that_was_before_it() -> None:
+def test_a_roll_back_keeps_the_seed_of_the_flow() -> None:
     seed = newest_seed({"r1": journaled(1, "east", "west", mode="continue")}, state(epoch=5, verb="roll_back"))
     assert seed is not None
     assert (seed.epoch, seed.keeps_place) == (1, True)

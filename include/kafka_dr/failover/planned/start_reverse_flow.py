@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.checks import writes_after_fence
-from kafka_dr.checks.writes_after_fence import WritesAfterFence
+from kafka_dr.checks.writes_after_fence import WritesAfterFence, find_writes_after_fence
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover.planned.stop_flow import replicator_refused
 from kafka_dr.register import Phase, RegisterState
@@ -55,7 +54,7 @@ def _look_once_more(run: Run) -> None:
     """Ask an old side that did not tell what came there behind the fence: soon the flow back writes there, too."""
     verified = run.fact("verified")
     if WritesAfterFence.from_json(verified).ends is None:
-        run.write_fact("verified", {**verified, **writes_after_fence.look(run).to_json()}, needed_on=[run.target])
+        run.write_fact("verified", {**verified, **find_writes_after_fence(run).to_json()}, needed_on=[run.target])
 
 
 def prove(run: Run) -> Sequence[Check]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafka_dr.canary.probe import round_trip
-from kafka_dr.checks import writes_after_fence
+from kafka_dr.checks.writes_after_fence import find_writes_after_fence, old_side_is_still
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.failover.planned import open_target
@@ -33,7 +33,7 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Look at what was left behind, and send the canary round."""
-    passed = writes_after_fence.look(run)
+    passed = find_writes_after_fence(run)
     seen = send_canary(run, passed.to_json())
     open_target.let_change(run)
     return {**seen, "past_the_fence": passed.detail}
@@ -59,9 +59,7 @@ def send_canary(run: Run, journaled: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """The old side refuses still, and takes no record from anybody; offsets have only moved forward."""
-    return run.at_once(
-        lambda: _old_side_refuses(run), lambda: writes_after_fence.old_side_is_still(run), lambda: offsets_hold(run)
-    )
+    return run.at_once(lambda: _old_side_refuses(run), lambda: old_side_is_still(run), lambda: offsets_hold(run))
 
 
 def _old_side_refuses(run: Run) -> Check:

@@ -1,4 +1,4 @@
-"""What the newest audits mean for a failover: policy excuses that nobody looked, and never that nobody could tell."""
+"""What the newest audits mean for a failover: policy excuses a missing audit, and never one that could not decide."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def seeded(epoch: int, *, source: str = "east", target: str = "west", mode: str 
         (GateAnswer.UNKNOWN, "unknown", "unknown"),
     ],
 )
-def test_only_that_nobody_looked_lately_is_excused_and_only_by_policy(
+def test_only_a_missing_or_outdated_audit_is_excused_and_only_by_policy(
     kind: AuditKind, answer: GateAnswer, green: str, not_red: str
 ) -> None:
     assert judged(answer, "green", kind=kind).outcome == green
@@ -45,7 +45,7 @@ def test_only_that_nobody_looked_lately_is_excused_and_only_by_policy(
     assert judged(answer, "green", kind=kind).name == f"{kind}_audit"
 
 
-def test_what_is_excused_says_that_it_is_not_known_and_lets_a_run_begin() -> None:
+def test_an_excused_audit_says_that_it_is_unknown_and_lets_a_run_begin() -> None:
     found = judged(GateAnswer.NEVER, "not_red")
 
     assert found.detail.startswith("unknown but allowed by policy (audits.before_failover is not_red): as it was")

@@ -1,4 +1,4 @@
-"""A group at rest: everything that does not follow the register is closed, stopped or named, and never opened."""
+"""A stable group: everything that does not match the register is fenced, stopped or named, and never opened."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def test_a_group_whose_adoption_is_under_way_is_left_alone(protection: Protectio
         clients.register("east").copy(state)
         watched = check_health(protection.name, clients)
     assert watched.outcome == "left_alone"
-    assert "run dr_adopt again" in said(watched)
+    assert "if dr_adopt does not run any more, run it again" in said(watched)
     assert outside_view.denies(protection, "west") == frozenset()
     assert protection.state("west") is None
 
 
-def test_a_fence_that_somebody_removed_is_put_back_and_named(at_rest: SwitchedGroup) -> None:
+def test_a_fence_that_somebody_removed_is_restored_and_named(at_rest: SwitchedGroup) -> None:
     protection = at_rest.protection
     with protection.cluster("west", "admin") as admin:
         admin.acls.remove(plan.write_fence(protection.group) | plan.probe_fence(protection.group))
@@ -55,27 +55,27 @@ def test_a_fence_that_somebody_removed_is_put_back_and_named(at_rest: SwitchedGr
 
 
 @pytest.mark.parametrize("cluster", ["west", "east"])
-def test_a_writer_whom_no_fence_stops_is_named_on_either_side(at_rest: SwitchedGroup, cluster: str) -> None:
+def test_a_writer_that_the_fence_does_not_stop_is_named_on_both_clusters(at_rest: SwitchedGroup, cluster: str) -> None:
     with at_rest.protection.stranger_may_write(cluster):
         watched = look(at_rest.protection)
     assert watched.outcome == "failed"
     assert f"User:intruder may write on {cluster} and is not among the group's principals" in said(watched)
 
 
-def test_a_fence_on_the_active_side_is_named_and_never_lifted(at_rest: SwitchedGroup) -> None:
+def test_a_fence_on_the_active_cluster_is_named_and_never_lifted(at_rest: SwitchedGroup) -> None:
     protection, foreign = at_rest.protection, plan.group_freeze(at_rest.protection.group)
     with protection.cluster("east", "admin") as admin:
         admin.acls.add(foreign)
         try:
             watched = look(protection)
             assert watched.outcome == "failed"
-            assert "stand on east, which is active" in said(watched)
+            assert "found on east, which is active" in said(watched)
             assert foreign <= admin.acls.list()
         finally:
             admin.acls.remove(foreign)
 
 
-def test_a_fence_of_a_former_version_is_completed_and_that_is_said_once(at_rest: SwitchedGroup) -> None:
+def test_a_fence_of_a_former_version_is_completed_and_named_once(at_rest: SwitchedGroup) -> None:
     protection = at_rest.protection
     changes = plan.change_fence(protection.group)
     with protection.clients() as clients, protection.cluster("west", "admin") as admin:
@@ -85,7 +85,7 @@ def test_a_fence_of_a_former_version_is_completed_and_that_is_said_once(at_rest:
     watched = look(protection)
     assert watched.outcome == "ok", said(watched)
     assert "west was fenced by a version that let applications change topics and delete groups" in said(watched)
-    assert f"{len(changes)} DENYs were added" in said(watched)
+    assert f"the {len(changes)} missing DENYs were added" in said(watched)
     assert changes <= outside_view.denies(protection, "west")
     again = look(protection)
     assert again.outcome == "ok"
@@ -93,18 +93,18 @@ def test_a_fence_of_a_former_version_is_completed_and_that_is_said_once(at_rest:
     assert "by a version" not in said(again)
 
 
-def test_that_applications_may_change_topics_of_a_standby_again_is_named(at_rest: SwitchedGroup) -> None:
+def test_a_missing_change_deny_on_a_standby_is_added_and_named(at_rest: SwitchedGroup) -> None:
     protection = at_rest.protection
     changes = plan.change_fence(protection.group)
     with protection.cluster("west", "admin") as admin:
         admin.acls.remove([min(changes)])
     watched = look(protection)
     assert watched.outcome == "failed"
-    assert "west, which is not active, lacked 1 DENYs: they are there now" in said(watched)
+    assert "west, which is not active, lacked 1 DENYs: they were added" in said(watched)
     assert changes <= outside_view.denies(protection, "west")
 
 
-def test_a_deny_of_somebody_else_that_keeps_nobody_from_working_is_no_fence(at_rest: SwitchedGroup) -> None:
+def test_a_change_deny_of_somebody_else_on_the_active_cluster_is_no_fence(at_rest: SwitchedGroup) -> None:
     protection, theirs = at_rest.protection, plan.change_fence(at_rest.protection.group)
     with protection.cluster("east", "admin") as admin:
         admin.acls.add(theirs)
@@ -114,7 +114,7 @@ def test_a_deny_of_somebody_else_that_keeps_nobody_from_working_is_no_fence(at_r
             admin.acls.remove(theirs)
 
 
-def test_a_deny_of_ours_that_was_not_lifted_is_named(at_rest: SwitchedGroup) -> None:
+def test_a_deny_that_a_run_did_not_lift_is_named(at_rest: SwitchedGroup) -> None:
     protection, ours = at_rest.protection, plan.change_fence(at_rest.protection.group)
     with protection.clients() as clients, protection.cluster("east", "admin") as admin:
         register = clients.register("east")
@@ -127,10 +127,10 @@ def test_a_deny_of_ours_that_was_not_lifted_is_named(at_rest: SwitchedGroup) -> 
             admin.acls.remove(ours)
             register.record_added_acls(protection.name, "east", before)
     assert watched.outcome == "failed"
-    assert "stand on east, which is active" in said(watched)
+    assert "found on east, which is active" in said(watched)
 
 
-def test_a_register_that_missed_the_newest_record_is_brought_up(at_rest: SwitchedGroup) -> None:
+def test_a_register_that_missed_the_newest_record_is_updated(at_rest: SwitchedGroup) -> None:
     protection = at_rest.protection
     state = protection.state("east")
     assert state is not None
@@ -138,7 +138,7 @@ def test_a_register_that_missed_the_newest_record_is_brought_up(at_rest: Switche
     with protection.clients() as clients:
         clients.register("east").copy(newer)
     watched = look(protection)
-    assert "the register of west was behind" in said(watched)
+    assert "the register of west held an older record and was updated" in said(watched)
     assert protection.state("west") == newer
     assert look(protection).outcome == "ok"
 
@@ -154,12 +154,12 @@ def test_a_connector_against_the_register_is_stopped_and_named(at_rest: Switched
         assert watched.outcome == "failed"
         assert "the register forbids this direction" in said(watched)
         assert replicator.wait_stopped(30).state == "stopped"
-    # The direction that the register wants was left alone.
+    # The flow in the direction that the register requires was not touched.
     assert "RUNNING" in outside_view.connectors(protection)[protection.flow.connector]
     assert look(protection).outcome == "ok"
 
 
-def test_a_route_that_leads_astray_is_named(at_rest: SwitchedGroup) -> None:
+def test_a_route_to_the_wrong_cluster_is_named(at_rest: SwitchedGroup) -> None:
     route = Path(at_rest.protection.group.route.path)
     kept = route.read_bytes()
     route.write_bytes(kept.replace(b'"east"', b'"west"'))
@@ -171,14 +171,14 @@ def test_a_route_that_leads_astray_is_named(at_rest: SwitchedGroup) -> None:
         route.write_bytes(kept)
 
 
-def test_a_change_that_the_register_no_longer_asks_for_is_refused(at_rest: SwitchedGroup) -> None:
-    """Between the look and the change the group may have moved: then the change is somebody else's fence."""
+def test_a_change_that_the_register_no_longer_requires_is_refused(at_rest: SwitchedGroup) -> None:
+    """A run may begin to move the group between the check and the change: then the change must not be made."""
     protection = at_rest.protection
     with protection.clients() as clients:
         run = Run(RunRequest(protection.name, "health"), clients)
         registers = read_registers(run)
         assert newest_now(run, registers) == protection.state("east")
-        with pytest.raises(Refused, match="what was not changed yet is left"):
+        with pytest.raises(Refused, match="the remaining changes were not made"):
             as_long_as(run, registers, lambda now: now.active == "west")()
 
 

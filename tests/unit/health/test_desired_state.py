@@ -1,4 +1,4 @@
-"""What the record means for clusters and flows, in every phase."""
+"""What the register record requires of clusters and flows, in every phase."""
 
 from __future__ import annotations
 
@@ -42,15 +42,13 @@ def test_a_cluster_that_is_not_active_refuses_in_every_phase(group: ProtectionGr
 
 
 @pytest.mark.parametrize("state", LEFT, ids=lambda state: str(state.phase))
-def test_nothing_is_copied_to_the_side_that_was_left_before_a_failback(
-    group: ProtectionGroup, state: RegisterState
-) -> None:
+def test_nothing_is_copied_to_the_old_cluster_before_a_failback(group: ProtectionGroup, state: RegisterState) -> None:
     assert plan.flow_fence(group) <= denies_of(group, state, "east")
     assert not may_run(state, BACK)
     assert not may_run(state, THERE)
 
 
-def test_a_failback_may_copy_to_the_side_that_comes_home_and_health_does_not_get_in_its_way(
+def test_a_failback_may_copy_to_the_old_cluster_and_health_does_not_stop_it(
     group: ProtectionGroup,
 ) -> None:
     assert not plan.flow_fence(group) & denies_of(group, COMING_HOME, "east")
@@ -64,21 +62,21 @@ def test_the_old_direction_never_runs(state: RegisterState) -> None:
 
 
 @pytest.mark.parametrize("phase", Phase)
-def test_only_a_group_at_rest_has_to_replicate(phase: Phase) -> None:
+def test_only_a_stable_group_has_to_replicate(phase: Phase) -> None:
     assert must_run(a_state(phase=phase), THERE) is (phase is Phase.STABLE)
 
 
-def test_registers_of_a_group_at_rest_are_brought_up() -> None:
+def test_stale_registers_of_a_stable_group_are_updated() -> None:
     newest = a_state(epoch=3)
     assert stale_registers(newest, {"east": newest, "west": a_state(epoch=2), "north": None}) == ("north", "west")
 
 
 @pytest.mark.parametrize("phase", [Phase.SWITCHING, Phase.HANDED_OVER, Phase.UNFENCED])
-def test_registers_of_a_group_that_moves_are_its_runs_alone(phase: Phase) -> None:
+def test_only_the_run_writes_the_registers_of_a_group_that_it_moves(phase: Phase) -> None:
     newest = a_state(epoch=3, phase=phase)
     assert stale_registers(newest, {"east": newest, "west": a_state(epoch=2)}) == ()
 
 
-def test_the_side_that_was_left_is_told_once_it_is_fenced() -> None:
+def test_the_register_of_the_old_cluster_is_updated_once_it_is_fenced() -> None:
     newest = a_state(epoch=1000, revision=3, phase=Phase.DIVERGED, active="west", standby="east")
     assert stale_registers(newest, {"west": newest, "east": a_state()}) == ("east",)

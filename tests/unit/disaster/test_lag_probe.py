@@ -1,4 +1,4 @@
-"""What a lag audit says of a cluster that may be down: something only while it is fresh."""
+"""A lag audit says something about a cluster that may be down only while the audit is fresh."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ def test_a_lag_audit_says_something_only_while_it_is_fresh(verdict: AuditVerdict
 @pytest.mark.parametrize(
     ("behind", "age", "over"), [(301.0, 60, True), (300.0, 60, False), (None, 60, False), (301.0, 901, False)]
 )
-def test_only_a_copy_that_was_too_far_behind_a_moment_ago_is_a_reason_to_move(
-    behind: float | None, age: int, over: bool
-) -> None:
+def test_only_a_long_lag_in_a_fresh_audit_is_over_the_threshold(behind: float | None, age: int, over: bool) -> None:
     at = NOW - timedelta(seconds=age)
     kept = AuditResult(
         AuditKind.LAG, "orders", "east", "west", 1, AuditVerdict.RED, at, "as it was", behind_seconds=behind

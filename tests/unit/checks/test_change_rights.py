@@ -1,4 +1,4 @@
-"""Who may change a fenced side in spite of the fence: named, whoever it is and by whichever right."""
+"""Principals that may change a fenced cluster in spite of the fence are named, with each right."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def found(group: ProtectionGroup, *acls: Acl, fenced: bool = True, super_users: 
     return change_rights(Authorizer({*acls, *fence}, super_users), group, topics=["orders.payments"])
 
 
-def test_a_declared_application_may_change_nothing_behind_the_fence(group: ProtectionGroup) -> None:
+def test_a_declared_application_may_change_nothing_after_the_fence(group: ProtectionGroup) -> None:
     everything = [allow(APP, AclOperation.ALL), allow(APP, AclOperation.ALL, "orders-", kind=GROUP)]
 
     rights = found(group, *everything, fenced=False).rights[APP]
@@ -53,7 +53,7 @@ def test_a_declared_application_may_change_nothing_behind_the_fence(group: Prote
     [
         (allow(STRANGER, DELETE), "User:intruder may DELETE topics and is not among"),
         (allow(STRANGER, DELETE, "orders.payments", pattern=PatternType.LITERAL), "User:intruder may DELETE topics"),
-        # Of a topic to come.
+        # A topic that does not exist yet.
         (allow(STRANGER, CREATE, "orders.new."), "User:intruder may CREATE topics"),
         (allow(STRANGER, ALTER, "*", pattern=PatternType.LITERAL), "User:intruder may ALTER topics"),
         (allow(STRANGER, DELETE, "orders-", kind=GROUP), "User:intruder may DELETE groups"),
@@ -65,13 +65,13 @@ def test_a_declared_application_may_change_nothing_behind_the_fence(group: Prote
     ],
     ids=str,
 )
-def test_whom_no_fence_stops_is_named(group: ProtectionGroup, right: Acl, said: str) -> None:
+def test_a_principal_that_the_fence_does_not_stop_is_named(group: ProtectionGroup, right: Acl, said: str) -> None:
     (sentence,) = found(group, right).others(group.principals)
 
     assert sentence.startswith(said)
 
 
-def test_who_has_to_change_things_and_who_cannot_is_not_named(group: ProtectionGroup) -> None:
+def test_operator_replicator_and_powerless_principals_are_not_named(group: ProtectionGroup) -> None:
     rights = [
         allow(group.operator_principal, AclOperation.ALTER_CONFIGS),
         allow(group.replicator_principal, CREATE),
@@ -81,7 +81,7 @@ def test_who_has_to_change_things_and_who_cannot_is_not_named(group: ProtectionG
     assert found(group, *rights, super_users=tuple(group.super_users)) == ChangeRights()
 
 
-def test_a_deny_of_somebody_else_stops_as_ours_do(group: ProtectionGroup) -> None:
+def test_a_deny_that_somebody_else_added_counts_as_well(group: ProtectionGroup) -> None:
     deny = Acl(TOPIC, "orders.", PatternType.PREFIXED, STRANGER, DELETE, AclPermission.DENY)
 
     assert found(group, allow(STRANGER, DELETE), deny) == ChangeRights()

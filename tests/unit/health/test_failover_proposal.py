@@ -1,4 +1,4 @@
-"""When a failover is proposed without a person, how often, and when that is taken back."""
+"""When a failover is proposed without a person, how often, and when the proposal is withdrawn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_disaster_is_proposed_once_however_long_it_lasts() -> None:
     assert decided("down", first, minutes=7) == (ProposalDecision.PROPOSE, first)
 
 
-def test_what_was_journaled_is_read_back() -> None:
+def test_a_journaled_proposal_is_read_back() -> None:
     _, made = decided("down", None)
     assert JournaledProposal.of(made.fact()) == made
 
@@ -49,13 +49,13 @@ def test_a_proposal_whose_cause_is_gone_is_withdrawn_and_the_next_disaster_gets_
     assert second.run != first.run
 
 
-def test_what_is_not_known_neither_proposes_nor_withdraws() -> None:
+def test_an_unclear_cluster_neither_proposes_nor_withdraws() -> None:
     _, first = decided("down", None)
     assert decided("unclear", None)[0] is ProposalDecision.NOTHING
     assert decided("unclear", first)[0] is ProposalDecision.NOTHING
 
 
-def test_a_proposal_of_another_epoch_is_about_another_disaster() -> None:
+def test_a_proposal_of_another_epoch_belongs_to_another_disaster() -> None:
     _, first = decided("down", None)
     later = a_state(epoch=1000)
     assert decided("up", first, state=later)[0] is ProposalDecision.NOTHING
@@ -79,11 +79,11 @@ ENDED_UNASKED = ProposedRun(alive=False, asked=False, begun=False)
         (APPROVED, RunAction.LEAVE),
         (REJECTED, RunAction.LEAVE),
         (GATHERING, RunAction.LEAVE),
-        # Its own look saw less than this one: nobody knows of the disaster yet.
+        # Its probes saw less than this check: nobody was asked yet.
         (ENDED_UNASKED, RunAction.FORGET),
     ],
 )
-def test_while_the_cause_lasts_somebody_is_asked_and_nobody_twice(run: ProposedRun | None, act: RunAction) -> None:
+def test_while_the_cause_lasts_one_run_asks_and_only_once(run: ProposedRun | None, act: RunAction) -> None:
     assert act_on(ProposalDecision.PROPOSE, run) is act
 
 
@@ -91,14 +91,14 @@ def test_while_the_cause_lasts_somebody_is_asked_and_nobody_twice(run: ProposedR
     ("run", "act"),
     [
         (None, RunAction.FORGET),
-        (WAITING, RunAction.LOOK_AGAIN),
+        (WAITING, RunAction.GATHER_AGAIN),
         (GATHERING, RunAction.LEAVE),
         (APPROVED, RunAction.LEAVE),
         (REJECTED, RunAction.FORGET),
         (ENDED_UNASKED, RunAction.FORGET),
     ],
 )
-def test_when_the_cause_is_gone_a_run_that_waits_looks_again_and_one_that_was_approved_goes_on(
+def test_when_the_cause_is_gone_a_waiting_run_gathers_evidence_again_and_an_approved_one_continues(
     run: ProposedRun | None, act: RunAction
 ) -> None:
     assert act_on(ProposalDecision.WITHDRAW, run) is act
