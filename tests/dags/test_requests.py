@@ -28,11 +28,11 @@ def test_a_browser_gets_a_page_that_says_that_nothing_is_kept_and_a_program_the_
     alice: AirflowSession,
 ) -> None:
     page = f"/kafka-dr/evidence/{GROUP}/never-ran"
-    assert alice.http.get(page).json() == {"detail": f"Run never-ran of {GROUP} has kept no evidence yet."}
+    assert alice.http.get(page).json() == {"detail": f"Run never-ran of {GROUP} has no evidence yet."}
     shown = alice.http.get(page, headers={"Accept": "text/html"})
     assert shown.status_code == 404
     assert shown.headers["content-type"].startswith("text/html")
-    assert f"Run never-ran of {GROUP} has kept no evidence yet." in shown.text
+    assert f"Run never-ran of {GROUP} has no evidence yet." in shown.text
     hostile = alice.http.get(
         "/kafka-dr/evidence/%3Cscript%3Ealert(1)%3C%2Fscript%3E/x", headers={"Accept": "text/html"}
     )

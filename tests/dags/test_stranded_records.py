@@ -25,7 +25,7 @@ def root(tmp_path: Path, lab_environ: dict[str, str], monkeypatch: pytest.Monkey
     connect = [Connection(conn_id=each, conn_type="http", host="127.0.0.1", port=8083) for each in sides]
     stand_in(tmp_path, lab_environ, monkeypatch, connect=connect)
     # The registers are asked on brokers, in the tests of the failback itself.
-    monkeypatch.setattr(failback, "standing", lambda _group: (None, "disaster"))
+    monkeypatch.setattr(failback, "state_and_failover", lambda _group: (None, "disaster"))
     return tmp_path / "lab" / "evidence"
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator, TriggerRule
+from airflow.sdk import BaseOperator, TriggerRule, chain, task_group
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_dr_airflow.links import EvidenceLink
 from kafka_dr_airflow.operators.per_group import WatchOperator
 from kafka_dr_airflow.operators.plain_failure import fails_plainly, plain_errors
 from kafka_dr_airflow.operators.receipt import Receipt, perform
+from kafka_dr_airflow.sensors.config_approval import ConfigApprovalSensor
 
 if TYPE_CHECKING:
     from kafka_dr.runs.at_rest import WatchResult
@@ -112,3 +113,18 @@ class ConfigGateOperator(WatchOperator):
         from kafka_dr.watch.config_changes import watch_config
 
         return watch_config(self.protection_group, clients)
+
+
+@task_group(group_id="flow", prefix_group_id=False)
+def config_sync_flow(protection_group: str) -> None:
+    """Return the tasks of one group: plan, apply safe changes, judge the standby, ask about the rest and apply that."""
+    plan = ConfigPlanOperator(protection_group=protection_group)
+    apply_safe = ConfigApplyOperator(protection_group=protection_group, approved=False)
+    configured = ConfigGateOperator(protection_group=protection_group)
+    approval = ConfigApprovalSensor(protection_group=protection_group)
+    apply = ConfigApplyOperator(protection_group=protection_group, approved=True)
+
+    # People are asked after the safe changes were made: before, the answer would belong to an old plan.
+    chain(plan, apply_safe, approval, apply)
+    # The standby is judged whether or not they could be made, and without waiting for a person.
+    apply_safe >> configured
