@@ -1,4 +1,4 @@
-"""``test``: format, lint and types first, then the tests, all with the lab's own environment."""
+"""``test``: format, lint, types and the tests, all with the lab's own environment."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Self
 
 from rich.console import Console
 
@@ -36,31 +39,58 @@ def checks(project: Path) -> dict[str, tuple[str, ...]]:
 def run(pytest_arguments: Sequence[str], console: Console) -> int:
     """Run everything, or with arguments pytest alone.
 
-    All of it runs, whatever fails; pytest comes last, so that its closing line is the last thing seen.
+    All of it runs, whatever fails. The checks run while the tests wait for brokers, and are shown after them.
 
     :returns: 0 if all passed, else the exit code of what failed, that of pytest before others.
     """
-    failed = 0
-    if not pytest_arguments:
-        for name, argv in checks(PROJECT).items():
-            code = _module(argv)
-            console.print(f"[green]✓[/] {name}" if code == 0 else f"[red]✗[/] {name}: exit code {code}")
-            failed = failed or code
-    tests = _module(("pytest", *(pytest_arguments or IN_PARALLEL)))
-    if failed and not tests:
-        console.print("[red]the tests passed, and a check before them did not[/]: see above")
-    return tests or failed
-
-
-def _module(argv: Sequence[str]) -> int:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR_LAB"))}
-    sys.stdout.flush()
     name = new_run()
+    environ = _environ() | {RUN: name}
+    sys.stdout.flush()
     try:
-        # Unbuffered: of a run that is killed one sees how far it came.
-        return within([sys.executable, "-m", *argv], kept | {"PYTHONUNBUFFERED": "1", RUN: name}, DEADLINE_SECONDS)
+        with ExitStack() as stack:
+            wanted = {} if pytest_arguments else checks(PROJECT)
+            started = [stack.enter_context(_Check(each, argv, environ)) for each, argv in wanted.items()]
+            arguments = pytest_arguments or IN_PARALLEL
+            tests = within([sys.executable, "-m", "pytest", *arguments], environ, DEADLINE_SECONDS)
+            failed = [code for check in started if (code := check.show(console))]
     finally:
         end_leftovers(name)
+    if failed and not tests:
+        console.print("[red]the tests passed, and a check did not[/]: see above")
+    return tests or next(iter(failed), 0)
+
+
+class _Check:
+    """A command that runs in the background. Its output is kept until the tests have ended."""
+
+    def __init__(self, name: str, argv: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._name = name
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the check
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", *argv], cwd=PROJECT, env=environ, stdout=self._output, stderr=subprocess.STDOUT
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._output.close()
+
+    def show(self, console: Console) -> int:
+        """Wait for the end of the command, show its output, and return its exit code."""
+        code = self._process.wait(DEADLINE_SECONDS)
+        self._output.seek(0)
+        console.print(self._output.read().decode(errors="replace").strip(), markup=False, highlight=False)
+        console.print(f"[green]✓[/] {self._name}" if code == 0 else f"[red]✗[/] {self._name}: exit code {code}")
+        return code
+
+
+def _environ() -> dict[str, str]:
+    """Return this environment without settings of a lab, and with output at once: it shows how far a killed run got."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR_LAB"))}
+    return kept | {"PYTHONUNBUFFERED": "1"}
 
 
 def within(argv: Sequence[str], environ: Mapping[str, str], seconds: float) -> int:

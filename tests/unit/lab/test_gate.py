@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from lab import gate
 
@@ -29,6 +30,30 @@ def test_what_hangs_is_interrupted_gets_to_put_things_in_order_and_counts_as_fai
     assert gate.within([sys.executable, "-c", TIDY, str(left)], os.environ, 2.0) == 1
     assert left.read_text() == "in order"
     assert "has not ended within 2 s" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("check", "tests", "expected", "said"),
+    [
+        ("print('well')", "", 0, "well\n✓ types"),
+        ("raise SystemExit('a fault')", "", 1, "a fault\n✗ types: exit code 1"),
+        ("raise SystemExit('a fault')", "assert False", 1, "✗ types: exit code 1"),
+        ("print('well')", "assert False", 1, "✓ types"),
+    ],
+)
+def test_a_check_that_fails_is_shown_after_the_tests_and_fails_the_gate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, check: str, tests: str, expected: int, said: str
+) -> None:
+    (tmp_path / "check_it.py").write_text(check)
+    (tmp_path / "test_it.py").write_text(f"def test_it():\n    {tests or 'pass'}\n")
+    monkeypatch.setattr(gate, "PROJECT", tmp_path)
+    monkeypatch.setattr(gate, "checks", lambda _project: {"types": ("check_it",)})
+    monkeypatch.setattr(gate, "IN_PARALLEL", ("-q", "-n", "0", "--rootdir", str(tmp_path), str(tmp_path)))
+    console = Console(record=True, width=200)
+    assert gate.run((), console) == expected
+    shown = console.export_text()
+    assert said in shown
+    assert ("the tests passed, and a check did not" in shown) == (expected == 1 and not tests)
 
 
 def test_what_ends_in_time_says_itself_how_it_ended() -> None:
