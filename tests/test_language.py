@@ -149,15 +149,19 @@ SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
     ("include/kafka_dr/checks/*.py", python_comments),
     ("include/kafka_dr/health/*.py", python_texts),
     ("include/kafka_dr/health/*.py", python_comments),
+    ("include/kafka_dr/positions.py", python_texts),
+    ("include/kafka_dr/positions.py", python_comments),
+    ("include/kafka_dr/offsets/**/*.py", python_texts),
+    ("include/kafka_dr/offsets/**/*.py", python_comments),
+    ("include/kafka_dr/rescue/*.py", python_texts),
+    ("include/kafka_dr/rescue/*.py", python_comments),
+    ("include/kafka_dr/lag/*.py", python_texts),
+    ("include/kafka_dr/lag/*.py", python_comments),
+    ("include/kafka_dr/group_offsets/*.py", python_texts),
+    ("include/kafka_dr/group_offsets/*.py", python_comments),
 )
 #: What a document quotes although it holds a word of the list, because a log or a report says exactly this. By file.
-QUOTED: dict[str, tuple[str, ...]] = {
-    "dags/dr_offsets.md": (
-        "| have no place |",
-        "| lie outside the protection group |",
-        "| findings of the checksum audit stand |",
-    ),
-}
+QUOTED: dict[str, tuple[str, ...]] = {}
 
 
 def without_quotes(passage: Passage) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
@@ -55,7 +54,7 @@ def act(run: Run) -> Mapping[str, Any]:
         replication_factor=run.group.flow.replication_factor,
         permission=context.permission(),
     ).publish()
-    fact = {"wish": context.rescue, "stranded": context.stranded.records, **asdict(done)}
+    fact = {"wish": context.rescue, "stranded": context.stranded.records, **done.to_json()}
     run.write_fact("rescued", fact, needed_on=[run.source])
     return fact
 
@@ -69,8 +68,8 @@ def prove(run: Run) -> Sequence[Check]:
     wrong, published = [], 0
     for each in context.stranded.partitions:
         entry = ledger.get(TopicPartition(each.topic, each.partition))
-        accounted = entry.published + entry.aside + entry.kept if entry else 0
-        published += entry.published + entry.aside if entry else 0
+        accounted = entry.published + entry.to_stranded_topic + entry.kept if entry else 0
+        published += entry.published + entry.to_stranded_topic if entry else 0
         if accounted != each.records:
             wrong.append(f"{each.topic}-{each.partition}: {accounted} of {each.records}")
     said = f"{published} records are published on {run.source}, each once; the others stay in the list"

@@ -1,4 +1,4 @@
-"""How old the oldest record is that is not known to be on the target: beyond a limit no planned failover begins."""
+"""The age of the oldest record that is not known to be on the target: above a limit no planned failover begins."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ NAME = "copied_in_time"
 
 
 def copied_in_time(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
-    """Return whether the first record behind what is verified is young enough, in every partition.
+    """Return whether the first record after the verified frontier is young enough, in every partition.
 
-    Judged by the records' own timestamps: how many wait says little of how long they have been waiting. One that looks
-    old may have come a moment ago and bear an old time, so the flow is asked again: what it passes at once did not
-    wait.
+    The records' own timestamps decide, because the number of records says little about their age. A record that looks
+    old may have been written a moment ago with an old timestamp. So the flow is asked again: a record that it copies at
+    once did not wait.
 
     :param ends: the source's ends of a moment ago
-    :param verified: how far the copy is verified towards them
+    :param verified: the verified frontier of each partition
     """
-    behind = {p: OffsetRange(found.source_offset, ends[p]) for p, found in verified.items() if p in ends}
-    waiting = _first_of_each(run, {p: wanted for p, wanted in behind.items() if len(wanted)})
+    unverified = {p: OffsetRange(found.source_offset, ends[p]) for p, found in verified.items() if p in ends}
+    waiting = _first_of_each(run, {p: wanted for p, wanted in unverified.items() if len(wanted)})
     if not waiting:
         return Check(NAME, "ok", f"every record that {run.source} held a moment ago is on {run.target}")
     limit, now = run.group.thresholds.max_lag_seconds, run.clock.now().timestamp()
@@ -43,7 +43,7 @@ def copied_in_time(run: Run, ends: Mapping[TopicPartition, int], verified: Mappi
 
 
 def _not_passed_soon(run: Run, late: Sequence[Record]) -> list[Record]:
-    """Return those that the flow does not pass within the time that a record may be on its way."""
+    """Return those that the flow does not copy within the time that copying may take."""
     replicator = run.clients.replicator(run.flow)
     if replicator.status().at_rest:
         return list(late)
@@ -56,7 +56,7 @@ def _not_passed_soon(run: Run, late: Sequence[Record]) -> list[Record]:
 
 
 def _first_of_each(run: Run, ranges: Mapping[TopicPartition, OffsetRange]) -> list[Record]:
-    """Return the first record of each range; control and aborted records take offsets and are none."""
+    """Return the first record of each range; control records and aborted ones use offsets and do not count."""
     first: dict[TopicPartition, Record] = {}
     for record in run.clients.cluster(run.source, "audit").log.read(ranges):
         first.setdefault(record.topic_partition, record)

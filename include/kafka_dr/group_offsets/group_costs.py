@@ -1,7 +1,7 @@
-"""What a switch would cost each consumer group, as one answer for each: a form that gives two says neither.
+"""What a failover would cost each consumer group: one answer for each, because a form with two answers is not clear.
 
-How sure a place is, is said twice: by the decision, which must not change from look to look, and by the measurement
-of this moment. A person is shown the worse of the two, with the measured figures.
+Two sources say how sure an offset is: the decision, which must not change between two looks, and the measurement of
+this moment. A person is shown the worse of the two, with the measured figures.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kafka_dr.offsets import badness
 from kafka_dr.runs.record import Check
 
 Rows = Sequence[Mapping[str, Any]]
-#: How sure a group's place is, for :func:`~kafka_dr.named_rows.rows_of`.
+#: How sure a group's offset is, for :func:`~kafka_dr.named_rows.rows_of`.
 CLASSES = {"named": "group", "holding": "class"}
 #: Such rows, or what former versions kept: a mapping by group.
 Classes = Mapping[str, str] | Rows
@@ -23,7 +23,7 @@ Classes = Mapping[str, str] | Rows
 def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return one row for each group, in order; rows and not keys, as a group may have any name.
 
-    :param classes: how sure each group's place is by the decision
+    :param classes: how sure each group's offset is by the decision
     :param measured: rows with ``group``, ``class``, ``redelivered_at_most`` and ``skipped_at_most``
     """
     decided = by_name(classes, **CLASSES)
@@ -41,7 +41,7 @@ def costs(classes: Classes, measured: Iterable[Mapping[str, Any]]) -> list[dict[
 
 
 def decided(checks: Iterable[Check]) -> Classes:
-    """Return how sure each group's place is by the decision that is asked for, as the checks of a step found it."""
+    """Return how sure each group's offset is by the decision that is asked for, as the checks of a step found it."""
     found: Classes = next((check.facts["classes"] for check in checks if "classes" in check.facts), [])
     return found
 
@@ -52,7 +52,7 @@ def as_rows(found: Rows | Mapping[str, Mapping[str, Any]]) -> Rows:
 
 
 def in_words(found: Rows | Mapping[str, Mapping[str, Any]]) -> str:
-    """Say of each group how sure its place is, and what it would read again or go past.
+    """Say of each group how sure its offset is, and what it would read again or skip.
 
     :param found: see :func:`as_rows`
     """
@@ -62,7 +62,7 @@ def in_words(found: Rows | Mapping[str, Mapping[str, Any]]) -> str:
 def _cost(row: Mapping[str, Any]) -> str:
     again, skipped = row.get("redelivered_at_most"), row.get("skipped_at_most")
     read = "how much is read again is not known" if again is None else f"at most {again:,} records read again"
-    # Where this was written by an earlier version, nothing is said about records that are gone past.
+    # A row that a former version wrote says nothing about skipped records.
     passed = f", at most {skipped:,} unread records skipped" if skipped else ""
     if row["class"] == "declared" and skipped is None:
         passed = ", how many unread records are skipped is not known"

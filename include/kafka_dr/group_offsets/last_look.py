@@ -1,4 +1,4 @@
-"""Looking at the active cluster while it lives, so that its groups and its loss can be told when it does not."""
+"""Looks at the active cluster while it answers, so that its groups and the loss are known when it no longer does."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from kafka_dr.replication import Flow, committed_positions
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
 
-#: Records that wait to be copied and are remembered one by one, in each partition.
+#: Records that wait to be copied and are kept one by one, in each partition.
 _MOST_WAITING = 1_000
 _STALL_SECONDS = 5.0
-#: How long groups may take to share out their partitions; a look is taken every minute, the next one asks again.
+#: How long groups may take to rebalance; a look is taken every minute, the next one asks again.
 _SETTLE_SECONDS = 1.0
 
 
 def look(context: GroupContext, *, active: str, standby: str, epoch: int) -> LastLook:
     """Look at the active cluster and keep what was seen.
 
-    :raises ClusterUnreachable: a side does not answer; what was kept before stays
+    :raises ClusterUnreachable: a cluster does not answer; what was kept before stays
     """
     found = _seen(context, Flow(context.group.name, active, standby), epoch=epoch)
     FileLookStore(context.clients.evidence_root, context.group.name).write(f"{active}-to-{standby}", found)
@@ -33,7 +33,7 @@ def look(context: GroupContext, *, active: str, standby: str, epoch: int) -> Las
 
 
 def kept(run: Run, *, source: str, target: str) -> LastLook | None:
-    """Return the last look at a cluster that is now dead; ``None`` where nobody ever looked.
+    """Return the last look at a cluster that is now dead; ``None`` if nobody ever looked.
 
     :raises NeedsPerson: what was kept cannot be read
     """
@@ -41,7 +41,7 @@ def kept(run: Run, *, source: str, target: str) -> LastLook | None:
 
 
 def crossed(context: GroupContext, flow: Flow) -> Mapping[TopicPartition, int]:
-    """Return, by partition, up to where a flow has copied its source: what is kept beside its target, asked there.
+    """Return, by partition, up to where a flow has copied its source, as the Connect cluster of its target keeps it.
 
     :raises NotFound: Connect keeps its positions elsewhere
     """
@@ -64,7 +64,7 @@ def _seen(context: GroupContext, flow: Flow, *, epoch: int) -> LastLook:
     waiting: dict[TopicPartition, list[int]] = {}
     for record in source.log.read({p: tail for p, tail in tails.items() if len(tail)}):
         waiting.setdefault(record.topic_partition, []).append(record.offset)
-    # Last: a source that is about to fall silent has said by now what nobody else knows.
+    # Last: if the source stops answering now, what only it knows was read before.
     beyond = _read_elsewhere(context, flow.source)
     return LastLook(
         epoch=epoch,

@@ -1,4 +1,4 @@
-"""How far the copy is verified while writes still flow: what is equal, what differs, and what is not copied yet."""
+"""The verified frontier while applications still write: what is equal, what differs, and what is not copied yet."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kafka_dr.replication import ConnectorNotFound
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
-#: How long records that were just written may be on their way before they count as not copied yet.
+#: How long copying may take before a record that was just written counts as not copied yet.
 ARRIVAL_SECONDS = 2.0
 _PAUSE_SECONDS = 0.05
-#: Between two questions to Connect, which takes its time to answer.
+#: Between two questions to Connect, which answers slowly.
 _ASK_AGAIN_SECONDS = 0.1
 T = TypeVar("T")
 Ends = Mapping[TopicPartition, int]
@@ -25,7 +25,7 @@ Ends = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How far the copying was before somebody looked.
+    """How far copying was before the logs were compared.
 
     :param positions: next to be copied, by source partition; a partition that is not in it has copied nothing
     :param target_ends: the target's high watermarks, asked after the positions
@@ -37,7 +37,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class NearHead:
-    """How far the copy is verified towards the source's ends of a moment ago.
+    """The verified frontier, compared with the source's ends of a moment ago.
 
     :param ends: those ends, next to read
     :param verified: by partition; what is not copied yet is no finding
@@ -60,9 +60,8 @@ def look(
 ) -> NearHead:
     """Compare until everything up to the ends is found, or the time for that is over.
 
-    Where records are missing, the flow is asked first and both logs are looked at again afterwards, so that nothing
-    that crosses meanwhile is taken for lost. While nothing is missing nobody asks the flow: what has arrived can be
-    seen without it.
+    If records are missing, the flow is asked first and both logs are compared again afterwards, so that a record that
+    is copied meanwhile is not taken for lost. If nothing is missing, the flow need not be asked.
 
     :param reached: asks how far the copying of these partitions is
     """
@@ -98,7 +97,7 @@ def _missing(verified: Mapping[TopicPartition, Verified]) -> set[TopicPartition]
 
 
 def _reached(run: Run, partitions: Collection[TopicPartition]) -> Reached:
-    """Ask the flow, then the target; a connector that is not there has copied nothing, and all is still to come."""
+    """Ask the flow, then the target; a connector that does not exist has copied nothing, and all is still to come."""
     try:
         positions = run.clients.replicator(run.flow).positions()
     except ConnectorNotFound:
@@ -110,7 +109,7 @@ def _reached(run: Run, partitions: Collection[TopicPartition]) -> Reached:
 def still_missing(ask: Callable[[], list[T]], *, clock: Clock, seconds: float) -> list[T]:
     """Ask what is missing until nothing is, or the time is over; return what is missing then.
 
-    :param seconds: :data:`ARRIVAL_SECONDS` where records may be on their way; 0 asks once
+    :param seconds: :data:`ARRIVAL_SECONDS` if records may still be copied; 0 asks once
     """
     deadline = clock.monotonic() + seconds
     while (missing := ask()) and clock.monotonic() < deadline:

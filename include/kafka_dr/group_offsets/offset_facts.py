@@ -1,4 +1,4 @@
-"""What is known about the positions of a run's groups before a record is read for them, and the starts they chose."""
+"""What is known about the offsets of a run's groups before a record is read, and the starts their owners chose."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Committed = dict[str, dict[TopicPartition, int]]
 def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
     """Read what the group's consumer groups have committed on the source.
 
-    :returns: by group, and a sentence for each group that could not be read: it is named, never left out in silence
+    :returns: by group, and a sentence for each group that could not be read: it is named, and never left out in silence
     """
     source = run.operator(run.source)
     found: Committed = {}
@@ -54,7 +54,7 @@ def read_positions(run: Run) -> tuple[Committed, tuple[str, ...]]:
 def groups_to_move(context: GroupContext, cluster: str) -> list[str]:
     """Return the groups whose positions a failover moves, also those that the operator may not see.
 
-    The audit may: they would be left behind without a word.
+    The audit may see them. They must not be left behind in silence.
     """
     seen = context.clients.cluster(cluster, "audit").groups.names()
     hidden = {name for name in seen if context.group.owns_group(name)} - set(context.group.groups_policy.left_behind)
@@ -101,27 +101,27 @@ def by_time(
     *,
     exact: Mapping[SourceOffset, int],
 ) -> tuple[dict[SourceOffset, int], dict[SourceOffset, int]]:
-    """Return when the first unread record of each position was made, and where the target is as young, less the margin.
+    """Return the time of the first unread record of each offset, and where the target is as young, less the margin.
 
-    Who has read everything begins at the target's end; a position past the source's end has no time. Where the target
-    stamps records itself, its times are of another clock and of another moment: there the target's own time of the
-    unread record's copy counts, and a position whose exact place nobody knows has none.
+    A group that has read everything begins at the target's end; an offset past the source's end has no time. If the
+    target stamps records itself, its times are of another clock and of another moment. Then the target's own time of
+    the unread record's copy counts, and an offset without an exact translation has no time.
 
-    :param exact: places on the target that are known exactly
+    :param exact: translated offsets that are exact
     """
-    sides = gathered.partitions
-    held = {p: span for p in positions if (span := sides[p].source) is not None}
+    partitions = gathered.partitions
+    held = {p: span for p in positions if (span := partitions[p].source) is not None}
     unread = _times_of_unread(run, gathered, positions, exact)
     margin = int(run.group.groups_policy.timestamp_margin_seconds * 1000)
     young: dict[SourceOffset, int] = {}
     times = Times.of(run.clients.cluster(run.target, "audit"))
-    pending = {p: sorted(offsets) for p, offsets in positions.items() if sides[p].target is not None}
+    pending = {p: sorted(offsets) for p, offsets in positions.items() if partitions[p].target is not None}
     while pending:
         layer = {p: offsets[0] for p, offsets in pending.items()}
         asked = {p: unread[p, offset] - margin for p, offset in layer.items() if (p, offset) in unread}
         answers = times.offsets_at_each(asked)
         for p, offset in layer.items():
-            end = sides[p].target.end  # type: ignore[union-attr]
+            end = partitions[p].target.end  # type: ignore[union-attr]
             if p in answers:
                 answer = answers[p]
                 young[p, offset] = end if answer is None else answer
@@ -138,21 +138,23 @@ def _times_of_unread(
     exact: Mapping[SourceOffset, int],
 ) -> dict[SourceOffset, int]:
     """Return the time of the first unread record of each position, by the clock that stamped the target's records."""
-    sides, target = gathered.partitions, run.clients.cluster(run.target, "audit")
-    there = {p: span for p in positions if (span := sides[p].target) is not None}
-    stamped = stamped_topics(target.topics.configs({p.topic for p in there}))
-    here = {p: span for p in positions if p.topic not in stamped and (span := sides[p].source) is not None}
-    unread = record_times(run.clients.cluster(run.source, "audit"), positions, here)
-    places = {(p, o): exact[p, o] for p in there if p.topic in stamped for o in positions[p] if (p, o) in exact}
+    partitions, target = gathered.partitions, run.clients.cluster(run.target, "audit")
+    on_target = {p: span for p in positions if (span := partitions[p].target) is not None}
+    stamped = stamped_topics(target.topics.configs({p.topic for p in on_target}))
+    on_source = {p: span for p in positions if p.topic not in stamped and (span := partitions[p].source) is not None}
+    unread = record_times(run.clients.cluster(run.source, "audit"), positions, on_source)
+    wanted_copies = {
+        (p, o): exact[p, o] for p in on_target if p.topic in stamped for o in positions[p] if (p, o) in exact
+    }
     wanted: dict[TopicPartition, set[int]] = {}
-    for (p, _), place in places.items():
-        wanted.setdefault(p, set()).add(place)
-    copies = record_times(target, wanted, there)
-    return unread | {each: copies[each[0], at] for each, at in places.items() if (each[0], at) in copies}
+    for (p, _), offset in wanted_copies.items():
+        wanted.setdefault(p, set()).add(offset)
+    copies = record_times(target, wanted, on_target)
+    return unread | {each: copies[each[0], at] for each, at in wanted_copies.items() if (each[0], at) in copies}
 
 
 def chosen_starts(run: Run, translated: Collection[TranslatedOffset]) -> list[TranslatedOffset]:
-    """Move the groups whose owners chose another start than the exact one; the others stay as they are."""
+    """Move the groups whose owners chose another start than the exact offset; the others stay as they are."""
     policy = run.group.groups_policy
     choosing = [each for each in translated if policy.start_for(each.group) != "exact"]
     gathered = facts_of(run, {each.partition for each in choosing})
@@ -171,9 +173,9 @@ def chosen_starts(run: Run, translated: Collection[TranslatedOffset]) -> list[Tr
 
 
 def by_time_of_the_unread(run: Run, translated: Collection[TranslatedOffset]) -> list[TranslatedOffset]:
-    """Let positions that have no place begin where the target is as young as their first unread record, less a margin.
+    """Let offsets without a translation begin where the target is as young as their first unread record, less a margin.
 
-    A position whose first unread record tells no time stays unknown.
+    If the time of the first unread record is not known, the offset stays unknown.
     """
     unknown = [each for each in translated if each.target_offset is None]
     positions: dict[TopicPartition, set[int]] = {}
@@ -210,7 +212,7 @@ def _moved(
 def compared_with_checkpoints(run: Run, placed: Collection[TranslatedOffset]) -> dict[str, Any]:
     """Return what MirrorMaker's own checkpoints would have done to positions that were moved, as JSON.
 
-    Nothing rests on it, so what cannot be looked up is said and keeps nobody from anything.
+    Nothing depends on it, so what cannot be looked up is reported and blocks nothing.
     """
     exact = [each for each in placed if each.target_offset is not None and each.kind == "exact"]
     try:

@@ -1,4 +1,4 @@
-"""Where each consumer group would go on if the switch were now, and what that would cost, beside MirrorMaker's answer.
+"""Where each consumer group would resume if it failed over now, what that costs, and what MirrorMaker would answer.
 
 Nothing is changed on any cluster. What is not moved, or cannot be read, is named.
 """
@@ -38,7 +38,7 @@ from kafka_dr.runs.record import Check
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 
-#: Places of which the time is looked up; beyond that only counts are given, as each costs a read.
+#: Offsets whose time is looked up. For more only counts are given, because each time needs a read.
 _MOST_MOMENTS = 2_000
 
 
@@ -57,7 +57,7 @@ class Preview:
 def preview_offsets(group: str, clients: Clients, *, folder: str) -> Preview | WatchResult:
     """Look at every consumer group of a protection group, and write the report.
 
-    :param folder: below the evidence root, where ``report.json`` goes
+    :param folder: the folder of ``report.json``, below the evidence root
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     """
     run = Run(RunRequest(group, "offsets"), clients)
@@ -75,7 +75,7 @@ def preview_offsets(group: str, clients: Clients, *, folder: str) -> Preview | W
 
 
 def _exported(place: Any, gathered: GatheredFacts) -> dict[str, Any]:
-    """Write the map for consumers that keep their positions elsewhere; what it lacks is named."""
+    """Write the map for consumers that keep their offsets outside Kafka; what it lacks is named."""
     sides = gathered.partitions
     runs = {p: facts.runs for p, facts in sides.items() if facts.runs.stretches and not facts.caution}
     missing = [
@@ -89,7 +89,7 @@ def _exported(place: Any, gathered: GatheredFacts) -> dict[str, Any]:
 class Look:
     """What :func:`look` found: the report, and what it rests on.
 
-    :param blocking: why groups that are no more than their offsets cannot be moved, a sentence each
+    :param blocking: why groups that offsets alone would move cannot be moved, a sentence each
     """
 
     report: dict[str, Any]
@@ -100,7 +100,7 @@ class Look:
 
 
 def look(run: Run) -> Look:
-    """Look at every consumer group of a run's protection group, as they stand now on its source."""
+    """Look at every consumer group of a run's protection group, as it is now on its source."""
     committed, unread = read_positions(run)
     partitions = _partitions(run, committed)
     gathered = facts_of(run, partitions)
@@ -142,9 +142,9 @@ def look(run: Run) -> Look:
 
 
 def offsets_check(run: Run, *, closely: bool) -> Check:
-    """Answer for a preflight: is every group's place known, and is none passed over in silence?
+    """Answer for a preflight: is every group's offset known, and is no group left out in silence?
 
-    :param closely: look at all of it; else only whether every group can be read, which costs no read of a log
+    :param closely: translate every offset; otherwise check only that every group can be read, which reads no log
     """
     if not closely:
         unread = read_positions(run)[1]
@@ -172,7 +172,7 @@ def _times(run: Run, gathered: GatheredFacts, placed: Mapping[SourceOffset, With
 
 
 def _by_time_alone(run: Run, placed: Mapping[SourceOffset, WithCheckpoint]) -> dict[SourceOffset, WithCheckpoint]:
-    """Return the positions whose place may hang on a time: of the others it would only be good to know."""
+    """Return the offsets whose translation may depend on a time; for the others the time is only information."""
     policy = run.group.groups_policy
     choosing = "timestamp" in (policy.start, *policy.start_of.values())
     unknown = policy.unknown_offsets == "timestamp"
@@ -184,7 +184,7 @@ def _by_time_alone(run: Run, placed: Mapping[SourceOffset, WithCheckpoint]) -> d
 
 
 def _proof(run: Run, placed: Mapping[SourceOffset, WithCheckpoint]) -> Check:
-    """Prove every exact place by the records around it, as far as that costs no more than it is worth."""
+    """Check every exact offset by the records around it, up to a number that is cheap."""
     exact = {place: found.translation for place, found in placed.items() if found.translation.kind == "exact"}
     points = {
         (place[0], SeedPoint(place[1], found.target_offset))
@@ -250,7 +250,9 @@ def _report(
 
 def _without_place(report: Mapping[str, Any]) -> tuple[str, ...]:
     unknown = [row["group"] for row in report["groups"] if row["verdict"] == "unknown"]
-    return (f"positions of {', '.join(unknown)} have no place: see groups_policy.unknown_offsets",) if unknown else ()
+    return (
+        (f"offsets of {', '.join(unknown)} cannot be translated: see groups_policy.unknown_offsets",) if unknown else ()
+    )
 
 
 def _watched(run: Run, report: Mapping[str, Any], problems: tuple[str, ...]) -> WatchResult:
@@ -262,5 +264,5 @@ def _records(count: int | None) -> str:
 
 
 def write_report(place: Any, report: Mapping[str, Any]) -> None:
-    """Write ``report.json``: it stands for the rest of its folder, so it appears whole or not at all."""
+    """Write ``report.json``: it shows that its folder is complete, so it appears as a whole or not at all."""
     write_whole(place.joinpath("report.json"), (json.dumps(report, indent=1) + "\n").encode())

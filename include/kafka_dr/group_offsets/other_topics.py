@@ -1,4 +1,4 @@
-"""Consumer groups that also read topics outside their protection group: what a switch would leave behind is named."""
+"""Consumer groups that also read topics outside their protection group: what a failover would not move is named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafka_dr.runs.run import Run
 NAME = "groups_read_only_owned_topics"
 #: What a sentence names one by one; the facts hold all of it.
 _MOST_NAMED = 5
-#: How long a group may take to share out its partitions before what its members read counts as unknown.
+#: How long a group may take to rebalance before what its members read counts as unknown.
 _SETTLE_SECONDS = 10.0
 
 
@@ -37,14 +37,14 @@ class ReadElsewhere:
 def look(context: GroupContext, cluster: str, *, seconds: float = _SETTLE_SECONDS) -> ReadElsewhere:
     """Ask a cluster what the groups that would be moved have committed, and what their live members read.
 
-    :param seconds: how long groups may take to share out their partitions
+    :param seconds: how long groups may take to rebalance
     """
     groups = groups_to_move(context, cluster)
     reading = GroupReading.of(context.operator(cluster))
     committed, live = reading.committed(groups), reading.live(groups, seconds=seconds)
     unknown = [f"{group}: {answer}" for group, answer in committed.items() if isinstance(answer, KafkaDrError)]
     unknown += [
-        f"{group} is sharing out its partitions, and nobody says meanwhile what its members read: try again"
+        f"{group} is rebalancing, and the broker does not say meanwhile what its members read: try again"
         if not isinstance(answer, KafkaDrError)
         else f"{group}: {answer}"
         for group, answer in live.items()
@@ -59,9 +59,10 @@ def look(context: GroupContext, cluster: str, *, seconds: float = _SETTLE_SECOND
 
 
 def read_live(run: Run, cluster: str) -> tuple[Elsewhere, ...]:
-    """Return what live members read elsewhere right now, as far as anybody says: a question of a moment.
+    """Return what live members read elsewhere right now, as far as the broker says.
 
-    It was asked before the approval, and what is committed is asked again: no run is undone because nobody answers.
+    It was asked before the approval, and what is committed is asked again. So no run is stopped because this is not
+    answered.
     """
     try:
         live = GroupReading.of(run.operator(cluster)).live(groups_to_move(run, cluster), seconds=0)
@@ -93,11 +94,11 @@ def judged(context: GroupContext, found: ReadElsewhere, *, cluster: str) -> Chec
 
 
 def sentence(context: GroupContext, rows: Sequence[Elsewhere], *, cluster: str) -> str:
-    """Say which groups read what outside the protection group, whose that is, and what comes of it."""
+    """Say which groups read what outside the protection group, who owns it, and what follows from it."""
     name, owners = context.group.name, {row.topic: owner_of(context, row.topic) for row in rows}
     each = [f"{row.group} reads {row.topic} ({_how(row)}), {_whose(owners[row.topic])}" for row in rows]
     named = "; ".join(first_few(each, _MOST_NAMED))
-    counted = f"{_positions(rows)} of {len({row.group for row in rows})} consumer groups lie outside {name}"
+    counted = f"{_positions(rows)} of {len({row.group for row in rows})} consumer groups are outside {name}"
     if context.group.groups_policy.other_topics == "leave_out":
         return (
             f"{counted} and are left out by policy, so they stay on {cluster}, where {name}'s groups may not commit "
@@ -113,7 +114,7 @@ def sentence(context: GroupContext, rows: Sequence[Elsewhere], *, cluster: str) 
 
 
 def evidence_rows(context: GroupContext, rows: Collection[Elsewhere]) -> list[dict[str, Any]]:
-    """Return rows for the evidence: also to whom each topic belongs, empty where that is nobody."""
+    """Return rows for the evidence: with the protection group that each topic belongs to, empty if there is none."""
     return [{**row.to_json(), "belongs_to": owner_of(context, row.topic)} for row in rows]
 
 
@@ -134,26 +135,26 @@ def report_rows(run: Run, rows: Collection[Elsewhere]) -> list[dict[str, Any]]:
 
 
 def left_out(run: Run, rows: Collection[Elsewhere]) -> dict[str, Any]:
-    """Return what a run leaves out, counted, for its evidence and its report; nothing where that is nothing."""
+    """Return what a run leaves out, counted, for its evidence and its report; nothing if it leaves nothing out."""
     if not rows:
         return {}
     return {"positions_left_out": sum(len(row.positions) for row in rows), "left_out": evidence_rows(run, rows)}
 
 
 def decided(checks: Collection[Check]) -> dict[str, Any]:
-    """Return, for the facts that are approved, which groups leave which topics behind; nothing where none does."""
+    """Return, for the facts that are approved, which groups leave which topics out; nothing if none does."""
     rows = [row for check in checks if check.name == NAME for row in check.facts.get("read_elsewhere", ())]
     return {"leaves_out": sorted([row["group"], row["topic"]] for row in rows)} if rows else {}
 
 
 def journaled(drained: Mapping[str, Any]) -> tuple[Elsewhere, ...] | None:
-    """Return what frozen groups read elsewhere, as it was journaled; ``None`` where a former version wrote that."""
+    """Return what frozen groups read elsewhere, as it was journaled; ``None`` if a former version wrote it."""
     rows = drained.get("elsewhere")
     return None if rows is None else tuple(map(Elsewhere.from_json, rows))
 
 
 def owner_of(context: GroupContext, topic: str) -> str:
-    """Return the protection group to which a topic belongs; empty where it belongs to none."""
+    """Return the protection group to which a topic belongs; empty if it belongs to none."""
     declared = context.clients.topology.protection_groups
     return next((name for name, group in declared.items() if group.owns_topic(topic)), "")
 

@@ -1,4 +1,4 @@
-"""Keeping the archive of offset syncs up to date, for each pair of clusters between which groups may move."""
+"""Keeps the archive of offset syncs up to date, for each pair of clusters between which groups may move."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kafka_dr.runs.clients import Clients
 def archive_syncs(group: str, clients: Clients) -> WatchResult:
     """Archive the offset syncs of both directions of a protection group's clusters.
 
-    All flows between two clusters share their topic of syncs, so groups with the same clusters share the archive; who
-    comes second finds nothing left to do. Nothing is changed on any cluster, so it does not matter whether the group
-    moves.
+    All flows between two clusters share their topic of syncs, so groups with the same clusters share the archive; the
+    second one finds nothing left to do. Nothing is changed on any cluster, so it does not matter whether a run moves
+    the group.
     """
     outcome: WatchOutcome = "ok"
     sentences = []
@@ -42,6 +42,10 @@ def _archived(source: str, target: str, clients: Clients) -> str:
         target=clients.cluster(target, "audit"),
     )
     if not found.topic_id:
-        return f"{source} → {target}: no flow ever wrote that way"
-    missed = f"; {found.missed} offsets hold none any more, so positions there cost more" if found.missed else ""
+        return f"{source} → {target}: no flow ever wrote in this direction"
+    missed = (
+        f"; {found.missed} offsets hold no sync any more, so translating offsets there reads more records"
+        if found.missed
+        else ""
+    )
     return f"{source} → {target}: {found.archived} syncs archived, up to {found.reached}{missed}"

@@ -1,4 +1,4 @@
-"""Who reads a protection group's topics and is declared nowhere: such a reader is not moved, and notices it alone.
+"""Readers of a protection group's topics that are declared nowhere: no failover moves them, and nobody warns them.
 
 Two questions: who *may* read, by the brokers' own rule over all ACLs; and which consumer groups outside the declared
 names *do*, by what they have committed or by what their live members read.
@@ -24,7 +24,7 @@ from kafka_dr.topology.names import OWN_GROUP_PREFIXES
 NAME = "readers_declared"
 #: What a sentence names one by one; the facts hold all of it.
 _MOST_NAMED = 5
-#: How long groups may take to share out their partitions: nothing is lost where that stays unknown.
+#: How long groups may take to rebalance: if the answer stays unknown, nothing is lost.
 _SETTLE_SECONDS = 2.0
 
 
@@ -35,7 +35,7 @@ class Reader:
     :param topics: of the protection group, that it reads
     :param positions: how many partitions of these it has committed to
     :param live: whether members read them now
-    :param belongs_to: the protection group whose consumer group it is; empty where it is none's
+    :param belongs_to: the protection group whose consumer group it is; empty if there is none
     """
 
     cluster: str
@@ -66,7 +66,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Undeclared:
-    """Who reads on one cluster and is declared nowhere.
+    """The readers of one cluster that are declared nowhere.
 
     :param principals: who may read, a sentence each
     :param unknown: what could not be seen, and why, a sentence each
@@ -78,7 +78,7 @@ class Undeclared:
 
 
 def readers_declared(run: Run, clusters: Collection[str]) -> Check:
-    """Answer for a preflight: is everybody declared who may read, or does?"""
+    """Answer for a preflight: are all declared that may read, or do?"""
     return judged(run, look(run, clusters))
 
 
@@ -163,7 +163,7 @@ def _untold(committed: Mapping[TopicPartition, int] | KafkaDrError, live: LiveRe
         if isinstance(answer, KafkaDrError):
             return str(answer)
     told = not isinstance(live, LiveReading) or live.told
-    return "" if told else "it is sharing out its partitions, and nobody says meanwhile what its members read"
+    return "" if told else "it is rebalancing, and the broker does not say meanwhile what its members read"
 
 
 def _reader(

@@ -1,4 +1,4 @@
-"""Groups whose place is more than an offset: named, and refused unless somebody said that they are taken care of."""
+"""Groups that an offset alone does not move: named, and refused unless the topology says who takes care of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 _WHY = {
-    "share": "a share group: brokers keep what each record's state is, and no offset says it; it begins again by its "
+    "share": "a share group: brokers keep a state for each record, which no offset contains; it starts again by its "
     "share.auto.offset.reset",
     "streams": "a Kafka Streams application: its state and its position belong together, and a moved offset alone "
     "would count records twice or never; let it rebuild its state on the target",
@@ -24,7 +24,7 @@ _WHY = {
 class OtherGroup:
     """A group that offsets alone do not move.
 
-    :param refused: a failover stops for it; else the topology says that somebody takes care of it
+    :param refused: a failover stops for it; otherwise the topology says that its owners take care of it
     """
 
     group: str
@@ -35,7 +35,7 @@ class OtherGroup:
     @property
     def sentence(self) -> str:
         """What it is, and what to do."""
-        todo = "; name it in groups_policy.left_behind once somebody takes care of it" if self.refused else ""
+        todo = "; name it in groups_policy.left_behind once its owners take care of it" if self.refused else ""
         return f"{self.group} is {_WHY[self.kind]} ({self.said}){todo}"
 
     def to_json(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class OtherGroup:
 def not_moved(context: GroupContext, cluster: str) -> tuple[OtherGroup, ...]:
     """Return the protection group's share groups and Kafka Streams applications on a cluster."""
     source = context.operator(cluster)
-    # The audit may see groups that the operator may not: those would be left behind without a word.
+    # The audit may see groups that the operator may not see, which must not be left behind in silence.
     views = (source, context.clients.cluster(cluster, "audit"))
     listed = {g.group: g for view in views for g in GroupKinds.of(view).listed() if context.group.owns_group(g.group)}
     consumers = [name for name, group in listed.items() if group.kind == "consumer"]
@@ -63,7 +63,7 @@ def not_moved(context: GroupContext, cluster: str) -> tuple[OtherGroup, ...]:
 
 
 def _assignors(cluster: KafkaCluster, groups: Sequence[str]) -> dict[str, str]:
-    """Return the groups' assignors, empty where nothing is told: who may not be described is named elsewhere."""
+    """Return the groups' assignors, empty where the broker does not say: another check names such groups."""
     try:
         return {group: state.assignor for group, state in cluster.groups.states(groups).items()}
     except NotAuthorized:

@@ -1,13 +1,13 @@
-"""Lag: how far a flow and the consumer groups are behind, and whether they get on. Rules alone."""
+"""Lag of a flow and of consumer groups: how much they have not read, and whether they keep up. Rules alone."""
 
 from __future__ import annotations
 
-from kafka_dr.lag.assessment import Assessment, GroupSeen, Look, PartitionSeen, assess
-from kafka_dr.lag.findings import LagFinding, LagFindingKind, Limits, find
+from kafka_dr.lag.assessment import Assessment, GroupSeen, LagLook, PartitionSeen, assess
+from kafka_dr.lag.findings import LagFinding, LagFindingKind, LagLimits, find
 from kafka_dr.lag.latency import Latency
 from kafka_dr.lag.report import Subject, behind_seconds, report
 from kafka_dr.lag.retention import Retention
-from kafka_dr.lag.unread import Content, Stretch, cut
+from kafka_dr.lag.unread import Stretch, StretchContent, cut
 from kafka_dr.lag.verdict import LagVerdict, Sample, judge
 from kafka_dr.lag.window import Series, Window, WindowStore, WindowUnreadable
 
@@ -16,11 +16,11 @@ __all__ = [
     "Assessment",
     "PartitionSeen",
     "GroupSeen",
-    "Look",
+    "LagLook",
     "find",
     "LagFinding",
     "LagFindingKind",
-    "Limits",
+    "LagLimits",
     "report",
     "behind_seconds",
     "Subject",
@@ -29,7 +29,7 @@ __all__ = [
     "Sample",
     "cut",
     "Stretch",
-    "Content",
+    "StretchContent",
     "Latency",
     "Retention",
     "Series",

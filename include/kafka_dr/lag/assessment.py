@@ -1,4 +1,4 @@
-"""One look at a flow and at the groups that read its source, put into numbers. What was asked and read comes in."""
+"""Turns one look at a flow, and at the groups that read its source, into numbers and verdicts. It asks no cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kafka_dr.lag.latency import Latency
 from kafka_dr.lag.retention import Retention, headroom_seconds
-from kafka_dr.lag.unread import Content, Stretch, Unread, age_seconds, before
+from kafka_dr.lag.unread import Stretch, StretchContent, Unread, age_seconds, before
 from kafka_dr.lag.verdict import LagVerdict, Sample, judge, worst
 from kafka_dr.lag.window import Series, Window
 
@@ -17,12 +17,12 @@ from kafka_dr.lag.window import Series, Window
 class PartitionSeen:
     """What was asked and read about a partition of the source. Offsets are next to read.
 
-    :param topic_id: changes when the topic is deleted and made again
-    :param start: the first offset that is still there
-    :param stable_end: up to where committed records can be read
-    :param end: the high watermark, also with what is not committed
-    :param position: the flow's; ``None`` where it has copied nothing yet
-    :param stretches: what was read, cut at the positions of all readers
+    :param topic_id: changes when the topic is deleted and created again
+    :param start: the log start offset
+    :param stable_end: the last stable offset
+    :param end: the high watermark; open transactions are below it
+    :param position: next to copy by the flow; ``None`` if it has copied nothing yet
+    :param stretches: what was read, split at the positions of all readers
     :param latencies: seconds from the source to the target, of the records for which that is known
     """
 
@@ -34,7 +34,7 @@ class PartitionSeen:
     end: int
     position: int | None
     retention: Retention = field(default_factory=Retention)
-    stretches: Sequence[tuple[Stretch, Content]] = ()
+    stretches: Sequence[tuple[Stretch, StretchContent]] = ()
     latencies: Sequence[float] = ()
 
     @property
@@ -62,17 +62,17 @@ class GroupSeen:
 
     @property
     def active(self) -> bool | None:
-        """Whether anybody is there to read; ``None`` where the coordinator did not say."""
+        """Whether the group has members; ``None`` if the coordinator did not answer."""
         return None if self.state == "UNKNOWN" else self.state not in ("EMPTY", "DEAD")
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderLag:
-    """How far a reader of one partition is behind.
+    """The lag of one reader of a partition.
 
-    :param deleted: records that the source deleted before he read them, as offsets; control records count
-    :param seconds: age of the oldest unread record; 0 where nothing is unread, ``None`` where that could not be told
-    :param past_end: he is past the end of the log: it was cut off or made again
+    :param deleted: offsets of records that the source deleted before they were read; control records count
+    :param seconds: age of the oldest unread record; 0 if nothing is unread, ``None`` if it is not known
+    :param past_end: the position is past the end of the log: the log was cut, or the topic created again
     """
 
     topic: str
@@ -94,9 +94,9 @@ class ReaderLag:
 class FlowLag:
     """What the flow has not copied of one partition.
 
-    :param headroom_seconds: until the source may delete what is not copied; ``None`` where it will not
-    :param headroom_limit: below which somebody must know
-    :param held_back: offsets that an open transaction keeps from being read
+    :param headroom_seconds: until the source may delete what is not copied; ``None`` if it will not
+    :param headroom_limit: below which it is a finding
+    :param held_back: offsets after the last stable offset, which an open transaction keeps from being read
     """
 
     lag: ReaderLag
@@ -108,10 +108,10 @@ class FlowLag:
 
 @dataclass(frozen=True, slots=True)
 class GroupLag:
-    """How far a consumer group is behind.
+    """The lag of a consumer group.
 
-    :param ahead_seconds: how old the oldest record is that the group has read and the flow has not copied; 0 where
-        every position of the group has its copy
+    :param ahead_seconds: age of the oldest record that the group has read and the flow has not copied; 0 if all that
+        it has read is copied
     """
 
     group: str
@@ -127,7 +127,7 @@ class GroupLag:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """Everything that one look says, and what the next one has to remember."""
+    """Everything that one look says, and what is kept for the next one."""
 
     flow: tuple[FlowLag, ...]
     groups: tuple[GroupLag, ...]
@@ -141,14 +141,14 @@ class Assessment:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """When, with which history, and by which measure.
+class LagLook:
+    """The circumstances of one look: its time, the looks before it, and the limits.
 
     :param at: when the ends were read, aware
-    :param life: of the flow: another seed is another life
-    :param active: whether the flow's connector runs; ``None`` where that is not known
-    :param allowed_seconds: how old an unread record may be without anything being wrong
-    :param headroom_seconds: how long before something is deleted somebody must know
+    :param life: identifies the flow: another seed is another life
+    :param active: whether the flow's connector runs; ``None`` if that is not known
+    :param allowed_seconds: how old an unread record may be
+    :param headroom_seconds: how long before the source deletes records it is a finding
     """
 
     at: datetime
@@ -159,8 +159,8 @@ class Look:
     headroom_seconds: float
 
 
-def assess(partitions: Sequence[PartitionSeen], groups: Sequence[GroupSeen], look: Look) -> Assessment:
-    """Put one look into numbers and verdicts."""
+def assess(partitions: Sequence[PartitionSeen], groups: Sequence[GroupSeen], look: LagLook) -> Assessment:
+    """Return one look as numbers and verdicts."""
     readers = _Readers(look)
     flow = tuple(_flow_lag(seen, readers) for seen in partitions)
     by_name = {seen.place: seen for seen in partitions}
@@ -174,9 +174,9 @@ def assess(partitions: Sequence[PartitionSeen], groups: Sequence[GroupSeen], loo
 
 
 class _Readers:
-    """Judges reader after reader, and collects what has to be remembered of each."""
+    """Judges one reader after the other, and collects what is kept of each."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: LagLook) -> None:
         self.look = look
         self.samples: dict[Series, Sample] = {}
         self.lives: dict[Series, str] = {}
@@ -209,14 +209,14 @@ class _Readers:
 
 def _flow_lag(seen: PartitionSeen, readers: _Readers) -> FlowLag:
     look = readers.look
-    # Without a position the flow begins where the log does: nothing was deleted before its eyes.
+    # Without a position the flow begins at the log start: no record was deleted that it should have copied.
     position = seen.start if seen.position is None else seen.position
     lag = readers.judge(seen, "", position=position, life=f"{look.life}/{seen.topic_id}", active=look.active)
     kept = seen.retention.seconds
     return FlowLag(
         lag,
         headroom_seconds(seen.retention, lag.unread, now=look.at, samples=readers.looks(seen)),
-        # Where nothing is kept for long, half of that time has to do.
+        # If the retention is short, half of it is the limit.
         look.headroom_seconds if kept is None else min(look.headroom_seconds, kept / 2),
         Latency.of(seen.latencies),
         held_back=seen.end - seen.stable_end,

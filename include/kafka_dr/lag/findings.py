@@ -1,4 +1,4 @@
-"""What of an assessment is beyond what the topology allows. Each finding says whether a failover has to wait for it."""
+"""The findings of a lag audit: what exceeds a limit of the topology, and whether a failover has to wait for it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kafka_dr.lag.verdict import LagVerdict
 
 
 class LagFindingKind(StrEnum):
-    """What can be wrong with a flow; how groups get on is their owners' business, and is reported without a finding."""
+    """What can be wrong with a flow. The lag of groups is reported without a finding: their owners judge it."""
 
     DELETED = "deleted"  # the source deleted what was not copied: it is lost
     PAST_END = "past_end"  # the flow is past the end of the source's log
     NOT_MOVING = "not_moving"  # Burrow's verdict on the flow is REWIND, STOP or STALL
     LATE = "late"  # the oldest record that is not copied is too old
     RETENTION = "retention"  # the source will soon delete what is not copied
-    LATENCY = "latency"  # records take too long to cross
-    POSITION_NOT_COPIED = "position_not_copied"  # a group's position has had no copy for too long
+    LATENCY = "latency"  # records take too long to arrive on the target
+    POSITION_NOT_COPIED = "position_not_copied"  # a group has read records that are not copied for too long
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class LagFinding:
 
     :param where: a partition, a group, or empty for the whole flow
     :param value: what was measured, in records for ``deleted`` and ``past_end``, else in seconds
-    :param limit: what is allowed; ``None`` where nothing is
+    :param limit: what is allowed; ``None`` if there is no limit
     :param blocks_failover: whether a planned failover has to wait until it is gone
     """
 
@@ -41,14 +41,14 @@ class LagFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LagLimits:
     """What the topology allows, in seconds.
 
     :param record_age: how old a record may be before it has to be on the target
-    :param failover_lag: the same, beyond which no failover begins
+    :param failover_lag: the same, above which no failover begins
     :param replication_latency: how long 99 of 100 records may take
-    :param checkpoint_latency: how long a group's position may have no copy
-    :param retention_headroom: how long before the source deletes something somebody must know
+    :param checkpoint_latency: how long the records that a group has read may not be copied
+    :param retention_headroom: how long before the source deletes records it is a finding
     """
 
     record_age: float
@@ -61,8 +61,8 @@ class Limits:
 _BROKEN = (LagVerdict.REWIND, LagVerdict.STOP, LagVerdict.STALL)
 
 
-def find(assessment: Assessment, limits: Limits) -> tuple[LagFinding, ...]:
-    """Return everything that is beyond its limit, what blocks a failover first."""
+def find(assessment: Assessment, limits: LagLimits) -> tuple[LagFinding, ...]:
+    """Return everything that exceeds its limit, what blocks a failover first."""
     found = [finding for each in assessment.flow for finding in _of_partition(each, limits)]
     found += _of_latency(assessment, limits)
     found += [finding for group in assessment.groups for finding in _of_group(group, limits)]
@@ -71,12 +71,12 @@ def find(assessment: Assessment, limits: Limits) -> tuple[LagFinding, ...]:
     )
 
 
-def _of_partition(flow: FlowLag, limits: Limits) -> Iterator[LagFinding]:
+def _of_partition(flow: FlowLag, limits: LagLimits) -> Iterator[LagFinding]:
     lag = flow.lag
     if lag.past_end:
         sentence = (
-            f"{lag.name}: the flow stands at {lag.position}, past the end of the source's log: the log was cut off or "
-            "made again; find out what happened to the topic before anything is copied on"
+            f"{lag.name}: the flow is at {lag.position}, past the end of the source's log: the log was cut, or the "
+            "topic created again; find out what happened to the topic before the flow copies more"
         )
         yield LagFinding(LagFindingKind.PAST_END, lag.name, lag.position, None, blocks_failover=True, sentence=sentence)
     if lag.deleted:
@@ -99,7 +99,7 @@ def _of_partition(flow: FlowLag, limits: Limits) -> Iterator[LagFinding]:
         yield LagFinding(LagFindingKind.RETENTION, lag.name, seconds, limit, blocks_failover=False, sentence=sentence)
 
 
-def _of_age(flow: FlowLag, limits: Limits) -> Iterator[LagFinding]:
+def _of_age(flow: FlowLag, limits: LagLimits) -> Iterator[LagFinding]:
     lag = flow.lag
     if lag.unread.records == 0 or (lag.seconds is not None and lag.seconds <= limits.record_age):
         return
@@ -109,22 +109,22 @@ def _of_age(flow: FlowLag, limits: Limits) -> Iterator[LagFinding]:
     yield LagFinding(LagFindingKind.LATE, lag.name, lag.seconds, limits.record_age, blocks, sentence)
 
 
-def _of_latency(assessment: Assessment, limits: Limits) -> Iterator[LagFinding]:
+def _of_latency(assessment: Assessment, limits: LagLimits) -> Iterator[LagFinding]:
     latency = assessment.latency
     if latency is not None and latency.p99 > limits.replication_latency:
         sentence = (
-            f"99 of 100 records took up to {latency.p99:g} s to cross (of {latency.samples} measured); "
+            f"99 of 100 records took up to {latency.p99:g} s to arrive on the target (of {latency.samples} measured); "
             f"{limits.replication_latency:g} s are allowed"
         )
         seconds, limit = latency.p99, limits.replication_latency
         yield LagFinding(LagFindingKind.LATENCY, "", seconds, limit, blocks_failover=False, sentence=sentence)
 
 
-def _of_group(group: GroupLag, limits: Limits) -> Iterator[LagFinding]:
+def _of_group(group: GroupLag, limits: LagLimits) -> Iterator[LagFinding]:
     if group.ahead_seconds > limits.checkpoint_latency:
         sentence = (
-            f"group {group.group} has read records that were not copied for {group.ahead_seconds:g} s, so its position "
-            f"has no place on the target; {limits.checkpoint_latency:g} s are allowed"
+            f"group {group.group} has read records that were not copied for {group.ahead_seconds:g} s, so its offset "
+            f"has no translation yet; {limits.checkpoint_latency:g} s are allowed"
         )
         seconds, limit = group.ahead_seconds, limits.checkpoint_latency
         kind = LagFindingKind.POSITION_NOT_COPIED

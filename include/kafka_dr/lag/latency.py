@@ -11,7 +11,7 @@ from math import ceil
 class Latency:
     """Percentiles, in seconds.
 
-    :param samples: how many records they rest on
+    :param samples: how many records were measured
     """
 
     samples: int
@@ -22,7 +22,7 @@ class Latency:
 
     @classmethod
     def of(cls, seconds: Iterable[float]) -> Latency | None:
-        """Return the percentiles of measurements (each is one of them, by nearest rank); ``None`` where there are none.
+        """Return the percentiles of measurements (each is one of them, by nearest rank); ``None`` if there are none.
 
         A record that seems to arrive before it was written says that two clocks differ; it took no time, at least.
         """

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.lag.assessment import Assessment, FlowLag, GroupLag, ReaderLag
-from kafka_dr.lag.findings import LagFinding, Limits
+from kafka_dr.lag.findings import LagFinding, LagLimits
 from kafka_dr.lag.latency import Latency
 from kafka_dr.lag.verdict import LagVerdict
 
@@ -17,8 +17,8 @@ SCHEMA_VERSION = 1
 _NAMED = 3
 _MEANS = {
     LagVerdict.REWIND: "it reads again what it had read",
-    LagVerdict.STOP: "nobody is there to read",
-    LagVerdict.STALL: "it has stood still for three looks",
+    LagVerdict.STOP: "the group has no members, or the flow does not run",
+    LagVerdict.STALL: "it has not moved for three looks",
     LagVerdict.WARN: "it reads more slowly than records come",
 }
 _LATE = frozenset(_MEANS)
@@ -26,10 +26,10 @@ _LATE = frozenset(_MEANS)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was audited, when and with what effort.
+    """What was audited, when, and how much was read.
 
     :param flow: as ``group.source-to-target``
-    :param epoch: of the flow's seed; ``None`` where it has none
+    :param epoch: of the flow's seed; ``None`` if it has none
     :param flow_state: what the connector does
     :param at: when the ends of the logs were read, aware
     :param seconds: how long the audit took
@@ -49,7 +49,7 @@ class Subject:
 def verdict(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
     """Return the verdict on everything that the report shows.
 
-    Groups that do not get on are their owners' business and no finding; but a report that shows one is not ok.
+    A group that does not keep up is no finding, but a report that shows one is not ok.
     """
     if findings:
         return "findings"
@@ -60,9 +60,9 @@ def verdict(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
 
 
 def sentence(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
-    """Return the verdict in words: of the flow the first finding, or how far behind it is at most; then of the groups.
+    """Return the verdict in words: of the flow the first finding, or its lag; then of the groups.
 
-    How groups get on holds no failover back, and is said all the same.
+    The lag of groups blocks no failover, and is still reported.
     """
     return " ".join((_of_flow(assessment, findings), *_of_groups(assessment)))
 
@@ -72,14 +72,14 @@ def _of_groups(assessment: Assessment) -> Iterator[str]:
     if late:
         shown = "; ".join(_in_words(group) for group in late[:_NAMED])
         more = f"; and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
-        yield f"{len(late)} of {len(assessment.groups)} consumer groups do not get on: {shown}{more}."
+        yield f"{len(late)} of {len(assessment.groups)} consumer groups do not keep up: {shown}{more}."
     young = sum(group.verdict is LagVerdict.NOT_ENOUGH_DATA for group in assessment.groups)
     if young:
         yield f"{young} of {len(assessment.groups)} consumer groups cannot be judged yet: too few looks."
 
 
 def late_groups(assessment: Assessment) -> list[GroupLag]:
-    """Return the groups that do not get on, worst first."""
+    """Return the groups that do not keep up, worst first."""
     order = list(LagVerdict)
     found = [group for group in assessment.groups if group.verdict in _LATE]
     return sorted(found, key=lambda group: (order.index(group.verdict), group.group))
@@ -92,7 +92,7 @@ def _in_words(group: GroupLag) -> str:
 
 
 def _about(sums: Mapping[str, Any]) -> str:
-    """Say how many, and that it was estimated where it was."""
+    """Return a number of records, marked if it was estimated."""
     return f"{'' if sums['exact'] else 'about '}{sums['records']:,}"
 
 
@@ -106,21 +106,23 @@ def _of_flow(assessment: Assessment, findings: Sequence[LagFinding]) -> str:
     records = sum(lag.unread.records for lag in lags)
     oldest = max((lag.seconds or 0.0 for lag in lags), default=0.0)
     latency = assessment.latency
-    crossed = f", 99 of 100 crossed within {latency.p99:g} s" if latency else ", how long records take is not known"
+    arrived = f", 99 of 100 arrived within {latency.p99:g} s" if latency else ", how long records take is not known"
     if not records:
-        return f"Nothing waits to be copied in {len(lags)} partitions{crossed}."
+        return f"Nothing waits to be copied in {len(lags)} partitions{arrived}."
     about = _about({"records": records, "exact": all(lag.unread.exact for lag in lags)})
-    return f"{about} records wait to be copied, the oldest for {oldest:g} s{crossed}."
+    return f"{about} records wait to be copied, the oldest for {oldest:g} s{arrived}."
 
 
 def behind_seconds(assessment: Assessment) -> float | None:
-    """Return how old the oldest record is that was not copied, at least; ``None`` where no partition's is known."""
+    """Return how old the oldest record is that was not copied, at least; ``None`` if that of no partition is known."""
     ages = [each.lag.seconds for each in assessment.flow]
     known = [age for age in ages if age is not None]
     return max(known) if known else None if ages else 0.0
 
 
-def report(subject: Subject, assessment: Assessment, findings: Sequence[LagFinding], limits: Limits) -> dict[str, Any]:
+def report(
+    subject: Subject, assessment: Assessment, findings: Sequence[LagFinding], limits: LagLimits
+) -> dict[str, Any]:
     """Return everything as JSON values."""
     lags = [each.lag for each in assessment.flow]
     return {

@@ -1,7 +1,7 @@
 """How long the source still keeps what was not copied.
 
 Kafka deletes whole segments, the oldest first, when their newest record is older than ``retention.ms``, or while the
-log without them is still ``retention.bytes`` long. What is said here is the earliest moment at which it may happen.
+log without them is still ``retention.bytes`` long. The answer is the earliest moment at which that may happen.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from kafka_dr.lag.verdict import Sample
 class Retention:
     """When the source deletes records of a topic by age or size.
 
-    :param seconds: how old they may become; ``None`` for ever
-    :param size: how many bytes a partition may hold; ``None`` without limit
+    :param seconds: how old they may become; ``None`` for no limit
+    :param size: how many bytes a partition may hold; ``None`` for no limit
     """
 
     seconds: float | None = None
@@ -37,11 +37,11 @@ class Retention:
 def headroom_seconds(
     retention: Retention, unread: Unread, *, now: datetime, samples: Sequence[Sample] = ()
 ) -> float | None:
-    """Return for how many seconds what is not copied yet is still safe from being deleted, at least.
+    """Return for how many seconds the source keeps what is not copied yet, at least.
 
-    :param unread: what lies before the flow
+    :param unread: what the flow has not copied
     :param samples: looks at the flow, oldest first: how fast the log grows
-    :returns: ``None`` where nothing will be deleted, or nothing tells when
+    :returns: ``None`` if nothing will be deleted, or the time is not known
     """
     found = [
         each for each in (_by_age(retention, unread, now), _by_size(retention, unread, samples)) if each is not None

@@ -1,8 +1,8 @@
-"""What lies unread before each reader of a partition, from one reading that all of them share.
+"""What each reader of a partition has not read, from one reading of the log for all of them.
 
-The positions of all readers cut the log into stretches. Each stretch is read once; what lies before a reader is the sum
-of the stretches from his position on. A stretch that is too long is read from its beginning as far as allowed, and the
-rest is estimated from that and said to be.
+The positions of all readers split the log into stretches. Each stretch is read once; what a reader has not read is the
+sum of the stretches from its position on. A stretch that is too long is read from its beginning up to a limit, and the
+rest is estimated from that and marked as an estimate.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class StretchContent:
     """What was read of a stretch.
 
-    :param records: data records; control and aborted ones are none
+    :param records: data records; control records and aborted ones do not count
     :param size: bytes of their keys, values and headers
-    :param first_timestamp_ms: of the first of them; ``None`` where there is none
+    :param first_timestamp_ms: of the first of them; ``None`` if there is none
     """
 
     records: int
@@ -42,7 +42,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What lies before a reader.
+    """What a reader has not read.
 
     :param exact: whether all of it was read; otherwise records and bytes are an estimate
     """
@@ -56,22 +56,22 @@ class Unread:
 def cut(
     topic: str, partition: int, *, positions: Iterable[int], start: int, end: int, most: int
 ) -> tuple[Stretch, ...]:
-    """Cut a log at the positions of its readers.
+    """Split a log at the positions of its readers.
 
-    :param positions: next to read, of every reader; those outside of the log are moved to its nearer end
-    :param start: the first offset that is still there
-    :param end: up to where there is something to read
-    :param most: offsets of one stretch that are read
+    :param positions: next to read, of every reader; one outside the log is moved to its nearer end
+    :param start: the log start offset
+    :param end: the last stable offset
+    :param most: offsets of one stretch that are read at most
     """
     borders = sorted({min(max(position, start), end) for position in positions} | {end})
-    return tuple(Stretch(topic, partition, here, there, min(there, here + most)) for here, there in pairwise(borders))
+    return tuple(Stretch(topic, partition, begin, stop, min(stop, begin + most)) for begin, stop in pairwise(borders))
 
 
-def before(position: int, stretches: Sequence[tuple[Stretch, Content]], *, until: int | None = None) -> Unread:
-    """Return what lies before a reader of the partition that the stretches are of.
+def before(position: int, stretches: Sequence[tuple[Stretch, StretchContent]], *, until: int | None = None) -> Unread:
+    """Return what a reader has not read of the partition of these stretches.
 
-    :param position: where he reads next
-    :param until: leave out what begins there or later; another reader's position
+    :param position: next to read
+    :param until: leave out what begins at this offset or later; another reader's position
     """
     mine = [
         (stretch, content)
@@ -91,8 +91,8 @@ def _whole(stretch: Stretch) -> bool:
     return stretch.read_end == stretch.end
 
 
-def _records(stretch: Stretch, content: Content) -> int:
-    """Where nothing but control records was read and not to the end, every offset behind them may be a record."""
+def _records(stretch: Stretch, content: StretchContent) -> int:
+    """If only control records were read, and not to the end, every offset after them may be a record."""
     if not content.records and not _whole(stretch):
         return stretch.end - stretch.read_end
     return _scaled(content.records, stretch)
@@ -102,7 +102,7 @@ def _scaled(read: int, stretch: Stretch) -> int:
     return round(read * (stretch.end - stretch.start) / (stretch.read_end - stretch.start))
 
 
-def _first_timestamp(stretches: Iterable[tuple[Stretch, Content]]) -> int | None:
+def _first_timestamp(stretches: Iterable[tuple[Stretch, StretchContent]]) -> int | None:
     for stretch, content in stretches:
         if content.first_timestamp_ms is not None or not _whole(stretch):
             return content.first_timestamp_ms
@@ -112,13 +112,13 @@ def _first_timestamp(stretches: Iterable[tuple[Stretch, Content]]) -> int | None
 def age_seconds(
     timestamp_ms: int | None, *, position: int, now: datetime, earlier: Iterable[Sample] = ()
 ) -> float | None:
-    """Return how long the first unread record has been lying there.
+    """Return the age of the first unread record.
 
-    Its timestamp comes from whoever wrote it, and may be anything. Earlier looks correct it: what was not there at a
-    look is younger than the look, what was unread from the same position then is at least as old.
+    Its timestamp comes from its producer, and may be anything. Earlier looks correct it: a record that did not exist at
+    a look is younger than the look; a record that was unread from the same position then is at least as old.
 
-    :param timestamp_ms: of the first unread record; ``None`` where it could not be read
-    :param position: where reading would go on, at most the offset of that record
+    :param timestamp_ms: of the first unread record; ``None`` if it could not be read
+    :param position: next to read, at most the offset of that record
     :param now: aware
     :param earlier: looks at the same life of the partition
     """

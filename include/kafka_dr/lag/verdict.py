@@ -1,19 +1,20 @@
-"""Lag judged by its trend, as Burrow does: whether whoever reads a partition gets on, not how much lies before him.
+"""Judges lag by its trend, as Burrow does: whether a reader keeps up, not how much it has not read.
 
 The rules, in this order; the first that holds decides:
 
 1. nothing is unread now: OK
-2. the position is behind where it has been, and has not made that up: REWIND
+2. the position is lower than at an earlier look: REWIND
 3. what is unread is young: OK
-4. nobody is there to read, and the position is where the last look found it: STOP
+4. no reader is active, and the position is where the last look found it: STOP
 5. fewer than three looks since what is unread was young: OK, or, if it never was, not enough data
-6. the position stands still for three looks: STALL
+6. the position has not moved for three looks: STALL
 7. the position moves, and the lag never became less: WARN
 8. otherwise: OK
 
-Burrow watches commits, which carry their own time; here the position is looked at every few minutes. So whether anybody
-is there is asked instead of concluded from the silence, and too few looks are an answer of their own. A look that finds
-everything read begins the window anew: a reader who stops right after it is not called OK until it has slid out.
+Burrow watches commits, which carry their own time; this project looks at the position every few minutes. So it asks
+whether a reader is active, instead of concluding that from its silence, and too few looks are an answer of their own. A
+look that finds everything read starts the window again: a reader that stops right after it is not called OK until that
+look has left the window.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ MOST = 12
 
 
 class LagVerdict(StrEnum):
-    """What the trend says; the worst comes first, and not enough data is no OK."""
+    """What the trend says, the worst first. Not enough data is not OK."""
 
     REWIND = "REWIND"  # reads again what it had read
-    STOP = "STOP"  # nobody reads
-    STALL = "STALL"  # somebody is there and does not get on
-    WARN = "WARN"  # gets on, too slowly
+    STOP = "STOP"  # no reader is active
+    STALL = "STALL"  # a reader is active and does not move
+    WARN = "WARN"  # it moves, too slowly
     NOT_ENOUGH_DATA = "NOT_ENOUGH_DATA"
     OK = "OK"
 
@@ -46,10 +47,10 @@ class Sample:
 
     :param at: when, aware
     :param position: next to read
-    :param end: the end of what can be read, next to read there
-    :param records: how many lie unread
-    :param seconds: how old the oldest of them is; 0 where nothing is unread, ``None`` where that could not be told
-    :param active: whether anybody is there to read; ``None`` where that is not known
+    :param end: the last stable offset
+    :param records: how many are unread
+    :param seconds: how old the oldest of them is; 0 if nothing is unread, ``None`` if it is not known
+    :param active: whether a reader is active; ``None`` if that is not known
     """
 
     at: datetime
@@ -68,7 +69,7 @@ def judge(samples: Sequence[Sample], *, allowed_seconds: float) -> LagVerdict:
     """Judge a reader of one partition.
 
     :param samples: looks of one life of the partition, oldest first
-    :param allowed_seconds: how old an unread record may be without anything being wrong
+    :param allowed_seconds: how old an unread record may be
     """
     if not samples:
         return LagVerdict.NOT_ENOUGH_DATA
@@ -77,26 +78,26 @@ def judge(samples: Sequence[Sample], *, allowed_seconds: float) -> LagVerdict:
         return LagVerdict.OK
     if newest.position < max(sample.position for sample in samples):
         return LagVerdict.REWIND
-    behind = _since_caught_up(samples, allowed_seconds)
-    if not behind:
+    late = _since_caught_up(samples, allowed_seconds)
+    if not late:
         return LagVerdict.OK
-    if newest.active is False and _stands(behind, 2):
+    if newest.active is False and _does_not_move(late, 2):
         return LagVerdict.STOP
-    if len(behind) < ENOUGH:
-        return LagVerdict.OK if len(behind) < len(samples) else LagVerdict.NOT_ENOUGH_DATA
-    if _stands(behind, ENOUGH):
+    if len(late) < ENOUGH:
+        return LagVerdict.OK if len(late) < len(samples) else LagVerdict.NOT_ENOUGH_DATA
+    if _does_not_move(late, ENOUGH):
         return LagVerdict.STALL
-    grew = all(later.records >= earlier.records for earlier, later in pairwise(behind))
+    grew = all(later.records >= earlier.records for earlier, later in pairwise(late))
     return LagVerdict.WARN if grew else LagVerdict.OK
 
 
 def worst(verdicts: Iterable[LagVerdict]) -> LagVerdict:
-    """Return the worst verdict; of none at all there is not enough data."""
+    """Return the worst verdict; not enough data if there is none."""
     found = set(verdicts)
     return next((verdict for verdict in LagVerdict if verdict in found), LagVerdict.NOT_ENOUGH_DATA)
 
 
-def _stands(samples: Sequence[Sample], looks: int) -> bool:
+def _does_not_move(samples: Sequence[Sample], looks: int) -> bool:
     return len(samples) >= looks and len({sample.position for sample in samples[-looks:]}) == 1
 
 

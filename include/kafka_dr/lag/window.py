@@ -1,6 +1,6 @@
-"""What is remembered between two lag audits: the last looks at each reader, as one small file that is replaced whole.
+"""What is kept between two lag audits: the last looks at each reader, as one small file that is replaced as a whole.
 
-A series that is about another life of a partition (the topic was made again, the flow seeded again) begins anew.
+If the topic was created again, or the flow seeded again, its series starts again.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 from kafka_dr.lag.verdict import MOST, Sample
 
 _SCHEMA_VERSION = 1
-#: Looks that lie further apart say nothing about each other.
+#: Looks that are further apart say nothing about each other.
 KEPT = timedelta(hours=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 class WindowUnreadable(ValueError):
-    """There is a file, and it is not what a lag audit writes."""
+    """The file is not what a lag audit writes."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,7 +41,7 @@ class Series:
 class Window:
     """The last looks at every reader of a flow's source.
 
-    :param lives: by series, what tells one life of it from the next: topic id, and for the flow its epoch
+    :param lives: by series, what distinguishes one life of it from the next: topic id, and for the flow its epoch
     """
 
     samples: Mapping[Series, tuple[Sample, ...]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Window:
         return self.samples.get(series, ())
 
     def add(self, looks: Mapping[Series, Sample], lives: Mapping[Series, str]) -> Window:
-        """Return the window after one more look; whoever is not looked at any more is forgotten.
+        """Return the window after one more look; a reader that is not looked at any more is left out.
 
         :param lives: of the same series
         """
@@ -73,27 +73,27 @@ class Window:
 class WindowStore:
     """Keeps the window of each direction of a protection group.
 
-    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
     """
 
     def __init__(self, root: Any, group: str, *, source: str, target: str) -> None:
         self._folder = root.joinpath("audits", group, "lag", f"{source}-to-{target}")
 
     def read(self) -> Window:
-        """Return what is remembered; an empty window where there is nothing yet.
+        """Return what was kept; an empty window if there is nothing yet.
 
         :raises WindowUnreadable: the file is damaged
         """
-        place = self._folder.joinpath("window.json")
+        path = self._folder.joinpath("window.json")
         try:
-            return _from_json(json.loads(place.read_bytes()))
+            return _from_json(json.loads(path.read_bytes()))
         except FileNotFoundError:
             return Window()
         except (ValueError, KeyError, TypeError) as error:
-            raise WindowUnreadable(f"{place} is not the window of a lag audit ({error})") from error
+            raise WindowUnreadable(f"{path} is not the window of a lag audit ({error})") from error
 
     def write(self, window: Window) -> None:
-        """Remember this instead of what was remembered; whoever reads sees the one or the other."""
+        """Replace what was kept. A reader sees the old file or the new one, never a part of it."""
         self._folder.mkdir(parents=True, exist_ok=True)
         draft = self._folder.joinpath(f".window.{secrets.token_hex(4)}")
         with draft.open("wb") as file:

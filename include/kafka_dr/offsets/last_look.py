@@ -1,6 +1,6 @@
-"""The last look at an active cluster: what nobody can ask any more once it is dead. A small file, replaced as a whole.
+"""The last look at an active cluster: what nobody can ask once it is dead. A small file, replaced as a whole.
 
-It lies under the evidence root, outside the datacenter that it is about.
+It is under the evidence root, outside the datacenter of that cluster.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class LastLook:
     :param at: when, aware: everything here is from that moment or shortly after it
     :param ends: last stable offset by partition
     :param groups: what groups had committed there, next to read
-    :param waiting: offsets of records that were not copied yet, by partition; not all of them where there are many
-    :param more_than_offsets: groups whose place no offset says, a sentence each
-    :param elsewhere: what these groups read outside the protection group; ``None`` where nobody asked
-    :param elsewhere_unknown: of which groups that is not known, and why, a sentence each
+    :param waiting: offsets of records that were not copied yet, by partition; not all of them if there are many
+    :param more_than_offsets: groups that an offset alone does not move, a sentence each
+    :param elsewhere: what these groups read outside the protection group; ``None`` if nobody asked
+    :param elsewhere_unknown: of which groups it is not known, and why, a sentence each
     """
 
     epoch: int
@@ -98,27 +98,25 @@ class LastLook:
         if self.at.tzinfo is None:
             raise ValueError(f"the look is stamped {self.at}, which has no time zone: pass an aware datetime")
 
-    def certainly_lost(self, crossed: Mapping[TopicPartition, int]) -> int:
-        """Count records that were seen and have not crossed: the least that is missing on the target.
+    def certainly_lost(self, copied: Mapping[TopicPartition, int]) -> int:
+        """Count records that were seen and not copied: at least so many are missing on the target.
 
-        :param crossed: next to copy, by partition, when the flow ended; of a partition that is not in it nothing counts
+        :param copied: next to copy, by partition, when the flow ended; a partition that is not in it does not count
         """
-        return sum(
-            sum(1 for offset in seen if offset >= crossed[p]) for p, seen in self.waiting.items() if p in crossed
-        )
+        return sum(sum(1 for offset in seen if offset >= copied[p]) for p, seen in self.waiting.items() if p in copied)
 
 
 class FileLookStore:
     """Keeps the last look at each direction of a protection group.
 
-    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
     """
 
     def __init__(self, root: Any, group: str) -> None:
         self._folder = root.joinpath("last_looks", group)
 
     def read(self, direction: str) -> LastLook | None:
-        """Return the last look; ``None`` where there never was one.
+        """Return the last look; ``None`` if there never was one.
 
         :raises NeedsPerson: there is a file, and it cannot be read
         """
@@ -131,7 +129,7 @@ class FileLookStore:
             raise NeedsPerson(f"the last look in {path} cannot be read ({error})") from error
 
     def write(self, direction: str, look: LastLook) -> None:
-        """Keep this instead of what was kept before; whoever reads sees the one or the other."""
+        """Replace what was kept. A reader sees the old file or the new one, never a part of it."""
         write_whole(self._file(direction), json.dumps(_to_json(look), sort_keys=True).encode())
 
     def _file(self, direction: str) -> Any:
@@ -168,7 +166,7 @@ def _from_json(content: Any) -> LastLook:
             for topic, number, offsets in content["waiting"]
         },
         more_than_offsets=tuple(map(str, content.get("more_than_offsets", ()))),
-        # One that the former version wrote says nothing of it.
+        # A look that a former version wrote does not contain it.
         elsewhere=None if elsewhere is None else tuple(map(Elsewhere.from_json, elsewhere)),
         elsewhere_unknown=tuple(map(str, content.get("elsewhere_unknown", ()))),
     )

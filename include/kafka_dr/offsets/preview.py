@@ -1,5 +1,5 @@
-"""What a switch would do to each consumer group: how sure its at is, what it would get again, and what
-MirrorMaker's own checkpoint would have done in its stead. Pure: facts in, rows out."""
+"""What a failover would do to each consumer group: how sure its offset is, what it would get again, and what
+MirrorMaker's own checkpoint would have done instead. Pure: facts in, rows out."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SourceOffset = tuple[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True)
 class RecordTimes:
-    """When records were made, as far as anybody looked: milliseconds since the epoch.
+    """When records were written, as far as it was looked up: milliseconds since the epoch.
 
-    :param unread: by partition and position on the source: the first unread record
+    :param unread: by partition and source offset: the first unread record
     :param by_time: by the same: the target's first offset that is as young, less the margin
     :param copies: by partition and offset on the target: the first record there
     """
@@ -34,7 +34,7 @@ class PositionRow:
     """One group in one partition.
 
     :param starts: where each choice leads; the group's own is ``chosen``
-    :param seconds: between the first record that comes again and the first unread one; ``None`` where nobody knows
+    :param seconds: between the first record that comes again and the first unread one; ``None`` if that is not known
     :param mirrormaker_seconds: the same for MirrorMaker's checkpoint
     """
 
@@ -59,9 +59,9 @@ def position_row(
     times: RecordTimes,
     otherwise: Strategy | None = None,
 ) -> PositionRow:
-    """Return what becomes of one position.
+    """Return what becomes of one committed offset.
 
-    :param otherwise: the policy for a position to which the group's own choice gives no at; ``None`` refuses it
+    :param otherwise: the policy if the group's own choice gives no offset; ``None`` refuses it
     """
     starts = tuple(start(each, found, facts, by_time=times.by_time.get(at)) for each in STRATEGIES)
     chosen = starts[STRATEGIES.index(strategy)]
@@ -149,12 +149,12 @@ def position_rows(rows: Iterable[PositionRow]) -> list[dict[str, Any]]:
 
 
 def total(values: Iterable[int | None]) -> int | None:
-    """Return the sum; ``None`` where one is not known, as the sum is not known either."""
+    """Return the sum; ``None`` if one is not known, because then the sum is not known either."""
     found = list(values)
     return None if None in found else sum(each for each in found if each is not None)
 
 
 def longest(values: Iterable[float | None]) -> float | None:
-    """Return the longest; ``None`` where one is not known."""
+    """Return the longest; ``None`` if one is not known."""
     found = list(values)
     return None if None in found else max((each for each in found if each is not None), default=0.0)

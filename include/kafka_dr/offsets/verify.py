@@ -1,7 +1,7 @@
-"""The verified frontier, advanced by a plain client that reads both sides.
+"""The verified frontier, advanced by a plain client that reads both clusters; and the checks of offsets that were set.
 
-Both logs are read in strides, all partitions beside each other, so memory is bounded by the stride. What was matched
-is remembered after each: an interrupted comparison goes on where it was.
+Both logs are read in strides, all partitions at the same time, so the stride limits the memory that is needed. What was
+matched is kept after each stride: an interrupted comparison continues from on_target.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NOTHING = OffsetRange(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _ClusterLook:
     """One cluster, at one moment."""
 
     cluster_id: str
@@ -33,10 +33,10 @@ class PlainFrontier:
 
     :param source: reached as audit
     :param target: reached as audit
-    :param store: remembers how far it got
+    :param store: keeps how far it got
     :param starts: where this direction began, by partition; others begin at the start of both logs
-    :param epoch: whose seed that was; another epoch begins anew
-    :param aside: what is passed over, on the source and on the target
+    :param epoch: whose seed that was; another epoch starts again
+    :param ignored: ranges that are left out, on the source and on the target
     """
 
     def __init__(
@@ -61,31 +61,31 @@ class PlainFrontier:
         """Compare further, up to these source offsets, and return how far each partition is verified."""
         if not until:
             return {}
-        here, there = both(lambda: _look(self._source, until), lambda: _look(self._target, until))
-        identity = (here.cluster_id, there.cluster_id, self._epoch)
-        kept = self._kept(identity, _topic_ids(here, there), {p.topic for p in until})
+        on_source, on_target = both(lambda: _look(self._source, until), lambda: _look(self._target, until))
+        identity = (on_source.cluster_id, on_target.cluster_id, self._epoch)
+        kept = self._kept(identity, _topic_ids(on_source, on_target), {p.topic for p in until})
         walks = {
             p: Walk(
                 p,
                 until=end,
                 point=kept.get(p),
                 start=self._starts.get(p),
-                source=here.held.get(p, _NOTHING),
-                target=there.held.get(p, _NOTHING),
+                source=on_source.held.get(p, _NOTHING),
+                target=on_target.held.get(p, _NOTHING),
             )
             for p, end in until.items()
         }
         while walking := {p: walk for p, walk in walks.items() if not walk.done}:
             self._advance(walking)
-            self._keep(identity, here, there, kept | {p: walk.point for p, walk in walks.items()})
+            self._keep(identity, on_source, on_target, kept | {p: walk.point for p, walk in walks.items()})
         return {p: walk.verified for p, walk in walks.items()}
 
     def _advance(self, walking: Mapping[TopicPartition, Walk]) -> None:
-        here = {p: walk.source_window() for p, walk in walking.items()}
-        there = {p: walk.target_window() for p, walk in walking.items()}
+        on_source = {p: walk.source_window() for p, walk in walking.items()}
+        on_target = {p: walk.target_window() for p, walk in walking.items()}
         entries, copies = both(
-            lambda: entries_of(self._source, here, self._ignored[0]),
-            lambda: entries_of(self._target, there, self._ignored[1]),
+            lambda: entries_of(self._source, on_source, self._ignored[0]),
+            lambda: entries_of(self._target, on_target, self._ignored[1]),
         )
         for partition, walk in walking.items():
             walk.look(entries.get(partition, []), copies.get(partition, []))
@@ -96,34 +96,38 @@ class PlainFrontier:
         remembered = self._store.read(self._direction)
         if remembered is None or remembered.identity != identity:
             return {}
-        # A topic that this call is not about keeps its place; one that was created again, or is gone, loses it.
+        # A topic that this call does not cover keeps its frontier; one that was created again, or is gone, loses it.
         return {
-            TopicPartition(topic, number): place
-            for (topic, number), place in remembered.points.items()
+            TopicPartition(topic, number): point
+            for (topic, number), point in remembered.points.items()
             if topic not in asked or ids.get(topic) == remembered.topic_ids[topic]
         }
 
     def _keep(
-        self, identity: tuple[str, str, int], here: _Side, there: _Side, places: Mapping[TopicPartition, FrontierPoint]
+        self,
+        identity: tuple[str, str, int],
+        on_source: _ClusterLook,
+        on_target: _ClusterLook,
+        points: Mapping[TopicPartition, FrontierPoint],
     ) -> None:
         remembered = self._store.read(self._direction)
         older = remembered.topic_ids if remembered is not None and remembered.identity == identity else {}
-        ids = {**older, **_topic_ids(here, there)}
-        known = {(p.topic, p.partition): place for p, place in places.items() if p.topic in ids}
+        ids = {**older, **_topic_ids(on_source, on_target)}
+        known = {(p.topic, p.partition): point for p, point in points.items() if p.topic in ids}
         self._store.write(self._direction, KeptFrontier(identity, ids, known))
 
 
-def _look(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> _Side:
-    """Look at a cluster once; a topic or partition that it does not have holds nothing there."""
+def _look(cluster: KafkaCluster, partitions: Collection[TopicPartition]) -> _ClusterLook:
+    """Look at a cluster once; a topic or partition that it does not have holds no offset."""
     names = {p.topic for p in partitions}
     topics = cluster.topics.describe(names & cluster.topics.names())
-    there = [p for p in partitions if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
-    return _Side(cluster.topics.identity().cluster_id, topics, held_by(cluster, there))
+    existing = [p for p in partitions if p.topic in topics and p.partition < len(topics[p.topic].leaders)]
+    return _ClusterLook(cluster.topics.identity().cluster_id, topics, held_by(cluster, existing))
 
 
-def _topic_ids(here: _Side, there: _Side) -> dict[str, tuple[str, str]]:
-    both = here.topics.keys() & there.topics.keys()
-    return {name: (here.topics[name].topic_id, there.topics[name].topic_id) for name in both}
+def _topic_ids(on_source: _ClusterLook, on_target: _ClusterLook) -> dict[str, tuple[str, str]]:
+    both = on_source.topics.keys() & on_target.topics.keys()
+    return {name: (on_source.topics[name].topic_id, on_target.topics[name].topic_id) for name in both}
 
 
 #: Committed offsets by group and partition, next to read.
@@ -132,7 +136,7 @@ Committed = Mapping[str, Mapping[TopicPartition, int]]
 
 @dataclass(frozen=True, slots=True)
 class CutOverProblem:
-    """One position that is not what it must be."""
+    """One committed offset that is not what it must be."""
 
     group: str
     partition: TopicPartition
@@ -141,7 +145,7 @@ class CutOverProblem:
 
 
 def not_read_back(wanted: Committed, found: Committed) -> tuple[CutOverProblem, ...]:
-    """Return the positions that were set and are not what is read now."""
+    """Return the offsets that were set and are not what is read now."""
     return tuple(
         CutOverProblem(group, partition, "not_read_back", f"set to {offset}, read back {_shown(now)}")
         for group, partition, offset in _each(wanted)
@@ -150,7 +154,7 @@ def not_read_back(wanted: Committed, found: Committed) -> tuple[CutOverProblem, 
 
 
 def past_end(found: Committed, ends: Mapping[TopicPartition, int]) -> tuple[CutOverProblem, ...]:
-    """Return the positions that lie past the end of their partition, or whose partition has no known end."""
+    """Return the offsets that are past the end of their partition, or whose partition has no known end."""
     return tuple(
         CutOverProblem(group, partition, "past_end", f"{offset} is past the end {_shown(ends.get(partition))}")
         for group, partition, offset in _each(found)
@@ -159,7 +163,7 @@ def past_end(found: Committed, ends: Mapping[TopicPartition, int]) -> tuple[CutO
 
 
 def decreased(before: Committed, now: Committed) -> tuple[CutOverProblem, ...]:
-    """Return the positions that are lower than before, or gone."""
+    """Return the offsets that are lower than before, or gone."""
     return tuple(
         CutOverProblem(group, partition, "decreased", f"was {offset}, is {_shown(present)}")
         for group, partition, offset in _each(before)

@@ -1,12 +1,12 @@
-"""Stranded records: read from where they are kept, and published again to the active cluster, each once."""
+"""Stranded records: read from the list that is kept of them, and published again to the active cluster, each once."""
 
 from __future__ import annotations
 
 from kafka_dr.rescue.compared import Compared, compare_with
 from kafka_dr.rescue.kept import KeptRecord, missing_from, read_partition
-from kafka_dr.rescue.ledger import LEDGER_TOPIC, Entry, read_ledger
+from kafka_dr.rescue.ledger import LEDGER_TOPIC, LedgerEntry, read_ledger
 from kafka_dr.rescue.publishing import Rescue, Rescued
-from kafka_dr.rescue.routing import Destination, KeysSince, destination, side_topic
+from kafka_dr.rescue.routing import Destination, KeysSince, destination, stranded_topic
 
 __all__ = [
     "KeptRecord",
@@ -16,10 +16,10 @@ __all__ = [
     "compare_with",
     "Destination",
     "destination",
-    "side_topic",
+    "stranded_topic",
     "KeysSince",
     "LEDGER_TOPIC",
-    "Entry",
+    "LedgerEntry",
     "read_ledger",
     "Rescue",
     "Rescued",

@@ -1,4 +1,4 @@
-"""Reading back what is kept, and comparing it with what the side that was left holds still: before that is deleted."""
+"""Compares the kept records with what the old cluster still holds, before that is deleted."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kafka_dr.rescue.kept import KeptRecord, read_partition
 class Compared:
     """What comparing found.
 
-    :param equal: records that are kept as the old side holds them
-    :param expired: records that are kept, and that the old side no longer holds: nothing of them is deleted
-    :param wrong: the first record that is not kept as the old side holds it; empty where there is none
+    :param equal: records that are kept as the old cluster holds them
+    :param expired: records that are kept, and that the old cluster no longer holds: nothing of them is deleted
+    :param wrong: the first record that is not kept as the old cluster holds it; empty if there is none
     """
 
     equal: int = 0
@@ -29,11 +29,11 @@ class Compared:
 def compare_with(old: KafkaCluster, found: StrandedList, folder: Any, *, topics: Collection[str]) -> Compared:
     """Compare every record of some topics that is kept with the one at its offset: key, value, headers and time.
 
-    :param old: the side that was left, reached as audit
-    :param folder: where the list is
+    :param old: the old cluster, reached as audit
+    :param folder: the folder of the list
     :param topics: those that are about to be deleted, and that the list was made of
     :raises NeedsPerson: what is kept cannot be read
-    :raises KafkaDrError: the old side cannot be read
+    :raises KafkaDrError: the old cluster cannot be read
     """
     equal = expired = 0
     for each in found.partitions:
@@ -58,7 +58,9 @@ def _compare(old: KafkaCluster, found: StrandedList, folder: Any, each: Stranded
         if following is None or following.offset != record.offset:
             return Compared(wrong=f"{partition} at offset {record.offset} is on {found.old} and is not kept")
         if _content(following) != _content(record):
-            return Compared(wrong=f"{partition} at offset {record.offset} is kept other than {found.old} holds it")
+            return Compared(
+                wrong=f"{partition} at offset {record.offset} is kept differently from what {found.old} holds"
+            )
         following, equal = _after(kept, following), equal + 1
     while following is not None:
         following, expired = _after(kept, following), expired + 1
@@ -70,17 +72,19 @@ def _after(kept: Iterator[KeptRecord], last: KeptRecord) -> KeptRecord | None:
     following = next(kept, None)
     if following is not None and following.offset <= last.offset:
         where = f"{last.topic}-{last.partition}"
-        raise NeedsPerson(f"offset {following.offset} of {where} is kept twice, or out of order: look at the files")
+        raise NeedsPerson(
+            f"offset {following.offset} of {where} is kept twice, or out of order: restore the list from a copy"
+        )
     return following
 
 
 def _within(each: StrandedPartition, records: Iterator[Record]) -> Iterator[Record]:
-    """Yield the records that are stranded; those between the stretches have crossed."""
-    stretches = iter(each.ranges)
-    first, after = next(stretches)
+    """Yield the records that are stranded; those between the ranges were copied."""
+    ranges = iter(each.ranges)
+    first, after = next(ranges)
     for record in records:
         while record.offset >= after:
-            first, after = next(stretches)
+            first, after = next(ranges)
         if record.offset >= first:
             yield record
 

@@ -1,4 +1,4 @@
-"""What fits where: a broker refuses a batch that is larger than its topic allows, and with it the transaction."""
+"""Sizes: a broker refuses a batch that is larger than its topic allows, and with it the whole transaction."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 from kafka_dr.rescue.kept import KeptRecord
 
-#: What a topic allows that says nothing, as Kafka has it.
+#: Kafka's default for ``max.message.bytes``.
 USUAL_LIMIT = 1_048_588
-#: What a record may grow by: the headers that say where it is from, and the batch around it.
+#: How many bytes a record may grow: the headers that name its origin, and the batch around it.
 ROOM = 64 * 1024
 _BATCH, _RECORD, _HEADER = 61, 32, 10
-#: What one transaction takes, so that it is over long before its time.
+#: SizeLimits of one transaction, so that it ends long before its timeout.
 _MOST_RECORDS, _MOST_BYTES = 500, 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What each topic of the active side allows, in bytes of a batch."""
+class SizeLimits:
+    """What each topic of the active cluster allows, in bytes of a batch."""
 
     by_topic: Mapping[str, int]
 
     @classmethod
-    def of(cls, configs: Mapping[str, Mapping[str, str]]) -> Limits:
+    def of(cls, configs: Mapping[str, Mapping[str, str]]) -> SizeLimits:
         """Read them from effective configurations."""
         return cls({name: int(config.get("max.message.bytes", USUAL_LIMIT)) for name, config in configs.items()})
 
@@ -43,13 +43,13 @@ class Limits:
 
 
 def size_of(key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, bytes | None]]) -> int:
-    """Return what a record alone in its batch takes at most, uncompressed."""
+    """Return the most bytes that a record needs alone in its batch, uncompressed."""
     named = sum(len(name.encode()) + len(content or b"") + _HEADER for name, content in headers)
     return _BATCH + _RECORD + len(key or b"") + len(value or b"") + named
 
 
 def in_transactions(records: Iterable[KeptRecord]) -> Iterator[Sequence[KeptRecord]]:
-    """Split records into what one transaction takes."""
+    """Split records into transactions."""
     batch: list[KeptRecord] = []
     size = 0
     for record in records:

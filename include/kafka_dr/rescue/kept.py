@@ -16,9 +16,9 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class KeptRecord:
-    """A stranded record, whole.
+    """A stranded record, complete.
 
-    :param offset: the offset *of* the record on the side that was left
+    :param offset: the offset *of* the record on the old cluster
     """
 
     topic: str
@@ -31,22 +31,22 @@ class KeptRecord:
 
 
 def missing_from(found: StrandedList, folder: Any) -> str:
-    """Say what of a list is not kept any more; empty where every record is there, in files that nobody changed.
+    """Say what of a list is no longer kept; empty if every record is there, in files that nobody changed.
 
-    Of a list without digests only the number of records can be told.
+    Of a list without digests only the number of records is known.
 
-    :param folder: where the list lies
+    :param folder: the folder of the list
     """
     rows = 0
     for each in found.files:
-        place = folder.joinpath(*each.path.split("/"))
+        path = folder.joinpath(*each.path.split("/"))
         try:
-            if each.sha256 and _sha256(place) != each.sha256:
-                return f"{place} is not what was written when the list was made: restore it from a copy"
-            with place.open("rb") as file:
+            if each.sha256 and _sha256(path) != each.sha256:
+                return f"{path} is not what was written when the list was made: restore it from a copy"
+            with path.open("rb") as file:
                 rows += _parquet(file).metadata.num_rows
         except (OSError, ValueError) as error:
-            return f"{place} cannot be read ({error})"
+            return f"{path} cannot be read ({error})"
     if rows != found.records:
         return f"the files below {folder} hold {rows} records, and {found.records} are stranded"
     return ""
@@ -85,9 +85,9 @@ def _files_of(found: StrandedList, folder: Any, topic: str, partition: int) -> I
                 yield offsets.min, each.path
 
 
-def _sha256(place: Any) -> str:
+def _sha256(path: Any) -> str:
     found = hashlib.sha256()
-    with place.open("rb") as file:
+    with path.open("rb") as file:
         while block := file.read(_BLOCK):
             found.update(block)
     return found.hexdigest()

@@ -1,7 +1,7 @@
-"""What was published again, on the cluster that it was published to, written in the same transactions.
+"""What was published again: written to the same cluster, in the same transactions.
 
-Topic ``_kafka_dr.rescued``, compacted. Key ``<group>/<run>/<topic>/<partition>``; value: up to which offset of the side
-that was left records are done with, and what became of them.
+Topic ``_kafka_dr.rescued``, compacted. Key ``<group>/<run>/<topic>/<partition>``; value: up to which offset of the
+old cluster records are done, and what became of them.
 """
 
 from __future__ import annotations
@@ -19,30 +19,35 @@ LEDGER_CONFIG = {"cleanup.policy": "compact"}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """How far the records of one partition are done with.
+class LedgerEntry:
+    """How many records of one partition are done.
 
-    :param next_offset: of the side that was left: next to be published
+    :param next_offset: of the old cluster: next to be published
     :param published: to the topic itself
-    :param aside: to the topic beside it
-    :param kept: records that stay in the list alone
+    :param to_stranded_topic: to the topic of stranded records (:func:`~kafka_dr.rescue.routing.stranded_topic`)
+    :param kept: records that stay only in the list
     """
 
     next_offset: int = 0
     published: int = 0
-    aside: int = 0
+    to_stranded_topic: int = 0
     kept: int = 0
 
     def to_json(self) -> bytes:
         """Return the record's value."""
-        values = {"next": self.next_offset, "published": self.published, "aside": self.aside, "kept": self.kept}
+        values = {
+            "next": self.next_offset,
+            "published": self.published,
+            "aside": self.to_stranded_topic,
+            "kept": self.kept,
+        }
         return json.dumps(values, separators=(",", ":")).encode()
 
     @classmethod
-    def from_json(cls, value: bytes) -> Entry:
+    def from_json(cls, value: bytes) -> LedgerEntry:
         """Read a record's value.
 
-        :raises NeedsPerson: it is none
+        :raises NeedsPerson: it cannot be read
         """
         try:
             found = json.loads(value)
@@ -56,14 +61,14 @@ def ledger_key(group: str, run: str, partition: TopicPartition) -> bytes:
     return f"{group}/{run}/{partition.topic}/{partition.partition}".encode()
 
 
-def read_ledger(reader: KafkaCluster, group: str, run: str) -> dict[TopicPartition, Entry]:
+def read_ledger(reader: KafkaCluster, group: str, run: str) -> dict[TopicPartition, LedgerEntry]:
     """Return the entries of a run.
 
-    Whoever publishes takes its transactional id over first, so that nothing is open that could still change this.
+    A publisher takes over the transactional id first, so that no open transaction can still change this.
     """
     prefix = f"{group}/{run}/"
     return {
-        _partition(key.removeprefix(prefix)): Entry.from_json(value)
+        _partition(key.removeprefix(prefix)): LedgerEntry.from_json(value)
         for key, value in dict(_newest(reader)).items()
         if key.startswith(prefix)
     }

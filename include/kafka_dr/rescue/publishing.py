@@ -1,7 +1,7 @@
-"""Publishing stranded records again: records and ledger in one transaction, so that none is published twice.
+"""Publishes stranded records again: records and ledger in one transaction, so that none is published twice.
 
-Whoever publishes writes as the probe: it may write what applications may, and every fence refuses it as it refuses
-them, so nothing is ever published to a side that is not active.
+The probe writes them. It may write what applications may, and every fence refuses it as it refuses them. So nothing is
+ever published to a cluster that is not active.
 """
 
 from __future__ import annotations
@@ -14,46 +14,52 @@ from typing import Any
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.clusters.writing import NewRecord, TransactionalWriter
-from kafka_dr.rescue.fitting import ROOM, USUAL_LIMIT, Limits, in_transactions, size_of
+from kafka_dr.rescue.fitting import ROOM, USUAL_LIMIT, SizeLimits, in_transactions, size_of
 from kafka_dr.rescue.kept import KeptRecord, read_partition
-from kafka_dr.rescue.ledger import LEDGER, LEDGER_CONFIG, LEDGER_TOPIC, Entry, ledger_key, read_ledger
-from kafka_dr.rescue.routing import RUN_HEADER, Destination, KeysSince, destination, side_topic
+from kafka_dr.rescue.ledger import LEDGER, LEDGER_CONFIG, LEDGER_TOPIC, LedgerEntry, ledger_key, read_ledger
+from kafka_dr.rescue.routing import RUN_HEADER, Destination, KeysSince, destination, stranded_topic
 
-_SIDE_CONFIG = {"cleanup.policy": "delete", "retention.ms": "-1"}
+_STRANDED_CONFIG = {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
-    """What became of the stranded records by now, earlier runs included.
+    """What became of the stranded records so far, earlier runs included.
 
+    :param to_stranded_topic: how many were published to topics ``<topic>.stranded``
     :param this_time: how many were published by this call
     """
 
     published: int
-    aside: int
+    to_stranded_topic: int
     kept: int
     this_time: int
 
+    def to_json(self) -> dict[str, int]:
+        """Return it as the journal keeps it."""
+        counts = {"published": self.published, "aside": self.to_stranded_topic, "kept": self.kept}
+        return {**counts, "this_time": self.this_time}
+
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """What decides where the records of one topic may go."""
+class _TopicRules:
+    """What decides where the records of one topic may be published."""
 
     topic: str
     keys: KeysSince
-    limits: Limits
+    limits: SizeLimits
 
 
 @dataclass(slots=True)
 class Rescue:
-    """One list, on its way to the active cluster.
+    """Publishes one list of stranded records to the active cluster.
 
-    :param folder: where the list lies
+    :param folder: the folder of the list
     :param writer: the active cluster, reached as the probe
     :param reader: the same, reached as audit
-    :param operator: the same, reached as the operator, who creates topics
+    :param operator: the same, reached as the operator, which creates topics
     :param canary_topic: whose records are not published
-    :param permission: asked before each transaction; raises unless it may be made
+    :param permission: called before each transaction; raises an error if it must not be written
     """
 
     found: StrandedList
@@ -68,37 +74,39 @@ class Rescue:
     def publish(self) -> Rescued:
         """Publish what was not published yet.
 
-        :raises OutcomeUnknown: a commit was not answered; doing it again finds out, and goes on
+        :raises OutcomeUnknown: a commit was not answered; publish again: that shows what was committed, and continues
         """
         wanted = [each for each in self.found.partitions if each.records]
         copies = max(1, min(self.replication_factor, len(self.operator.topics.identity().brokers)))
         self.operator.topics.create(LEDGER_TOPIC, partitions=1, replication_factor=copies, config=LEDGER_CONFIG)
-        limits = self._prepare_side_topics(wanted, copies)
+        limits = self._prepare_stranded_topics(wanted, copies)
         done = 0
-        # Taking the id over ends what an earlier attempt left open, so the ledger says all there is.
+        # Taking over the id ends the open transaction of an earlier attempt, so the ledger is complete.
         taken = self.writer.writing.transactions(
             f"kafka-dr-rescue-{self.found.group}", largest=limits.largest, batch_bytes=limits.smallest
         )
         with taken as transactions:
             ledger = read_ledger(self.reader, self.found.group, self.found.run)
             for topic in sorted({each.topic for each in wanted}):
-                way = _Way(topic, self._keys_of(topic), limits)
+                rules = _TopicRules(topic, self._keys_of(topic), limits)
                 for each in (each for each in wanted if each.topic == topic):
                     partition = TopicPartition(topic, each.partition)
-                    for entry, count in self._publish(partition, ledger.get(partition, Entry()), way, transactions):
+                    for entry, count in self._publish(
+                        partition, ledger.get(partition, LedgerEntry()), rules, transactions
+                    ):
                         done += count
                         ledger[partition] = entry
-        entries = [ledger.get(TopicPartition(each.topic, each.partition), Entry()) for each in wanted]
+        entries = [ledger.get(TopicPartition(each.topic, each.partition), LedgerEntry()) for each in wanted]
         return Rescued(
             published=sum(entry.published for entry in entries),
-            aside=sum(entry.aside for entry in entries),
+            to_stranded_topic=sum(entry.to_stranded_topic for entry in entries),
             kept=sum(entry.kept for entry in entries),
             this_time=done,
         )
 
     def _publish(
-        self, partition: TopicPartition, entry: Entry, way: _Way, transactions: TransactionalWriter
-    ) -> Iterator[tuple[Entry, int]]:
+        self, partition: TopicPartition, entry: LedgerEntry, rules: _TopicRules, transactions: TransactionalWriter
+    ) -> Iterator[tuple[LedgerEntry, int]]:
         records = read_partition(
             self.found,
             self.folder,
@@ -107,38 +115,38 @@ class Rescue:
             from_offset=entry.next_offset,
         )
         for batch in in_transactions(records):
-            since = way.keys.among({record.key for record in batch if record.key is not None})
-            placed = [(record, self._destination(record, since, way)) for record in batch]
+            since = rules.keys.among({record.key for record in batch if record.key is not None})
+            placed = [(record, self._destination(record, since, rules)) for record in batch]
             counts = Counter(where for _, where in placed)
             entry = replace(
                 entry,
                 next_offset=batch[-1].offset + 1,
                 published=entry.published + counts[Destination.TOPIC],
-                aside=entry.aside + counts[Destination.SIDE_TOPIC],
+                to_stranded_topic=entry.to_stranded_topic + counts[Destination.STRANDED_TOPIC],
                 kept=entry.kept + counts[Destination.KEPT_ONLY],
             )
             line = NewRecord(LEDGER, ledger_key(self.found.group, self.found.run, partition), entry.to_json())
             self.permission()
             transactions.write([*self._again(placed), line])
-            yield entry, counts[Destination.TOPIC] + counts[Destination.SIDE_TOPIC]
+            yield entry, counts[Destination.TOPIC] + counts[Destination.STRANDED_TOPIC]
 
-    def _destination(self, record: KeptRecord, written_since: Collection[bytes], way: _Way) -> Destination:
+    def _destination(self, record: KeptRecord, written_since: Collection[bytes], rules: _TopicRules) -> Destination:
         size = size_of(record.key, record.value, (*record.headers, *self._provenance(record)))
         return destination(
             key=record.key,
             written_since=written_since,
-            compacted=way.topic in self.found.compacted,
-            canary=way.topic == self.canary_topic,
-            exists=TopicPartition(way.topic, record.partition) in way.keys.starts,
-            fits=way.limits.takes(way.topic, size),
-            fits_beside=way.limits.takes(side_topic(way.topic), size),
+            compacted=rules.topic in self.found.compacted,
+            canary=rules.topic == self.canary_topic,
+            exists=TopicPartition(rules.topic, record.partition) in rules.keys.starts,
+            fits=rules.limits.takes(rules.topic, size),
+            fits_stranded_topic=rules.limits.takes(stranded_topic(rules.topic), size),
         )
 
     def _again(self, placed: Iterable[tuple[KeptRecord, Destination]]) -> Iterator[NewRecord]:
         for record, where in placed:
             if where is Destination.KEPT_ONLY:
                 continue
-            topic = record.topic if where is Destination.TOPIC else side_topic(record.topic)
+            topic = record.topic if where is Destination.TOPIC else stranded_topic(record.topic)
             yield NewRecord(
                 TopicPartition(topic, record.partition),
                 record.key,
@@ -157,34 +165,35 @@ class Rescue:
         }
         return tuple((name, str(value).encode()) for name, value in said.items())
 
-    def _prepare_side_topics(self, wanted: Sequence[StrandedPartition], copies: int) -> Limits:
-        """Create the topics beside those with stranded records: which will be needed shows only in mid-transaction.
+    def _prepare_stranded_topics(self, wanted: Sequence[StrandedPartition], copies: int) -> SizeLimits:
+        """Create all topics of stranded records first: which are needed shows only during a transaction.
 
-        :returns: what all topics take that may be written to. One beside a topic takes what that takes, and more
+        :returns: the limits of all topics that may be written to. A topic of stranded records takes
+            what its topic takes, and more
         """
         topics = self.operator.topics
         names = {each.topic for each in wanted} - {self.canary_topic}
-        limits = Limits.of(topics.configs(names & topics.names()))
-        beside = {}
+        limits = SizeLimits.of(topics.configs(names & topics.names()))
+        created = {}
         for topic in sorted(names):
             partitions = 1 + max(each.partition for each in wanted if each.topic == topic)
-            name, most = side_topic(topic), limits.by_topic.get(topic, USUAL_LIMIT) + ROOM
-            config = {**_SIDE_CONFIG, "max.message.bytes": str(most)}
-            # One that was made this moment may not be known to every broker yet, and is as it was asked for.
+            name, most = stranded_topic(topic), limits.by_topic.get(topic, USUAL_LIMIT) + ROOM
+            config = {**_STRANDED_CONFIG, "max.message.bytes": str(most)}
+            # A topic that was just created may not be known to every broker yet, and has the config that was asked for.
             if topics.create(name, partitions=partitions, replication_factor=copies, config=config):
-                beside[name] = most
+                created[name] = most
             elif len(topics.describe([name])[name].leaders) < partitions:
                 topics.add_partitions(name, partitions)
-        there = Limits.of(topics.configs({side_topic(topic) for topic in names} - beside.keys()))
-        return Limits({**limits.by_topic, **beside, **there.by_topic})
+        existing = SizeLimits.of(topics.configs({stranded_topic(topic) for topic in names} - created.keys()))
+        return SizeLimits({**limits.by_topic, **created, **existing.by_topic})
 
     def _keys_of(self, topic: str) -> KeysSince:
-        """Return who tells which keys were written since the switch, to any partition of a topic."""
-        switched = {
+        """Return what looks up which keys were written since the failover, to any partition of a topic."""
+        new_ends = {
             TopicPartition(each.topic, each.partition): each.new_end
             for each in self.found.partitions
             if each.topic == topic
         }
-        there = self.operator.topics.describe({topic} & self.operator.topics.names())
-        partitions = there[topic].partitions if topic in there else ()
-        return KeysSince(self.reader, {p: switched.get(p, 0) for p in partitions}, self.found.run)
+        existing = self.operator.topics.describe({topic} & self.operator.topics.names())
+        partitions = existing[topic].partitions if topic in existing else ()
+        return KeysSince(self.reader, {p: new_ends.get(p, 0) for p in partitions}, self.found.run)

@@ -1,7 +1,8 @@
-"""Where a stranded record may go, so that nothing newer is overwritten by something older.
+"""Where a stranded record may be published, so that no older record replaces a newer one.
 
-A record whose key was written on the active side since would undo what is newer, for every reader that keeps the last
-value of a key; so would any record of a compacted topic. Those go to a topic beside the original.
+If applications have written a record with the same key on the active cluster since the failover, the stranded record
+would replace it for every reader that keeps the last value of a key. So would any record of a compacted topic. Those
+records are published to a topic of stranded records, ``<topic>.stranded``.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ from enum import StrEnum
 
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 
-#: Says which run's stranded record this is; also how a record that was published again is told from an application's.
+#: Names the run whose stranded record this is; it also distinguishes it from an application's record.
 RUN_HEADER = "kafka-dr-origin-run"
 
 
 class Destination(StrEnum):
-    """Where a record goes."""
+    """Where a record is published."""
 
     TOPIC = "topic"
-    SIDE_TOPIC = "side_topic"
+    STRANDED_TOPIC = "side_topic"
     KEPT_ONLY = "kept_only"
 
 
-def side_topic(topic: str) -> str:
-    """Return the topic beside a topic."""
+def stranded_topic(topic: str) -> str:
+    """Return the topic of a topic's stranded records."""
     return f"{topic}.stranded"
 
 
@@ -37,30 +38,30 @@ def destination(
     canary: bool,
     exists: bool,
     fits: bool,
-    fits_beside: bool,
+    fits_stranded_topic: bool,
 ) -> Destination:
-    """Decide where a record goes.
+    """Decide where a record is published.
 
-    :param written_since: keys that applications have written to this topic on the active side since the switch
-    :param compacted: whether either side compacts the topic
-    :param canary: whether it is the topic of canaries: what they were sent for is long over
-    :param exists: whether the active side has this partition of the topic
-    :param fits: whether the topic takes a record of its size, with what is said about its origin
-    :param fits_beside: whether the topic beside it does
+    :param written_since: keys that applications have written to this topic on the active cluster since the failover
+    :param compacted: whether either cluster compacts the topic
+    :param canary: whether it is the topic of canaries, which nobody needs any more
+    :param exists: whether the active cluster has this partition of the topic
+    :param fits: whether the topic takes a record of its size, with the headers that name its origin
+    :param fits_stranded_topic: whether its topic of stranded records does
     """
-    aside = compacted or not (exists and fits) or (key is not None and key in written_since)
-    if canary or (aside and not fits_beside):
+    to_stranded_topic = compacted or not (exists and fits) or (key is not None and key in written_since)
+    if canary or (to_stranded_topic and not fits_stranded_topic):
         return Destination.KEPT_ONLY
-    return Destination.SIDE_TOPIC if aside else Destination.TOPIC
+    return Destination.STRANDED_TOPIC if to_stranded_topic else Destination.TOPIC
 
 
 @dataclass(slots=True)
 class KeysSince:
-    """Which of some keys applications have written to a topic since the switch; read on each time it is asked.
+    """Which keys applications have written to a topic since the failover; each call reads the newest records.
 
     :param reader: the active cluster, reached as audit
-    :param starts: where each partition ended when the switch was made
-    :param run: the unplanned run; what was published again on its behalf does not count
+    :param starts: the end of each partition at the failover
+    :param run: the unplanned run; records that were published again for it do not count
     """
 
     reader: KafkaCluster
@@ -70,7 +71,7 @@ class KeysSince:
     _found: set[bytes] = field(default_factory=set)
 
     def among(self, wanted: Collection[bytes]) -> frozenset[bytes]:
-        """Return those of the keys that were written by now."""
+        """Return those of the keys that were written so far."""
         topics = self.reader.topics
         log_starts, ends = topics.log_starts(self.starts), topics.last_stable_offsets(self.starts)
         ranges = {}

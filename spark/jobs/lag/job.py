@@ -22,8 +22,8 @@ from kafka_dr.errors import NeedsPerson
 from kafka_dr.lag import (
     Assessment,
     LagFinding,
-    Limits,
-    Look,
+    LagLimits,
+    LagLook,
     Subject,
     Window,
     WindowStore,
@@ -129,8 +129,8 @@ class _LagStore:
         )
 
 
-def _limits(thresholds: Thresholds) -> Limits:
-    return Limits(
+def _limits(thresholds: Thresholds) -> LagLimits:
+    return LagLimits(
         record_age=thresholds.max_record_age_seconds,
         failover_lag=thresholds.max_lag_seconds,
         replication_latency=thresholds.max_replication_latency_seconds,
@@ -139,8 +139,8 @@ def _limits(thresholds: Thresholds) -> Limits:
     )
 
 
-def _look(facts: LagFacts, window: Window, limits: Limits) -> Look:
-    return Look(
+def _look(facts: LagFacts, window: Window, limits: LagLimits) -> LagLook:
+    return LagLook(
         at=facts.at,
         window=window,
         life=f"epoch {facts.epoch}",

@@ -11,7 +11,7 @@ from pyspark.sql import Row, SparkSession
 
 from jobs.lag.facts import LagFacts
 from kafka_dr.clusters import ClientSettings, OffsetRange
-from kafka_dr.lag import Content, PartitionSeen, Stretch, cut
+from kafka_dr.lag import PartitionSeen, Stretch, StretchContent, cut
 from kafka_dr_spark.kafka_ranges import Ranges, read_ranges
 from kafka_dr_spark.offset_syncs import decode, newest
 from kafka_dr_spark.stretches import POINTS, STRETCHES, measure
@@ -141,8 +141,8 @@ def _measured(
     ).collect()
 
 
-def _content(row: Row | None) -> Content:
-    return Content(0, 0, None) if row is None else Content(row.records, row.size, row.first_timestamp_ms)
+def _content(row: Row | None) -> StretchContent:
+    return StretchContent(0, 0, None) if row is None else StretchContent(row.records, row.size, row.first_timestamp_ms)
 
 
 def _latency_from(facts: LagFacts, measured: int) -> str:

@@ -110,7 +110,7 @@ def test_a_group_that_reads_elsewhere_is_shown_and_keeps_nobody_from_protection(
 
     shown = {check.name: check for check in record.checks}[READ_ONLY_OWNED]
     assert (record.outcome, shown.outcome) == ("done", "excused")
-    assert shown.detail.startswith("a switch will be refused for it: 1 position of 1 consumer groups lie outside")
+    assert shown.detail.startswith("a switch will be refused for it: 1 position of 1 consumer groups are outside")
     assert f"{group} reads {beyond.of_nobody}" in shown.detail
 
 

@@ -50,7 +50,7 @@ def test_preflight_names_groups_topics_and_whose_these_are(beyond: OutsideTopics
 
     assert (record.outcome, said.outcome) == ("refused", "failed")
     assert said.detail == (
-        f"2 positions of 3 consumer groups lie outside {name} and would not be moved: "
+        f"2 positions of 3 consumer groups are outside {name} and would not be moved: "
         f"{name}-both reads {beyond.of_neighbour} (2 positions), which belongs to the protection group "
         f"{beyond.neighbour}; {name}-classic reads {beyond.of_nobody} (live members), which belongs to no protection "
         f"group; {name}-newer reads {beyond.of_nobody} (live members), which belongs to no protection group. Make "
@@ -97,7 +97,7 @@ def test_by_policy_they_are_left_out_shown_counted_and_approved(beyond: OutsideT
 
     said = {check.name: check for check in preflight.checks}[NAME]
     assert said.outcome == "excused"
-    assert said.detail.startswith(f"2 positions of 1 consumer groups lie outside {protection.name} and are left out by")
+    assert said.detail.startswith(f"2 positions of 1 consumer groups are outside {protection.name} and are left out by")
     assert markdown(said.detail) in body
     assert preflight.facts["decision"]["leaves_out"] == [[both, beyond.of_neighbour]]
     for step in (StepName.DRAIN, StepName.CUT_OVER_GROUPS, StepName.REPORT):

@@ -182,7 +182,7 @@ def first(made: Troubled) -> Iterator[Troubled]:
         ),
         ("content_verified", r"at most 30 records are left to verify, 30 of them not copied yet; 5 are allowed"),
         ("positions_translate", r"positions of \{name\}-lost cannot be translated"),
-        ("offsets_preview", r"positions of \{name\}-lost have no place"),
+        ("offsets_preview", r"offsets of \{name\}-lost cannot be translated"),
         ("offsets_preview", r"\{name\}-hidden: its positions cannot be read, nothing is known of it"),
         ("no_live_members_on_target", r"live members on west \(\{name\}-head: early-bird.*stop them"),
         ("route_follows", r"the route names west, the register east: run dr_adopt, or mend the route"),

@@ -78,5 +78,5 @@ def test_positions_that_stay_where_they_are_are_overridden_as_well_and_nothing_t
     )
     check = groups_read_only_owned_topics(run)
     assert check.outcome == outcome
-    assert check.detail.startswith("1 position of 1 consumer groups lie outside orders")
+    assert check.detail.startswith("1 position of 1 consumer groups are outside orders")
     assert override not in check.detail or not override

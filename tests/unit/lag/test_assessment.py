@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.lag.assessment import Assessment, GroupSeen, Look, PartitionSeen, assess
-from kafka_dr.lag.findings import LagFinding, LagFindingKind, Limits, find
+from kafka_dr.lag.assessment import Assessment, GroupSeen, LagLook, PartitionSeen, assess
+from kafka_dr.lag.findings import LagFinding, LagFindingKind, LagLimits, find
 from kafka_dr.lag.report import Subject, behind_seconds, report
 from kafka_dr.lag.retention import Retention
-from kafka_dr.lag.unread import Content, cut
+from kafka_dr.lag.unread import StretchContent, cut
 from kafka_dr.lag.verdict import LagVerdict
 from kafka_dr.lag.window import Window
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-LIMITS = Limits(
+LIMITS = LagLimits(
     record_age=60, failover_lag=300, replication_latency=30, checkpoint_latency=120, retention_headroom=3600
 )
 
@@ -37,16 +37,16 @@ def seen(*positions: int, flow: int | None = 100, age: float = 5.0, **changes: A
         end=made.stable_end,
         most=1000,
     )
-    read = [(each, Content(each.end - each.start, 10 * (each.end - each.start), ms(age))) for each in stretches]
+    read = [(each, StretchContent(each.end - each.start, 10 * (each.end - each.start), ms(age))) for each in stretches]
     return replace(made, stretches=read)
 
 
-def look(window: Window | None = None, *, minutes: float = 0, active: bool | None = True) -> Look:
+def look(window: Window | None = None, *, minutes: float = 0, active: bool | None = True) -> LagLook:
     at = NOW + timedelta(minutes=minutes)
-    return Look(at, window or Window(), "epoch 1", active, LIMITS.record_age, LIMITS.retention_headroom)
+    return LagLook(at, window or Window(), "epoch 1", active, LIMITS.record_age, LIMITS.retention_headroom)
 
 
-def assessed(partition: PartitionSeen, *groups: GroupSeen, at: Look | None = None) -> Assessment:
+def assessed(partition: PartitionSeen, *groups: GroupSeen, at: LagLook | None = None) -> Assessment:
     return assess([partition], groups, at or look())
 
 
@@ -172,7 +172,7 @@ def test_the_report_is_json_and_says_what_was_measured() -> None:
     subject = Subject("orders.east-to-west", 3, "running", NOW, 2.04, 30, "offset syncs")
     made = json.loads(json.dumps(report(subject, found, find(found, LIMITS), LIMITS)))
     assert (made["schema_version"], made["verdict"], made["epoch"]) == (1, "ok", 3)
-    assert made["sentence"] == "10 records wait to be copied, the oldest for 5 s, 99 of 100 crossed within 0.5 s."
+    assert made["sentence"] == "10 records wait to be copied, the oldest for 5 s, 99 of 100 arrived within 0.5 s."
     assert made["replication"]["partitions"][0]["headroom_seconds"] == 86395.0
     assert made["replication"]["latency"]["p99_seconds"] == 0.5
     assert made["groups"][0]["records"] == 30
@@ -196,8 +196,8 @@ def test_a_report_that_shows_a_group_which_nobody_reads_for_is_not_ok() -> None:
     subject = Subject("orders.east-to-west", 3, "running", NOW, 2.0, 10, "")
     made = report(subject, found, find(found, LIMITS), LIMITS)
     assert (made["verdict"], made["findings"]) == ("groups late", [])
-    said = "billing STOP (nobody is there to read): 5 records wait, the oldest for 4,689 s"
-    assert made["sentence"].endswith(f"1 of 1 consumer groups do not get on: {said}.")
+    said = "billing STOP (the group has no members, or the flow does not run): 5 records wait, the oldest for 4,689 s"
+    assert made["sentence"].endswith(f"1 of 1 consumer groups do not keep up: {said}.")
     assert made["groups_late"] == [{"group": "billing", "sentence": said}]
 
 

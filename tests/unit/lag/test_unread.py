@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_dr.lag.latency import Latency
 from kafka_dr.lag.retention import Retention, headroom_seconds
-from kafka_dr.lag.unread import Content, Stretch, Unread, age_seconds, before, cut
+from kafka_dr.lag.unread import Stretch, StretchContent, Unread, age_seconds, before, cut
 from kafka_dr.lag.verdict import Sample
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -50,7 +50,7 @@ def test_stretches_join_without_a_gap_from_the_first_reader_to_the_end(
 
 def test_before_a_reader_lie_all_stretches_from_his_position_on() -> None:
     one, two = stretches(10, 40)
-    read = [(two, Content(55, 5500, 2000)), (one, Content(30, 600, 1000))]
+    read = [(two, StretchContent(55, 5500, 2000)), (one, StretchContent(30, 600, 1000))]
     assert before(10, read) == Unread(85, 6100, 1000)
     assert before(40, read) == Unread(55, 5500, 2000)
     assert before(100, read) == Unread()
@@ -59,17 +59,17 @@ def test_before_a_reader_lie_all_stretches_from_his_position_on() -> None:
 
 def test_a_stretch_without_data_records_leaves_the_first_timestamp_to_the_next() -> None:
     one, two = stretches(10, 40)
-    assert before(10, [(one, Content(0, 0, None)), (two, Content(1, 9, 7))]) == Unread(1, 9, 7)
+    assert before(10, [(one, StretchContent(0, 0, None)), (two, StretchContent(1, 9, 7))]) == Unread(1, 9, 7)
 
 
 def test_what_was_not_read_to_its_end_is_estimated_and_said_to_be() -> None:
     (only,) = stretches(0, most=10)
-    assert before(0, [(only, Content(9, 900, 5))]) == Unread(90, 9000, 5, exact=False)
+    assert before(0, [(only, StretchContent(9, 900, 5))]) == Unread(90, 9000, 5, exact=False)
 
 
 def test_where_only_control_records_were_read_the_rest_may_be_records_of_any_age() -> None:
     one, two = stretches(0, 50, most=10)
-    assert before(0, [(one, Content(0, 0, None)), (two, Content(10, 100, 7))]) == Unread(
+    assert before(0, [(one, StretchContent(0, 0, None)), (two, StretchContent(10, 100, 7))]) == Unread(
         40 + 50, 500, None, exact=False
     )
 

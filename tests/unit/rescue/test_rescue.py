@@ -13,10 +13,10 @@ import pytest
 
 from kafka_dr.audit.stranded import StrandedFile, StrandedList, StrandedPartition
 from kafka_dr.errors import NeedsPerson
-from kafka_dr.rescue import Destination, destination, missing_from, read_partition, side_topic
-from kafka_dr.rescue.fitting import Limits, in_transactions
+from kafka_dr.rescue import Destination, destination, missing_from, read_partition, stranded_topic
+from kafka_dr.rescue.fitting import SizeLimits, in_transactions
 from kafka_dr.rescue.kept import KeptRecord
-from kafka_dr.rescue.ledger import Entry
+from kafka_dr.rescue.ledger import LedgerEntry
 from support import damaged_files
 
 _SCHEMA = pa.schema(
@@ -68,14 +68,14 @@ def kept(folder: Path, *files: list[tuple[int, int]]) -> StrandedList:
         ({}, Destination.TOPIC),
         ({"key": None}, Destination.TOPIC),
         ({"written_since": {b"other"}}, Destination.TOPIC),
-        ({"written_since": {b"k"}}, Destination.SIDE_TOPIC),
-        ({"compacted": True}, Destination.SIDE_TOPIC),
-        ({"exists": False}, Destination.SIDE_TOPIC),
+        ({"written_since": {b"k"}}, Destination.STRANDED_TOPIC),
+        ({"compacted": True}, Destination.STRANDED_TOPIC),
+        ({"exists": False}, Destination.STRANDED_TOPIC),
         ({"canary": True}, Destination.KEPT_ONLY),
-        ({"fits": False}, Destination.SIDE_TOPIC),
-        ({"fits": False, "fits_beside": False}, Destination.KEPT_ONLY),
-        ({"fits_beside": False}, Destination.TOPIC),
-        ({"compacted": True, "fits_beside": False}, Destination.KEPT_ONLY),
+        ({"fits": False}, Destination.STRANDED_TOPIC),
+        ({"fits": False, "fits_stranded_topic": False}, Destination.KEPT_ONLY),
+        ({"fits_stranded_topic": False}, Destination.TOPIC),
+        ({"compacted": True, "fits_stranded_topic": False}, Destination.KEPT_ONLY),
     ],
 )
 def test_a_record_goes_where_it_undoes_nothing_newer(facts: dict[str, object], where: Destination) -> None:
@@ -86,10 +86,10 @@ def test_a_record_goes_where_it_undoes_nothing_newer(facts: dict[str, object], w
         "canary": False,
         "exists": True,
         "fits": True,
-        "fits_beside": True,
+        "fits_stranded_topic": True,
     }
     assert destination(**(usual | facts)) is where  # type: ignore[arg-type]
-    assert side_topic("orders.payments") == "orders.payments.stranded"
+    assert stranded_topic("orders.payments") == "orders.payments.stranded"
 
 
 def test_records_are_read_partition_by_partition_in_order_and_from_an_offset_on(tmp_path: Path) -> None:
@@ -130,10 +130,10 @@ def test_records_of_zeroes_under_a_footer_that_counts_them_are_not_kept(tmp_path
 
 
 def test_an_entry_of_the_ledger_is_read_as_it_was_written() -> None:
-    entry = Entry(120, 15, 4, 1)
-    assert Entry.from_json(entry.to_json()) == entry
+    entry = LedgerEntry(120, 15, 4, 1)
+    assert LedgerEntry.from_json(entry.to_json()) == entry
     with pytest.raises(NeedsPerson, match="cannot be read"):
-        Entry.from_json(b"{}")
+        LedgerEntry.from_json(b"{}")
 
 
 def a_record(number: int, size: int) -> KeptRecord:
@@ -150,7 +150,7 @@ def test_a_transaction_takes_so_many_records_and_bytes_and_any_single_record() -
 
 
 def test_a_topic_takes_what_it_says_and_what_is_usual_where_it_says_nothing() -> None:
-    limits = Limits.of({"small": {"max.message.bytes": "2000"}, "large": {"max.message.bytes": "9000000"}})
+    limits = SizeLimits.of({"small": {"max.message.bytes": "2000"}, "large": {"max.message.bytes": "9000000"}})
     assert (limits.smallest, limits.largest) == (2000, 9_000_000)
     assert limits.takes("small", 2000)
     assert not limits.takes("small", 2001)

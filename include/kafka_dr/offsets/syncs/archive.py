@@ -1,4 +1,4 @@
-"""Bringing the archive of offset syncs up to date with the topic that MirrorMaker writes them to."""
+"""The archive of offset syncs: brought up to date with the topics that MirrorMaker writes them to, and looked up."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from kafka_dr.offsets.syncs.files import ArchivedSyncs, SyncArchive, SyncRow
 from kafka_dr.offsets.syncs.history import NOTHING, ArchivedSync, History, composed
 from kafka_dr.offsets.translate.read_logs import both
 
-#: Offsets of the topic of syncs that are kept in one file at most; memory is bounded by it.
+#: Offsets of the topic of syncs that are kept in one file at most; it limits the memory that is needed.
 _STRIDE = 500_000
 
 
 @dataclass(frozen=True, slots=True)
 class SyncFlow:
-    """Both ends of the flows whose syncs are archived together: all those with the same source and target.
+    """Source and target of the flows whose syncs are archived together: all those with the same source and target.
 
-    :param source_cluster_id: as declared, so that a dead source can still be read about
+    :param source_cluster_id: as declared, so that what is archived of a dead source can be read
     :param target_cluster_id: as declared
     """
 
@@ -31,7 +31,7 @@ class SyncFlow:
     target_cluster_id: str
 
     def archive(self, root: Any) -> SyncArchive:
-        """Return where their syncs are kept.
+        """Return the archive of their syncs.
 
         :param root: the evidence root
         """
@@ -44,7 +44,8 @@ class ArchiveProgress:
     """What one look at a topic of syncs added to the archive.
 
     :param archived: syncs
-    :param missed: offsets of the topic that no longer held a sync: compacted away before anybody looked, or foreign
+    :param missed: offsets of the topic that no longer held a sync: compacted before it was archived, or written by
+        another program
     :param reached: next to read in the topic of syncs
     """
 
@@ -58,7 +59,7 @@ def extend(flow: SyncFlow, *, root: Any, source: KafkaCluster | None, target: Ka
     """Keep every sync that is not archived yet.
 
     :param root: the evidence root
-    :param source: tells the topics' ids there; ``None``, or one that does not answer, leaves those open
+    :param source: is asked for its topic ids; if ``None``, or if it does not answer, they stay empty
     :param target: holds the topic of syncs; both are reached as audit
     :raises ClusterError: the target does not answer, or the topic of syncs may not be read
     """
@@ -107,7 +108,7 @@ def archived_and_newer(
 
 
 def read_syncs(target: KafkaCluster, topic: str, stretch: OffsetRange) -> list[tuple[ArchivedSync, OffsetSync]]:
-    """Read a stretch of a topic of syncs; a record that is none of MirrorMaker's is passed over."""
+    """Read a stretch of a topic of syncs; a record that MirrorMaker did not write is skipped."""
     found = []
     for record in target.log.read({TopicPartition(topic, 0): stretch}):
         try:
@@ -121,7 +122,7 @@ def read_syncs(target: KafkaCluster, topic: str, stretch: OffsetRange) -> list[t
 
 
 def _look(flow: SyncFlow, target: KafkaCluster) -> tuple[str, OffsetRange] | None:
-    """Return id and offsets of the topic of syncs; ``None`` where no flow ever wrote that way."""
+    """Return id and offsets of the topic of syncs; ``None`` if no flow ever wrote in that direction."""
     topic = sync_topic(flow.source)
     partition = TopicPartition(topic, 0)
     try:
@@ -153,7 +154,7 @@ def _ids(topics: Collection[str], cluster: KafkaCluster) -> dict[str, str]:
 class FoundSyncs:
     """What is known about some partitions.
 
-    :param written: what the flow from source to target wrote, in order, all of it: what MirrorMaker itself would read
+    :param written: what the flow from source to target wrote, in order and complete: what MirrorMaker itself would read
     :param problems: what is wrong with the archive, a sentence each
     """
 
@@ -169,7 +170,7 @@ class FoundSyncs:
 class SyncLookup:
     """Looks up what offset syncs say between two clusters.
 
-    :param source: as audit; one that does not answer leaves its half of the newest syncs out, and says so
+    :param source: as audit; if it does not answer, its newest syncs are left out, which is reported
     :param target: as audit
     :param root: the evidence root
     :param cluster_ids: of source and target, as declared

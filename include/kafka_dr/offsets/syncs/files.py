@@ -1,13 +1,13 @@
-"""The archive of offset syncs: small Parquet files under the evidence root, each named by the stretch that it holds.
+"""The archive of offset syncs: small Parquet files under the evidence root, each named after the offsets that it holds.
 
 ::
 
     offset_syncs/<source>-to-<target>/<id of the topic of syncs>/<first>-<end>.<digest>.parquet
 
-The names are the state: the files of one topic lie one behind the other, and a name appears only when its file is
-whole. So nothing else has to be kept in step, whoever dies while writing leaves nothing that is ever read, and a file
-that is gone shows as a hole. Many small files are joined into one now and then; until the old ones are removed both
-say the same.
+The names are the state: the files of one topic follow each other without a gap, and a name appears only when its file
+is complete. So there is no other state to keep consistent, a writer that dies leaves nothing that is ever read, and a
+file that is gone shows as a hole. Many small files are joined into one from time to time; until the old ones are
+removed, both say the same.
 """
 
 from __future__ import annotations
@@ -62,13 +62,14 @@ class ArchivedSyncs:
         return self.histories.get(partition, NOTHING)
 
     def with_problem(self, problem: str) -> ArchivedSyncs:
-        """Return the same, with something more that is wrong."""
+        """Return the same, with one more problem."""
         return replace(self, problems=(*self.problems, problem))
 
     def with_newer(self, newer: Mapping[TopicPartition, Sequence[ArchivedSync]], *, begin: int) -> ArchivedSyncs:
         """Return the same with syncs that were just read from the topic.
 
-        :param begin: where reading began; a hole between that and what was archived leaves nothing before it
+        :param begin: the first offset that was read; if there is a hole between the archive and it, nothing before
+            it counts
         """
         if self.reached is not None and begin > self.reached:
             gone = f"the syncs {self.reached} to {begin} were deleted before they were archived"
@@ -94,7 +95,7 @@ class _Generation:
 class SyncArchive:
     """Keeps the offset syncs of one direction between two clusters.
 
-    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same manners
+    :param root: the evidence root: ``pathlib.Path``, or an object store's path with the same methods
     :param source: the cluster's name
     :param target: the cluster's name
     :param cluster_ids: of source and target; files of other clusters are not read
@@ -107,7 +108,7 @@ class SyncArchive:
     def reached(self, sync_topic_id: str) -> int:
         """Return what is archived of a topic of syncs: the next offset to read there.
 
-        A newest file that is damaged is read again from the topic, as long as that still holds it.
+        If the newest file is damaged, its syncs are read again from the topic, as long as it still holds them.
         """
         files = self._files(sync_topic_id)
         end = max((end for _, end, _ in files), default=0)
@@ -161,7 +162,7 @@ class SyncArchive:
         return ArchivedSyncs(known, syncs, tuple(problems), reached, hole, bases.get(current, base))
 
     def _generation(self, sync_topic_id: str, topics: Collection[str]) -> _Generation:
-        """Read the files of one topic of syncs; those that were joined meanwhile are looked for anew, once."""
+        """Read the files of one topic of syncs; if they were joined meanwhile, they are listed again, once."""
         try:
             return self._files_read(sync_topic_id, topics, patient=False)
         except FileNotFoundError:
@@ -201,7 +202,7 @@ class SyncArchive:
         return True
 
     def _join(self, sync_topic_id: str, files: Sequence[tuple[int, int, str]]) -> None:
-        """Join files that lie one behind the other and can be read; damaged ones stay, to be looked at."""
+        """Join files that follow each other and can be read; damaged ones stay, so that a person can look at them."""
         together: list[tuple[int, int, str]] = []
         tables: list[Any] = []
         for first, end, name in files:
@@ -227,14 +228,14 @@ class SyncArchive:
         return [name for name in _names(self._folder) if not name.startswith(".")]
 
     def _files(self, sync_topic_id: str) -> list[tuple[int, int, str]]:
-        """Return first, end and name of each file, the longer one first where two begin at the same place."""
+        """Return first, end and name of each file, the longer one first where two begin at the same offset."""
         names = _names(self._folder.joinpath(sync_topic_id))
         found = [(int(m[1]), int(m[2]), name) for name in names if (m := _NAME.fullmatch(name))]
         return sorted(found, key=lambda file: (file[0], -file[1]))
 
 
 def _tables() -> Any:
-    """Load Arrow when there is something to read or to write: a step of a failover waits for what it imports."""
+    """Load Arrow only if there is something to read or to write: importing it takes half a second in each step."""
     from kafka_dr.offsets.syncs import parquet as sync_tables
 
     return sync_tables
@@ -263,6 +264,6 @@ def _digest(content: bytes) -> str:
 
 def _names(folder: Any) -> list[str]:
     try:
-        return sorted(place.name for place in folder.iterdir())
+        return sorted(path.name for path in folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return []

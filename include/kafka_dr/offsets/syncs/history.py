@@ -1,12 +1,11 @@
 """What the archive of offset syncs says about one partition. Pure: syncs in the order in which they were written.
 
-A sync is one record, copied: everything before it on the source was copied before it, in order. So a group that stands
-behind it may go on behind its copy, and skips nothing. That holds for one life of both logs:
+A sync is one record that was copied: everything before it on the source was copied before it, in order. So a group that
+has read it may resume after its copy, and skips nothing. That holds while both logs stay the same:
 
-* where the target goes backwards, it was cut or made again, and what was written before says nothing about it now;
-* where the source alone goes backwards, a flow was set back and copied records a second time. Of two copies the
-  earlier one counts, so that nothing that only the first pass copied is passed by, and everything from there on may
-  come again.
+* where the target goes backwards, it was cut or created again, and syncs that were written before do not count;
+* where only the source goes backwards, a flow was set back and copied records a second time. Of two copies the earlier
+  one counts, so that no record is skipped that only the first pass copied. Everything from there on may come again.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from kafka_dr.positions import OffsetPair
 
 
 class ArchivedSync(NamedTuple):
-    """One offset sync, as it lies in the archive.
+    """One offset sync, as the archive keeps it.
 
     :param at: its own offset in the topic of syncs
     :param synced_ms: when it was written, milliseconds since the epoch
@@ -34,12 +33,12 @@ class ArchivedSync(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The pairs of one partition that can be relied on, rising on both sides.
+    """The pairs of one partition that can be relied on, rising on both clusters.
 
     :param left_out: how many others the archive holds
-    :param reason: why those are not relied on; empty where there are none
-    :param repeated_from: the target's first copy of the last pass that began over again; 0 where none did. Whoever
-        begins before it may get everything behind it once more
+    :param reason: why those are not relied on; empty if there are none
+    :param repeated_from: the target's first copy of the last pass that started again; 0 if none did. A group that
+        resumes before it may get everything after it a second time
     """
 
     pairs: tuple[OffsetPair, ...] = ()
@@ -78,8 +77,8 @@ def history(syncs: Sequence[ArchivedSync]) -> History:
 def composed(forth: History, back: History) -> History:
     """Join what the flow of a direction wrote with what the flow of the other one wrote, over any number of switches.
 
-    Whatever direction wrote a sync, it is a pair of offsets of one record. Where pairs cross, those that point further
-    ahead on the target are left out, so that an ambiguity makes no group skip anything.
+    A sync is a pair of offsets of one record, whichever direction wrote it. Of pairs that contradict each other, those
+    that point further ahead on the target are left out, so that an ambiguity makes no group skip a record.
 
     :param forth: of the flow from source to target
     :param back: of the flow from target to source, so its own source is this one's target
@@ -97,9 +96,9 @@ def composed(forth: History, back: History) -> History:
 
 
 def since(syncs: Sequence[ArchivedSync], at: int) -> History:
-    """Return what is left where the archive has a hole: nothing that was written before it is relied on.
+    """Return what is left if the archive has a hole: nothing that was written before it is relied on.
 
-    :param at: the first offset of the topic of syncs behind the hole
+    :param at: the first offset of the topic of syncs after the hole
     """
     left = [sync for sync in syncs if sync.at >= at]
     found, lost = history(left), len(syncs) - len(left)
@@ -111,7 +110,7 @@ def since(syncs: Sequence[ArchivedSync], at: int) -> History:
 
 
 def _rising(found: Collection[OffsetPair]) -> tuple[OffsetPair, ...]:
-    """Return pairs that rise on both sides: of two that cross, the one that points further ahead is left out."""
+    """Return pairs that rise on both clusters: of two that contradict each other, the one further ahead is left out."""
     kept: list[OffsetPair] = []
     for pair in sorted(found, reverse=True):
         if kept and pair.source == kept[-1].source:

@@ -1,5 +1,5 @@
-"""Offset syncs as Parquet. Apart from the archive, so that whoever does not look into it does not load Arrow: a step of
-a failover waits for what it imports."""
+"""Offset syncs as Parquet. A module of its own, so that a step of a failover that reads no archive does not load
+Arrow."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def encoded(table: pa.Table, *, clusters: bytes) -> bytes:
 
 
 def decoded(content: bytes, *, clusters: bytes, topics: Collection[str] | None) -> pa.Table:
-    """Return what lies in a file.
+    """Return the syncs of a file.
 
     :param topics: of these alone; ``None`` for all
-    :raises ValueError: the bytes are no such file, or one of other clusters
+    :raises ValueError: the bytes are no such file, or a file of other clusters
     """
     try:
         file = pq.ParquetFile(io.BytesIO(content))
@@ -85,11 +85,11 @@ def decoded(content: bytes, *, clusters: bytes, topics: Collection[str] | None) 
 
 
 def rows_of(table: pa.Table) -> Iterable[tuple[Any, ...]]:
-    """Return the rows, each as the columns are ordered: where it lay, partition, offsets, time, topic ids."""
+    """Return the rows, each in the order of the columns: its offset, partition, offsets, time, topic ids."""
     return zip(*(table[name].to_pylist() for name in _SCHEMA.names), strict=True)
 
 
 def earliest(tables: Sequence[pa.Table]) -> int:
-    """Return when the first of all syncs was written, in milliseconds since the epoch; 0 where there is none."""
+    """Return when the first sync was written, in milliseconds since the epoch; 0 if there is none."""
     found = [pc.min(table["synced_ms"]).as_py() for table in tables if len(table)]
     return min((each for each in found if each is not None), default=0)

@@ -38,8 +38,8 @@ class RangePair:
 def consistent(anchors: Iterable[Anchor], held: RangePair) -> tuple[Anchor, ...]:
     """Return the anchors that can be used, lowest first.
 
-    Left out are anchors outside what the logs still hold, and anchors that contradict another one: of two that cross,
-    the one that points further ahead on the target. So an ambiguity never makes a group skip a record.
+    Left out are anchors outside what the logs still hold. Of two that contradict each other, the one that points
+    further ahead on the target is left out. So an ambiguity never makes a group skip a record.
 
     :param held: what both logs hold
     """
