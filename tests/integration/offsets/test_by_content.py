@@ -123,7 +123,7 @@ def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syn
     store = AnchorCache(tmp_path, flowing.protection.name)
     fresh = check(flowing, positions, between(flowing))
     between(flowing, cache=store).translate({partition: found[::10] for partition, found in positions.items()})
-    monkeypatch.setattr(ContentOffsetMap, "_learn_syncs", lambda _map, _wanted: pytest.fail("it read the syncs"))
+    monkeypatch.setattr(ContentOffsetMap, "_use_syncs", lambda _map, _wanted: pytest.fail("it read the syncs"))
     assert check(flowing, positions, between(flowing, cache=store)) == fresh
 
 
