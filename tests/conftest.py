@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
-#: Away from the default ports, so that the tests run beside a lab that somebody uses, and beside other tests.
+#: Not the default ports: tests may run at the same time as a lab that somebody uses, and as other tests.
 _PORT_BASES: tuple[int, ...] = (29000, *range(18000, 10000, -1000))
 _SPAN = 800
 _TWO_BROKERS_FROM = 400
@@ -125,7 +125,7 @@ def port_base() -> int:
 def lab(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[Lab]:
     """Two datacenters with brokers and Connect, without Airflow; shared, so a test touches its own names only.
 
-    ``KAFKA_DR_TEST_LAB`` names the home of a running lab to use instead; that one is left as it is.
+    ``KAFKA_DR_TEST_LAB`` names the folder of a running lab to use instead; that one is left as it is.
     """
     from lab.api import Lab
 

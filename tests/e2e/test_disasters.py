@@ -1,4 +1,4 @@
-"""Disasters at random: whatever happens when, what applications were told is there at the end, or in the list, once."""
+"""Disasters at random: whatever happens when, each acknowledged record is there at the end, or in the list, once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applications against real brokers: they crash when refused, come again, and the judge believes only what is there."""
+"""Applications on real brokers: they crash when refused and start again, and the check believes only what is there."""
 
 from __future__ import annotations
 
@@ -202,5 +202,5 @@ def test_writes_on_both_sides_break_i1_and_are_lost_from_the_active_one(scene: S
     scene.work_again()
     verdict = scene.verdict()
     assert {each.invariant for each in verdict.violated} == {"I1", "I2"}
-    # What the application sent again, not knowing that it had arrived, is on the active side, too.
+    # What the application sent again, not knowing that it had arrived, is on the active cluster, too.
     assert verdict.figures.both_sides >= verdict.figures.lost > 0

@@ -1,4 +1,4 @@
-"""Applications that write on through a disaster, and what they were told."""
+"""Applications that keep writing during a disaster, and what was acknowledged to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 @dataclass(slots=True)
 class Ledger:
-    """What applications were told: by value, which cluster acknowledged it when, and how often nobody knows.
+    """What applications know: by value, which cluster acknowledged it when, and how many attempts had no answer.
 
     :param void: values of transactions that were aborted, and whose abort was acknowledged
     """
@@ -26,17 +26,17 @@ class Ledger:
 
 
 class _Application(Thread):
-    """An application that writes wherever it is told to, until it is told to stop.
+    """An application that writes to a given cluster until it is stopped.
 
-    :param place: the cluster to write to, asked before each batch
+    :param cluster_now: the cluster to write to, asked before each batch
     :param settings: how to reach each cluster, in librdkafka's names
     """
 
     def __init__(
-        self, name: str, ledger: Ledger, topic: str, *, place: Callable[[], str], settings: Mapping[str, Any]
+        self, name: str, ledger: Ledger, topic: str, *, cluster_now: Callable[[], str], settings: Mapping[str, Any]
     ) -> None:
         super().__init__(name=name, daemon=True)
-        self._ledger, self._topic, self._place, self._settings = ledger, topic, place, settings
+        self._ledger, self._topic, self._cluster_now, self._settings = ledger, topic, cluster_now, settings
         self._over = Event()
         self._next = 0
 
@@ -51,12 +51,12 @@ class WritingApplication(_Application):
     """An application that writes numbered values, each until it is acknowledged."""
 
     def run(self) -> None:
-        """Write until told to stop."""
+        """Write until stopped."""
         left: list[bytes] = []
         producer, at = None, ""
         while not self._over.is_set():
-            if producer is None or at != self._place():
-                at = self._place()
+            if producer is None or at != self._cluster_now():
+                at = self._cluster_now()
                 producer = Producer({**self._settings[at], "enable.idempotence": True, "message.timeout.ms": 2000})
             batch = left or [f"{self.name}-{self._next + n}".encode() for n in range(5)]
             self._next += 0 if left else len(batch)
@@ -89,16 +89,16 @@ class WritingApplication(_Application):
 class TransactionalApplication(_Application):
     """An application that writes in transactions over all partitions, and aborts every fourth.
 
-    A transaction whose end it was not told may be there or not, and is not written again.
+    A transaction whose end it does not know may be there or not, and is not written again.
     """
 
     def run(self) -> None:
-        """Write until told to stop."""
+        """Write until stopped."""
         producer, at = None, ""
         while not self._over.is_set():
             try:
-                if producer is None or at != self._place():
-                    at = self._place()
+                if producer is None or at != self._cluster_now():
+                    at = self._cluster_now()
                     producer = self._producer(at)
                 self._transact(producer, at)
             except KafkaException:
@@ -106,7 +106,7 @@ class TransactionalApplication(_Application):
             self._over.wait(0.2 if producer is None else 0.05)
 
     def _producer(self, at: str) -> Producer:
-        """Return a producer that has ended whatever one before it left open there."""
+        """Return a producer that has ended the open transaction of the one before it."""
         group, _, _ = self._topic.partition(".")
         times = {"transaction.timeout.ms": 5000, "message.timeout.ms": 2000}
         producer = Producer({**self._settings[at], **times, "transactional.id": f"{group}-{self.name}"})

@@ -88,7 +88,7 @@ class QuickLab(Lab):
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file anew for those who read it at any moment."""
+    """Replace a file at once, for those who read it at any moment."""
     draft = path.with_suffix(".draft")
     draft.write_text(text, "utf-8")
     draft.replace(path)
@@ -166,7 +166,7 @@ class AirflowSession:
         return found
 
     def _scheduler(self) -> str:
-        """Say whether the scheduler runs, and what it wrote last: it may be why nothing goes on."""
+        """Say whether the scheduler runs, and what it wrote last: it may be why nothing happens."""
         runs = self._lab.supervisor.find(SCHEDULER) is not None
         log = self._lab.home.logs / f"{SCHEDULER}.log"
         last = log.read_text("utf-8", "replace").splitlines()[-40:] if log.exists() else []
@@ -175,7 +175,7 @@ class AirflowSession:
     def _wait_until_noticed(self, deadline: float) -> None:
         """Wait until the task's process is gone and the scheduler has gone round since.
 
-        Before that Airflow would fail a task that is answered. Of two heartbeats one whole round lies between.
+        Before that Airflow would fail a task that is answered. Between two new heartbeats there is one whole round.
         """
         time.sleep(_PARKING_SECONDS)
         seen = {self._heartbeat()}

@@ -61,7 +61,7 @@ def chromium(folder: Path, *, width: int = 1200, height: int = 1000) -> Iterator
                 page.resize(width, height)
                 yield page
         finally:
-            # With its children, which would go on writing to the profile.
+            # With its children, which would continue to write to the profile.
             os.killpg(process.pid, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""An application that may change its topics and groups, and what it is told when it tries, by clients of its own."""
+"""An application that may change its topics and groups, and the answers to what it tries with its own clients."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ChangingApplication(Protection):
         return f"{self.name}.victim"
 
     def rights_to_change(self, principal: str = f"User:{rights.ORDERS_APP}") -> frozenset[Acl]:
-        """Return the ALLOWs that such an application has besides the usual ones."""
+        """Return the ALLOWs that such an application has in addition to the usual ones."""
 
         def allowed(kind: ResourceType, name: str, operation: AclOperation) -> Acl:
             return Acl(kind, name, PatternType.PREFIXED, principal, operation, AclPermission.ALLOW)

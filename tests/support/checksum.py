@@ -86,7 +86,7 @@ def write_copy(
     source: Mapping[str, str] | None = None,
     target: Mapping[str, str] | None = None,
 ) -> None:
-    """Create a topic on both clusters and write both sides of a copy to it.
+    """Create a topic on both clusters and write the source and the target of a copy to it.
 
     :param source: the topic's configuration on the source
     :param target: the same on the target

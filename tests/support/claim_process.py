@@ -1,4 +1,4 @@
-"""Claims a group in a register when told to, in a process of its own.
+"""Claims a group in a register on demand, in a process of its own.
 
 Run as ``python -m support.claim_process HOME GROUP RUN``.
 

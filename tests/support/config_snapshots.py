@@ -1,4 +1,4 @@
-"""Sides of a config comparison, built from what matters to a test."""
+"""Snapshots for a config comparison, built from what matters to a test."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class ConfiguredGroup(Protection):
         return "west" if self.active == "east" else "east"
 
     def acl(self, operation: AclOperation, name: str = "", **fields: Any) -> Acl:
-        """Return an ACL for this group's application: on its topics, unless told otherwise."""
+        """Return an ACL for this group's application: on its topics, unless a field says otherwise."""
         usual: dict[str, Any] = {
             "resource": Resource.TOPIC,
             "pattern": PatternType.PREFIXED,

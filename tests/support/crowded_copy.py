@@ -7,7 +7,7 @@ is done. Left out is what nobody could decide, because the logs would look the s
 - a record so changed that it differs from another one of the source in no more than one part, either.
 - a record whose time was changed, and that has neither a key nor a value: nothing is left that names it.
 - a strange record with the time and the key of a record of the source: it may be that one, changed.
-- records that changed places with as many others as they are: either may have been moved. So a moved one passes three
+- records that were exchanged with as many others as they are: either may have been moved. So a moved one passes three
   records at least that nothing else happened to, and nothing passes or repeats a stretch twice.
 """
 
@@ -38,12 +38,12 @@ _HEADERS = ((), (("h", b"1"),), (("h", b"2"), ("trace", b"\x00\xff")))
 class _Partition:
     """One partition while its copy is made.
 
-    :param draft: what comes on the target in the place of each record of the source
-    :param after: what comes there besides, after the record of that number
+    :param draft: what comes on the target instead of each record of the source
+    :param after: more records on the target, after the record of that number
     :param taken: numbers of records that a fault has happened to
-    :param crossed: numbers of records that another one has passed, or that came again
+    :param overtaken: numbers of records that another one has passed, or that came again
     :param alike: for each part, how many records of the source have all the others
-    :param seen: every record of the topic, on either side
+    :param seen: every record of the topic, on either cluster
     """
 
     number: int
@@ -53,7 +53,7 @@ class _Partition:
     seen: set[Payload]
     after: dict[int, list[Written]] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
-    crossed: set[int] = field(default_factory=set)
+    overtaken: set[int] = field(default_factory=set)
 
     @classmethod
     def of(cls, number: int, payloads: Sequence[Payload], seen: set[Payload]) -> _Partition:
@@ -78,7 +78,7 @@ def crowded_copy(
     """Make a topic and its copy.
 
     :param records: in each partition
-    :param faults: one for each kind, at any place; what there is no room for is left out
+    :param faults: one for each kind, at any offset; what there is no room for is left out
     :param per_ms: records of a partition that were made in the same millisecond
     :param start: milliseconds since the epoch of the first record
     """
@@ -120,8 +120,8 @@ def _payload(chance: random.Random, seen: set[Payload], timestamp: int) -> Paylo
 
 
 def _make(chance: random.Random, kind: FindingKind, made: Sequence[_Partition], here: _Partition, number: int) -> bool:
-    """Let a fault happen to a record, if nothing has happened to it and the fault can be told from others."""
-    if number in here.taken or number in here.crossed:
+    """Let a fault happen to a record, if nothing has happened to it and the fault can be distinguished from others."""
+    if number in here.taken or number in here.overtaken:
         return False
     if kind in _CORRUPT:
         return _change(chance, kind, here, number)
@@ -169,9 +169,9 @@ def _pass(chance: random.Random, kind: FindingKind, here: _Partition, number: in
     length = chance.randint(_NEAREST, _FARTHEST)
     passed = range(number, number + length + 1) if kind is FindingKind.REORDERED else range(number - length, number + 1)
     around = set(range(passed.start - _FARTHEST, passed.stop + _FARTHEST))
-    if passed.start < 0 or passed.stop > len(here.source) or around & here.crossed or set(passed) & here.taken:
+    if passed.start < 0 or passed.stop > len(here.source) or around & here.overtaken or set(passed) & here.taken:
         return False
-    here.crossed.update(passed)
+    here.overtaken.update(passed)
     here.taken.update(passed)
     if kind is FindingKind.REORDERED:
         (late,) = here.draft[number]

@@ -34,13 +34,13 @@ _RUNS = itertools.count(1)
 _ASKED = {StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL}
 STEPS = tuple(step.name for step in UNPLANNED_FAILOVER if step.name not in _ASKED)
 
-#: What a worker had asked for before it hung is answered still, and copied when it goes on; it asks for 100 ms.
+#: What a worker had asked for before it hung is answered still, and copied when it runs again; it asks for 100 ms.
 _ASKED_BEFORE_SECONDS = 1.0
 
 
 @dataclass(slots=True)
 class Disaster:
-    """A group at rest on one side, which is going to be lost."""
+    """A stable group whose active cluster is going to be lost."""
 
     group: SwitchedGroup
     active: str
@@ -51,7 +51,7 @@ class Disaster:
 
     @classmethod
     def of(cls, group: SwitchedGroup) -> Disaster:
-        """Take a group, whose active side is the one to be lost."""
+        """Take a group, whose active cluster is the one to be lost."""
         return cls(group, group.active)
 
     @property
@@ -65,7 +65,7 @@ class Disaster:
         return outside_view.broker_of(self.active)
 
     def request(self, **changes: object) -> RunRequest:
-        """Return a request for an unplanned failover away from the active side."""
+        """Return a request for an unplanned failover away from the active cluster."""
         fields: dict[str, object] = {
             "source": self.active,
             "target": self.standby,
@@ -169,17 +169,17 @@ class Disaster:
                 run_step(step, request, clients)
             except Killed:
                 return
-        raise AssertionError(f"{step} came through: it never reached the place where it was to die")
+        raise AssertionError(f"{step} came through: it never reached the point where it was to die")
 
     def state(self) -> RegisterState:
-        """Return what the register of the new side says."""
+        """Return the register record on the new cluster."""
         with self.group.protection.clients() as clients:
             found = clients.register(self.standby).read(self.group.name)
         assert found is not None
         return found
 
     def journal(self, run: str) -> dict[str, Any]:
-        """Return what a run journaled on the new side."""
+        """Return what a run journaled on the new cluster."""
         with self.group.protection.clients() as clients:
             return clients.register(self.standby).facts(self.group.name, run)
 
@@ -198,21 +198,21 @@ class Disaster:
         return set(values if unread is None else values[: values.index(unread)])
 
     def read_again(self) -> dict[str, int]:
-        """Return how many records each group reads again on the new side; one that skips any is caught here."""
+        """Return how many records each group reads again on the new cluster; one that skips any is caught here."""
         protection, again = self.group.protection, dict[str, int]()
         placed, there = (
             outside_view.committed(protection, self.standby),
             outside_view.contents(protection, self.standby),
         )
         for name, positions in self.positions.items():
-            assert placed.get(name, {}).keys() >= positions.keys(), f"{name} has no place on {self.standby}"
+            assert placed.get(name, {}).keys() >= positions.keys(), f"{name} has no offset on {self.standby}"
             following = outside_view.next_values(protection, self.standby, {p: placed[name][p] for p in positions})
             for p, position in positions.items():
                 values, old = [record[2] for record in there[p]], self._read(name, p)
                 read = sum(value in old for value in values)
-                goes_on = len(values) if following[p] is None else values.index(following[p])
-                assert goes_on <= read, f"{name} at {position} of {p} goes on at record {goes_on}: late"
-                again[name] = again.get(name, 0) + read - goes_on
+                resumes = len(values) if following[p] is None else values.index(following[p])
+                assert resumes <= read, f"{name} at {position} of {p} resumes at record {resumes}: late"
+                again[name] = again.get(name, 0) + read - resumes
         return again
 
 

@@ -1,4 +1,4 @@
-"""What became of a disaster's records: what applications were told, compared with what plain clients read.
+"""What became of a disaster's records: what was acknowledged to applications, compared with what plain clients read.
 
 No word of the steps counts.
 """
@@ -59,28 +59,32 @@ def counted(found: Values) -> Counter[bytes]:
 
 
 def missing_or_superfluous(ledger: Ledger, there: Counter[bytes], aside: Collection[bytes]) -> list[str]:
-    """Name acknowledged values that are nowhere, or more often there or aside than written, and aborted ones."""
+    """Name acknowledged values that are nowhere, or more often in log and list than written, and aborted ones."""
     held = there + Counter(aside)
     wrong = []
     for value, (cluster, _) in ledger.acknowledged.items():
         times, most = held[value], 1 + ledger.attempts[value]
         if not 1 <= times <= most:
-            wrong.append(f"{value!r}, acknowledged by {cluster}, is there or aside {times} times, at most {most}")
-    return wrong + [f"{value!r} was aborted, and is there or aside" for value in sorted(ledger.void) if held[value]]
+            wrong.append(
+                f"{value!r}, acknowledged by {cluster}, is in the log or in the list {times} times, at most {most}"
+            )
+    return wrong + [
+        f"{value!r} was aborted, and is in the log or in the list" for value in sorted(ledger.void) if held[value]
+    ]
 
 
 def taken_behind_the_fence(ledger: Ledger, state: RegisterState) -> list[str]:
-    """Name what the side that was left acknowledged after it was said to be fenced."""
+    """Name what the old cluster acknowledged after it was said to be fenced."""
     fenced = state.at.timestamp() + _LEARNED_SECONDS
     late = [value for value, (cluster, at) in ledger.acknowledged.items() if cluster == LOST and at > fenced]
-    return [f"{value!r} was acknowledged by {LOST} behind its fence" for value in late]
+    return [f"{value!r} was acknowledged by {LOST} after it was fenced" for value in late]
 
 
 def late_groups(protection: Protection, before: Values, after: Values) -> list[str]:
-    """Name every group whose place on the new side is past a record that was not before its place on the old one.
+    """Name every group whose offset on the new cluster is past a record that was not before its offset on the old one.
 
-    :param before: what the old side holds
-    :param after: what the new side holds
+    :param before: what the old cluster holds
+    :param after: what the new cluster holds
     """
     wrong = []
     placed = {cluster: _positions(protection, cluster) for cluster in (LOST, KEPT)}
@@ -88,12 +92,12 @@ def late_groups(protection: Protection, before: Values, after: Values) -> list[s
         done = {value for offset, value in before[place] if offset < placed[LOST].get((group, place), 0)}
         skipped = [value for offset, value in after[place] if offset < position and value not in done]
         if skipped:
-            wrong.append(f"{group} stands at {position} of {place} on {KEPT} and never saw {skipped[:3]}")
+            wrong.append(f"{group} is at {position} of {place} on {KEPT} and never saw {skipped[:3]}")
     return wrong
 
 
 def out_of_order(found: Values, name: str) -> list[str]:
-    """Name every value of a writer that stands first behind a later one of the same key."""
+    """Name every value of a writer whose first copy comes after a later one of the same key."""
     wrong = []
     for place, log in found.items():
         first = list(dict.fromkeys(value for _, value in log if value.startswith(f"{name}-".encode())))
@@ -101,7 +105,7 @@ def out_of_order(found: Values, name: str) -> list[str]:
         for key in {key for _, key in numbers}:
             own = [number for number, each in numbers if each == key]
             wrong += [
-                f"{name}-{after} stands behind {before} in {place}" for before, after in pairwise(own) if after < before
+                f"{name}-{after} comes after {before} in {place}" for before, after in pairwise(own) if after < before
             ]
     return wrong
 

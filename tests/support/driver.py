@@ -43,7 +43,7 @@ class Driver:
         return [each for each in family if _name(each).startswith(("java", "python"))]
 
     def shown(self) -> dict[str, str]:
-        """Return what other people of the machine and of the cluster can see of it, by place."""
+        """Return what other people of the machine and of the cluster can see of it, by where they see it."""
         shown: dict[str, str] = {}
         for each in self.processes:
             shown[f"argv of {each.name()} {each.pid}"] = "\0".join(each.cmdline())
@@ -89,7 +89,7 @@ def half_way(protection: Protection, out: Path, before: set[str], *, ui_port: in
     try:
         _wait_for_a_scan(protection, process, before)
         driver = Driver(process, events, f"http://127.0.0.1:{ui_port}")
-        # Spark goes on without the job's own process, and nothing else is done.
+        # Spark continues without the job's own process, and nothing else is done.
         driver.processes[-1].suspend()
         yield driver
     finally:

@@ -1,7 +1,7 @@
-"""A process that dies behind each change it makes, once, and is started again each time until it comes through.
+"""A process that dies after each change it makes, once, and is started again each time until it is done.
 
-Behind one change is before the next, so that no point between two changes is left out. What such a process had under
-way beside itself dies with it: nothing of it changes anything later.
+After one change is before the next, so that no point between two changes is left out. What such a process had under
+way in other threads dies with it: nothing of it changes anything later.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class _Life:
 class DyingProcess:
     """A process and its deaths.
 
-    :param died: behind which changes, in order; behind none of them twice
+    :param died: after which changes, in order; after none of them twice
     """
 
     died: list[str] = field(default_factory=list)
@@ -137,7 +137,7 @@ class DyingProcess:
         return deadly
 
     def _beside(self, life: _Life) -> Callable[..., None]:
-        """Whoever waits for what died beside it is told at once: it can change nothing any more either."""
+        """A thread that waits for what died ends at once: it can change nothing any more either."""
         real = BackgroundCall.__init__
 
         def marked(of: Any, name: str, question: Callable[[], object]) -> None:

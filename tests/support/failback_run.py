@@ -1,4 +1,4 @@
-"""A failback driven by a test: each step, with the approvals and the audit that lie between."""
+"""A failback driven by a test: each step, with the approvals and the audit that come between."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STEPS = tuple(step.name for step in FAILBACK if step.name not in PEOPLE)
 class FailbackRun:
     """One failback.
 
-    :param audit: audits the flow home, all of it
+    :param audit: audits the whole flow back
     """
 
     protection: Protection
@@ -63,7 +63,7 @@ class FailbackRun:
         raise AssertionError(f"{step} went through: {record.summary()}")
 
     def wherever_it_dies(self, step: StepName) -> str:
-        """Run a step that dies behind each of its changes, then once more for nothing, and return where it died."""
+        """Run a step that dies after each of its changes, then once more for nothing, and return where it died."""
         mortal = DyingProcess()
         for outcome in (mortal.until_through(partial(self.step, step)).outcome, self.step(step).outcome):
             assert outcome == "done", (step, outcome, mortal.died)
@@ -76,7 +76,7 @@ class FailbackRun:
                 run_step(step, self.request, clients)
             except Killed:
                 return
-        raise AssertionError(f"{step} came through: it never reached the place where it was to die")
+        raise AssertionError(f"{step} came through: it never reached the point where it was to die")
 
     def approve(self, responder: str = "alice", step: StepName = StepName.APPROVAL) -> bool:
         """Ask for an approval and answer it; whether anybody was asked."""

@@ -39,18 +39,18 @@ class Known:
 
 @dataclass(slots=True)
 class Written:
-    """One record of one side of a partition, at its offset."""
+    """One record of a partition on one cluster, at its offset."""
 
     offset: int
     payload: Payload
-    #: What was done to it, and the record of the source that it stands for.
+    #: What was done to it, and the record of the source that it is a copy of.
     kind: FindingKind | None = None
     origin: int | None = None
 
 
 @dataclass(slots=True)
 class FaultyCopy:
-    """Both sides of a topic, by partition, and the truth about them."""
+    """Source and target of a topic, by partition, and the truth about them."""
 
     source: dict[int, list[Written]] = field(default_factory=dict)
     target: dict[int, list[Written]] = field(default_factory=dict)
@@ -70,8 +70,8 @@ class FaultyCopy:
         """Make a topic and its copy.
 
         :param records: in each partition
-        :param faults: one for each kind, in any partition and at any place
-        :param markers: how often an offset is taken by a transaction marker, on each side by itself
+        :param faults: one for each kind, in any partition and at any offset
+        :param markers: how often an offset is taken by a transaction marker, on each cluster by itself
         :param start: milliseconds since the epoch of the first record
         """
         chance = random.Random(seed)  # noqa: S311 - nothing secret
@@ -96,7 +96,7 @@ def _payload(chance: random.Random, partition: int, number: int, start: int) -> 
     key = chance.choice([None, b"", f"key-{partition}-{number}".encode()])
     headers = chance.choice([(), (("h", b"1"), ("h", None)), (("trace", chance.randbytes(4)),)])
     value: bytes | None = chance.randbytes(12) + number.to_bytes(4, "big")
-    if key:  # something has to name a record, or nobody could tell whether it was changed or replaced
+    if key:  # something has to name a record, or nobody could know whether it was changed or replaced
         value = chance.choice([value, value, b"", None])
     # No two records are equal, whatever else they lack.
     return Payload(key, value, headers, start + 7 * number + partition)

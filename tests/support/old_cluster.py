@@ -1,4 +1,4 @@
-"""A side that was left in a disaster: what an unplanned run leaves in registers, journal and clusters, done by hand.
+"""The old cluster after a disaster: what an unplanned run leaves in registers, journal and clusters, done by hand.
 
 Nothing here is a step of the project: what a failback begins with is made by a test, so that it owns the truth.
 """
@@ -77,7 +77,7 @@ class OldClusterGroup:
         return value
 
     def write_aborted(self, cluster: str, count: int) -> None:
-        """Write records in a transaction that is aborted: nobody was told that they are kept."""
+        """Write records in a transaction that is aborted: nobody has an acknowledgement for them."""
         settings = self.protection.lab.client_settings(cluster, rights.BILLING_APP)
         producer = Producer({**settings, "transactional.id": f"{self.protection.name}-aborted"})
         producer.init_transactions(_SECONDS)
@@ -103,7 +103,7 @@ class OldClusterGroup:
         return values
 
     def stop_flow(self) -> None:
-        """Stop replication when all there is has crossed: what is written from here on never crosses."""
+        """Stop replication when everything is copied: what is written from now on is never copied."""
         self.wait_equal()
         with self.protection.clients() as clients:
             replicator = clients.replicator(self.protection.flow)
@@ -111,7 +111,7 @@ class OldClusterGroup:
             assert replicator.wait_stopped(_SECONDS).state == "stopped"
 
     def wait_equal(self) -> None:
-        """Wait until both sides hold the same."""
+        """Wait until both clusters hold the same."""
         deadline = time.monotonic() + _SECONDS
         while outside_view.contents(self.protection, "east") != outside_view.contents(self.protection, "west"):
             assert time.monotonic() < deadline, "east and west differ still"
@@ -161,7 +161,7 @@ class OldClusterGroup:
             _set(clients, "west", state, left_behind(state, run=RUN, fenced=False, at=at))
 
     def leave_by_the_verb(self) -> None:
-        """Leave east for west by an unplanned failover in earnest: east lives, is fenced, and drained in vain."""
+        """Leave east for west by a real unplanned failover: east lives, is fenced, and drained in vain."""
         timing = self.protection.group.timing.model_copy(update={"confirm_seconds": 0.2})
         self.protection.changes["timing"] = timing
         disaster = Disaster.of(SwitchedGroup(self.protection))

@@ -17,7 +17,7 @@ from kafka_dr.register import RegisterState
 from lab.clusters import CLUSTERS, cluster_named
 from support.protection import Protection
 
-#: A record as an application sees it, without where it lies.
+#: A record as an application sees it, without its offset.
 Content = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 
 
@@ -66,7 +66,7 @@ def committed(protection: Protection, cluster: str) -> dict[str, dict[TopicParti
 
 
 def connectors(protection: Protection) -> dict[str, str]:
-    """Return the state of each of the group's connectors, tasks included, as Connect tells it."""
+    """Return the state of each of the group's connectors, tasks included, as Connect shows it."""
     found = {}
     for cluster in CLUSTERS:
         url = cluster.connect_url(protection.lab.settings)

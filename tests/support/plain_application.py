@@ -1,4 +1,4 @@
-"""What an application of the lab is told, and what both logs hold; shares no code with the steps."""
+"""The answers that an application of the lab gets, and what both logs hold; shares no code with the steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECONDS = 30.0
 
 
 def refusal(lab: Lab, cluster: str) -> str | None:
-    """Write a record as an application, and return the name of what it is told; ``None`` if the record was taken."""
+    """Write a record as an application, and return the name of the error; ``None`` if the record was taken."""
     told: list[KafkaError | None] = []
     producer = Producer(
         {**lab.client_settings(cluster, rights.ORDERS_APP), "message.timeout.ms": 20000, "log_level": 0}
@@ -52,7 +52,7 @@ def assert_works_only_on(lab: QuickLab, group: str, active: str) -> None:
 
 @contextmanager
 def above_all_fences(lab: Lab, cluster: str) -> Iterator[None]:
-    """Write for a while as a super user, whom no DENY stops."""
+    """Write for a while as a super user, which no DENY stops."""
     over = Event()
     producer = _producer(lab, cluster, ADMIN)
 

@@ -71,7 +71,7 @@ class PlainFlow:
         assert self.replicator.wait_stopped(_SECONDS).state == "stopped"
 
     def wait_copied(self, partitions: Sequence[TopicPartition] = ()) -> None:
-        """Wait until no data record of the active side is left to copy.
+        """Wait until no data record of the active cluster is left to copy.
 
         :param partitions: more than those that every group has
         """
@@ -87,7 +87,7 @@ class PlainFlow:
             time.sleep(0.1)
 
     def switch(self) -> None:
-        """Let the other side be written to, and turn the flow round where both logs end."""
+        """Let the standby be written to, and reverse the flow where both logs end."""
         self.wait_copied()
         self.stop()
         here = self.audit(self.active).topics.last_stable_offsets(self.copied_partitions)
@@ -105,7 +105,7 @@ class PlainFlow:
         return SyncLookup(self.audit(source), self.audit(target), root=root, cluster_ids=(source_id, target_id))
 
     def known_seeds(self) -> dict[TopicPartition, list[SeedPoint]]:
-        """Return the places of all switches, as seen from the active side."""
+        """Return the offsets of all switches, as seen from the active cluster."""
         return {
             partition: [seed if side == self.active else seed.reversed for side, seed in found]
             for partition, found in self.seeds.items()
@@ -140,18 +140,18 @@ class PlainFlow:
                 producer.commit_transaction(_SECONDS)
 
     def write_foreign(self, cluster: str) -> None:
-        """Write a record to every partition of a side, whichever it is."""
+        """Write a record to every partition on a cluster, active or not."""
         with self.protection.cluster(cluster, "admin") as client:
             client.writing.append(NewRecord(partition, b"alien", uuid.uuid4().bytes) for partition in self.partitions)
 
     def expire(self, cluster: str, partition: TopicPartition, below: int) -> None:
-        """Let a cluster delete what lies below an offset, as retention does."""
+        """Let a cluster delete what is below an offset, as retention does."""
         client = AdminClient(self.protection.lab.client_settings(cluster, "admin"))
         for deleted in client.delete_records([ClientPartition(partition.topic, partition.partition, below)]).values():
             deleted.result(_SECONDS)
 
     def create_again(self, cluster: str) -> None:
-        """Delete a side's topic and create it again, empty."""
+        """Delete a cluster's topic and create it again, empty."""
         self.delete(cluster)
         topic = self.protection.topic
         with self.protection.cluster(cluster, "admin") as admin:
@@ -159,7 +159,7 @@ class PlainFlow:
             self._until_seen(admin, there=True)
 
     def delete(self, cluster: str) -> None:
-        """Delete a side's topic."""
+        """Delete a cluster's topic."""
         topic = self.protection.topic
         client = AdminClient(self.protection.lab.client_settings(cluster, "admin"))
         client.delete_topics([topic])[topic].result(_SECONDS)
@@ -174,7 +174,7 @@ class PlainFlow:
             time.sleep(0.1)
 
     def log(self, cluster: str, partition: TopicPartition) -> list[tuple[int, object]]:
-        """Return what lies in a partition: offset and content of each committed record."""
+        """Return what is in a partition: offset and content of each committed record."""
         reader = self.audit(cluster)
         start = reader.topics.log_starts([partition])[partition]
         end = reader.topics.last_stable_offsets([partition])[partition]

@@ -37,7 +37,7 @@ from lab import rights
 from lab.api import Lab
 from lab.clusters import CLUSTERS, cluster_named
 
-#: Which principal of the lab stands behind each role.
+#: The principal of the lab for each role.
 _PRINCIPALS = {
     "operator": rights.OPERATOR,
     "probe": rights.PROBE,
@@ -66,7 +66,7 @@ class Protection:
 
     :param lab: the shared lab
     :param folder: for evidence and route
-    :param neighbours: names of protection groups that are declared besides, each with the topics that begin so
+    :param neighbours: names of protection groups that are declared as well, each with the prefix of its topics
     """
 
     lab: Lab
@@ -153,7 +153,7 @@ class Protection:
         replicator.wait_running(30)
 
     def delete_flows(self) -> None:
-        """Delete the connectors of this group, so that they do not work on beside the tests that follow."""
+        """Delete the connectors of this group, so that they do not run during the tests that follow."""
         for cluster in CLUSTERS:
             endpoint = ConnectEndpoint(cluster.connect_url(self.lab.settings))
             with ConnectClient(endpoint, clock=SystemClock()) as connect:
@@ -242,7 +242,7 @@ class Protection:
 
     @contextmanager
     def stranger_may_write(self, cluster: str) -> Iterator[None]:
-        """Let somebody write there for a while whom the topology does not name: no fence is about that principal."""
+        """Let a principal write there for a while that the topology does not name: no fence covers it."""
         allowed = Acl(
             ResourceType.TOPIC,
             f"{self.name}.",

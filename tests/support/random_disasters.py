@@ -55,7 +55,7 @@ class DisasterPlan:
     """What is going to happen.
 
     :param after: seconds of traffic before the strike
-    :param returns: before which step of the run it is over; behind the last one when the run has ended
+    :param returns: before which step of the run it is over; after the last one when the run has ended
     :param seen_elsewhere: whether a vantage sees the cluster down, too; else a person overrides the rule
     """
 
@@ -93,7 +93,7 @@ class RandomDisaster:
         return self.protection.clients(_clients_without(frozenset(self.cut)))
 
     def play(self) -> RegisterState:
-        """Live through it, and return how the registers stand when it is over."""
+        """Let it happen, and return the register record when it is over."""
         writers = self._applications()
         for writer in writers:
             writer.start()
@@ -131,9 +131,9 @@ class RandomDisaster:
             return str(json.loads(route.read_text())["active"])
 
         topic = self.protection.topic
-        follows = WritingApplication("follows", self.ledger, topic, place=led, settings=settings)
-        forgotten = WritingApplication("forgotten", self.ledger, topic, place=lambda: LOST, settings=settings)
-        settles = TransactionalApplication("settles", self.ledger, topic, place=led, settings=billing)
+        follows = WritingApplication("follows", self.ledger, topic, cluster_now=led, settings=settings)
+        forgotten = WritingApplication("forgotten", self.ledger, topic, cluster_now=lambda: LOST, settings=settings)
+        settles = TransactionalApplication("settles", self.ledger, topic, cluster_now=led, settings=billing)
         return [follows, forgotten, settles]
 
     def _strike(self) -> None:
@@ -209,7 +209,7 @@ class RandomDisaster:
                 time.sleep(_PAUSE_SECONDS)
 
     def _settled(self) -> RegisterState:
-        """Let health look until the group stands, as it does every minute, and return how."""
+        """Let health look until the group is stable or diverged, as it does every minute, and return its record."""
         deadline = time.monotonic() + _SETTLED_SECONDS
         while True:
             try:

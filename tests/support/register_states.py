@@ -13,5 +13,5 @@ _STABLE = RegisterState("orders", 1, 0, Phase.STABLE, "east", "west", "adopt", "
 
 
 def a_state(**changes: Any) -> RegisterState:
-    """Return the record of an adopted group, changed as told."""
+    """Return the record of an adopted group, with changes."""
     return replace(_STABLE, **changes)

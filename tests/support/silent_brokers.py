@@ -1,4 +1,4 @@
-"""Brokers that do not say whether applications are let in: they refuse whom they have to, and that is all they tell."""
+"""Brokers that do not say whether applications are let in: their refusals are all they show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A protection group that is switched to and fro by a test, interrupted, and looked at from outside."""
+"""A protection group that a test switches back and forth, interrupts, and looks at from outside."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Killed(BaseException):
 
 @dataclass(slots=True)
 class SwitchedGroup:
-    """A group that is adopted and at rest, on whichever side.
+    """A group that is adopted and stable, on either cluster.
 
     :param foreign: DENYs that somebody else put on the clusters, by cluster: they have to be there for ever
     :param timeless: brokers stamp its records, so copies bear other times
@@ -101,19 +101,19 @@ class SwitchedGroup:
             act_only(step, request, clients)
         return request
 
-    def killed(self, step: StepName, place: AbstractContextManager[None]) -> RunRequest:
+    def killed(self, step: StepName, death: AbstractContextManager[None]) -> RunRequest:
         """Run a new run up to a step that does not live to see its end.
 
-        :param place: where in that step its process dies, see :func:`dying`
+        :param death: where in that step its process dies, see :func:`dying`
         """
         before = STEPS_AFTER_APPROVAL.index(step)
         request = self.go(STEPS_AFTER_APPROVAL[before - 1] if before else StepName.PREFLIGHT)
-        with self.protection.clients() as clients, place:
+        with self.protection.clients() as clients, death:
             try:
                 run_step(step, request, clients)
             except Killed:
                 return request
-        raise AssertionError(f"{step} came through: it never reached the place where it was to die")
+        raise AssertionError(f"{step} came through: it never reached the point where it was to die")
 
     def roll_back(self, request: RunRequest) -> StepRecord:
         """Roll a run back in a process of its own."""
@@ -146,7 +146,7 @@ class SwitchedGroup:
         return {p: [(0, *record[1:]) if self.timeless else record for record in log] for p, log in found.items()}
 
     def wait_answering(self, seconds: float = 60) -> None:
-        """Wait until both clusters and what stands beside them work again after one of them hung."""
+        """Wait until both clusters and their Connect workers work again after one of them hung."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -160,7 +160,7 @@ class SwitchedGroup:
                 time.sleep(0.5)
 
     def wait_for_register(self, cluster: str, seconds: float = 60) -> None:
-        """Wait until a cluster that hung answers again; what stands beside it may hang on."""
+        """Wait until a cluster that hung answers again; its Connect worker may still hang."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -176,7 +176,7 @@ class SwitchedGroup:
         return east is not None and east == west and east.phase is Phase.STABLE
 
     def assert_at_rest(self, on: str) -> None:
-        """The group is stable on one side: that takes writes and feeds the other, which refuses them."""
+        """The group is stable on one cluster: that takes writes and feeds the other, which refuses them."""
         away = other(on)
         states = {cluster: self.protection.state(cluster) for cluster in ("east", "west")}
         state = states[on]
@@ -228,16 +228,16 @@ def failed(step: StepName, request: RunRequest, clients: Clients) -> StepRecord:
 
 
 @contextmanager
-def dying(at: object, method: str, *, when: str = "after", nth: int = 1, beside: bool = True) -> Iterator[None]:
+def dying(at: object, method: str, *, when: str = "after", nth: int = 1, in_threads: bool = True) -> Iterator[None]:
     """Let the process die before or after the n-th call of a method.
 
     :param at: the class whose method it is
-    :param beside: whether calls count that are made beside the step itself, in other threads
+    :param in_threads: whether calls count that the step makes in other threads
     """
     real, calls, here = getattr(at, method), itertools.count(1), threading.current_thread()
 
     def deadly(*arguments: object, **named: object) -> object:
-        last = (beside or threading.current_thread() is here) and next(calls) == nth
+        last = (in_threads or threading.current_thread() is here) and next(calls) == nth
         if last and when == "before":
             raise Killed(method)
         answer = real(*arguments, **named)

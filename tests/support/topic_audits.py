@@ -1,4 +1,4 @@
-"""The audit of a topic in memory: both sides of a copy as fingerprints, without brokers and without Spark."""
+"""The audit of a topic in memory: source and target as fingerprints, without brokers and without Spark."""
 
 from __future__ import annotations
 

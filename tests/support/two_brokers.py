@@ -1,4 +1,4 @@
-"""One cluster of two brokers, without anything beside it: for what each broker decides by itself."""
+"""One cluster of two brokers and nothing else: for what each broker decides by itself."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class TwoBrokers:
 
     @contextmanager
     def without(self, number: int) -> Iterator[None]:
-        """Do something while one broker is shut down, and wait until it is back."""
+        """Do something while one broker is stopped, and wait until it is back."""
         self.supervisor.stop(f"{EAST.name}-broker-{number}")
         try:
             yield
@@ -94,7 +94,7 @@ class TwoBrokers:
         self.supervisor.signal(f"{EAST.name}-broker-{number}", signal.SIGSTOP)
 
     def resume(self, number: int) -> None:
-        """Let a paused broker run again, and return when it has its place in the cluster."""
+        """Let a paused broker run again, and return when the cluster counts it again."""
         self.supervisor.signal(f"{EAST.name}-broker-{number}", signal.SIGCONT)
         with self.cluster(credentials.ADMIN) as cluster:
             settled(cluster, (1, 2))

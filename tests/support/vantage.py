@@ -1,4 +1,4 @@
-"""A vantage elsewhere: a small server that says whether it sees a cluster up, as it was told to."""
+"""A vantage elsewhere: a small server that says whether it sees a cluster up, as a test asks it to."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _CALM_SECONDS = 3.0
 
 
 def settled(cluster: KafkaCluster, brokers: tuple[int, ...], *, seconds: float = 40.0) -> None:
-    """Wait until a cluster has counted exactly these brokers among the living for some seconds in a row.
+    """Wait until a cluster has counted exactly these brokers among the living for a few seconds in a row.
 
     :raises AssertionError: it did not come to rest in time
     """

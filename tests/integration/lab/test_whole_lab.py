@@ -41,7 +41,7 @@ def _pids(lab: Lab) -> dict[str, int | None]:
 
 
 def _refusal(lab: Lab, principal: str, topic: str, *, cluster: str = "east") -> int | None:
-    """What a producer is told; ``None`` if the record was taken."""
+    """The error that a producer gets; ``None`` if the record was taken."""
     told: list[KafkaError | None] = []
     producer = Producer({**lab.client_settings(cluster, principal), "message.timeout.ms": 20000, "log_level": 0})
     producer.produce(topic, b"x", partition=0, on_delivery=lambda error, _message: told.append(error))
@@ -120,7 +120,7 @@ def test_a_principal_writes_where_the_table_lets_it_and_nowhere_else(
 
 def test_an_application_may_not_see_who_has_which_rights(whole: Lab) -> None:
     settings = whole.client_settings("east", "orders-app")
-    # Not by confluent-kafka, which hides the refusal behind an empty list.
+    # Not by confluent-kafka, which returns an empty list instead of the refusal.
     admin = KafkaAdminClient(
         bootstrap_servers=settings["bootstrap.servers"],
         security_protocol="SASL_PLAINTEXT",

@@ -1,4 +1,4 @@
-"""What the lab writes for brokers, workers, clients and Airflow: no secret outside private files, each in its place."""
+"""What the lab writes for brokers, workers, clients and Airflow: no secret outside private files."""
 
 from __future__ import annotations
 

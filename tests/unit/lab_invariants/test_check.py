@@ -1,4 +1,4 @@
-"""The judge, asked about worlds that are broken in exactly one way."""
+"""The check of the invariants, on observations that are broken in exactly one way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge on a disaster: what the side that was left took and never gave is the list of stranded records."""
+"""The check of a disaster: what the old cluster took and never copied is the list of stranded records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def kept(sequence: int) -> StrandedRecord:
 
 
 def disaster() -> Observation:
-    """Four records never crossed; a forgotten application had one more taken by east when it was back."""
+    """Four records were never copied; a stray producer had one more acknowledged by east when it was back."""
     world = healthy()
     crossed = [each for each in range(RECORDS) if each not in CUT_OFF]
     late = Write(LATE, FIRST, 40, "east", at=160.0)

@@ -1,4 +1,4 @@
-"""What the judge says about passwords, deletions and audits: each broken in exactly one way."""
+"""What is found about passwords, deletions and audits: each broken in exactly one way."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIRST = Partition("payments", 0)
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A lab's home in which passwords stand where they belong."""
+    """A lab's folder in which passwords are only in the files made for them."""
     put(tmp_path / "credentials.json", json.dumps(SECRETS))
     put(tmp_path / "clients" / "east" / "probe.properties", "sasl.password=s3cret-of-the-probe")
     put(tmp_path / "logs" / "airflow.log", "all went well", mode=0o644)

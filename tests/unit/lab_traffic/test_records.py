@@ -1,4 +1,4 @@
-"""What is written into a record can be told from every change of it."""
+"""What is written into a record differs from every change of it."""
 
 from __future__ import annotations
 
