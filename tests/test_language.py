@@ -112,6 +112,13 @@ def python_comments(path: Path) -> Iterator[Passage]:
             yield Passage(path, token.start[0], re.sub(r"``[^`]+``", _blank, token.string))
 
 
+def names_of_tests(path: Path) -> Iterator[Passage]:
+    """Yield the names of the tests in a module, as sentences."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield Passage(path, node.lineno, node.name.replace("_", " "))
+
+
 def template_texts(path: Path) -> Iterator[Passage]:
     """Return what a template of a page shows by itself: without tags, styles and what is filled in."""
     code = r"<style>.*?</style>|\{%.*?%\}|\{#.*?#\}|<[^>]*>"
@@ -141,6 +148,14 @@ SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
     ("include/kafka_dr/evidence/*.py", python_comments),
     ("include/kafka_dr/evidence/*.j2", template_texts),
     ("docker-compose.yml", yaml_comments),
+    ("tests/dags/*.py", python_texts),
+    ("tests/dags/*.py", python_comments),
+    ("tests/dags/*.py", names_of_tests),
+    ("tests/unit/airflow/*.py", python_texts),
+    ("tests/unit/airflow/*.py", names_of_tests),
+    ("tests/unit/evidence/*.py", python_texts),
+    ("tests/unit/evidence/*.py", names_of_tests),
+    ("tests/contract/test_evidence_store_contract.py", names_of_tests),
     ("include/lab/**/*.py", python_texts),
     ("include/lab/**/*.py", python_comments),
     ("tests/conftest.py", python_texts),

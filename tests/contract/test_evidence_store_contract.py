@@ -44,7 +44,7 @@ def store(root: StoragePath) -> EvidenceStore:
 
 @pytest.fixture
 def folder(store: EvidenceStore, tmp_path: Path) -> Path:
-    """Where the run's files lie on this machine."""
+    """The folder of the run's files on this machine."""
     return tmp_path / "evidence" / "runs" / "orders" / RUN
 
 
@@ -143,7 +143,7 @@ def test_writers_at_the_same_time_each_get_their_own_attempt(store: EvidenceStor
     ("payload", "error"),
     [({"facts": {"password": "x"}}, SecretInEvidence), ({"facts": {"lag": float("nan")}}, NotCanonical)],
 )
-def test_a_refused_payload_leaves_nothing_behind(
+def test_nothing_of_a_refused_payload_is_stored(
     store: EvidenceStore, folder: Path, payload: dict[str, object], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -178,7 +178,7 @@ def test_a_seal_covers_every_file_and_is_found_again(store: EvidenceStore, seale
     assert str(store.verify(sealed)) == "every file is unchanged."
 
 
-def test_a_run_that_was_never_sealed_has_no_bundle(store: EvidenceStore) -> None:
+def test_a_run_that_was_never_sealed_has_no_seal(store: EvidenceStore) -> None:
     assert store.newest_seal("orders", RUN) is None
 
 
@@ -189,7 +189,7 @@ def test_sealing_again_without_news_changes_nothing(store: EvidenceStore, sealed
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_a_run_that_went_on_is_sealed_again_over_everything_before(
+def test_a_run_that_continued_is_sealed_again_over_everything_before(
     store: EvidenceStore, sealed: Seal, folder: Path
 ) -> None:
     store.write("orders", RUN, 12, "report", {"outcome": "ok"})
@@ -275,7 +275,7 @@ def test_a_seal_that_was_cut_off_is_made_again_under_the_next_number(
     assert store.verify(again).intact
 
 
-def test_the_page_of_a_run_that_goes_on_shows_what_is_kept_so_far(store: EvidenceStore) -> None:
+def test_the_page_of_a_run_that_continues_shows_what_is_kept_so_far(store: EvidenceStore) -> None:
     assert store.page("orders", RUN) is None
     store.write("orders", RUN, 1, "preflight", {"outcome": "done"})
     page = store.page("orders", RUN)

@@ -38,7 +38,7 @@ def spark(tmp_path: Path, lab_environ: dict[str, str], monkeypatch: pytest.Monke
 
 
 class Spark:
-    """What the stand-in for spark-submit is told and what it saw."""
+    """What the replacement of spark-submit was given, and what it saw."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self._folder, self._patch = folder, patch
@@ -156,7 +156,7 @@ def test_what_the_form_says_reaches_the_checksum_audit(spark: Spark) -> None:
     ]
 
 
-def test_a_stretch_of_offsets_reaches_the_checksum_audit(spark: Spark) -> None:
+def test_a_range_of_offsets_reaches_the_checksum_audit(spark: Spark) -> None:
     spark.run("checksum", offsets=["orders.a-0:10-20", "orders.b-1:5-"])
     assert spark.seen["argv"][-3:] == ["--offsets", "orders.a-0:10-20", "orders.b-1:5-"]
 
@@ -217,7 +217,7 @@ def test_a_task_that_is_killed_leaves_no_file(spark: Spark, tmp_path: Path) -> N
         assert spark.files == []
 
 
-def test_what_a_task_left_that_was_killed_without_a_word_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_the_file_of_a_killed_task_is_removed_by_the_next_task(tmp_path: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     orphan, living = (

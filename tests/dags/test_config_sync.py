@@ -25,12 +25,12 @@ def test_each_group_has_its_own_tasks_which_do_not_wait_for_those_of_others(dag:
     assert dag.get_task("plan").upstream_task_ids == {"protection_groups"}
 
 
-def test_what_is_asked_about_is_what_the_safe_changes_left(dag: Any) -> None:
+def test_people_are_asked_after_the_safe_changes_were_made(dag: Any) -> None:
     assert before(dag, "apply_safe") == {"plan"}
     assert before(dag, "approval") == {"apply_safe"}
 
 
-def test_a_safe_change_that_failed_keeps_nobody_from_being_asked_about_the_others(dag: Any) -> None:
+def test_people_are_asked_about_the_other_changes_even_if_a_safe_change_failed(dag: Any) -> None:
     assert dag.get_task("approval").trigger_rule == TriggerRule.ALL_DONE
 
 
@@ -41,7 +41,7 @@ def test_nothing_that_needs_an_approval_is_changed_without_one(dag: Any) -> None
     assert (apply.approved, dag.get_task("apply_safe").approved) == (True, False)
 
 
-def test_the_verdict_comes_whatever_became_of_the_changes_and_before_anybody_answers(dag: Any) -> None:
+def test_the_standby_is_judged_even_if_a_change_failed_and_before_anybody_answers(dag: Any) -> None:
     verdict = dag.get_task("standby_configured")
     assert before(dag, "standby_configured") == {"apply_safe"}
     assert verdict.trigger_rule == TriggerRule.ALL_DONE
@@ -56,7 +56,7 @@ def test_a_task_learns_its_group_when_it_runs(dag: Any, task_id: str) -> None:
     assert "protection_group" in dag.get_task(task_id).template_fields
 
 
-def test_airflow_judges_the_run_by_the_task_that_comes_last(dag: Any) -> None:
+def test_airflow_judges_the_run_by_its_last_task(dag: Any) -> None:
     assert [task.task_id for task in dag.leaves] == ["outcome"]
     assert before(dag, "outcome") == {"apply", "standby_configured"}
     assert dag.get_task("outcome").trigger_rule == TriggerRule.ALL_DONE

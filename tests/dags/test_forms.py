@@ -54,9 +54,7 @@ def _wait_for_a_free_second() -> None:
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("dag", DAG_IDS)
-def test_a_form_is_taken_with_nothing_filled_in_but_what_it_cannot_do_without(
-    alice: AirflowSession, page: Page, dag: str
-) -> None:
+def test_a_form_is_accepted_with_only_its_required_fields(alice: AirflowSession, page: Page, dag: str) -> None:
     needed, before = NEEDED.get(dag, {}), alice.runs(dag)
     page.go(f"{alice.http.base_url}/dags/{dag}")
     _wait_for_a_free_second()

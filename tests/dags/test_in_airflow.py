@@ -129,7 +129,7 @@ def test_a_dry_run_checks_every_step_and_changes_nothing(alice: AirflowSession) 
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_run_that_names_the_wrong_side_stops_before_anybody_is_asked(alice: AirflowSession) -> None:
+def test_a_run_that_names_the_wrong_cluster_stops_before_anybody_is_asked(alice: AirflowSession) -> None:
     run = alice.trigger(DAG, protection_group=GROUP, source="west", target="east", reason="a mistake")
     assert alice.ended(DAG, run) == "failed"
     assert alice.tasks(DAG, run)["approval"] == "upstream_failed"
@@ -160,7 +160,7 @@ def test_a_note_that_airflow_does_not_take_holds_up_and_fails_no_run(airflow: Qu
         assert said in alice.log(DAG, run, "outcome")
 
 
-def test_the_canary_crosses(alice: AirflowSession) -> None:
+def test_the_canary_arrives(alice: AirflowSession) -> None:
     run = alice.trigger("dr_canary")
     assert alice.ended("dr_canary", run) == "success"
 
@@ -183,7 +183,7 @@ def test_an_audit_runs_on_spark_and_shows_what_it_found(alice: AirflowSession, a
     assert alice.asset_events(dag, run) == [f"kafka-dr://orders/east-to-west/{audit}"]
 
 
-def test_every_groups_place_is_previewed_beside_mirrormakers_own_answer(
+def test_the_preview_shows_every_groups_offsets_and_mirrormakers_own_checkpoints(
     airflow: QuickLab, alice: AirflowSession
 ) -> None:
     from kafka_dr.clusters import TopicPartition
@@ -275,7 +275,7 @@ def test_a_disaster_is_proposed_once_and_its_run_closes_itself_when_the_cause_is
     assert "east answers and shows none of" in alice.log(dag, run, "gather_evidence", attempt=2)
 
 
-def test_a_watch_that_proposes_and_keeps_nothing_has_no_button_that_leads_nowhere(alice: AirflowSession) -> None:
+def test_a_watch_that_proposes_nothing_shows_no_button(alice: AirflowSession) -> None:
     looked = alice.trigger("dr_health")
     assert alice.ended("dr_health", looked) == "success", alice.why("dr_health", looked)
     assert alice.links("dr_health", looked, "propose", map_index=0) == {}
@@ -287,7 +287,7 @@ def test_a_watch_that_proposes_and_keeps_nothing_has_no_button_that_leads_nowher
 
 
 def approved(session: AirflowSession, *, source: str, target: str) -> str:
-    """Have a failover approved that goes on at once, and return its run."""
+    """Start a failover, approve it, and return its run."""
     run, fields = asked(session, source=source, target=target)
     assert session.answer(DAG, run, "Approve", fields).status_code == 200
     return run
@@ -301,7 +301,7 @@ def way(airflow: QuickLab) -> dict[str, str]:
     return {"source": state.active, "target": state.standby}
 
 
-def test_a_step_that_fails_behind_the_claim_is_rolled_back_and_applications_go_on_where_they_were(
+def test_a_step_that_fails_after_the_claim_is_rolled_back_and_applications_stay_where_they_were(
     airflow: QuickLab, alice: AirflowSession, way: dict[str, str]
 ) -> None:
     from support import plain_application
@@ -367,7 +367,7 @@ def test_a_run_that_died_with_its_airflow_is_ended_from_the_register_alone(
         assert words in page
 
 
-def test_no_password_of_the_lab_stands_in_airflows_logs(airflow: QuickLab) -> None:
+def test_no_password_of_the_lab_is_in_airflows_logs(airflow: QuickLab) -> None:
     passwords = {
         airflow.client_settings(cluster, principal)["sasl.password"]
         for cluster in ("east", "west")

@@ -1,4 +1,4 @@
-"""Every file of the DAG folder is known, loads, and tells its reader what it is for."""
+"""Every file of the DAG folder is known, loads, and says what it is for."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_dag_runs_when_it_is_meant_to_and_never_for_the_past(bag: Any, dag_id:
         assert (dag.max_active_runs == 1) == (dag_id not in OVERLAPPING)
 
 
-def test_a_look_at_health_is_over_before_the_next_one_is_due(bag: Any) -> None:
+def test_a_health_check_ends_before_the_next_one_starts(bag: Any) -> None:
     from kafka_dr.health.health_check import CHECK_SECONDS
 
     looks = [task for task in bag.dags["dr_health"].tasks if task.task_id in ("health", "propose")]
@@ -110,7 +110,7 @@ def test_every_parameter_is_named_and_explained(bag: Any, dag_id: str) -> None:
 
 
 @pytest.mark.parametrize("dag_id", DAG_IDS)
-def test_the_first_task_refuses_what_nobody_would_read_and_nothing_begins_beside_it(bag: Any, dag_id: str) -> None:
+def test_the_first_task_refuses_unknown_parameters_and_no_other_task_starts_with_it(bag: Any, dag_id: str) -> None:
     dag = bag.dags[dag_id]
     (first,) = dag.roots
     last_try = SimpleNamespace(try_number=1, max_tries=0)
@@ -139,9 +139,7 @@ def test_no_parameter_takes_a_value_of_another_type(bag: Any, dag_id: str) -> No
 
 
 @pytest.mark.parametrize("dag_id", DAG_IDS)
-def test_a_text_that_may_stay_open_is_none_and_not_empty_which_airflows_form_would_not_take(
-    bag: Any, dag_id: str
-) -> None:
+def test_an_optional_text_is_none_by_default_because_airflows_form_refuses_an_empty_one(bag: Any, dag_id: str) -> None:
     params = bag.dags[dag_id].params
     for name in params:
         if params.get_param(name).schema["type"] == "string":

@@ -49,7 +49,7 @@ def test_nothing_is_claimed_before_somebody_has_approved(planned: Any) -> None:
     assert planned.get_task("preflight").downstream_task_ids == {"approval"}
 
 
-def test_roll_back_hangs_on_the_steps_that_it_can_undo_and_on_no_other(planned: Any) -> None:
+def test_roll_back_is_downstream_of_the_steps_that_it_can_undo_and_of_no_other(planned: Any) -> None:
     roll_back = planned.get_task("roll_back")
     assert roll_back.upstream_task_ids == ROLLED_BACK
     assert STEPS[2:8] == [name for name in STEPS if name in ROLLED_BACK]
@@ -57,7 +57,7 @@ def test_roll_back_hangs_on_the_steps_that_it_can_undo_and_on_no_other(planned: 
     assert roll_back.downstream_task_ids == {"outcome"}
 
 
-def test_airflow_judges_the_run_by_the_task_that_comes_last_whatever_became_of_the_others(planned: Any) -> None:
+def test_airflow_judges_the_run_by_its_last_task_however_the_others_ended(planned: Any) -> None:
     assert [task.task_id for task in planned.leaves] == ["outcome"]
     outcome = planned.get_task("outcome")
     assert isinstance(outcome, OutcomeOperator)
@@ -65,7 +65,7 @@ def test_airflow_judges_the_run_by_the_task_that_comes_last_whatever_became_of_t
     assert (outcome.trigger_rule, outcome.retries) == (TriggerRule.ALL_DONE, 0)
 
 
-def test_nothing_stands_between_opening_the_target_and_flipping_the_route(planned: Any) -> None:
+def test_no_task_is_between_opening_the_target_and_flipping_the_route(planned: Any) -> None:
     assert planned.get_task("open_target").downstream_task_ids == {"flip_route", "roll_back"}
     assert planned.get_task("flip_route").upstream_task_ids == {"open_target"}
 
@@ -91,7 +91,7 @@ def test_opening_the_target_is_tried_once_more_without_delay(planned: Any) -> No
 
 
 @pytest.mark.parametrize("name", FORWARD_ONLY)
-def test_a_step_behind_the_point_of_no_return_is_tried_again(planned: Any, name: str) -> None:
+def test_a_step_after_the_point_of_no_return_is_retried(planned: Any, name: str) -> None:
     task = planned.get_task(name)
     assert task.retries == 3
     assert task.retry_delay == timedelta(seconds=5)
@@ -101,7 +101,7 @@ def test_roll_back_does_not_give_up_soon(planned: Any) -> None:
     assert planned.get_task("roll_back").retries == 5
 
 
-def test_a_failover_waits_behind_no_other_task(planned: Any, bag: Any) -> None:
+def test_a_failover_waits_for_no_other_task(planned: Any, bag: Any) -> None:
     others = [task for dag_id in ("dr_canary", "dr_flows", "dr_health") for task in bag.dags[dag_id].tasks]
     for task in planned.tasks:
         assert task.weight_rule == WeightRule.ABSOLUTE

@@ -24,7 +24,7 @@ def test_evidence_is_shown_to_nobody_who_is_not_logged_in(airflow: QuickLab) -> 
     assert browser.headers["location"] == f"/api/v2/auth/login?next=%2Fkafka-dr%2Fevidence%2F{GROUP}%2Fany"
 
 
-def test_a_browser_gets_a_page_that_says_that_nothing_is_kept_and_a_program_the_same_as_json(
+def test_without_evidence_a_browser_gets_a_page_that_says_so_and_a_program_json(
     alice: AirflowSession,
 ) -> None:
     page = f"/kafka-dr/evidence/{GROUP}/never-ran"

@@ -49,7 +49,7 @@ def test_stranded_records_are_kept_and_the_task_is_green(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept(root, 4)
-    found = run(monkeypatch, 1, "stranded: 4 records of east never crossed to west")
+    found = run(monkeypatch, 1, "stranded: 4 records of east never copied to west")
     assert found == {"verdict": "stranded", "records": 4, "list": "stranded/orders/disaster"}
     seen = json.loads((tmp_path / "seen.json").read_text())
     assert seen["argv"][-2:] == ["--group", "orders"]
@@ -73,7 +73,7 @@ def test_nothing_stranded_is_green_as_well(root: Path, monkeypatch: pytest.Monke
         (0, "nothing: all it holds is on west", "ended without a list"),
     ],
 )
-def test_a_list_that_was_not_made_is_red_even_where_an_older_one_lies(
+def test_a_list_that_was_not_made_is_red_even_if_there_is_an_older_one(
     root: Path, monkeypatch: pytest.MonkeyPatch, code: int, says: str, reason: str
 ) -> None:
     if code:

@@ -43,7 +43,7 @@ def test_a_step_waits_for_the_success_of_the_one_before_it_and_of_nothing_else(
     assert task.trigger_rule == TriggerRule.ALL_SUCCESS
 
 
-def test_roll_back_hangs_on_the_steps_that_it_can_undo_and_on_no_other(unplanned: Any) -> None:
+def test_roll_back_is_downstream_of_the_steps_that_it_can_undo_and_of_no_other(unplanned: Any) -> None:
     roll_back = unplanned.get_task("roll_back")
     assert roll_back.upstream_task_ids == ROLLED_BACK == set(STEPS[3:7])
     assert roll_back.trigger_rule == TriggerRule.ONE_FAILED
@@ -59,7 +59,7 @@ def test_a_failed_step_before_the_hand_over_is_rolled_back_at_once(unplanned: An
 
 
 @pytest.mark.parametrize("name", FORWARD_ONLY)
-def test_a_step_behind_the_point_of_no_return_is_tried_again_without_losing_time(unplanned: Any, name: str) -> None:
+def test_a_step_after_the_point_of_no_return_is_retried_without_losing_time(unplanned: Any, name: str) -> None:
     task = unplanned.get_task(name)
     assert task.retries == 3
     assert task.retry_delay <= timedelta(seconds=2)

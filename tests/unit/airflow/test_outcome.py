@@ -17,7 +17,7 @@ from kafka_dr_airflow.operators.outcome import OutcomeOperator
 GROUP, RUN = "orders", "r1"
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
 Step = tuple[int, str, dict[str, Any]]
-DRAIN: Step = (5, "drain", {"outcome": "failed", "detail": "no record crossed"})
+DRAIN: Step = (5, "drain", {"outcome": "failed", "detail": "no record was copied"})
 BACK: Step = (90, "roll_back", {"outcome": "done", "detail": "stable on east", "facts": {"epoch": 3}})
 REPORT: Step = (12, "report", {"outcome": "done", "facts": {"target": "west"}})
 
@@ -61,9 +61,9 @@ def test_it_fails_with_its_sentence_as_every_other_task(root: Path) -> None:
     assert said == "red: REFUSED at preflight: lag: too far"
 
 
-def test_a_roll_back_that_ended_without_a_word_is_named_before_the_step_that_failed(root: Path) -> None:
+def test_a_roll_back_without_evidence_is_named_before_the_step_that_failed(root: Path) -> None:
     said = outcome(root, (DRAIN,), {"drain": "failed", "report": "upstream_failed", "roll_back": "failed"})
-    assert said == "red: NOT ROLLED BACK: see the log of roll_back. FAILED at drain: no record crossed"
+    assert said == "red: NOT ROLLED BACK: see the log of roll_back. FAILED at drain: no record was copied"
 
 
 def test_what_an_earlier_roll_back_said_does_not_hide_one_that_failed(root: Path) -> None:
@@ -75,7 +75,7 @@ def test_what_an_earlier_roll_back_said_does_not_hide_one_that_failed(root: Path
 def test_a_roll_back_that_says_itself_why_it_failed_is_not_named_twice(root: Path) -> None:
     back = (90, "roll_back", {"outcome": "failed", "detail": "no register"})
     said = outcome(root, (DRAIN, back), {"drain": "failed", "roll_back": "failed"})
-    assert said == "red: NOT ROLLED BACK: no register, FAILED at drain: no record crossed"
+    assert said == "red: NOT ROLLED BACK: no register, FAILED at drain: no record was copied"
 
 
 def test_a_good_run_is_green_and_one_with_a_failed_task_is_not(root: Path) -> None:

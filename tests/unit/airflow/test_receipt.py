@@ -1,4 +1,4 @@
-"""What a task makes of what the core tells it."""
+"""How a task shows the result of a step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_what_was_asked_for_is_read_from_the_runs_parameters() -> None:
     assert (request.run, request.dry_run, request.reason) == ("r1", True, "drill")
 
 
-def test_a_cluster_left_open_in_a_free_text_form_is_left_to_the_register() -> None:
+def test_an_empty_cluster_in_a_free_text_form_is_chosen_by_the_register() -> None:
     request = run_request(
         {"params": {"protection_group": "orders", "source": "", "target": ""}, "run_id": "r"}, "drill"
     )
@@ -77,7 +77,7 @@ class Log:
         self.lines.append(("error", line))
 
 
-def test_what_kept_a_step_from_going_through_is_logged_as_an_error_and_the_rest_is_not() -> None:
+def test_what_made_a_step_fail_is_logged_as_an_error_and_the_rest_is_not() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     checks = (Check("flow_moves", "ok", "it moves"), Check("route_follows", "failed", "the route\nnames west"))
     record = StepRecord("orders", "r1", "preflight", 1, "refused", at, at, 0.5, "route_follows: no.", checks=checks)
@@ -91,7 +91,7 @@ def test_what_kept_a_step_from_going_through_is_logged_as_an_error_and_the_rest_
     ]
 
 
-def test_a_step_that_went_on_without_a_proof_is_an_error_in_the_log_of_a_task_that_is_not_red(
+def test_a_step_that_continued_without_a_proof_is_an_error_in_the_log_of_a_task_that_is_not_red(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     at = datetime(2026, 3, 14, tzinfo=UTC)

@@ -90,7 +90,7 @@ def test_no_findings_are_said_to_be_none_and_too_many_are_counted() -> None:
     assert "100 more are in report.json." in render_audit(build_audit_view("checksum", "orders", many))
 
 
-def test_groups_that_do_not_get_on_come_before_the_figures_and_offsets_are_called_offsets() -> None:
+def test_groups_that_make_no_progress_come_before_the_figures_and_offsets_are_called_offsets() -> None:
     late = [{"group": "ledger", "sentence": "ledger STOP (nobody is there to read)"}]
     report = {"verdict": "groups late", "findings": [], "groups_late": late, "coverage": {"produced": 5, "control": 2}}
     view = build_audit_view("lag", "orders", report)

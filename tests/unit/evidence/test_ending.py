@@ -38,13 +38,13 @@ def said(**steps: dict[str, object]) -> Ending:
     return ending(build_run_view("orders", "run", files))
 
 
-def test_a_run_that_moved_names_each_promise_the_missed_ones_first() -> None:
+def test_a_run_that_moved_a_group_names_each_objective_the_missed_ones_first() -> None:
     found = said(preflight=step(decision=ENDS), report=step(objectives=KEPT))
     words = "MOVED to west: write outage 7.3 s, missed 5 s by 2.3 s; recovery 9.9 s, met 60 s"
     assert found == Ending(words, good=True)
 
 
-def test_one_that_left_something_behind_says_so_and_what_is_not_known() -> None:
+def test_a_run_whose_old_cluster_differs_says_so_and_what_is_not_known() -> None:
     found = said(preflight=step(decision=ENDS), report=step(phase="unfenced", objectives=UNKNOWN))
     assert found == Ending("MOVED to west, unfenced: data at risk not known, promised 60 s", good=True)
 
@@ -58,7 +58,7 @@ def test_one_that_left_something_behind_says_so_and_what_is_not_known() -> None:
         (0, None, "nothing lost"),
     ],
 )
-def test_a_cluster_that_was_given_up_is_left_with_what_is_known_of_the_loss(
+def test_the_note_of_an_unplanned_failover_says_what_is_known_of_the_loss(
     least: int | None, as_of: str | None, words: str
 ) -> None:
     loss = {"at_least_records": least, "as_of": as_of, "reason": "seen by the last look"}
@@ -66,7 +66,7 @@ def test_a_cluster_that_was_given_up_is_left_with_what_is_known_of_the_loss(
     assert found.note == f"MOVED to west, diverged, {words}"
 
 
-def test_a_run_that_went_on_without_a_proof_ends_as_its_report_says_that_asks_for_it_again() -> None:
+def test_a_run_that_continued_without_a_proof_ends_as_its_report_says() -> None:
     went_on = step("unproven", "no answer")
     assert said(open_target=went_on, report=step(decision=ENDS, objectives=KEPT)).good
     assert said(open_target=went_on, report=step("unknown", "still no answer")).note == (
@@ -104,7 +104,7 @@ def test_an_approval_that_nobody_gave_is_not_good() -> None:
         ({}, "NOTHING WAS RECORDED"),
     ],
 )
-def test_a_run_that_did_not_get_there_is_not_good_and_says_where_it_stopped(
+def test_a_run_that_did_not_finish_is_not_good_and_says_where_it_stopped(
     steps: dict[str, dict[str, object]], note: str
 ) -> None:
     found = said(**steps)
@@ -150,11 +150,11 @@ def test_no_note_is_longer_than_airflow_takes() -> None:
         ({"name": "rpo_seconds", "measured": None, "objective": 5}, "data at risk not known, promised 5 s"),
     ],
 )
-def test_a_promise_in_words(row: dict[str, object], words: str) -> None:
+def test_an_objective_in_words(row: dict[str, object], words: str) -> None:
     assert [each.words for each in objective_results({"objectives": [row]})] == [words]
 
 
-def test_promises_of_another_shape_are_passed_over() -> None:
+def test_objectives_of_another_shape_are_ignored() -> None:
     assert objective_results({"objectives": 5}) == ()
     assert objective_results({"objectives": [5, {"name": 5}, {"name": "rto_seconds"}]}) == ()
     (found,) = objective_results({"objectives": [{"name": "rto_seconds", "objective": 60}], "rto_seconds": 61})

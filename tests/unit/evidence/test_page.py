@@ -155,7 +155,7 @@ def test_a_complete_run_answers_every_question() -> None:
     assert "Sealed 2026-11-20 04:00:00 UTC." in text
 
 
-def test_a_promise_that_was_broken_does_not_look_kept() -> None:
+def test_a_missed_objective_does_not_look_met() -> None:
     tones = {figure.label: figure.colour for figure in told(COMPLETE).figures}
 
     assert tones["Write outage"] == "good"
@@ -245,7 +245,7 @@ def test_a_run_that_ended_early_says_how(files: dict[str, dict[str, object]], ve
     assert verdict in page(view)
 
 
-def test_a_step_whose_run_went_on_without_a_proof_is_red_itself() -> None:
+def test_a_step_whose_run_continued_without_a_proof_is_red_itself() -> None:
     view = told({**COMPLETE, "08-open_target.2.json": step("unproven")})
     assert [each.colour for each in view.steps if each.outcome == "unproven"] == ["bad"]
 
@@ -315,7 +315,7 @@ def test_the_sealed_page_lists_every_file_with_its_digest(tmp_path: Path) -> Non
     assert all(ref.sha256 in text for ref in refs)
 
 
-def test_when_a_run_last_got_something_done_is_told_by_its_newest_step(tmp_path: Path) -> None:
+def test_the_newest_step_shows_when_a_run_last_made_progress(tmp_path: Path) -> None:
     store = EvidenceStore(tmp_path, ManualClock(SEALED))
     assert store.last_step("orders", "run-1") is None
     for number, second in ((1, 7), (2, 31), (3, 12)):
@@ -326,7 +326,7 @@ def test_when_a_run_last_got_something_done_is_told_by_its_newest_step(tmp_path:
     assert store.last_step("orders", "run-1") == datetime(2026, 11, 20, 3, 0, 31, tzinfo=UTC)
 
 
-def test_what_differs_between_two_sides_is_a_table() -> None:
+def test_what_differs_between_two_clusters_is_a_table() -> None:
     rows = [
         {
             "verdict": "safe",

@@ -55,7 +55,7 @@ NAMES = (
         "jaas",
     ],
 )
-def test_what_stands_under_a_secret_key_is_refused_and_not_repeated(key: str) -> None:
+def test_the_value_of_a_secret_key_is_refused_and_not_repeated(key: str) -> None:
     with pytest.raises(SecretInEvidence, match="its field is for a secret") as caught:
         refuse_secrets({"config": [{key: "hunter2"}]}, NOTHING)
 
@@ -144,7 +144,7 @@ def test_references_names_and_absent_values_are_no_secrets(harmless: dict[str, o
     refuse_secrets(harmless, KNOWN)
 
 
-def test_a_reference_with_more_behind_it_is_refused() -> None:
+def test_a_reference_followed_by_more_text_is_refused() -> None:
     with pytest.raises(SecretInEvidence):
         refuse_secrets({"password": "${file:/x:y}hunter2"}, NOTHING)
 

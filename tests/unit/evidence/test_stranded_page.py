@@ -9,7 +9,7 @@ SUMMARY = {
     "run": "disaster",
     "old": "east",
     "verdict": "stranded",
-    "sentence": "20 records of east never crossed to west",
+    "sentence": "20 records of east never copied to west",
     "at": "2026-01-01T00:00:00+00:00",
     "records": 20,
     "partitions": [
