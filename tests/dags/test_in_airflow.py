@@ -313,7 +313,7 @@ def test_a_step_that_fails_after_the_claim_is_rolled_back_and_applications_stay_
     states = alice.tasks(DAG, run)
     ran = {"claim": "success", "fence_source": "success", "drain": "failed", "roll_back": "success"}
     assert {name: states[name] for name in BEHIND} == dict.fromkeys(BEHIND, "upstream_failed") | ran, states
-    assert "somebody passes it, a super user perhaps" in alice.log(DAG, run, "drain")
+    assert "A principal that the fence does not cover writes there" in alice.log(DAG, run, "drain")
     assert f"{GROUP} is stable on {way['source']} again" in alice.log(DAG, run, "roll_back")
     assert str(alice.note(DAG, run)).startswith(f"ROLLED BACK: {GROUP} is stable on {way['source']} again")
     plain_application.assert_works_only_on(airflow, GROUP, way["source"])
@@ -323,7 +323,7 @@ def test_a_step_that_fails_after_the_claim_is_rolled_back_and_applications_stay_
 def test_there_is_nothing_to_resume_where_no_run_holds_the_group(alice: AirflowSession) -> None:
     resumed = alice.trigger("dr_resume", protection_group=GROUP, decision="abandon", reason="its Airflow is gone")
     assert alice.ended("dr_resume", resumed) == "failed"
-    assert "no run holds it, there is nothing to resume" in alice.log("dr_resume", resumed, "resume")
+    assert "no run holds it, so there is nothing to resume" in alice.log("dr_resume", resumed, "resume")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""Take a protection group under the register: its first record, its first fence, its first flow.
+"""Adopt a protection group: write its first record to the registers, fence its standby and start its first flow.
 
-Only where no cluster has a record; a rerun completes what an interrupted one began.
+This is possible only while no register has a record of the group. A rerun completes an interrupted adoption.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def adopt(group: str, clients: Clients, run: str) -> StepRecord:
     """Adopt a group, or complete an adoption that was interrupted.
 
     :param run: the run's id, Airflow's ``run_id``
-    :raises StepFailed: it could not be adopted; the record says why
+    :raises StepFailed: the group could not be adopted; the step record says why
     """
     attempt = Attempt.start(group, run, clients, "adopt", _NUMBER)
     record = attempt.carry_out(clients, lambda: _go(GroupContext(group, clients), run, attempt))
@@ -58,8 +58,8 @@ def _go(context: GroupContext, run_id: str, attempt: Attempt) -> tuple[StepOutco
         return forbidden
     attempt.facts = _complete(context, state)
     attempt.proofs = tuple(_proofs(context, state))
-    stands = f"{context.group.name} is adopted: active on {state.active}, standby {state.standby}"
-    return shortfall(attempt.proofs, failed="failed") or ("done", stands)
+    said = f"{context.group.name} is adopted: active on {state.active}, standby {state.standby}"
+    return shortfall(attempt.proofs, failed="failed") or ("done", said)
 
 
 def _is_adoption(state: RegisterState) -> bool:
@@ -67,38 +67,45 @@ def _is_adoption(state: RegisterState) -> bool:
 
 
 def _complete(context: GroupContext, state: RegisterState) -> Mapping[str, Any]:
-    """Write the record, the active's first; fence the standby; place the flow; write the route."""
+    """Write the record, first on the active cluster; fence the standby; journal the flow's seed; write the route."""
     for name in (state.active, state.standby):
         context.clients.register(name).copy(state)
-    context.acl_changes(state.active, _still(context, state)).add(plan.flow_fence(context.group))
-    fence = context.acl_changes(state.standby, _still(context, state))
+    context.acl_changes(state.active, _unchanged(context, state)).add(plan.flow_fence(context.group))
+    fence = context.acl_changes(state.standby, _unchanged(context, state))
     added = fence.add(*plan.standby_in_order(context.group))
-    seed = _place_flow(context, state, fence)
+    seed = _seed_flow(context, state, fence)
     return {"epoch": state.epoch, "denies_added": len(added), "seed": seed, "route": _write_route(context, state)}
 
 
-def _still(context: GroupContext, state: RegisterState) -> Permission:
+def _unchanged(context: GroupContext, state: RegisterState) -> Permission:
     def ask() -> None:
         found = context.clients.register(state.active).read(context.group.name)
         if found != state:
-            raise Refused(f"{state.active}'s register changed during the adoption: no ACL was changed")
+            raise Refused(
+                f"the record of {context.group.name} in {state.active}'s register changed during the adoption, "
+                f"expected epoch {state.epoch} of run {state.run}: no ACL was changed. Find out which run wrote it"
+            )
 
     return ask
 
 
-def _place_flow(context: GroupContext, state: RegisterState, fence: AclChanges) -> Mapping[str, Any]:
-    """Journal where the flow begins: at the start, into empty topics only; a flow that runs already keeps its place.
+def _seed_flow(context: GroupContext, state: RegisterState, fence: AclChanges) -> Mapping[str, Any]:
+    """Journal where the flow begins: at the start if the topics are empty; a flow that exists keeps its offsets.
 
-    Only behind the fence the answer lasts. Whoever began to write on the standby just before it is let in again.
+    Only after the standby is fenced the answer stays true. If applications began to write to the standby just before,
+    its fence is lifted again.
 
-    :raises Refused: the standby has come into use since it was looked at
+    :raises Refused: the standby has come into use since it was checked
     """
     seed = context.clients.register(state.active).facts(context.group.name, state.run).get("flow_seed")
     if seed is None:
         first = first_flow(context, state)
         if first.problem:
             fence.lift(plan.standby(context.group))
-            raise Refused(f"{state.standby} came into use while it was fenced, so it was opened again. {first.problem}")
+            raise Refused(
+                f"{state.standby} came into use just before it was fenced, so its fence was lifted again. "
+                f"{first.problem}"
+            )
         seed = {
             "epoch": state.epoch,
             "source": state.active,
@@ -113,7 +120,7 @@ def _place_flow(context: GroupContext, state: RegisterState, fence: AclChanges) 
 
 
 def _write_route(context: GroupContext, state: RegisterState) -> str:
-    """Return where the route leads: one that there is already was compared with the record, or is by the proofs."""
+    """Write the route if there is none, and return the cluster that it names. The proofs compare it with the record."""
     router = context.clients.router(context.group)
     before = router.read()
     if before is not None:
@@ -127,8 +134,13 @@ def _write_route(context: GroupContext, state: RegisterState) -> str:
 def _proofs(context: GroupContext, state: RegisterState) -> Sequence[Check]:
     records = {name: context.clients.register(name).read(context.group.name) for name in (state.active, state.standby)}
     differing = [name for name, found in records.items() if found != state]
-    said = "the registers agree" if not differing else f"the register of {', '.join(differing)} says something else"
-    # Where replication has yet to create the topics there is no leader to ask.
+    said = f"the registers of {state.active} and {state.standby} hold the adopted record"
+    if differing:
+        said = (
+            f"the register of {', '.join(differing)} holds another record of {context.group.name} than the adopted one "
+            f"(epoch {state.epoch}): run dr_adopt again"
+        )
+    # As long as replication has not created the topics, there is no partition leader to ask.
     refused = (
         context.writes_refused(state.standby)
         if context.partitions(state.standby)

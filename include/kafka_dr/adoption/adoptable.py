@@ -1,7 +1,7 @@
-"""Whether a group can be taken under the register as declared: asked before anything of it is written or shut.
+"""Whether a group can be adopted as it is declared: checked before anything is written or fenced.
 
-An adoption fences the standby, and nothing but a failover lifts that. So a standby that somebody uses, or a route that
-leads there, says that the declaration is wrong, and ends the adoption while it has cost nobody anything.
+An adoption fences the standby, and only a failover lifts that fence. So if applications use the standby, or the route
+names it, the declaration is wrong. The adoption then ends before it has changed anything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafka_dr.replication import Flow
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
 
-#: Where a first flow begins: at the start of every partition, or where the connector stands that there is already.
+#: Where a first flow begins: at the start of every partition, or at the offsets of a connector that already exists.
 SeedMode = Literal["start", "continue"]
 
 
@@ -28,7 +28,8 @@ SeedMode = Literal["start", "continue"]
 class FirstFlow:
     """How replication of a group that is being adopted can begin.
 
-    :param problem: why it cannot; empty where it can
+    :param mode: where it begins
+    :param problem: why it cannot begin; empty if it can
     """
 
     mode: SeedMode
@@ -36,13 +37,13 @@ class FirstFlow:
 
 
 def adoptable(context: GroupContext, state: RegisterState) -> Sequence[Check]:
-    """Ask whether ACLs can shut a side at all, whether that one is free, and whether applications go to the other one.
+    """Check that ACLs can fence the clusters, that nobody uses the standby, and that the route names the active one.
 
     :param state: the record that the adoption is going to write, or wrote before it was interrupted
     """
-    believed = authorizers_as_declared(context, (state.active, state.standby))
+    authorizers = authorizers_as_declared(context, (state.active, state.standby))
     return (
-        believed,
+        authorizers,
         *_standby_is_free(context, state),
         route_agrees(context, state),
         _reads_only_owned_topics(context, state),
@@ -50,12 +51,12 @@ def adoptable(context: GroupContext, state: RegisterState) -> Sequence[Check]:
 
 
 def seeded(context: GroupContext, state: RegisterState) -> bool:
-    """Whether this adoption has journaled where its flow begins, which it does behind the fence of the standby."""
+    """Return whether this adoption has journaled its flow's seed, which it does after it fenced the standby."""
     return "flow_seed" in context.clients.register(state.active).facts(context.group.name, state.run)
 
 
 def first_flow(context: GroupContext, state: RegisterState) -> FirstFlow:
-    """Look at the connector and at the standby's logs: whatever lies there has to have come by that connector."""
+    """Look at the connector and the standby's logs: every record there has to be a copy made by that connector."""
     flow = Flow(context.group.name, state.active, state.standby)
     config = context.clients.connect(state.standby).config(flow.connector)
     if config is None:
@@ -64,19 +65,17 @@ def first_flow(context: GroupContext, state: RegisterState) -> FirstFlow:
         )
     if config.get("exactly.once.support") != "required":
         problem = (
-            f"the connector {flow.connector} exists and is not exactly-once: what it copied twice or left out cannot "
-            f"be told; delete it and empty the topics on {state.standby} before adopting the group"
+            f"the connector {flow.connector} exists and is not exactly-once, so it may have copied records twice or "
+            f"left some out. Delete it and empty the topics on {state.standby}, then run dr_adopt again"
         )
         return FirstFlow("continue", problem)
-    return FirstFlow(
-        "continue", _unexplained(_not_brought(context, flow), flow, "that connector has no position there")
-    )
+    return FirstFlow("continue", _unexplained(_not_copied(context, flow), flow, "that connector has no offset in them"))
 
 
-def _not_brought(context: GroupContext, flow: Flow) -> list[TopicPartition]:
-    """Return the partitions that hold something on the standby of which the flow knows nothing.
+def _not_copied(context: GroupContext, flow: Flow) -> list[TopicPartition]:
+    """Return the partitions that hold records on the standby and in which the flow has no offset.
 
-    The flow is asked after the standby, and again for a moment: it may copy the first record of a partition just now.
+    The flow is asked after the standby, and again for a moment: it may be copying the first record of a partition now.
     """
     replicator = context.clients.replicator(flow)
 
@@ -89,10 +88,16 @@ def _not_brought(context: GroupContext, flow: Flow) -> list[TopicPartition]:
 
 def _standby_is_free(context: GroupContext, state: RegisterState) -> tuple[Check, ...]:
     if seeded(context, state):
-        return (Check("standby_is_free", "ok", f"{state.standby} is fenced by this adoption, and its flow is seeded"),)
+        return (
+            Check(
+                "standby_is_free",
+                "ok",
+                f"{state.standby} is fenced by this adoption, and the seed of its flow is journaled",
+            ),
+        )
     first = first_flow(context, state)
-    how = "start at the beginning" if first.mode == "start" else "go on where its connector stands"
-    said = f"nothing lies on {state.standby} that the flow did not bring: it can {how}"
+    how = "start at the beginning" if first.mode == "start" else "continue at the offsets of its connector"
+    said = f"{state.standby} holds no records that the flow did not copy: the flow can {how}"
     return (
         Check.that("standby_holds_nothing_of_its_own", not first.problem, first.problem or said),
         _no_members(context, state.standby),
@@ -106,9 +111,9 @@ def _unexplained(partitions: Sequence[TopicPartition], flow: Flow, why: str) -> 
     more = f" and {len(partitions) - 3} more" if len(partitions) > 3 else ""
     shown = ", ".join(map(str, partitions[:3])) + more
     return (
-        f"{shown} on {flow.target} hold records that {flow.connector} did not bring ({why}). If applications write on "
-        f"{flow.target}, initial_active is wrong: correct the topology. Otherwise empty or delete these topics there, "
-        "or set up that connector with the positions it has, before adopting the group"
+        f"{shown} on {flow.target} hold records that {flow.connector} did not copy ({why}). If applications write to "
+        f"{flow.target}, initial_active is wrong: correct the topology. Otherwise empty or delete these topics on "
+        f"{flow.target}, or create that connector with the right offsets. Then run dr_adopt again"
     )
 
 
@@ -119,14 +124,16 @@ def _holding_records(context: GroupContext, cluster: str) -> list[TopicPartition
 
 
 def _reads_only_owned_topics(context: GroupContext, state: RegisterState) -> Check:
-    """An adoption moves no position, so what would refuse a switch later is shown, and keeps nobody from protection."""
+    """An adoption moves no offset. So what would refuse a later failover is only shown, and the group is protected."""
     try:
         check = other_topics.judged(context, other_topics.look(context, state.active), cluster=state.active)
     except KafkaDrError as error:
-        check = Check(other_topics.NAME, "unknown", f"what the groups read elsewhere could not be asked: {error}")
+        check = Check(
+            other_topics.NAME, "unknown", f"it is unknown what the groups read outside {context.group.name}: {error}"
+        )
     if check.passes:
         return check
-    return replace(check, outcome="excused", detail=f"a switch will be refused for it: {check.detail}")
+    return replace(check, outcome="excused", detail=f"a later failover will be refused: {check.detail}")
 
 
 def _no_members(context: GroupContext, standby: str) -> Check:
@@ -135,8 +142,8 @@ def _no_members(context: GroupContext, standby: str) -> Check:
     detail = f"no consumer group has members on {standby}"
     if reading:
         detail = (
-            f"{', '.join(reading[:3])} reads on {standby}, which the adoption would stop: correct initial_active, or "
-            "end these consumers first"
+            f"the groups {', '.join(reading[:3])} have members on {standby}, and the adoption would stop them: correct "
+            "initial_active, or stop these consumers, then run dr_adopt again"
         )
     return Check.that("nobody_reads_on_standby", not reading, detail)
 
@@ -147,25 +154,29 @@ def _flow_back_is_still(context: GroupContext, state: RegisterState) -> Check:
     detail = f"{back.connector} is {found.state}"
     if not found.at_rest:
         detail += (
-            f": it brings to {state.active} what is written on {state.standby}. Correct initial_active, or stop it "
-            "before adopting the group"
+            f", expected stopped: it copies records from {state.standby} to {state.active}. Correct initial_active, or "
+            "stop the connector, then run dr_adopt again"
         )
     return Check.that("flow_back_is_still", found.at_rest, detail)
 
 
 def route_agrees(context: GroupContext, state: RegisterState) -> Check:
-    """A route that leads elsewhere names the side that applications use; one that is ahead could not be switched."""
+    """Return whether the route names the active cluster, with an epoch that a failover can raise."""
     name, route = "route_agrees", context.clients.router(context.group).read()
     if route is None:
-        return Check(name, "ok", f"there is no route yet: one to {state.active} is going to be written")
-    said = f"the route of {route.group} leads to {route.active} (epoch {route.epoch})"
-    mend = "remove the file if nobody goes by it, and run the adoption again"
+        return Check(name, "ok", f"there is no route yet: the adoption writes one that names {state.active}")
+    said = f"the route of {route.group} names {route.active} (epoch {route.epoch})"
+    fix = "remove the route's file if no application uses it, and run dr_adopt again"
     if route.group != context.group.name:
-        return Check(name, "failed", f"{said}, and {context.group.name} needs a route of its own: give it another path")
+        return Check(
+            name,
+            "failed",
+            f"{said}, expected a route of {context.group.name}: give that group another path in the topology",
+        )
     if route.active != state.active:
-        detail = f"{said}, and {state.active} would be active: correct initial_active, or {mend}"
+        detail = f"{said}, expected {state.active}, the initial_active: correct initial_active, or {fix}"
         return Check(name, "failed", detail)
     if route.epoch > state.epoch:
-        detail = f"{said}, ahead of the register's epoch {state.epoch}: no failover could switch it; {mend}"
+        detail = f"{said}, expected at most the register's epoch {state.epoch}, as no failover could switch it: {fix}"
         return Check(name, "failed", detail)
     return Check(name, "ok", said)

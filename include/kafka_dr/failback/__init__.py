@@ -1,7 +1,7 @@
-"""The way home: the side that was left becomes a copy again, without anything being lost that it alone holds.
+"""Failback: after an unplanned failover the old cluster becomes a copy of the active one again, and loses no record.
 
-``source`` of such a run is the active cluster, ``target`` the one that was left: replication runs from the one to the
-other when the run is through. The active cluster's register decides throughout.
+``source`` of such a run is the active cluster, ``target`` is the old cluster. When the run is complete, replication
+runs from the source to the target. The active cluster's register decides from the first step to the last.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Give a failback up: its flow is stopped, and another one may begin. What was deleted for it stays deleted.
+"""Abandon a failback: its flow is stopped, and another failback may begin. What it deleted stays deleted.
 
-The right to delete goes with it: a process that was killed between deleting and taking it back left it behind.
+The right to delete topics is removed, too: a process that was killed right after it deleted them may have kept it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from kafka_dr.runs.run import Run
 
 
 def abandon(request: RunRequest, clients: Clients) -> StepRecord:
-    """Let go of a group that a failback holds; it stays diverged.
+    """Take a group away from the failback that holds it. The group stays diverged.
 
-    :raises StepFailed: it does not hold the group, or could not let go of it
+    :param request: the failback to abandon
+    :raises StepFailed: another run holds the group, or a cluster did not answer; then run it again
     """
     attempt = Attempt.start(
         request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
@@ -30,9 +31,12 @@ def abandon(request: RunRequest, clients: Clients) -> StepRecord:
 def _go(run: Run) -> tuple[StepOutcome, str]:
     state = run.register_state
     if state is None or state.run != run.request.run:
-        return "done", f"run {run.request.run} holds nothing in the register: there is nothing to give up"
+        return (
+            "done",
+            f"run {run.request.run} does not hold {run.group.name} in the register: there is nothing to abandon",
+        )
     if state.verb == "failback":
-        # The epoch rises first: a step that still lives somewhere changes nothing after this.
+        # The epoch rises first: a step of this run that is still alive somewhere changes nothing after this.
         after = failback_abandoned(state, run=run.request.run, at=run.clock.now())
         run.clients.register(run.source).compare_and_set(state, after)
         state = after
@@ -42,4 +46,4 @@ def _go(run: Run) -> tuple[StepOutcome, str]:
         flow.stop()
         flow.wait_stopped(run.group.timing.step_deadline_seconds)
     run.clients.register(run.target).copy(state)
-    return "done", f"{run.group.name} is diverged still (epoch {state.epoch}), and no failback has it"
+    return "done", f"{run.group.name} is still diverged (epoch {state.epoch}), and no failback holds it"

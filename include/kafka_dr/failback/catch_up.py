@@ -1,4 +1,4 @@
-"""Wait until the copy has caught up. However long it takes: what has to go on is progress."""
+"""Wait until the copy has caught up. There is no deadline as long as the flow makes progress."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PAUSE_SECONDS = 0.25
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    return (f"wait until {run.flow} has passed what {run.source} holds at this moment",)
+    return (f"wait until {run.flow} has copied all that {run.source} holds now",)
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Wait, as long as the flow advances; an attempt that was cut off goes on with the ends of its own beginning."""
+    """Wait for as long as the flow advances. A repeated step keeps the time at which an earlier attempt caught up."""
     if caught_up := _caught_up_before(run):
         return {"caught_up_at": caught_up, "records_behind_at_first": 0, "seconds": 0.0}
     source = run.clients.cluster(run.source, "audit")
@@ -37,7 +37,7 @@ def act(run: Run) -> Mapping[str, Any]:
         if any(positions.get(partition) != before.get(partition) for partition in left):
             advanced = run.clock.monotonic()
             continue
-        # Control records behind the last data are never passed, however much is written elsewhere meanwhile.
+        # The flow never passes control records after the last data record, even if other partitions are written to.
         left = _behind(positions, data_ends(source, positions, {partition: ends[partition] for partition in left}))
         _refuse_standstill(run, left, advanced)
     at = run.clock.now()
@@ -47,21 +47,27 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The flow is past the ends that were waited for."""
+    """The flow has copied everything up to the journaled ends."""
     kept = run.clients.register(run.source).facts(run.group.name, run.request.run).get("caught_up")
     if kept is None:
-        return (Check("caught_up", "unknown", "the journal does not say up to where: run the step again"),)
+        return (
+            Check(
+                "caught_up",
+                "unknown",
+                f"the register of {run.source} has no fact caught_up of this run: run the step again",
+            ),
+        )
     ends = positions_from_json(kept["ends"])
     left = _left_of(run, ends)
-    said = f"{run.flow} is past what {len(ends)} partitions of {run.source} held"
-    return (Check.that("caught_up", not left, f"{_named(left)} wait to be copied" if left else said),)
+    said = f"{run.flow} has copied all {len(ends)} partitions of {run.source} up to their journaled ends"
+    return (Check.that("caught_up", not left, _missing(run, left) if left else said),)
 
 
 def _caught_up_before(run: Run) -> datetime | None:
-    """Return when an earlier attempt caught up, where that still holds.
+    """Return when an earlier attempt caught up; ``None`` if none did, or if its partitions are not those of now.
 
-    The audit that settling asks for has to be later than the catching up. A moment that moved with each attempt would
-    leave every audit behind, and a run that is resumed could never be settled.
+    ``settle`` needs an audit that is later than this time. If each attempt moved it, every audit would be too early,
+    and a resumed run could never be settled.
     """
     kept = run.journal.get("caught_up")
     if kept is None:
@@ -73,7 +79,7 @@ def _caught_up_before(run: Run) -> datetime | None:
 
 
 def _left_of(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Return what the flow has not passed of these ends, now."""
+    """Return the offsets that the flow still has to pass up to these ends, by partition."""
     positions = run.clients.replicator(run.flow).positions()
     return _behind(positions, data_ends(run.clients.cluster(run.source, "audit"), positions, ends))
 
@@ -86,12 +92,15 @@ def _refuse_standstill(run: Run, left: Mapping[TopicPartition, int], advanced: f
     seconds = run.group.timing.step_deadline_seconds
     if left and run.clock.monotonic() - advanced > seconds:
         status = run.clients.replicator(run.flow).status()
+        connector = f"{run.flow.connector} is {status.state} {status.detail}".rstrip()
         raise TryAgain(
-            f"{run.flow} has not advanced for {seconds:g} s with {_named(left)} to go, {run.flow.connector} is "
-            f"{status.state} {status.detail}: mend it, and run the step again; it goes on where it is".replace(
-                " :", ":"
-            )
+            f"{run.flow} has not advanced for {seconds:g} s. {_named(left)} offsets are not copied. {connector}. Fix "
+            "the connector and run the step again; it continues where the flow is"
         )
+
+
+def _missing(run: Run, left: Mapping[TopicPartition, int]) -> str:
+    return f"{run.flow} has not copied {_named(left)} offsets yet, expected none: run the step again"
 
 
 def _named(left: Mapping[TopicPartition, int]) -> str:

@@ -20,7 +20,10 @@ Question = Callable[[FailbackContext], Check]
 
 
 def failback_checks(context: FailbackContext) -> tuple[Check, ...]:
-    """Ask every question; one that cannot be answered is unknown. What is asked of the wrong cluster only misleads."""
+    """Ask every question; one that cannot be answered is unknown.
+
+    If the group or the clusters are not the right ones, the other answers would mislead, so they are not asked for.
+    """
     first = tuple(_asked(context, name, ask) for name, ask in _FIRST)
     if worst(first) != "ok":
         return first
@@ -36,21 +39,22 @@ def _asked(context: FailbackContext, name: str, ask: Question) -> Check:
 
 def _group_is_diverged(context: FailbackContext) -> Check:
     run, state = context.run, context.run.register_state
-    stands = "not adopted" if state is None else f"{state.phase} with {state.active} active (epoch {state.epoch})"
+    phase = "not adopted" if state is None else f"{state.phase} with {state.active} active (epoch {state.epoch})"
     if state is None or state.phase is not Phase.DIVERGED:
-        hint = " dr_health fences the side that was left as soon as it is back" if state else ""
-        return Check.that("a_side_was_left", False, f"{run.group.name} is {stands}, expected diverged.{hint}")
+        hint = ". If it is unfenced: dr_health fences the old cluster as soon as that answers" if state else ""
+        return Check.that("a_side_was_left", False, f"{run.group.name} is {phase}, expected diverged{hint}")
     right = (run.source, run.target) == (state.active, state.standby)
-    said = f"{run.target} was left by run {context.failover.run}, {run.source} is active since"
+    said = f"run {context.failover.run} moved {run.group.name} from {run.target} to {run.source}"
     wrong = (
-        f"this run keeps {run.source} active and brings {run.target} back, but {state.active} is active and "
-        f"{state.standby} was left: start a new failback, which takes both from the register"
+        f"this run is about {run.source} as the active cluster and {run.target} as the old one, but in the register "
+        f"{state.active} is active and {state.standby} is the old cluster. Trigger a new failback and leave the "
+        "parameters source and target empty"
     )
     return Check.that("a_side_was_left", right, said if right else wrong)
 
 
 def _old_side_refuses(context: FailbackContext) -> Check:
-    """Without a single topic there is no leader to ask: then the DENYs have to stand."""
+    """Without a single topic there is no partition leader to ask: then the DENYs alone count."""
     run = context.run
     present = proof.acls_present(run.operator(run.target), plan.shut_out(run.group), clock=run.clock)
     if present.outcome != "ok" or not run.partitions(run.target):
@@ -59,31 +63,34 @@ def _old_side_refuses(context: FailbackContext) -> Check:
 
 
 def list_is_approved(context: FailbackContext) -> Check:
-    """Return whether the list is the one that was approved: what it does not hold is deleted, or never published."""
+    """Return whether the list is the approved one: a record that is not in it may be deleted, or is never published."""
     same = context.list_sha256 == context.run.fact("claim")["list_sha256"]
-    said = "it is the list that was approved"
-    wrong = "another list took its place since it was approved: abandon this run with dr_resume and begin a new one"
+    said = f"the list of stranded records of {context.run.target} is the approved one"
+    wrong = (
+        f"the list of stranded records of {context.run.target} is not the one that was approved: abandon this run with "
+        "dr_resume and trigger a new one"
+    )
     return Check.that("list_is_approved", same, said if same else wrong)
 
 
 def stranded_are_kept(context: FailbackContext) -> Check:
-    """Every record that only the old side holds lies outside of it, and nothing was written there since."""
+    """Every record that only the old cluster holds is kept in files, and nothing was written there since."""
     found, name = context.stranded, "stranded_are_kept"
     wrong = missing_from(found, context.store.folder)
     if not wrong and context.was_begun_before:
         return Check.that(name, True, f"{found.sentence}; kept in {context.store.folder}", records=found.records)
     ids = {topic: each.topic_id for topic, each in context.run.topics(context.run.target).items()}
     if not wrong and ids != dict(found.topic_ids):
-        wrong = f"the topics of {found.old} are not those that the list was made of"
+        wrong = f"topics on {found.old} have other ids than in the list of stranded records"
     if not wrong and (moved := ends_of_old_cluster(context).moved):
-        wrong = f"{', '.join(map(str, moved[:3]))} on {found.old} moved since the list was made"
+        wrong = f"the log ends of {', '.join(map(str, moved[:3]))} on {found.old} moved after the list was made"
     if wrong:
-        return Check.that(name, False, f"{wrong}: run the task stranded_records again")
+        return Check.that(name, False, f"{wrong}. Run the task stranded_records again")
     return Check.that(name, True, f"{found.sentence}; kept in {context.store.folder}", records=found.records)
 
 
 def _nothing_flows(context: FailbackContext) -> Check:
-    """Neither direction runs: the old one would write to the active side, the new one is started by this run."""
+    """No flow runs: the old one would write to the active cluster, the new one is started by this run."""
     run = context.run
     wrong = []
     for flow in (run.flow, run.flow.reverse):
@@ -94,17 +101,23 @@ def _nothing_flows(context: FailbackContext) -> Check:
     if denied.outcome != "ok":
         wrong.append(f"{run.group.replicator_principal} is not denied on {run.source}: {denied.detail}")
     said = f"no flow runs, and {run.group.replicator_principal} is denied on {run.source}"
-    return Check.that("nothing_flows", not wrong, "; ".join(wrong) + ": stop it first" if wrong else said)
+    return Check.that(
+        "nothing_flows", not wrong, "; ".join(wrong) + ". Stop the flow, then trigger a new run" if wrong else said
+    )
 
 
 def _quarantine_permits(context: FailbackContext) -> Check:
-    """Asked for a rebuild as well it would only be in the way."""
+    """Return whether stranded records may stay where they are; a rebuild does not ask for that."""
     name, run = "quarantine_permits", context.run
     if context.mode != "quarantine":
-        return Check(name, "ok", "not asked for: everything is copied again")
+        return Check(name, "ok", "not needed for a rebuild: everything is copied again")
     found = context.stranded
     if context.was_begun_before:
-        return Check(name, "failed", f"an earlier failback has changed {run.target} already. Choose rebuild")
+        return Check(
+            name,
+            "failed",
+            f"an abandoned failback has already changed {run.target}. Trigger a new run with the mode rebuild",
+        )
     ranges = ranges_of(found)
     compacted = set(found.compacted)
     starts = run.operator(run.target).topics.log_starts({each.topic_partition for each in ranges})
@@ -112,16 +125,18 @@ def _quarantine_permits(context: FailbackContext) -> Check:
         found, ranges, compacted=compacted, positions=offsets_on_old_cluster(context), log_starts=starts
     )
     if reasons:
-        sentence = f"quarantine does not permit the way home: {'; '.join(reasons)}. Choose rebuild"
+        sentence = (
+            f"a failback by quarantine is not possible: {'; '.join(reasons)}. Trigger a new run with the mode rebuild"
+        )
         return Check(name, "failed", sentence, {"reasons": reasons})
-    shown = ", ".join(map(str, ranges[:5])) or "nothing has to stay aside"
-    return Check(name, "ok", f"stays aside on {run.target}: {shown}", {"ranges": [str(each) for each in ranges]})
+    shown = ", ".join(map(str, ranges[:5])) or "no offsets"
+    return Check(name, "ok", f"quarantined on {run.target}: {shown}", {"ranges": [str(each) for each in ranges]})
 
 
 def offsets_on_old_cluster(context: FailbackContext) -> list[TranslatedOffset]:
-    """Return where groups would go on at home that have not read past the switch, and those known there alone.
+    """Return where groups would resume on the old cluster if they have not read past the failover.
 
-    A position behind the switch lies behind everything that stays aside.
+    Groups that only the old cluster knows are included. An offset after the failover is past every quarantined range.
     """
     run, switched = context.run, context.failover.new_ends
     committed = run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=False)
@@ -136,8 +151,11 @@ def offsets_on_old_cluster(context: FailbackContext) -> list[TranslatedOffset]:
 def _enough_approvers(context: FailbackContext) -> Check:
     approvers = context.run.group.approvers
     needed = 2 if context.mode == "rebuild" else 1
-    said = f"{needed} of {', '.join(approvers)} have to approve"
-    short = f"a rebuild deletes data and needs two different approvers, the group has {', '.join(approvers)} alone"
+    said = f"approvals needed: {needed}, by any of {', '.join(approvers)}"
+    short = (
+        f"a rebuild deletes data and needs two different approvers. {context.run.group.name} has only "
+        f"{', '.join(approvers) or 'none'}. Add an approver to the topology"
+    )
     enough = len(set(approvers)) >= needed
     return Check.that("enough_approvers", enough, said if enough else short)
 

@@ -1,4 +1,4 @@
-"""Take the group for this failback: the approvals are checked against the world of now, then the register is set."""
+"""Take the group for this failback: the approvals are checked against the facts of now, then the register is set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafka_dr.runs.run import Run
 
 
 def check(run: Run) -> Sequence[Check]:
-    """The answers are those of different approvers, fresh, and about the facts that hold now."""
+    """The answers are fresh, are given by different approvers, and are about the facts that hold now."""
     if run.request.dry_run or _is_claimed(run):
         return ()
     context = FailbackContext(run)
@@ -30,18 +30,21 @@ def check(run: Run) -> Sequence[Check]:
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    return (f"write to the registers that this run brings {run.target} back",)
+    return (f"write to the registers that this failback holds {run.group.name} and makes {run.target} a copy again",)
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Journal what the claim rests on, compare and set the active cluster's register, copy it to the other."""
+    """Journal the grounds of the claim, compare and set the active cluster's register, copy it to the old cluster."""
     if run.register_state is not None and _is_claimed(run):
         run.clients.register(run.target).copy(run.register_state)
         return claimed_facts(run.register_state)
     before, context = run.register_state, FailbackContext(run)
     answers = _judged_answers(context)[1]
     if before is None or not answers:
-        raise NeedsPerson("the register's record or the approval is gone since it was checked")
+        raise NeedsPerson(
+            f"the record of {run.group.name} or the approval of run {run.request.run} was there when it was checked, "
+            "and is gone now. Compare the registers and the evidence, then trigger a new run"
+        )
     state = failback_begun(
         before,
         run=run.request.run,
@@ -59,7 +62,7 @@ def act(run: Run) -> Mapping[str, Any]:
             "source": run.source,
             "target": run.target,
             "left_by": context.failover.run,
-            # Exactly these may be deleted: those that were shown to whoever approved, by their ids.
+            # Exactly these may be deleted: the approvers saw them, and they are named by their ids.
             "deletes": approved["deletes"],
             "list_sha256": approved["stranded"]["list_sha256"],
             "epoch": state.epoch,
@@ -85,13 +88,19 @@ def _judged_answers(context: FailbackContext) -> tuple[tuple[Check, ...], tuple[
     found = {step: answer_of(run, run.request.run, step) for step in needed}
     answers = tuple(answer for answer in found.values() if answer is not None)
     if missing := [step.value for step, answer in found.items() if answer is None]:
-        detail = f"no answer to {', '.join(missing)} of this run is in the evidence: nobody gave it"
+        detail = (
+            f"the evidence has no answer to {', '.join(missing)} of run {run.request.run}: answer it, or trigger a new "
+            "run"
+        )
         return (Check("approved", "failed", detail),), answers
     checks = [check for answer in answers for check in judge(run, answer)]
     if len(needed) == 2:
         people = sorted({answer.responder for answer in answers})
         said = f"approved by {', '.join(people)}"
-        alone = f"both approvals are {people[0]}'s: what deletes data needs two different people"
+        alone = (
+            f"both approvals are by {people[0]}, expected two different people, as a rebuild deletes data: trigger a "
+            "new run"
+        )
         checks.append(Check.that("two_different_people", len(people) == 2, said if len(people) == 2 else alone))
     return tuple(checks), answers
 
@@ -101,7 +110,10 @@ def _approved(run: Run, digest: str) -> Mapping[str, Any]:
     kept = run.clients.evidence.newest(run.group.name, run.request.run, StepName.PREFLIGHT.value)
     decided: Mapping[str, Any] = (kept or {}).get("facts", {}).get("decision", {})
     if digest_of(decided) != digest:
-        raise NeedsPerson("the evidence of preflight is not what was approved: trigger a new run")
+        raise NeedsPerson(
+            f"the evidence of preflight of run {run.request.run} has another digest than the one that was approved: "
+            "trigger a new run"
+        )
     return decided
 
 

@@ -1,4 +1,4 @@
-"""What a failback is about: how it was asked for, what was left behind, and whether it still may change anything."""
+"""What the steps of a failback share: its mode, the stranded records, and whether it still holds the group."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafka_dr.runs.run import Run
 class FailbackContext:
     """The facts of a failback that several of its steps need.
 
-    :param run: ``source`` is the active cluster, ``target`` the one that was left
+    :param run: ``source`` is the active cluster, ``target`` the old one
     """
 
     def __init__(self, run: Run) -> None:
@@ -27,27 +27,32 @@ class FailbackContext:
 
     @property
     def mode(self) -> FailbackMode:
-        """How the old side becomes a copy: as was approved, once it was claimed."""
+        """How the old cluster becomes a copy; from the claim on: as approved."""
         claimed: FailbackMode | None = self.run.journal.get("claim", {}).get("mode")
         return claimed or self.run.request.mode
 
     @property
     def rescue(self) -> RescueWish:
-        """What becomes of the stranded records besides being kept."""
+        """What is done with the stranded records, which are kept in any case; from the claim on: as approved."""
         claimed: RescueWish | None = self.run.journal.get("claim", {}).get("rescue")
         return claimed or self.run.request.rescue
 
     @cached_property
     def failover(self) -> Abandonment:
-        """How the side that was left was left."""
+        """The unplanned failover that made the old cluster the old one.
+
+        :raises Refused: the group has no record in the register
+        """
         state = self.run.register_state
         if state is None:
-            raise Refused(f"no register has a record of {self.run.group.name}: nothing was left behind")
+            raise Refused(
+                f"no register has a record of {self.run.group.name}, so there is nothing to fail back: run dr_adopt"
+            )
         return abandonment(self.run.history, state)
 
     @cached_property
     def store(self) -> StrandedStore:
-        """Where the list of stranded records lies."""
+        """Where the list of stranded records is kept."""
         return StrandedStore(self.run.clients.evidence_root, self.run.group.name, self.failover.run)
 
     @cached_property
@@ -55,11 +60,12 @@ class FailbackContext:
         """The list of stranded records.
 
         :raises Refused: there is none
+        :raises NeedsPerson: its files cannot be read
         """
         try:
             found = self.store.read()
         except StrandedUnreadable as error:
-            raise NeedsPerson(f"the list of stranded records cannot be read: {error}") from error
+            raise NeedsPerson(f"the list of stranded records in {self.store.folder} cannot be read: {error}") from error
         if found is None:
             raise Refused(
                 f"there is no list of stranded records of {self.failover.old}: run the task stranded_records, "
@@ -69,16 +75,16 @@ class FailbackContext:
 
     @property
     def list_sha256(self) -> str:
-        """What ties an approval to that very list."""
+        """The digest that ties an approval to this list."""
         return digest(self.stranded.to_json())
 
     @cached_property
     def was_begun_before(self) -> bool:
-        """Whether an earlier failback, abandoned since, has changed the side that was left."""
+        """Whether an earlier failback, which was abandoned, has changed the old cluster."""
         return failback_changed_it_since(self.run.history, self.failover.run, by_others_than=self.run.request.run)
 
     def permission(self) -> Callable[[], None]:
-        """Return what is asked right before each change: does the failback still hold the group?"""
+        """Return what is asked right before each change: whether this failback still holds the group."""
         run = self.run
         epoch = run.register_state.epoch if run.register_state else -1
 
@@ -92,23 +98,32 @@ class FailbackContext:
             )
             if not held:
                 said = (
-                    "nothing" if state is None else f"{state.phase} by {state.verb} {state.run} (epoch {state.epoch})"
+                    f"nothing of {run.group.name}"
+                    if state is None
+                    else f"{state.phase} by {state.verb} {state.run} (epoch {state.epoch})"
                 )
-                raise Refused(f"{run.source}'s register says {said}, not diverged by this run: nothing was changed")
+                raise Refused(
+                    f"{run.source}'s register says {said}, expected diverged by failback {run.request.run}: nothing "
+                    "was changed. Another run has taken the group, so this run ends here"
+                )
 
         return ask
 
 
 @dataclass(frozen=True, slots=True)
 class OldClusterEnds:
-    """The ends of the old side's logs when nobody could write to them any more."""
+    """The log ends of the old cluster.
+
+    :param journaled: as in the list of stranded records, which was made when the cluster was fenced
+    :param now: as they are now
+    """
 
     journaled: Mapping[TopicPartition, int]
     now: Mapping[TopicPartition, int]
 
     @property
     def moved(self) -> list[TopicPartition]:
-        """The partitions that moved since."""
+        """The partitions whose ends differ."""
         return sorted(p for p in self.journaled.keys() | self.now.keys() if self.journaled.get(p) != self.now.get(p))
 
 

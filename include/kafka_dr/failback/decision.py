@@ -1,4 +1,4 @@
-"""What the approval of a failback is about, and what it would cost the side that was left."""
+"""What the approval of a failback is about, and what the failback would delete on the old cluster."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kafka_dr.failback.context import FailbackContext
 from kafka_dr.named_rows import ID_OF_A_TOPIC, rows_of
 from kafka_dr.runs.record import Check
 
-#: What a topic of the old side holds, for :func:`~kafka_dr.named_rows.rows_of`.
+#: What a topic of the old cluster holds, for :func:`~kafka_dr.named_rows.rows_of`.
 OLD_TOPICS = {"named": "topic", "holding": "holds"}
 
 
 def facts(context: FailbackContext, checks: Sequence[Check]) -> dict[str, Any]:
     """Return the decision facts as they are now.
 
-    :param checks: those of the same moment
+    :param checks: results of the checks of the same moment
     """
     ranges = next((list(check.facts["ranges"]) for check in checks if "ranges" in check.facts), [])
     return {
@@ -33,21 +33,21 @@ def facts(context: FailbackContext, checks: Sequence[Check]) -> dict[str, Any]:
 def _of_the_list(context: FailbackContext) -> dict[str, Any]:
     try:
         found = context.stranded
-        here, there = context.run.topics(context.run.source), context.run.topics(context.run.target)
+        source, target = context.run.topics(context.run.source), context.run.topics(context.run.target)
     except KafkaDrError:
-        # A check says what is wrong; nothing is approved without a list.
+        # A check says what is wrong, and nothing is approved without a list.
         return {"stranded": None, "partitions": [], "deletes": []}
-    ids = {name: topic.topic_id for name, topic in there.items()}
+    ids = {name: topic.topic_id for name, topic in target.items()}
     return {
         "left_by": found.run,
         "stranded": {"records": found.records, "list_sha256": context.list_sha256},
-        "partitions": rows_of({name: len(topic.leaders) for name, topic in here.items()}, **PARTITIONS),
+        "partitions": rows_of({name: len(topic.leaders) for name, topic in source.items()}, **PARTITIONS),
         "deletes": rows_of(ids, **ID_OF_A_TOPIC) if context.mode == "rebuild" else [],
     }
 
 
 def measured(context: FailbackContext) -> dict[str, Any]:
-    """Measure what the old side holds; shown to the approvers, not part of what is approved."""
+    """Measure what the old cluster holds; shown to the approvers, no part of what is approved."""
     run = context.run
     target = run.operator(run.target)
     partitions = run.partitions(run.target)

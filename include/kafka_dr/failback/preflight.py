@@ -1,4 +1,4 @@
-"""Find out whether the way home is open, and write down what an approval of it would be about."""
+"""Find out whether a failback is possible, and write down what its approval would be about."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafka_dr.runs.run import Run
 
 
 def check(run: Run) -> Sequence[Check]:
-    """Ask everything that has to hold before anybody is asked for an approval."""
+    """Check everything that has to hold before an approval is asked for."""
     return failback_checks(FailbackContext(run))
 
 
@@ -33,6 +33,6 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def _write_page(context: FailbackContext) -> None:
-    """Put a page beside the list, for whoever opens the folder years later."""
+    """Write a page next to the list, for a reader who opens the folder years later."""
     with context.store.folder.joinpath("stranded.html").open("wb") as file:
         file.write(render_audit(build_stranded_view(context.stranded.to_json())).encode())

@@ -1,7 +1,7 @@
-"""Prepare the old cluster for the copy: keep its topics, or delete them and create them again, empty.
+"""Prepare the old cluster for the copy: quarantine its stranded records, or delete its topics and create them again.
 
-Only topics whose ids were approved and journaled are deleted, so that a second attempt never deletes what the first
-one created. The right to delete them is given for these very topics, on this very cluster, and taken back.
+Only topics with approved and journaled ids are deleted, so a second attempt never deletes what the first one created.
+The right to delete is given for exactly these topics, only on the old cluster, and is removed afterwards.
 """
 
 from __future__ import annotations
@@ -29,19 +29,28 @@ _PAUSE_SECONDS = 0.1
 
 
 def check(run: Run) -> Sequence[Check]:
-    """No application data is deleted unless everything that only the old side holds is kept."""
+    """Every record that only the old cluster holds is kept; without that no application data is deleted."""
     if run.request.dry_run:
         return ()
     context = FailbackContext(run)
     wrong = missing_from(context.stranded, context.store.folder)
-    kept = Check.that("stranded_are_kept", not wrong, wrong or f"{context.stranded.records} records are kept")
+    kept = Check.that(
+        "stranded_are_kept",
+        not wrong,
+        wrong or f"{context.stranded.records} stranded records are kept in {context.store.folder}",
+    )
     approved = list_is_approved(context)
     if OLD_CLUSTER_PREPARED in run.journal or context.was_begun_before:
         return (approved, kept)
     moved = ends_of_old_cluster(context).moved
     shown = ", ".join(map(str, moved[:3]))
-    still = f"{run.target} stands where the list of stranded records left it"
-    said = f"{shown} moved since the list was made: somebody passes the fence; find out who" if moved else still
+    still = f"the log ends of {run.target} are those in the list of stranded records"
+    said = (
+        f"the log ends of {shown} on {run.target} moved after the list of stranded records was made, expected none: a "
+        "principal that the fence does not cover writes there. Find out which, and stop it"
+        if moved
+        else still
+    )
     return (approved, kept, Check.that("old_side_is_still", not moved, said))
 
 
@@ -52,13 +61,13 @@ def intent(run: Run) -> Sequence[str]:
         named = ", ".join(sorted(run.topics(run.target)))
         return (f"delete {named} on {run.target} and create them again as they are on {run.source}, empty",)
     shown = ", ".join(map(str, ranges_of(context.stranded))) or "nothing"
-    return (f"journal that these offsets of {run.target} stay aside: {shown}; nothing is deleted",)
+    return (f"journal that these offsets of {run.target} are quarantined: {shown}; nothing is deleted",)
 
 
 def act(run: Run) -> Mapping[str, Any]:
     """Journal first what cannot be looked up later, then act."""
     context = FailbackContext(run)
-    # What is journaled says that the old topics are given up.
+    # Compare before anything is journaled: the journal says that the old topics are given up.
     compared = _compare(context, approved_deletes(run.fact("claim"))) if context.mode == "rebuild" else Compared()
     if OLD_CLUSTER_PREPARED not in run.journal:
         _journal(context)
@@ -69,23 +78,25 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """Nothing of the old topics is left after a rebuild, nor the right to delete; after quarantine all is journaled."""
+    """After a rebuild no old topic and no right to delete is left. After a quarantine its ranges are journaled."""
     context, deletes = FailbackContext(run), approved_deletes(_journaled(run))
     if context.mode == "quarantine":
         kept = run.clients.register(run.source).facts(run.group.name, run.request.run).get(QUARANTINE)
-        return (Check.that("ranges_are_journaled", kept is not None, f"the register of {run.source} names the ranges"),)
-    here, there = run.topics(run.source), run.topics(run.target)
-    old = sorted(name for name, topic in there.items() if topic.topic_id == deletes.get(name))
-    wrong = [f"{name} is the old one" for name in old] + [
-        f"{name} has {len(there[name].leaders) if name in there else 'no'} partitions, expected {len(topic.leaders)}"
-        for name, topic in here.items()
-        if name not in there or len(there[name].leaders) != len(topic.leaders)
+        named = "names the quarantined ranges" if kept else "has no quarantined ranges of this run: run the step again"
+        return (Check.that("ranges_are_journaled", kept is not None, f"the register of {run.source} {named}"),)
+    source, target = run.topics(run.source), run.topics(run.target)
+    old = sorted(name for name, topic in target.items() if topic.topic_id == deletes.get(name))
+    wrong = [f"{name} on {run.target} is still the old topic" for name in old] + [
+        f"{name} on {run.target} has {len(target[name].leaders) if name in target else 'no'} partitions, expected "
+        f"{len(topic.leaders)}"
+        for name, topic in source.items()
+        if name not in target or len(target[name].leaders) != len(topic.leaders)
     ]
-    standing = right_to_delete(run, deletes) & run.operator(run.target).acls.list()
-    said = f"{len(here)} topics are new, with the partitions that they have on {run.source}"
+    rights = right_to_delete(run, deletes) & run.operator(run.target).acls.list()
+    said = f"{len(source)} topics on {run.target} are new and have as many partitions as on {run.source}"
     return (
         Check.that("topics_are_new", not wrong, "; ".join(wrong[:3]) or said),
-        Check.that("right_to_delete_is_gone", not standing, f"{len(standing)} rights to delete stand on {run.target}"),
+        Check.that("right_to_delete_is_gone", not rights, f"{len(rights)} rights to delete are left on {run.target}"),
     )
 
 
@@ -108,12 +119,12 @@ def _journal(context: FailbackContext) -> None:
 
 
 def _journaled(run: Run) -> Mapping[str, Any]:
-    """Return what was journaled, by this very attempt, too."""
+    """Return the journaled fact; this attempt may have written it, so the register is read again."""
     register = run.clients.register(run.source)
     found = run.journal.get(OLD_CLUSTER_PREPARED)
     found = found or register.facts(run.group.name, run.request.run).get(OLD_CLUSTER_PREPARED)
     if found is None:
-        raise TryAgain("the journal does not say yet what this step may delete: run the step again")
+        raise TryAgain(f"the register of {run.source} does not say yet what this step may delete: run the step again")
     return dict(found)
 
 
@@ -137,32 +148,33 @@ def _rebuild(context: FailbackContext, deletes: Mapping[str, str]) -> Mapping[st
 
 
 def _compare(context: FailbackContext, deletes: Mapping[str, str]) -> Compared:
-    """Read back all that is kept, and compare it with what is about to be deleted.
+    """Read all kept records back, and compare them with the records that are about to be deleted.
 
-    A list of a former version has no digests of its files: then this alone says that nothing which is deleted is lost.
+    A list of a former version has no digests of its files. Then only this comparison shows that nothing gets lost.
 
-    :param deletes: what may be deleted; a topic that was made again since the list was made holds nothing of it
-    :raises Refused: something is not kept, or not as the old side holds it
+    :param deletes: ids of the topics that may be deleted, by name; a topic that was created again after the list was
+        made holds no record of the list
+    :raises Refused: a record is not kept, or differs from the one on the old cluster
     """
     found, run = context.stranded, context.run
-    there = run.topics(run.target)
-    old = [name for name, topic in there.items() if topic.topic_id == deletes.get(name)]
+    target = run.topics(run.target)
+    old = [name for name, topic in target.items() if topic.topic_id == deletes.get(name)]
     if not old:
         return Compared()
     if wrong := missing_from(found, context.store.folder):
-        raise Refused(f"nothing is deleted while stranded records are not kept: {wrong}")
-    same = [name for name in old if found.topic_ids.get(name) == there[name].topic_id]
+        raise Refused(f"nothing is deleted on {run.target}, as stranded records are not kept: {wrong}")
+    same = [name for name in old if found.topic_ids.get(name) == target[name].topic_id]
     compared = compare_with(run.clients.cluster(run.target, "audit"), found, context.store.folder, topics=same)
     if compared.wrong:
         raise Refused(
-            f"nothing is deleted: {compared.wrong}. Restore the files below {context.store.folder} from a copy and run "
-            "the step again, or abandon this run with dr_resume and begin a new one"
+            f"nothing is deleted on {run.target}: {compared.wrong}. Restore the files below {context.store.folder} "
+            "from a copy and run the step again, or abandon this run with dr_resume and trigger a new one"
         )
     return compared
 
 
 def _create(context: FailbackContext) -> list[str]:
-    """Create what is missing as the config sync would: with the active side's partitions and configuration."""
+    """Create missing topics as the config sync would: with partitions and configuration of the active cluster."""
     run = context.run
     items = plan_between(run, run.source, run.target, epoch=run.epoch).items
     wanted = [item.change.topic for item in items if isinstance(item.change, CreateTopic)]
@@ -171,7 +183,7 @@ def _create(context: FailbackContext) -> list[str]:
         errors = run.operator(run.target).configs.create(wanted)
         if errors:
             name, error = sorted(errors.items())[0]
-            raise TryAgain(f"{name} could not be created on {run.target} again ({error}): run the step again")
+            raise TryAgain(f"topic {name} could not be created on {run.target} ({error}): run the step again")
     return sorted(topic.name for topic in wanted)
 
 
@@ -183,21 +195,23 @@ def _wait_until_gone(context: FailbackContext, deletes: Mapping[str, str]) -> No
         if not left:
             return
         if run.clock.monotonic() > deadline:
-            raise TryAgain(f"{', '.join(left[:3])} are on {run.target} still: look at its controller, run this again")
+            raise TryAgain(
+                f"{', '.join(left[:3])} still exist on {run.target}: look at its controller, then run the step again"
+            )
         run.clock.sleep(_PAUSE_SECONDS)
 
 
 def _left(context: FailbackContext, deletes: Mapping[str, str]) -> list[str]:
-    """Return the old topics that are still there; one that goes while it is looked at is looked at again."""
+    """Return the old topics that still exist; if one vanishes during the look, all count as existing until the next."""
     try:
-        there = context.run.topics(context.run.target)
+        target = context.run.topics(context.run.target)
     except NotFound:
         return sorted(deletes)
-    return [name for name, topic in there.items() if topic.topic_id == deletes.get(name)]
+    return [name for name, topic in target.items() if topic.topic_id == deletes.get(name)]
 
 
 def approved_deletes(fact: Mapping[str, Any]) -> dict[str, str]:
-    """Return the topics that may be deleted, and their ids, as the claim or this step journaled them."""
+    """Return the ids of the topics that may be deleted, by name, as the claim or this step journaled them."""
     return by_name(fact.get("deletes", ()), **ID_OF_A_TOPIC)
 
 

@@ -1,4 +1,4 @@
-"""Leaving stranded records where they are: which ranges stay aside, and when that permits the way home. Pure."""
+"""Quarantine: stranded records stay on the old cluster. Which ranges these are, and when that is possible. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from kafka_dr.register.quarantine import QuarantinedRange, by_partition
 
 
 def ranges_of(found: StrandedList) -> tuple[QuarantinedRange, ...]:
-    """Return the ranges that have to stay aside: what is stranded, and all behind the last record that crossed."""
+    """Return the ranges to quarantine: stranded records, and everything after the last copied record."""
     return tuple(sorted(each for partition in found.partitions for each in _ranges(partition)))
 
 
 def _ranges(partition: StrandedPartition) -> list[QuarantinedRange]:
     where = (partition.topic, partition.partition)
     passed_over = [QuarantinedRange(*where, *each) for each in partition.ranges if each[1] <= partition.copied_until]
-    behind = any(after > partition.copied_until for _, after in partition.ranges)
-    return [*passed_over, QuarantinedRange(*where, partition.copied_until, partition.end)] if behind else passed_over
+    at_the_end = any(after > partition.copied_until for _, after in partition.ranges)
+    return (
+        [*passed_over, QuarantinedRange(*where, partition.copied_until, partition.end)] if at_the_end else passed_over
+    )
 
 
 def reasons_against(
@@ -30,25 +32,31 @@ def reasons_against(
     positions: Sequence[TranslatedOffset],
     log_starts: Mapping[TopicPartition, int],
 ) -> list[str]:
-    """Return why quarantine does not permit the way home; nothing where it does.
+    """Return the reasons against quarantine, as sentences; empty if it is possible.
 
-    :param compacted: topics that either side compacts
-    :param positions: of groups, translated to the old side; those behind the switch are not among them
-    :param log_starts: of the old side: a range that retention has deleted is in nobody's way
+    :param found: the list of stranded records
+    :param ranges: what would be quarantined
+    :param compacted: topics that one of the two clusters compacts
+    :param positions: offsets of groups, translated to the old cluster; those after the failover are not among them
+    :param log_starts: of the old cluster; a range that retention has deleted does not count
     """
-    standing = [each for each in ranges if each.end > log_starts.get(each.topic_partition, 0)]
+    present = [each for each in ranges if each.end > log_starts.get(each.topic_partition, 0)]
     reasons = []
-    if affected := sorted({each.topic for each in standing} & set(compacted)):
-        reasons.append(f"{', '.join(affected[:3])} is compacted, and its newest values would be stranded ones")
+    if affected := sorted({each.topic for each in present} & set(compacted)):
+        reasons.append(
+            f"{', '.join(affected[:3])} on {found.old} is compacted, and stranded records would be its newest values"
+        )
     if found.missing or found.gone:
-        what = ", ".join(found.gone) if found.gone else f"{found.missing} records that had crossed"
-        reasons.append(f"{found.old} has lost {what}, which would stay missing in the copy")
-    first = {partition: each[0].start for partition, each in by_partition(standing).items()}
+        what = ", ".join(found.gone) if found.gone else f"{found.missing} records that had been copied"
+        reasons.append(f"{found.old} has lost {what}, and they would stay missing in the copy")
+    first = {partition: each[0].start for partition, each in by_partition(present).items()}
     before = [p for p in positions if p.partition in first and _is_before(p, first[p.partition])]
     if before:
         shown = ", ".join(f"{each.group} {each.partition}" for each in before[:3])
         more = f" and {len(before) - 3} more" if len(before) > 3 else ""
-        reasons.append(f"the position of {shown}{more} lies before stranded records, which it would read at home")
+        reasons.append(
+            f"the offset of {shown}{more} is before stranded records, which the group would read on {found.old}"
+        )
     return reasons
 
 

@@ -1,4 +1,4 @@
-"""What the approvers of a failback are shown: what stays aside, or everything that would be deleted."""
+"""What the approvers of a failback are shown: the quarantined offsets, or everything that would be deleted."""
 
 from __future__ import annotations
 
@@ -24,21 +24,23 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     decided, measured = facts["decision"], facts["measurements"]
     group, active, old = (markdown(name) for name in (run.group.name, run.source, run.target))
     rebuild = decided["mode"] == "rebuild"
-    wish = "published again to the active cluster" if decided["rescue"] == "republish" else "kept aside"
-    stranded = f"{decided['stranded']['records']:,} records of {old} never crossed; they are {wish}"
+    republish = decided["rescue"] == "republish"
+    wish = "published again to the active cluster" if republish else "kept in files"
+    stranded = f"{decided['stranded']['records']:,} records of {old} were never copied; they are {wish}"
     return Sheet(
         subject=subject("failback", _question(run, decided), dry_run=run.request.dry_run),
-        moves=f"no application: **{group}** stays active on **{active}**, and **{old}**, which was left in a disaster, "
-        "becomes its copy again",
+        moves=f"no application: **{group}** stays active on **{active}**. **{old}**, the old cluster of an unplanned "
+        "failover, becomes its copy again",
         lost=f"{stranded}. {_deleted(run, decided, measured) if rebuild else 'Nothing is deleted'}",
-        writes_stop=f"not at all: applications go on writing to {active}",
-        read_again=f"nothing: consumers go on reading on {active}"
-        + (", where the records that are published again arrive as new ones" if wish.startswith("pub") else ""),
-        on_failure="the run can be tried again, or be abandoned by a person; applications are not touched",
-        warnings=(f"**Rebuild deletes data on {old}.** Two different approvers have to say yes.",) if rebuild else (),
+        writes_stop=f"not at all: applications write to {active} all the time",
+        read_again=f"nothing: consumers read on {active} all the time"
+        + (". The records that are published again arrive there as new ones" if republish else ""),
+        on_failure="clear the failed task to try it again, or abandon the run with dr_resume; applications are not "
+        "affected",
+        warnings=(f"**A rebuild deletes data on {old}.** Two different people have to approve it.",) if rebuild else (),
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
-        details=(_old_side(measured),) if rebuild else (_aside(old, decided["quarantine"]),),
+        details=(_what_is_deleted(measured),) if rebuild else (_quarantined(old, decided["quarantine"]),),
         words=(("Reason, as the requester wrote it", run.request.reason),),
     )
 
@@ -57,18 +59,18 @@ def _deleted(run: Run, decided: Mapping[str, Any], measured: Mapping[str, Any]) 
     )
 
 
-def _old_side(measured: Mapping[str, Any]) -> str:
+def _what_is_deleted(measured: Mapping[str, Any]) -> str:
     rows = "\n".join(
         f"* {code(name)}: at most {row['records']:,} records, {row['bytes']:,} bytes; {row['stranded']:,} of them "
-        "stranded, and kept"
+        "stranded, and kept in files"
         for name, row in sorted(by_name(measured["old_side"], **OLD_TOPICS).items())
     )
     return f"**What is deleted and copied again**\n\n{rows}"
 
 
-def _aside(old: str, ranges: list[str]) -> str:
+def _quarantined(old: str, ranges: list[str]) -> str:
     shown = "\n".join(f"* {code(each)}" for each in ranges[:_MOST_RANGES]) or "* nothing"
     more = (
         f"\n\nAnd {len(ranges) - _MOST_RANGES} more, all of them in the evidence." if len(ranges) > _MOST_RANGES else ""
     )
-    return f"**These offsets stay aside on {old}**\n\n{shown}{more}"
+    return f"**These offsets on {old} are quarantined**\n\n{shown}{more}"

@@ -34,7 +34,8 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """What was measured is kept."""
+    """The figures are in the journal."""
     kept = run.clients.register(run.source).facts(run.group.name, run.request.run).get("measured")
-    said = "the figures are in the journal" if kept else "the figures are not in the journal: run the step again"
-    return (Check.that("measurements_kept", bool(kept), said),)
+    said = f"the figures are in the journal of {run.source}"
+    wrong = f"the journal of {run.source} has no fact measured of run {run.request.run}: run the step again"
+    return (Check.that("measurements_kept", bool(kept), said if kept else wrong),)

@@ -15,7 +15,7 @@ from kafka_dr.runs.run import Run
 
 
 def check(run: Run) -> Sequence[Check]:
-    """What would be published is there. Once the old side was made anew the list alone counts."""
+    """Every record that would be published is kept. After a rebuild of the old cluster only the list counts."""
     context = FailbackContext(run)
     if run.request.dry_run:
         return (_kept(context),)
@@ -37,7 +37,7 @@ def intent(run: Run) -> Sequence[str]:
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Publish what was not published yet."""
+    """Publish the records that are not published yet."""
     context = FailbackContext(run)
     if context.rescue == "keep" or not context.stranded.records:
         run.write_fact(
@@ -60,7 +60,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """Every record is kept, and the ledger has each of them where they were to be published."""
+    """Every record is kept; if they are published, the ledger has each of them."""
     context = FailbackContext(run)
     if context.rescue == "keep":
         return (_kept(context),)
@@ -72,11 +72,15 @@ def prove(run: Run) -> Sequence[Check]:
         published += entry.published + entry.to_stranded_topic if entry else 0
         if accounted != each.records:
             wrong.append(f"{each.topic}-{each.partition}: {accounted} of {each.records}")
-    said = f"{published} records are published on {run.source}, each once; the others stay in the list"
-    ledger_says = f"the ledger does not account for all: {', '.join(wrong[:3])}"
+    said = f"{published} records are published on {run.source}, each once; the others stay in {context.store.folder}"
+    ledger_says = f"the ledger on {run.source} has {', '.join(wrong[:3])} records, expected all: run the step again"
     return (_kept(context), Check.that("ledger_accounts_for_all", not wrong, ledger_says if wrong else said))
 
 
 def _kept(context: FailbackContext) -> Check:
     wrong = missing_from(context.stranded, context.store.folder)
-    return Check.that("stranded_are_kept", not wrong, wrong or f"{context.stranded.records} records are kept")
+    return Check.that(
+        "stranded_are_kept",
+        not wrong,
+        wrong or f"{context.stranded.records} stranded records are kept in {context.store.folder}",
+    )

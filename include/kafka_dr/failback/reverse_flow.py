@@ -1,4 +1,4 @@
-"""Start replication towards the side that was left, from exactly where both sides correspond."""
+"""Start replication to the old cluster, from the offsets at which both logs are equal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def intent(run: Run) -> Sequence[str]:
     where = (
         "from the start"
         if context.mode == "rebuild"
-        else f"at the ends of {run.source} that run {context.failover.run} left"
+        else f"at the log ends of {run.source} that run {context.failover.run} journaled"
     )
     return (
         f"see that {run.flow.reverse.connector} is stopped, lift the DENY of {run.group.replicator_principal} on "
@@ -30,17 +30,20 @@ def intent(run: Run) -> Sequence[str]:
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Journal the seed, stop the old direction, let the replicator in, seed and start."""
+    """Journal the seed, stop the old flow, lift the replicator's DENY, seed and start the new flow."""
     context, state = FailbackContext(run), run.register_state
     if state is None:
-        raise Refused(f"no register has a record of {run.group.name} any more")
+        raise Refused(f"no register has a record of {run.group.name} any more: compare the registers of both clusters")
     begins = _positions(context)
     seed = seed_fact(run, run.flow, epoch=state.epoch, **begins)
     run.write_fact("flow_seed", seed)
-    _stop_old_direction(run, context)
+    _stop_old_flow(run, context)
     missing = plan.shut_out(run.group) - run.operator(run.target).acls.list()
     if missing:
-        raise Refused(f"{run.target} lacks {len(missing)} DENYs of a standby: no flow may write there before")
+        raise Refused(
+            f"{len(missing)} DENYs of a standby are missing on {run.target}, so no flow may write there. Run "
+            "dr_health, which adds them, then run the step again"
+        )
     begin(
         run,
         run.flow,
@@ -52,7 +55,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The new direction runs, the old one does not and could not write, and the standby refuses applications."""
+    """The new flow runs. The old one is stopped and could not write. The standby refuses applications."""
     status = run.clients.replicator(run.flow).wait_running(run.group.timing.protect_wait_seconds)
     other = run.clients.replicator(run.flow.reverse).status()
     denied = proof.acls_present(run.operator(run.source), plan.flow_fence(run.group), clock=run.clock)
@@ -66,7 +69,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 
 def _positions(context: FailbackContext) -> dict[str, list[list[Any]]]:
-    """Return where the direction begins on both sides: behind what is aside, or nowhere, which is the start."""
+    """Return where the flow begins on both clusters: after the quarantined ranges; for a rebuild empty: the start."""
     run = context.run
     if context.mode == "rebuild":
         return {"source_positions": [], "target_positions": []}
@@ -78,11 +81,14 @@ def _positions(context: FailbackContext) -> dict[str, list[list[Any]]]:
     }
 
 
-def _stop_old_direction(run: Run, context: FailbackContext) -> None:
+def _stop_old_flow(run: Run, context: FailbackContext) -> None:
     old = run.clients.replicator(run.flow.reverse)
     if old.status().at_rest:
         return
     context.permission()()
     old.stop()
     if old.wait_stopped(run.group.timing.step_deadline_seconds).state != "stopped":
-        raise TryAgain(f"{run.flow.reverse.connector} does not stop: look at Connect beside {run.source}")
+        raise TryAgain(
+            f"{run.flow.reverse.connector} does not stop: look at the Connect cluster of {run.source}, then run the "
+            "step again"
+        )

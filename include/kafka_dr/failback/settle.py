@@ -1,4 +1,4 @@
-"""Say in the registers that the side that was left is a copy again: only behind a green audit of all of it."""
+"""Write to the registers that the old cluster is the standby: only after a green audit of the whole copy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafka_dr.runs.run import Run
 
 
 def check(run: Run) -> Sequence[Check]:
-    """The audit of this very copy is green and later than the catching up; near the head all is equal."""
+    """The audit of this copy is green and later than ``catch_up``; near the head of the log all is equal."""
     if run.request.dry_run or _is_settled(run):
         return ()
     return (_audit(run), live_verification.tail(run))
@@ -29,10 +29,12 @@ def intent(run: Run) -> Sequence[str]:
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Compare and set the active cluster's register, then copy it to the other."""
+    """Compare and set the active cluster's register, then copy the record to the standby."""
     state = run.register_state
     if state is None:
-        raise NeedsPerson(f"no register has a record of {run.group.name} any more")
+        raise NeedsPerson(
+            f"no register has a record of {run.group.name} any more: compare the registers of both clusters"
+        )
     if state.phase is Phase.DIVERGED:
         ranges = tuple(str(each) for each in translation.quarantined_on(run, run.target))
         before, state = state, failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now())
@@ -42,12 +44,18 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """Both registers say the same, the standby refuses writes and is fed."""
+    """Both registers hold the same record, the standby refuses writes, and the flow to it runs."""
     states = [run.clients.register(name).read(run.group.name) for name in (run.source, run.target)]
     stable = states[0] is not None and states[0] == states[1] and states[0].phase is Phase.STABLE
+    said = f"{run.group.name} is stable, active on {run.source}, in both registers"
+    if not stable:
+        said = (
+            f"the registers of {run.source} and {run.target} do not both call {run.group.name} stable: run the step "
+            "again"
+        )
     status = run.clients.replicator(run.flow).status()
     return (
-        Check.that("registers_agree", stable, f"{run.group.name} is stable, active on {run.source}, in both registers"),
+        Check.that("registers_agree", stable, said),
         Check.of("standby_refuses", run.writes_refused(run.target)),
         Check.that("flow_runs", status.state == "running", f"{run.flow.connector} is {status.state}"),
     )
@@ -57,7 +65,10 @@ def _audit(run: Run) -> Check:
     found = newest_checksum_audit(run)
     caught_up = datetime.fromisoformat(run.fact("caught_up")["at"])
     if found.answer is GateAnswer.GREEN and found.result is not None and found.result.at < caught_up:
-        early = f"the checksum audit is older than the catching up ({caught_up:%H:%M:%S} UTC): run it again"
+        early = (
+            f"the newest checksum audit is of {found.result.at:%H:%M:%S} UTC, expected one after {caught_up:%H:%M:%S} "
+            "UTC, when the copy had caught up: run the audit again, then this step"
+        )
         return Check("checksum_audit", "failed", early)
     return green(found)
 

@@ -1,4 +1,4 @@
-"""Asking for an approval: each verb has its own question, made from the evidence of its first step."""
+"""Ask for an approval: each verb has its own question, made from the evidence of its first step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.request import RunRequest, StepName, definition, first_step
 from kafka_dr.runs.run import Run
 
-#: What a person is shown, by verb.
+#: What the approver is shown, by verb.
 _SHEETS: Mapping[Verb, Callable[[Run, Mapping[str, Any]], Sheet]] = {
     "planned_failover": planned_question.sheet,
     "unplanned_failover": unplanned_question.sheet,
@@ -31,17 +31,20 @@ _SHEETS: Mapping[Verb, Callable[[Run, Mapping[str, Any]], Sheet]] = {
 def ask_approval(
     request: RunRequest, clients: Clients, step: StepName = StepName.APPROVAL, *, page: str = ""
 ) -> ApprovalQuestion:
-    """Make the question from the evidence of the verb's first step, and keep what is shown before anybody sees it.
+    """Make the question from the evidence of the verb's first step, and keep it as evidence before it is shown.
 
-    :param step: which of the verb's approvals; a second one is asked of those who did not give the first
-    :param page: where the evidence of the run is shown
-    :raises Refused: that evidence of this run is not there, or was not good; or the first approval is not
+    :param step: which of the verb's approvals; the person who gave the first one may not give the second
+    :param page: address of the page that shows the evidence of the run
+    :raises Refused: the run has no such evidence, or its first step did not succeed; or the first approval is missing
     """
     run = Run(request, clients)
     first = first_step(request.verb)
     seen = clients.evidence.newest(run.group.name, request.run, first.value)
     if seen is None or seen["outcome"] != "done":
-        raise Refused(f"run {request.run} has no good {first} in the evidence: there is nothing to approve")
+        raise Refused(
+            f"the evidence of run {request.run} has no {first} with the outcome done, so there is nothing to approve: "
+            f"look at the task {first}"
+        )
     facts = seen["facts"]
     approvers = may_answer(run, step)
     attempt = Attempt.start(request.protection_group, request.run, clients, step, definition(step, request.verb).number)
@@ -59,11 +62,13 @@ def ask_approval(
 
 
 def _after_the_first(run: Run, step: StepName, sheet: Sheet) -> Sheet:
-    """Say to the second person what the first one said."""
+    """Show the second approver the answer of the first one."""
     first = newest_answer(run, run.request.run) if step is StepName.SECOND_APPROVAL else None
     if first is None:
         return sheet
-    said = f"This is the second approval: {code(first.responder)} has approved at {first.responded_at:%H:%M:%S} UTC."
+    said = (
+        f"This is the second approval. {code(first.responder)} gave the first one at {first.responded_at:%H:%M:%S} UTC."
+    )
     return replace(
         sheet,
         subject=f"{sheet.subject} (second approval)",

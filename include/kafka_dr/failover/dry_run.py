@@ -1,4 +1,4 @@
-"""What a dry run says: what it was about, in which direction, and what the verb would lose and cost in earnest."""
+"""What a dry run reports: the group, the direction, and what a real run would lose and cost."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Facts = Mapping[str, Any]
 
 
 def sentence(run: Run, facts: Facts) -> str:
-    """Return what a dry run of a step has to say.
+    """Return the report of a dry run of a step.
 
-    :param facts: what the step would put before an approver; empty for every other step
+    :param facts: of a verb's first step: what an approver would be shown; empty for every other step
     """
     said = f"dry run of a {run.request.verb.replace('_', ' ')} of {run.group.name}, {run.source} → {run.target}"
     more = _COSTS[run.request.verb](run, facts) if "measurements" in facts else ()
@@ -27,14 +27,14 @@ def sentence(run: Run, facts: Facts) -> str:
 
 def _planned(run: Run, facts: Facts) -> Iterable[str]:
     measured = facts["measurements"]
-    yield f"In earnest no record would be lost: {run.target} opens only when each one is matched there"
+    yield f"A real run would lose no record: {run.target} is opened only when every record is found there"
     yield f"Writes would stop for: {measured['predicted_write_outage']['sentence']}"
     yield f"Consumer groups: {group_costs.in_words(measured['groups'])}"
 
 
 def _unplanned(run: Run, facts: Facts) -> Iterable[str]:
     measured = facts["measurements"]
-    yield f"In earnest {run.source} would be left; records lost on {run.target}: " + loss_sentence(
+    yield f"A real run would give up {run.source}; records lost on {run.target}: " + loss_sentence(
         measured["predicted_loss"]
     )
     yield f"Consumer groups: {group_costs.in_words(measured['groups'])}"
@@ -42,8 +42,10 @@ def _unplanned(run: Run, facts: Facts) -> Iterable[str]:
 
 def _failback(run: Run, facts: Facts) -> Iterable[str]:
     decided, measured = facts["decision"], facts["measurements"]
-    kept = "kept and published again" if decided["rescue"] == "republish" else "kept aside"
-    yield f"In earnest {measured['stranded_records']:,} stranded records of {run.target} would be {kept}"
+    kept = "kept and published again" if decided["rescue"] == "republish" else "kept in files"
+    yield (
+        f"A real run would find {measured['stranded_records']:,} stranded records on {run.target}; they would be {kept}"
+    )
     if decided["mode"] != "rebuild":
         yield "Nothing would be deleted"
         return

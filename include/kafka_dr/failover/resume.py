@@ -1,4 +1,4 @@
-"""End a run that died, from the register and the journal alone: nothing that Airflow remembers is needed."""
+"""End a run that died, from the register and the journal alone: nothing from Airflow is needed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ASKED_BEFORE = (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE, StepName.APPROVAL
 
 
 def resume(request: ResumeRequest, clients: Clients) -> StepRecord:
-    """Finish or abandon the run that holds a group, or seal the evidence of one that settled it and got no further.
+    """Finish or abandon the run that holds a group; also finish a run that died after it settled the group.
 
-    Finishing runs every step from the claim on again: what is done is proved and passed over. Abandoning is the roll
-    back, which is refused behind the point of no return. Whatever comes of it, the evidence of the run that died says
-    that it was resumed, and why.
+    To finish, every step from the claim on runs again; a step that is done is only proved. To abandon is to roll back,
+    which is refused after the point of no return. In any case the evidence of the run that died says that it was
+    resumed, and why.
 
-    :raises Refused: no run holds the group, or another one than was named
-    :raises StepFailed: a step did not go through
+    :raises Refused: no run holds the group, or another one than the named one
+    :raises StepFailed: a step was refused or failed, or its outcome is unknown
     """
     held = _held(request, clients)
     attempt = Attempt.start(held.protection_group, held.run, clients, "resume", RESUME_NUMBER, goes_forward=True)
@@ -37,11 +37,11 @@ def resume(request: ResumeRequest, clients: Clients) -> StepRecord:
         for step in _steps(request, held):
             steps.append(step(clients))
     except StepFailed as failure:
-        _tell(attempt, request, [*steps, failure.record])
+        _add_steps(attempt, request, [*steps, failure.record])
         with suppress(StepFailed):
             attempt.end(clients, failure.record.outcome, str(failure))
         raise
-    _tell(attempt, request, steps)
+    _add_steps(attempt, request, steps)
     record = attempt.end(clients, "done", _ending(request, held, steps[-1]))
     clients.evidence.seal(held.protection_group, held.run)
     return record
@@ -56,8 +56,8 @@ def _steps(request: ResumeRequest, held: RunRequest) -> Iterator[Callable[[Clien
             yield partial(run_step, step.name, held)
 
 
-def _tell(attempt: Attempt, request: ResumeRequest, steps: Sequence[StepRecord]) -> None:
-    """Put what the steps proved into the attempt, under a name that no fact of a step has."""
+def _add_steps(attempt: Attempt, request: ResumeRequest, steps: Sequence[StepRecord]) -> None:
+    """Put the proofs and outcomes of the steps into the attempt."""
     attempt.proofs = tuple(proof for step in steps for proof in step.proofs)
     done = [{"name": step.step, "outcome": step.outcome, "seconds": step.seconds} for step in steps]
     attempt.facts = {"resumed": {"decision": request.decision, "reason": request.reason, "steps": done}}
@@ -74,10 +74,13 @@ def _held(request: ResumeRequest, clients: Clients) -> RunRequest:
     run = Run(RunRequest(request.protection_group, request.run or ""), clients)
     state = run.register_state
     if state is None or _is_over(run, state):
-        standing = "not adopted" if state is None else f"stable on {state.active} (epoch {state.epoch})"
-        raise Refused(f"{request.protection_group} is {standing}: no run holds it, there is nothing to resume")
+        state_words = "not adopted" if state is None else f"stable on {state.active} (epoch {state.epoch})"
+        raise Refused(f"{request.protection_group} is {state_words}: no run holds it, so there is nothing to resume")
     if request.run is not None and request.run != state.run:
-        raise Refused(f"{request.protection_group} belongs to run {state.run}, not to {request.run}")
+        raise Refused(
+            f"run {state.run} holds {request.protection_group}, expected {request.run}: leave the parameter run empty, "
+            f"or set it to {state.run}"
+        )
     verb = _verb_before(run, state) if state.verb == "roll_back" else state.verb
     before = state.phase is Phase.SWITCHING or state.verb in ("roll_back", "failback")
     source, target = (state.active, state.standby) if before else (state.standby, state.active)
@@ -87,14 +90,14 @@ def _held(request: ResumeRequest, clients: Clients) -> RunRequest:
 
 
 def _is_over(run: Run, state: RegisterState) -> bool:
-    """Return whether nothing of the newest run is left to be done: the group is settled, the evidence is sealed."""
+    """Return whether the newest run is complete: the group is settled, and its evidence is sealed."""
     if state.phase is not Phase.STABLE or run.request.run == state.run:
         return False
     return bool(run.request.run) or not run.is_unsealed(state)
 
 
 def _verb_before(run: Run, state: RegisterState) -> Verb:
-    """Return what a run was that was rolled back: its claim is in the journal."""
+    """Return the verb of a run that was rolled back, from the claim in its journal."""
     claim = run.history.get(state.run, {}).get("claim", {})
     known: tuple[Verb, ...] = ("unplanned_failover", "failback")
     return next((verb for verb in known if claim.get("verb") == verb), "planned_failover")

@@ -1,11 +1,11 @@
-"""Undo a run before its point of no return: the source takes writes again, the target refuses, the flow runs.
+"""Undo a run before its point of no return: the source accepts writes again, the target refuses them, the flow runs.
 
-Decided by reading the register, never by what a scheduler believes. First the compare-and-set, with a higher epoch;
-only its winner touches ACLs, so that a hand-over and a roll back can never both happen. Then the source is opened,
-so that a healthy source is never kept shut by a dead target; only then is the target looked at.
+The register decides whether that is possible, not the scheduler. First comes the compare-and-set with a higher epoch.
+Only its winner changes ACLs, so a hand-over and a roll back can never both happen. Then the source is opened. Only
+after that the target is asked, so a dead target never keeps a healthy source fenced.
 
-Of an unplanned failover the target's register decides, and the source may be dead: it is given a few seconds beside
-all else. One that was touched and does not answer leaves the outcome unknown, so that the roll back is run again.
+In an unplanned failover the target's register decides, and the source may be dead: it gets a few seconds in the
+background. If the run has changed it and it does not answer, the outcome is unknown, and the roll back is run again.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from kafka_dr.runs.record import Check, StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.runs.run import Run
 
-#: What a source that may be dead is given.
+#: How long a source that may be dead gets to answer, in seconds.
 SOURCE_SECONDS = 5.0
 
 
 def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
-    """Undo what a run did, if it still may be undone.
+    """Undo a run, if its point of no return is not passed.
 
-    :raises StepFailed: it may not, or could not be brought to an end; running it again goes on where it stopped
+    :raises StepFailed: the point of no return is passed, or a cluster did not answer; then run it again
     """
     attempt = Attempt.start(
         request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
@@ -47,23 +47,23 @@ def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
 
 
 def _go(run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
-    state = _won(run)
+    state = _take_back(run)
     if state is None or state.run != run.request.run:
-        return "done", f"run {run.request.run} holds nothing in the register: there is nothing to undo"
+        return "done", f"run {run.request.run} does not hold {run.group.name} in the register: there is nothing to undo"
     if state.verb != "roll_back":
         return (
             "refused",
-            f"{run.group.name} is {state.phase} with {state.active} active: the point of no return is passed and the "
-            "run goes forward; clear the failed task, or finish the run with dr_resume",
+            f"{run.group.name} is {state.phase} with {state.active} active: the point of no return is passed, so the "
+            "run can only be finished. Clear the failed task, or finish the run with dr_resume",
         )
     attempt.facts = _undo(run, state)
     attempt.proofs = _proofs(run, state)
-    stands = f"{run.group.name} is stable on {state.active} again (epoch {state.epoch})"
-    return shortfall(attempt.proofs, failed="failed") or ("done", stands)
+    said = f"{run.group.name} is stable on {state.active} again (epoch {state.epoch})"
+    return shortfall(attempt.proofs, failed="failed") or ("done", said)
 
 
-def _won(run: Run) -> RegisterState | None:
-    """Take the group back from every step of the run that still lives somewhere, and return what the register says."""
+def _take_back(run: Run) -> RegisterState | None:
+    """Set the register so that no step of the run may change anything, and return the record that it holds then."""
     state = run.register_state
     if state is None or state.run != run.request.run or state.phase is not Phase.SWITCHING:
         return state
@@ -71,7 +71,7 @@ def _won(run: Run) -> RegisterState | None:
     try:
         run.clients.register(arbiter(state)).compare_and_set(state, new)
     except RegisterConflict as lost:
-        # A step of the run that still lives, or another roll back, was faster: what it wrote decides.
+        # A step of the run that is still alive, or another roll back, was faster. Its record decides.
         return lost.found
     return new
 
@@ -80,7 +80,7 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     permission = _permission(run, state)
     facts: dict[str, Any] = {"epoch": state.epoch}
     if run.without_source:
-        facts |= _open_source_if_it_lives(run, state, permission)
+        facts |= _open_source_if_it_answers(run, state, permission)
     else:
         facts["lifted_on_source"] = len(_open_source(run, state, permission))
     try:
@@ -92,12 +92,12 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     except KafkaDrError as error:
         if isinstance(error, Refused):
             raise
-        facts["target"] = f"could not be reached and is fenced when it returns: {error}"
+        facts["target"] = f"{state.standby} did not answer, and dr_health fences it when it does: {error}"
     return facts
 
 
 def _resume_flow(run: Run, state: RegisterState) -> None:
-    """Connect takes a minute beside a dead source: an unplanned run asks and goes on."""
+    """Resume the flow. With a dead source Connect takes a minute, so after an unplanned run nobody waits for it."""
     resume = run.clients.replicator(_flow(run, state)).resume
     if not run.without_source:
         resume()
@@ -110,13 +110,13 @@ def _open_source(run: Run, state: RegisterState, permission: Permission) -> froz
     return run.acl_changes(state.active, permission).lift(plan.shut_out(run.group), plan.change_fence(run.group))
 
 
-def _open_source_if_it_lives(run: Run, state: RegisterState, permission: Permission) -> dict[str, Any]:
-    def tell_and_open() -> frozenset[Acl]:
+def _open_source_if_it_answers(run: Run, state: RegisterState, permission: Permission) -> dict[str, Any]:
+    def copy_and_open() -> frozenset[Acl]:
         run.clients.register(state.active).copy(state)
         return _open_source(run, state, permission)
 
     try:
-        lifted = background.ask(state.active, tell_and_open, seconds=SOURCE_SECONDS)
+        lifted = background.ask(state.active, copy_and_open, seconds=SOURCE_SECONDS)
     except KafkaDrError as error:
         if isinstance(error, Refused):
             raise
@@ -133,7 +133,10 @@ def _permission(run: Run, state: RegisterState) -> Permission:
         decides = state.standby if run.without_source else state.active
         found = run.clients.register(decides).read(run.group.name)
         if found != state:
-            raise Refused(f"{decides}'s register no longer holds this roll back: no ACL was changed")
+            raise Refused(
+                f"the register of {decides} no longer holds the roll back of run {state.run} (epoch {state.epoch}): no "
+                "ACL was changed. Another run has taken the group"
+            )
 
     return ask
 
@@ -149,10 +152,13 @@ def _proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
 
 
 def _source_is_silent(run: Run, state: RegisterState, error: KafkaDrError) -> Check:
-    """A source that this run never came to has nothing to be lifted; one that it did may be shut when it returns."""
+    """Judge a source that does not answer: if the run never changed it, nothing has to be lifted there."""
     if "source_touched" not in run.journal:
         return Check("source_left_alone", "ok", f"{state.active} does not answer, and this run changed nothing there")
-    said = f"{state.active} does not answer, and this run may have fenced it: roll back again when it does ({error})"
+    said = (
+        f"{state.active} does not answer, and this run may have fenced it: run the roll back again when {state.active} "
+        f"answers ({error})"
+    )
     return Check("source_takes_writes", "unknown", said)
 
 
@@ -167,11 +173,17 @@ def _source_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
 
 
 def _target_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
-    """A dead target proves nothing and keeps nobody from working: it is named, and fenced when it returns."""
+    """Ask whether the target refuses writes and the flow runs; a dead target is unknown, and applications can work."""
     try:
         refused = run.writes_refused(state.standby)
         status = run.clients.replicator(_flow(run, state)).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
-        return (Check("target_refuses", "unknown", f"{state.standby} did not answer: {error}"),)
+        return (
+            Check(
+                "target_refuses",
+                "unknown",
+                f"{state.standby} did not answer, and dr_health fences it when it does: {error}",
+            ),
+        )
     flow = Check.that("flow_runs", status.state == "running", f"{_flow(run, state).connector} is {status.state}")
     return (Check.of("target_refuses", refused), flow)

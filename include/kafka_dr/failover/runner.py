@@ -1,4 +1,4 @@
-"""Running one step: may I, act, did it work. Whatever happens, the evidence of it is kept first."""
+"""Run one step: check, act, prove. Whatever happens, its evidence is kept first."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class StepModule(Protocol):
     """
 
     def intent(self, run: Run) -> Sequence[str]:
-        """Say what acting means, in sentences."""
+        """Say what ``act`` will do, in sentences."""
         ...
 
     def act(self, run: Run) -> Mapping[str, Any]:
@@ -58,7 +58,7 @@ class StepModule(Protocol):
         ...
 
 
-#: The approval is asked by a person's answer, not by a program: see :mod:`kafka_dr.failover.ask_approval`.
+#: Approvals are no steps of this kind, as a person answers them: see :mod:`kafka_dr.failover.ask_approval`.
 STEPS: dict[StepName, StepModule] = {
     StepName.PREFLIGHT: preflight,
     StepName.CLAIM: claim,
@@ -115,13 +115,13 @@ def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
         request.protection_group, request.run, clients, step, defined.number, goes_forward=defined.goes_forward
     )
     if request.dry_run:
-        # Also where it is refused: whoever reads the evidence has to know that nothing was meant to happen.
+        # Also if it is refused: the evidence has to show that nothing was meant to happen.
         attempt.facts = {"dry_run": True, "verb": request.verb}
     module = MODULES[request.verb][step]
     try:
         record = attempt.carry_out(clients, lambda: _go(module, step, Run(request, clients), attempt))
     except StepFailed:
-        # A red report is the last word about a run as well; another attempt is sealed again, over this one.
+        # A failed report ends a run as well. Another attempt seals the evidence again.
         _seal_after(step, request, clients)
         raise
     _seal_after(step, request, clients)
@@ -133,11 +133,11 @@ def _seal_after(step: StepName, request: RunRequest, clients: Clients) -> None:
         clients.evidence.seal(request.protection_group, request.run)
 
 
-#: Proofs that a run does not wait for when they are unknown, of steps that are past the point of no return by then.
+#: Proofs that may be unknown, by step: these steps are past the point of no return when they ask.
 _MAY_BE_UNKNOWN: Mapping[StepName, frozenset[str]] = {StepName.OPEN_TARGET: open_target.MAY_BE_UNKNOWN}
-#: Steps that compare both logs: they begin to connect before they know whether it is their turn.
+#: Steps that compare both logs: they connect to them before they know whether they may run, to save time.
 _READING = frozenset({StepName.DRAIN, StepName.CUT_OVER_GROUPS})
-#: Steps that change nothing anywhere, so that a dry run does them, too: they say what the verb would cost.
+#: Steps that change nothing, so a dry run runs them, too: they find out what the verb would cost.
 _ONLY_LOOKING = frozenset({StepName.PREFLIGHT, StepName.GATHER_EVIDENCE})
 
 
@@ -163,7 +163,7 @@ def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple
     dry = run.request.dry_run
     if where.verdict == "passed":
         return "passed", where.detail
-    if where.verdict == "refused" and not (dry and _at_rest(run)):
+    if where.verdict == "refused" and not (dry and _is_free(run)):
         return "refused", where.detail
     run.checks = attempt.checks = checks_of(module, run)
     attempt.intent = tuple(module.intent(run))
@@ -176,11 +176,11 @@ def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple
     attempt.facts = module.act(run)
     attempt.proofs = proofs_of(module, run)
     waived = _MAY_BE_UNKNOWN.get(step, frozenset())
-    return ended(attempt.proofs, may_be_unknown=waived, detail=_standing_now(where, attempt.facts))
+    return ended(attempt.proofs, may_be_unknown=waived, detail=_state_after(where, attempt.facts))
 
 
-def _standing_now(where: Position, facts: Mapping[str, Any]) -> str:
-    """Say how the group stands when a step is through, which is where it stood before unless the step moved it on."""
+def _state_after(where: Position, facts: Mapping[str, Any]) -> str:
+    """Return the state of the group after a step, for a person."""
     if kept := objective_results(facts):
         return f"{where.detail}; {'; '.join(each.words for each in kept)}"
     if not {"phase", "epoch"} <= facts.keys():
@@ -188,6 +188,6 @@ def _standing_now(where: Position, facts: Mapping[str, Any]) -> str:
     return f"the group is {facts['phase']} by this run (epoch {facts['epoch']})"
 
 
-def _at_rest(run: Run) -> bool:
-    """Whether a later step is refused only because a dry run claims nothing."""
+def _is_free(run: Run) -> bool:
+    """Return whether no run holds the group: a dry run claims nothing, so its later steps may run all the same."""
     return position(StepName.CLAIM, run.request.run, run.register_state, run.request.verb).verdict == "here"

@@ -1,9 +1,8 @@
-"""How long a switch kept applications from writing: what the journal knows for certain, and what the logs show of it.
+"""How long a failover stopped writes: what the journal knows for certain, and what the logs show.
 
-From the fence to the opening nobody could write; that is certain. Applications need longer, as they have to find the
-new side: the pause in the log shows that, but only of partitions that were being written when the fence came. A pause
-that began before tells of an application that had nothing to say. And one that has not ended is not known yet, however
-short the others were.
+From the fence to the opening of the target nobody could write; that is certain. Applications need longer, as they have
+to find the new active cluster. The pause in a log shows that, but only of a partition that was being written when the
+fence came: an earlier pause is that of an idle application. As long as one pause has not ended, the outage is unknown.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.run import Run
 
-#: Control records between data take offsets, so the last data record may lie some offsets before the end.
+#: Control records take offsets, too, so the last data record may be a few offsets before the end.
 _LOOK_BACK = 200
 _PAUSE_SECONDS = 0.1
 
-#: When something happened in each partition, in seconds since the epoch by the records' own timestamps. ``None`` where
-#: only control records and aborted ones were found, and there is more before them.
+#: When each partition was last or first written, in seconds since the epoch, by the records' timestamps. ``None`` if
+#: only control records and aborted records were found, and there are more records before them.
 LastWrites = Mapping[TopicPartition, float | None]
 FirstWrites = Mapping[TopicPartition, float]
 
@@ -32,9 +31,9 @@ class WriteOutage:
     """How long writes were not possible.
 
     :param refused_seconds: from the fence of the source to the opening of the target, as journaled
-    :param seen_seconds: the longest pause of the partitions that were being written; ``None`` where it is not known,
-        or where none was being written
-    :param known: whether each partition that was being written is written again
+    :param seen_seconds: the longest pause of the partitions that were being written; ``None`` if it is unknown, or if
+        none was being written
+    :param known: whether every partition that was being written is written again
     :param detail: one sentence
     """
 
@@ -45,14 +44,14 @@ class WriteOutage:
 
     @property
     def seconds(self) -> float | None:
-        """The outage, which is never taken for shorter than the time in which both sides refused."""
+        """The outage in seconds, at least the time in which both clusters refused writes; ``None`` if unknown."""
         return max(self.refused_seconds, self.seen_seconds or 0.0) if self.known else None
 
 
 def measured(run: Run) -> WriteOutage:
-    """Measure the outage of a switch, waiting for writes on the new side as long as the objective could still be met.
+    """Measure the outage; wait for writes on the new active cluster as long as the objective could still be met.
 
-    :raises KafkaDrError: the new side does not answer; that the old one may not is part of the answer
+    :raises KafkaDrError: the target does not answer; if the source does not, the outage is unknown
     """
     begun = datetime.fromisoformat(run.fact("fence_begun")["at"])
     opened = datetime.fromisoformat(run.fact("opened")["at"])
@@ -60,7 +59,7 @@ def measured(run: Run) -> WriteOutage:
     try:
         last = _last_writes(run)
     except KafkaDrError as error:
-        detail = f"{run.source} does not tell what was being written when it was fenced: {error}"
+        detail = f"it is unknown what was being written on {run.source} when it was fenced: {error}"
         return WriteOutage(round(refused, 3), None, known=False, detail=detail)
     fence = begun.timestamp()
     busy = being_written(last, fence=fence, recent_seconds=promised)
@@ -69,9 +68,11 @@ def measured(run: Run) -> WriteOutage:
 
 
 def being_written(last: LastWrites, *, fence: float, recent_seconds: float) -> frozenset[TopicPartition]:
-    """Return the partitions whose last record is so recent that it can have been the fence that ended the writing.
+    """Return the partitions whose last record is so recent that the fence may have ended the writing.
 
-    One of which that cannot be told counts among them.
+    A partition of which this is unknown is included.
+
+    :param fence: when the fence began, in seconds since the epoch
     """
     return frozenset(p for p, at in last.items() if at is None or at >= fence - recent_seconds)
 
@@ -79,9 +80,10 @@ def being_written(last: LastWrites, *, fence: float, recent_seconds: float) -> f
 def judge(
     last: LastWrites, first: FirstWrites, busy: Collection[TopicPartition], *, refused_seconds: float
 ) -> WriteOutage:
-    """Say how long the outage was, from when each partition was last written before and first written after it.
+    """Return how long the outage was, from the last write before it and the first write after it.
 
     :param busy: the partitions that were being written
+    :param refused_seconds: from the fence of the source to the opening of the target
     """
     refused = round(refused_seconds, 3)
     if not busy:
@@ -89,11 +91,11 @@ def judge(
     missing = sorted(p for p in busy if p not in first or last[p] is None)
     if missing:
         shown = ", ".join(map(str, missing[:5]))
-        detail = f"{len(missing)} of {len(busy)} partitions that were being written are not seen written again: {shown}"
+        detail = f"{len(missing)} of {len(busy)} partitions that were being written are not written again yet: {shown}"
         return WriteOutage(refused, None, known=False, detail=detail)
     pauses = {p: first[p] - (last[p] or 0.0) for p in busy}
     longest = max(pauses, key=lambda partition: pauses[partition])
-    detail = f"the longest of {len(busy)} partitions that were being written: {longest}"
+    detail = f"the longest pause of {len(busy)} partitions that were being written was that of {longest}"
     return WriteOutage(refused, round(pauses[longest], 3), known=True, detail=detail)
 
 
@@ -109,9 +111,9 @@ def _last_writes(run: Run) -> dict[TopicPartition, float | None]:
 
 
 def _first_writes(run: Run, busy: Collection[TopicPartition], *, until: float) -> dict[TopicPartition, float]:
-    """Return when each of these was first written on the target since the flow ended there.
+    """Return when each of these partitions was first written on the target after the flow ended there.
 
-    :param until: up to when a partition is waited for, in seconds since the epoch
+    :param until: how long to wait for a write, in seconds since the epoch
     """
     all_ends = positions_from_json(run.fact("target_ends")["ends"])
     ends = {p: all_ends.get(p, 0) for p in busy}

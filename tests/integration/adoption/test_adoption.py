@@ -41,12 +41,12 @@ def test_a_standby_that_holds_records_of_its_own_is_not_shut(protection: Protect
     assert protection.takes_writes("west")
     assert outside_view.look(protection) == before
     assert f"{protection.topic}-0, {protection.topic}-1 on west hold records" in record.detail
-    assert "If applications write on west, initial_active is wrong" in record.detail
+    assert "If applications write to west, initial_active is wrong" in record.detail
 
     # Nor does a connector that was set up and never copied explain what lies there.
     clients.replicator(protection.flow).ensure(stopped=True)
     clients.replicator(protection.flow).wait_stopped(30)
-    assert "that connector has no position there" in refused(protection, clients).detail
+    assert "that connector has no offset in them" in refused(protection, clients).detail
     assert protection.takes_writes("west")
     assert protection.state("east") is None
 
@@ -110,16 +110,16 @@ def test_a_group_that_reads_elsewhere_is_shown_and_keeps_nobody_from_protection(
 
     shown = {check.name: check for check in record.checks}[READ_ONLY_OWNED]
     assert (record.outcome, shown.outcome) == ("done", "excused")
-    assert shown.detail.startswith("a switch will be refused for it: 1 position of 1 consumer groups are outside")
+    assert shown.detail.startswith("a later failover will be refused: 1 position of 1 consumer groups are outside")
     assert f"{group} reads {beyond.of_nobody}" in shown.detail
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"active": "west"}, "leads to west (epoch 1), and east would be active: correct initial_active"),
-        ({"epoch": 7}, "ahead of the register's epoch 1: no failover could switch it"),
-        ({"group": "billing"}, "needs a route of its own"),
+        ({"active": "west"}, "names west (epoch 1), expected east, the initial_active: correct initial_active"),
+        ({"epoch": 7}, "expected at most the register's epoch 1, as no failover could switch it"),
+        ({"group": "billing"}, "give that group another path in the topology"),
     ],
 )
 def test_a_route_that_does_not_fit_is_told_before_anything_is_changed(
@@ -193,7 +193,7 @@ def test_a_standby_that_comes_into_use_while_it_is_fenced_is_opened_again(
     with _right_before(AclChanges, "add", lambda: protection.produce("west", 2)):
         record = refused(protection, clients)
 
-    assert "west came into use while it was fenced, so it was opened again" in record.detail
+    assert "west came into use just before it was fenced, so its fence was lifted again" in record.detail
     assert protection.takes_writes("west")
     assert outside_view.denies(protection, "west") == frozenset()
 

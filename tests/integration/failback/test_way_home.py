@@ -183,7 +183,7 @@ def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
     assert listed.code == 1
     # A group that has not read past the switch would read what never crossed.
     refused = home.failed(StepName.PREFLIGHT)
-    assert "Choose rebuild" in refused.detail
+    assert "with the mode rebuild" in refused.detail
     assert f"{name}-slow" in refused.detail
     read_to_the_end(left, f"{name}-slow")
     read_to_the_end(left, f"{name}-head")
@@ -248,14 +248,14 @@ def test_a_rebuild_behind_an_abandoned_quarantine_leads_home_wherever_its_proces
     _give_up_a_quarantine(left, auditor)
 
     assert list_stranded(protection, spark, run=left.run).values == listed.values
-    assert "Choose rebuild" in FailbackRun(protection, auditor).failed(StepName.PREFLIGHT).detail
+    assert "with the mode rebuild" in FailbackRun(protection, auditor).failed(StepName.PREFLIGHT).detail
     _give_up_a_rebuild(left, auditor)
     home = FailbackRun(protection, auditor, mode="rebuild", rescue="republish")
     home.step(StepName.PREFLIGHT)
     home.approve("alice")
     with pytest.raises(StepFailed, match="may not give this answer"):
         home.approve("alice", StepName.SECOND_APPROVAL)
-    assert "both approvals are alice's" in home.failed(StepName.CLAIM).detail
+    assert "both approvals are by alice" in home.failed(StepName.CLAIM).detail
     home.approve("bob", StepName.SECOND_APPROVAL)
     home.step(StepName.CLAIM)
     home.killed(StepName.RESCUE, dying(TransactionalWriter, "_commit", when="before"))

@@ -44,7 +44,7 @@ def good(group: SwitchedGroup, asked: dict[str, tuple[RunRequest, Answer]]) -> t
 
 def test_an_approval_is_not_asked_before_a_good_preflight(group: SwitchedGroup) -> None:
     request = group.request()
-    nothing = "has no good preflight in the evidence: there is nothing to approve"
+    nothing = "has no preflight with the outcome done, so there is nothing to approve"
     with group.protection.clients() as clients, pytest.raises(Refused, match=nothing):
         ask_approval(request, clients)
 
@@ -69,7 +69,7 @@ def test_the_question_names_what_is_approved(group: SwitchedGroup, good: tuple[R
 def test_nothing_is_claimed_while_nobody_has_answered(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
     record = _claim_refused(group, good[0], None)
 
-    assert "nobody approved it" in record.detail
+    assert f"the evidence has no answer to the approval of run {good[0].run}" in record.detail
 
 
 def test_a_rejection_ends_the_run_and_changes_nothing(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:

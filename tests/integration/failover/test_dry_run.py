@@ -37,7 +37,7 @@ def test_a_dry_run_says_what_every_step_would_do_and_changes_nothing(group: Swit
     about = f"dry run of a planned failover of {group.name}, {source} → {target}: nothing was changed"
     assert all(record.detail.startswith(about) for record in records.values())
     shown = records[StepName.PREFLIGHT]
-    assert f"no record would be lost: {target} opens only when each one is matched there" in shown.detail
+    assert f"A real run would lose no record: {target} is opened only when every record is found there" in shown.detail
     assert "Writes would stop for: " in shown.detail
     assert f"{group.name}-slow: exact, at most 0 records read again" in shown.detail
     assert shown.facts["digest"]

@@ -90,10 +90,10 @@ def test_a_finished_run_changes_nothing_any_more_and_is_reported_also_when_the_o
 
     assert 0 < measured["writes_refused_seconds"] < measured["write_outage_seconds"]
     assert measured["write_outage_seconds"] == measured["write_pause_seen_seconds"]
-    assert "the longest of 2 partitions that were being written" in measured["write_outage_detail"]
+    assert "the longest pause of 2 partitions that were being written" in measured["write_outage_detail"]
     assert next_time.outages[0] == PastOutage(request.run, measured["write_outage_seconds"])
     assert measured["write_outage_seconds"] in next_time.used
-    assert "past switch" in next_time.sentence
+    assert "earlier failover" in next_time.sentence
     assert without.outcome == "done"
     assert without.facts["writes_refused_seconds"] == measured["writes_refused_seconds"]
     verdicts = {row["name"]: (row["measured"], row["verdict"]) for row in without.facts["objectives"]}

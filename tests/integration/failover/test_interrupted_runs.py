@@ -137,7 +137,7 @@ def _resume(group: SwitchedGroup, decision: str, *, run: str | None = None) -> N
 
 def _cannot_be_abandoned(group: SwitchedGroup, run: str) -> None:
     before = outside_view.look(group.protection)
-    with pytest.raises(StepFailed, match="point of no return is passed and the run goes forward") as refused:
+    with pytest.raises(StepFailed, match="point of no return is passed, so the run can only be finished") as refused:
         _resume(group, "abandon")
     assert refused.value.record.outcome == "refused"
     assert outside_view.look(group.protection) == before

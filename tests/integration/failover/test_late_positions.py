@@ -25,7 +25,10 @@ def test_a_position_past_an_unread_record_is_refused_and_nothing_is_committed(gr
         record = failed(StepName.CUT_OVER_GROUPS, request, clients)
 
     assert record.outcome == "failed"
-    assert f"1 positions would go past an unread record ({name} {first} 1→2): nothing was committed" in record.detail
+    assert (
+        f"1 offsets would be past an unread record ({name} {first} 1→2), expected none: nothing was committed"
+        in record.detail
+    )
     assert group.committed(target, name) == before
     group.roll_back(request)
     group.assert_at_rest(source)

@@ -26,7 +26,7 @@ def test_a_member_that_came_in_the_middle_of_a_run_ends_it_before_the_target_ope
 
     assert record.outcome == "refused"
     assert f"groups have live members on {target} ({group.name}-head: early-bird" in record.detail
-    assert "stop them, their offsets cannot be set" in record.detail
+    assert "expected none, as their offsets cannot be set: stop these consumers" in record.detail
     assert group.protection.refuses_writes(target)
     group.roll_back(request)
     group.assert_at_rest(source)

@@ -173,7 +173,10 @@ def first(made: Troubled) -> Iterator[Troubled]:
             "target_can_be_opened",
             r"west has DENYs that this project did not add and will not lift: .* remove these DENYs",
         ),
-        ("flow_moves", r"dr\.\{name\}\.east-to-west is stopped: run dr_flows, or look at the connector"),
+        (
+            "flow_moves",
+            r"dr\.\{name\}\.east-to-west is stopped, expected running: run dr_flows, or look at the connector",
+        ),
         ("checksum_audit", r"is red: 3 records are lost; fix that, then run dr_checksum_audit again"),
         ("lag_audit", r"is red: the flow does not move; fix that, then run dr_lag_audit again"),
         (
@@ -181,11 +184,14 @@ def first(made: Troubled) -> Iterator[Troubled]:
             r"payments-\d offset \d+ is not known to be on west and is .* s old by its timestamp, 0.001 s",
         ),
         ("content_verified", r"at most 30 records are left to verify, 30 of them not copied yet; 5 are allowed"),
-        ("positions_translate", r"positions of \{name\}-lost cannot be translated"),
+        ("positions_translate", r"the offsets of \{name\}-lost cannot be translated"),
         ("offsets_preview", r"offsets of \{name\}-lost cannot be translated"),
         ("offsets_preview", r"\{name\}-hidden: its positions cannot be read, nothing is known of it"),
-        ("no_live_members_on_target", r"live members on west \(\{name\}-head: early-bird.*stop them"),
-        ("route_follows", r"the route names west, the register east: run dr_adopt, or mend the route"),
+        ("no_live_members_on_target", r"live members on west \(\{name\}-head: early-bird.*stop these consumers"),
+        (
+            "route_follows",
+            r"the route of .* names west, expected east as in the register: run dr_adopt, or fix the route",
+        ),
     ],
 )
 def test_preflight_names_everything_that_is_wrong(first: Troubled, check: str, sentence: str) -> None:

@@ -122,7 +122,7 @@ def test_a_roll_back_that_wakes_up_in_the_next_run_does_not_lift_that_runs_fence
         zombie.wake()
 
     assert isinstance(zombie.error, StepFailed)
-    assert "no longer holds this roll back" in str(zombie.error)
+    assert f"no longer holds the roll back of run {request.run}" in str(zombie.error)
     assert outside_view.look(group.protection) == before
     assert group.protection.refuses_writes(source)
     with group.protection.clients() as clients:
@@ -201,7 +201,7 @@ def test_a_dead_target_does_not_keep_the_source_shut(group: SwitchedGroup) -> No
 
     record = told.value.record
     assert record.outcome == "unknown"
-    assert "could not be reached and is fenced when it returns" in record.facts["target"]
+    assert f"{target} did not answer, and dr_health fences it when it does" in record.facts["target"]
     assert {check.name: check.outcome for check in record.proofs}["source_takes_writes"] == "ok"
     assert f"{target} did not answer" in record.detail
     state = group.protection.state(source)

@@ -99,7 +99,7 @@ def test_there_is_nothing_to_resume_where_no_run_holds_the_group(group: Switched
     before = outside_view.look(group.protection)
     with group.protection.clients() as clients:
         for decision in ("finish", "abandon"):
-            with pytest.raises(Refused, match="no run holds it, there is nothing to resume"):
+            with pytest.raises(Refused, match="no run holds it, so there is nothing to resume"):
                 resume(ResumeRequest(group.name, decision), clients)
 
     assert outside_view.look(group.protection) == before
@@ -111,7 +111,7 @@ def test_a_run_is_resumed_by_its_own_name_only(group: SwitchedGroup) -> None:
 
     with (
         group.protection.clients() as clients,
-        pytest.raises(Refused, match=f"belongs to run {request.run}, not to run-of-another-day"),
+        pytest.raises(Refused, match=f"run {request.run} holds {group.name}, expected run-of-another-day"),
     ):
         resume(ResumeRequest(group.name, "abandon", run="run-of-another-day"), clients)
 

@@ -157,7 +157,7 @@ def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement_and_is_not
         record = failed(StepName.GATHER_EVIDENCE, back.request(acknowledged=False), clients)
 
     assert record.outcome == "refused"
-    assert "or acknowledge it in a new run" in record.detail
+    assert "or trigger a new run that acknowledges it" in record.detail
     with pytest.raises(Refused, match="nothing to approve"), group.protection.clients() as clients:
         ask_approval(back.request(acknowledged=False), clients)
 

@@ -126,7 +126,7 @@ def test_a_source_that_a_stranger_may_write_to_is_not_fenced_and_abandoned_it_is
     assert group.protection.refuses_writes(passing.active)
     # What the applications wrote has crossed, and their groups are frozen: that is not given away.
     assert (source_state["fenced"], source_state["drained"]) == (False, False)
-    assert "was drained as the applications left it; but User:intruder may write on" in source_state["detail"]
+    assert "was drained; but User:intruder may write on" in source_state["detail"]
     assert "drained" in passing.journal(request.run)
 
     def abandoned() -> None:

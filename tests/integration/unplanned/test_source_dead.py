@@ -62,7 +62,7 @@ def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_what_the_source
     assert report.facts["returned"] == returned
     # What cannot be stopped yet is said to be not stopped, until it is seen to be.
     assert not report.facts["old_flow"]["stopped"]
-    assert "asked to stop, and whether it has is not known" in report.facts["old_flow"]["detail"]
+    assert "asked to stop, and it is unknown whether it has stopped" in report.facts["old_flow"]["detail"]
     group.wait_answering()
     with group.protection.clients() as clients:
         clients.replicator(group.protection.flow).wait_stopped(60)

@@ -47,7 +47,7 @@ def planned(
         "decision": {"partitions": {"orders.payments": 4, "orders.invoices": 2}, "offset_classes": {}},
         "measurements": {
             "records_not_yet_copied_at_most": 4,
-            "predicted_write_outage": {"sentence": "1.3 s, the median of past switches: 1.1 to 1.9 s"},
+            "predicted_write_outage": {"sentence": "1.3 s, the median of earlier failovers: 1.1 to 1.9 s"},
             "groups": [{"group": group, "class": "bounded", "redelivered_at_most": 12}],
             **measured,
         },
@@ -63,16 +63,16 @@ def test_it_begins_with_the_answer_one_sentence_each() -> None:
     first = body(planned()).split("\n\n")[0].splitlines()
     assert [each.split("**")[1] for each in first] == ANSWERS
     assert first[0].endswith("goes from **east** to **west**, with 6 partitions of 2 topics.")
-    assert "1\\.3 s\\, the median of past switches" in first[2]
+    assert "1\\.3 s\\, the median of earlier failovers" in first[2]
     assert "at most 12 records read again" in first[3]
     assert "2026-11-20 03:15:00 UTC" in first[4]
 
 
 def test_what_has_not_crossed_is_one_figure_with_its_time() -> None:
     said = body(planned())
-    assert "At 03:00:01 UTC at most 4 were on their way; they cross while writes are refused" in said
+    assert "At 03:00:01 UTC at most 4 were not copied yet; they are copied while writes are refused" in said
     assert "every record is on west" not in said
-    assert "At 03:00:01 UTC every record had crossed" in body(planned(records_not_yet_copied_at_most=0))
+    assert "At 03:00:01 UTC every record was copied" in body(planned(records_not_yet_copied_at_most=0))
 
 
 def test_the_worst_check_comes_first_and_those_that_are_ok_take_one_line() -> None:
@@ -126,10 +126,11 @@ def test_rebuild_says_what_it_deletes_and_quarantine_that_it_deletes_nothing() -
 
     rebuild, quarantine = asked("rebuild"), asked("quarantine")
     assert rebuild.subject == "Failback: delete 1 topics of orders on east and copy them again?"
-    assert "7 records of east never crossed; they are kept aside. 1 topics with at most 50 records are deleted" in body(
-        rebuild
+    assert (
+        "7 records of east were never copied; they are kept in files. 1 topics with at most 50 records are deleted"
+        in body(rebuild)
     )
-    assert "⚠ **Rebuild deletes data on east.**" in body(rebuild)
+    assert "⚠ **A rebuild deletes data on east.**" in body(rebuild)
     assert "Nothing is deleted." in body(quarantine)
     assert "`orders.payments-0 10 to 16`" in body(quarantine)
 

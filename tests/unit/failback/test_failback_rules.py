@@ -91,11 +91,11 @@ def test_what_stays_aside_begins_behind_the_last_record_that_crossed_and_reaches
     [
         (a_list(), set(), [at(100), at(110), at(130)], ""),
         (a_list(), {"orders.state"}, [at(100)], ""),
-        (a_list(), {"orders.payments"}, [], "orders.payments is compacted"),
-        (a_list(partition(missing=3)), set(), [], "east has lost 3 records that had crossed"),
+        (a_list(), {"orders.payments"}, [], "orders.payments on east is compacted"),
+        (a_list(partition(missing=3)), set(), [], "east has lost 3 records that had been copied"),
         (a_list(gone=("orders.old",)), set(), [], "east has lost orders.old"),
-        (a_list(), set(), [at(99)], "the position of orders-slow orders.payments-0 lies before stranded records"),
-        (a_list(), set(), [at(None)], "lies before stranded records"),
+        (a_list(), set(), [at(99)], "the offset of orders-slow orders.payments-0 is before stranded records"),
+        (a_list(), set(), [at(None)], "is before stranded records"),
         (a_list(partition(records=0, ranges=())), {"orders.payments"}, [at(3)], ""),
     ],
 )

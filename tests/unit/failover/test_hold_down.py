@@ -26,7 +26,7 @@ def held(
     run: Any = SimpleNamespace(
         register_state=state,
         history=history or {},
-        group=SimpleNamespace(timing=SimpleNamespace(hold_down_seconds=LIMIT)),
+        group=SimpleNamespace(name="orders", timing=SimpleNamespace(hold_down_seconds=LIMIT)),
         clock=SimpleNamespace(now=lambda: now),
         request=SimpleNamespace(acknowledged=acknowledged),
     )

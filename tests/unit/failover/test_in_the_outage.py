@@ -64,7 +64,7 @@ def run(changes: Changes) -> Any:
 def test_the_route_does_not_wait_for_the_right_to_change_topics(run: Any, changes: Changes) -> None:
     assert open_target.lift_fence(run) == AT
     assert changes.lifted == [plan.shut_out(run.group)]
-    open_target.let_change(run)
+    open_target.allow_changes(run)
     assert changes.lifted[1:] == [plan.change_fence(run.group)]
 
 
@@ -75,7 +75,7 @@ def test_a_source_that_does_not_say_what_it_holds_is_drained(
         raise TryAgain("east does not say since when its records are there")
 
     monkeypatch.setattr(TopicLayout, "seen", silent)
-    assert drain.keep_as_it_is(run) is None
+    assert drain.deny_changes(run) is None
     assert changes.added == [plan.change_fence(run.group)]
 
     run.journal = {"drained": {"layout": None}}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_dr.evidence import EvidenceChanged, EvidenceStore
-from kafka_dr.failover.past_outages import PastOutage, PredictedOutage, newest_switches, outage_of
+from kafka_dr.failover.past_outages import PastOutage, PredictedOutage, newest_failovers, outage_of
 
 PROMISED = 5.0
 
@@ -19,21 +19,21 @@ def predicted(*outages: PastOutage) -> PredictedOutage:
 
 def test_a_group_that_was_never_moved_has_no_prediction() -> None:
     found = predicted()
-    assert found.sentence == "unknown: this group has not been moved before, so nothing was measured"
+    assert found.sentence == "unknown: this group has never been moved, so nothing was measured"
     assert (found.to_json()["median_seconds"], found.to_json()["runs"]) == (None, 0)
 
 
 def test_one_switch_says_nothing_about_the_spread() -> None:
     said = predicted(PastOutage("a", 7.3)).sentence
-    assert said.startswith("7.3 s, by one past switch alone")
-    assert "1 of 1 took longer than the promised 5 s" in said
+    assert said.startswith("7.3 s, from only one earlier failover")
+    assert "1 of 1 took longer than the objective of 5 s" in said
 
 
 def test_several_give_a_median_their_spread_and_how_often_the_promise_was_kept() -> None:
     found = predicted(PastOutage("c", 7.3), PastOutage("b", 2.9), PastOutage("a", 4.1))
     assert found.sentence == (
-        "4.1 s, the median of past switches: 2.9 to 7.3 s in the newest 3 that count; "
-        "1 of 3 took longer than the promised 5 s"
+        "4.1 s, the median of earlier failovers: 2.9 to 7.3 s in the newest 3 that count; "
+        "1 of 3 took longer than the objective of 5 s"
     )
     kept = found.to_json()
     assert (kept["least_seconds"], kept["median_seconds"], kept["most_seconds"], kept["runs"]) == (2.9, 4.1, 7.3, 3)
@@ -43,19 +43,19 @@ def test_several_give_a_median_their_spread_and_how_often_the_promise_was_kept()
 def test_switches_without_load_do_not_make_the_others_look_short() -> None:
     found = predicted(PastOutage("c", 1.0, written=False), PastOutage("b", 6.0), PastOutage("a", 8.0))
     assert found.used == (6.0, 8.0)
-    assert "1 switch left out, in which nothing was being written" in found.sentence
+    assert "1 failover left out, in which nobody was writing" in found.sentence
 
 
 def test_where_nothing_was_ever_being_written_the_figure_is_a_lower_bound() -> None:
     found = predicted(PastOutage("b", 1.0, written=False), PastOutage("a", 2.0, written=False))
     assert found.sentence.startswith("at least 1.5 s")
-    assert "comes on top" in found.sentence
+    assert "Nobody was writing then" in found.sentence
     assert found.to_json()["lower_bound"] is True
 
 
 def test_what_was_not_measured_or_not_sealed_is_counted_and_is_no_figure() -> None:
-    assert predicted(PastOutage("a", None)).sentence == "unknown: 1 past switch left no sealed figure of it"
-    assert "1 switch left no sealed figure" in predicted(PastOutage("b", 2.0), PastOutage("a", None)).sentence
+    assert predicted(PastOutage("a", None)).sentence == "unknown: 1 earlier failover left no sealed figure of it"
+    assert "1 failover left no sealed figure" in predicted(PastOutage("b", 2.0), PastOutage("a", None)).sentence
 
 
 def test_only_runs_that_opened_a_target_count_and_the_newest_come_first() -> None:
@@ -65,7 +65,7 @@ def test_only_runs_that_opened_a_target_count_and_the_newest_come_first() -> Non
         "rolled-back": {"claim": {"at": "2026-01-05T00:00:00+00:00"}},
         "new": {"opened": {"at": "2026-01-03T00:00:00+00:00"}},
     }
-    assert newest_switches(history) == ["new", "old"]
+    assert newest_failovers(history) == ["new", "old"]
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,8 @@ def test_a_group_that_no_offset_moves_is_named() -> None:
 
 
 def test_a_loss_of_which_nothing_is_known_is_not_called_nothing() -> None:
-    unknown = {"at_least_records": None, "as_of": None, "reason": "nobody looked at the source"}
-    assert loss_sentence(unknown) == "not known: nobody looked at the source"
+    unknown = {"at_least_records": None, "as_of": None, "reason": "east was never looked at while it was up"}
+    assert loss_sentence(unknown) == "not known: east was never looked at while it was up"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_loss_of_which_nothing_is_known_is_not_called_nothing() -> None:
         "**All 1 checks ok** (as of 03:00:00 UTC): `source_is_down`",
         "* **failed** `metadata`: east does not answer.",
         "**Could not be checked**: open transactions",
-        "may be cut apart",
+        "may be separated: some are copied, others are not",
         "Digest of the facts: `4f2a`",
         "[All of the evidence](/kafka-dr/evidence/orders/r1)",
         "**Until when**: the approval counts until 2026-11-20 03:15:00 UTC.",
@@ -80,9 +80,9 @@ def test_an_override_and_a_run_that_is_taken_over_stand_out() -> None:
     assert "* **overridden** `source_is_down`: seen by this installation, office." in told
     assert told.endswith("```text\nthe hall is dark\n```")
     assert "```text\none vantage is all we have\n```" in told
-    assert "taken from run `run-7`, which died while switching" in told
+    assert "takes the group from run `run-7`, which died while switching" in told
     assert "overridden" not in shown()
 
 
 def test_an_override_that_the_rule_did_not_need_is_named_as_such() -> None:
-    assert "⚠ The requester has overridden the rule, which holds at the moment." in shown(override="just in case")
+    assert "⚠ The requester has overridden the rule, although it holds at the moment." in shown(override="just in case")

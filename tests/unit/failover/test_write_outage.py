@@ -33,7 +33,7 @@ def test_it_is_unknown_while_one_partition_that_was_being_written_is_silent() ->
     found = outage({_BUSY: _FENCE - 0.1, _BUSY_TOO: _FENCE - 0.1}, {_BUSY: _FENCE + 3})
     assert found.seconds is None
     assert found.refused_seconds == _REFUSED
-    assert f"1 of 2 partitions that were being written are not seen written again: {_BUSY_TOO}" in found.detail
+    assert f"1 of 2 partitions that were being written are not written again yet: {_BUSY_TOO}" in found.detail
 
 
 def test_it_is_unknown_where_only_control_records_were_found_before_the_fence() -> None:

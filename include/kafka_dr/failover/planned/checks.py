@@ -1,4 +1,4 @@
-"""Everything that has to hold before a switch. Each check is named, and the name is part of the decision facts."""
+"""Everything that has to hold before a planned failover. The name of each check is part of the decision facts."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from kafka_dr.replication import data_ends, flow_moves
 from kafka_dr.runs.record import Check, worst
 from kafka_dr.runs.run import Run
 
-#: Answers one check, or several that rest on the same look; their names stand beside it.
+#: Returns one check, or several that use the same look; their names are listed with it.
 Question = Callable[[Run], Check | tuple[Check, ...]]
 
-#: How long a flow may take to copy something that waits before it counts as stuck, and how often it is looked at.
+#: How long a flow may leave a waiting record uncopied before it counts as stuck, and how often it is looked at.
 _STUCK_SECONDS = 5.0
 _LOOK_SECONDS = 0.2
 
@@ -43,10 +43,10 @@ _LOOK_SECONDS = 0.2
 def preflight_checks(run: Run, *, closely: bool) -> tuple[Check, ...]:
     """Ask every question; one that cannot be answered is unknown and does not keep the others from being asked.
 
-    What is asked of the wrong cluster, or about the wrong direction, would only mislead: then nothing else is asked.
+    If the clusters or the direction are wrong, the other answers would mislead, so they are not asked for.
 
-    :param closely: say of each group what a switch would cost it, which takes reads of its own; the claim leaves that
-        out, as somebody waits for it
+    :param closely: also say what the failover would cost each group, which takes reads of its own; the claim leaves
+        that out, as a person waits for it
     """
     first = tuple(check for names, ask in _FIRST for check in _asked(run, names, ask))
     if worst(first) != "ok":
@@ -66,15 +66,17 @@ def _asked(run: Run, names: str, ask: Question) -> tuple[Check, ...]:
 
 
 def _topics_have_leaders(run: Run) -> Check:
-    """Whether the topics are alike is the question of their configuration; whether they can be used now is this one."""
+    """Return whether every partition has a leader now. Another check compares how the topics are configured."""
     wrong, both = [], (run.source, run.target)
     for name, topics in zip(both, run.at_once(*(partial(run.read_cache.topics, name) for name in both)), strict=True):
         if missing := leaderless(topics):
-            wrong.append(f"partitions of {', '.join(missing[:5])} have no leader on {name}")
+            wrong.append(f"partitions of {', '.join(missing[:5])} have no leader on {name}: bring their brokers up")
         if name == run.source and run.group.canary_topic not in topics:
             wrong.append(f"the canary topic {run.group.canary_topic} is missing on {name}")
     return Check.that(
-        "topics_have_leaders", not wrong, "; ".join(wrong) or "every partition has a leader on both sides"
+        "topics_have_leaders",
+        not wrong,
+        "; ".join(wrong) or f"every partition has a leader on {run.source} and on {run.target}",
     )
 
 
@@ -83,32 +85,39 @@ def _writers_declared(run: Run) -> Check:
 
 
 def _source_can_be_fenced(run: Run) -> Check:
-    """The question of the fence's proof gets an answer now: the probe may write, and asking appends nothing.
+    """Return whether the probe may write on the source now; later the same question proves the fence.
 
-    A source that is short of replicas, and takes no write of anybody, is one to leave.
+    Asking appends no record. A source with too few in-sync replicas accepts no writes, but may be fenced all the same.
     """
     return Check.of("source_can_be_fenced", run.writes_authorized(run.source))
 
 
 def _flow_can_be_fenced(run: Run) -> Check:
-    """The replicator is who may write on the target now: as it is asked whether leaders there say yes, too.
+    """Return whether every leader on the target accepts writes, asked as the replicator, which may write there now.
 
-    They have to, when the target is opened; and that the replicator is refused proves nothing if it always was.
+    The leaders have to accept writes when the target is opened. And a later refusal of the replicator only proves its
+    fence if it was accepted before.
     """
     return Check.of("flow_can_be_fenced", run.writes_allowed(run.target, by="replicator"))
 
 
 def _target_can_be_opened(run: Run) -> Check:
-    """DENYs that others added stay, so the target would stay shut; applications need their ALLOWs there."""
-    here, there = run.at_once(partial(run.read_cache.acls, run.source), partial(run.read_cache.acls, run.target))
+    """Return whether applications can write to the target once the fence is lifted.
+
+    DENYs that others added are not lifted. And applications need the same ALLOWs as on the source.
+    """
+    source_acls, target_acls = run.at_once(
+        partial(run.read_cache.acls, run.source), partial(run.read_cache.acls, run.target)
+    )
     fence = plan.standby(run.group)
-    foreign = (plan.shut_out(run.group) & there) - run.clients.register(run.target).added_acls(
+    foreign = (plan.shut_out(run.group) & target_acls) - run.clients.register(run.target).added_acls(
         run.group.name, run.target
     )
     if foreign:
         return foreign_denies_remain(run, foreign)
     topics = run.read_cache.topics(run.target)
-    opened, source = authorizer_of(run, run.target, there - fence), authorizer_of(run, run.source, here)
+    opened = authorizer_of(run, run.target, target_acls - fence)
+    source = authorizer_of(run, run.source, source_acls)
     lost = [
         f"{principal} ({topic})"
         for topic in sorted(topics)
@@ -117,12 +126,16 @@ def _target_can_be_opened(run: Run) -> Check:
         and not opened.allows(principal, AclOperation.WRITE, ResourceType.TOPIC, topic)
     ]
     shown = ", ".join(lost[:5])
-    detail = f"{shown} may write on {run.source} and could not on {run.target}: make its ACLs there the same"
-    return Check.that("target_can_be_opened", not lost, detail if lost else "every writer could write there")
+    detail = f"{shown} may write on {run.source} and could not on {run.target}: add the missing ACLs on {run.target}"
+    return Check.that(
+        "target_can_be_opened",
+        not lost,
+        detail if lost else f"every writer of {run.source} could write on {run.target}",
+    )
 
 
 def _copy(run: Run) -> tuple[Check, ...]:
-    """Verify near to the head; what was verified says whether the flow moves, and where the groups' positions lie."""
+    """Verify the copy near the head; the result shows whether the flow moves and whether offsets can be translated."""
     near = live_verification.advance(run)
     ends, verified = near.ends, near.verified
     (flow,) = _asked(run, "flow_moves", lambda run: _flow_moves(run, ends, verified))
@@ -131,14 +144,18 @@ def _copy(run: Run) -> tuple[Check, ...]:
 
 
 def _flow_moves(run: Run, ends: Mapping[TopicPartition, int], verified: Mapping[TopicPartition, Verified]) -> Check:
-    """Progress, never a state alone: all there was has arrived, or positions advance wherever something waits."""
+    """Return whether the flow makes progress: all is copied, or its offsets advance wherever a record waits."""
     replicator = run.clients.replicator(run.flow)
     status = replicator.status()
     if status.state != "running":
         detail = f"{run.flow.connector} is {status.state} {status.detail}".rstrip()
-        return Check.that("flow_moves", False, f"{detail}: run dr_flows, or look at the connector")
+        return Check.that("flow_moves", False, f"{detail}, expected running: run dr_flows, or look at the connector")
     if all(found.finding is None and found.source_offset >= ends[p] for p, found in verified.items()):
-        return Check("flow_moves", "ok", f"what {len(ends)} partitions held a moment ago has arrived")
+        return Check(
+            "flow_moves",
+            "ok",
+            f"every record that {len(ends)} partitions of {run.source} held a moment ago is on {run.target}",
+        )
     before = replicator.positions()
     waiting = data_ends(run.clients.cluster(run.source, "audit"), before, ends)
     deadline = run.clock.monotonic() + _STUCK_SECONDS
@@ -154,18 +171,21 @@ def _positions_translate(run: Run, verified: Mapping[TopicPartition, Verified]) 
     classes = verification.predicted_classes(run, verified)
     unknown = sorted(group for group, kind in classes.items() if kind == "unknown")
     if unknown and run.group.groups_policy.unknown_offsets == "refuse":
-        detail = f"positions of {', '.join(unknown)} cannot be translated: see groups_policy.unknown_offsets"
+        detail = (
+            f"the offsets of {', '.join(unknown)} cannot be translated: see groups_policy.unknown_offsets in the "
+            "topology"
+        )
         return Check("positions_translate", "failed", detail, {"classes": rows_of(classes, **CLASSES)})
-    # How sure each place is, is shown once, with what it costs: see kafka_dr.failover.group_costs.
-    said = f"the positions of {len(classes)} groups can be translated" if classes else "no group has committed anything"
+    # How sure each offset is, is shown once, together with what it costs: see kafka_dr.group_offsets.group_costs.
+    said = f"the offsets of {len(classes)} groups can be translated" if classes else "no group has committed an offset"
     return Check("positions_translate", "ok", said, {"classes": rows_of(classes, **CLASSES)})
 
 
 def _route_follows(run: Run) -> Check:
     route = run.clients.router(run.group).read()
     follows = route is not None and route.active == run.source
-    said = f"the route names {route.active}" if route else "there is no route"
-    detail = said if follows else f"{said}, the register {run.source}: run dr_adopt, or mend the route"
+    said = f"the route of {run.group.name} names {route.active}" if route else f"{run.group.name} has no route"
+    detail = said if follows else f"{said}, expected {run.source} as in the register: run dr_adopt, or fix the route"
     return Check.that("route_follows", follows, detail)
 
 

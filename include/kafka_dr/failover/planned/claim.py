@@ -1,4 +1,4 @@
-"""Take the group for this run: the approval is checked against the world as it is now, then the register is set."""
+"""Take the group for this run: the approval is checked against the facts of now, then the register is set."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from kafka_dr.runs.run import Run
 
 
 def check(run: Run) -> Sequence[Check]:
-    """The answer is an approver's, fresh, and about the facts that hold now; the measurements are no worse."""
+    """The answer is fresh, is given by an approver, and is about the facts that hold now."""
     if run.request.dry_run:
         return (live_verification.tail(run),)
     if is_claimed(run):
         return ()
     answer = approval.newest_answer(run, run.request.run)
     if answer is None:
-        return (Check("approved", "failed", "no answer to this run's approval is in the evidence: nobody approved it"),)
+        said = f"the evidence has no answer to the approval of run {run.request.run}: answer it, or trigger a new run"
+        return (Check("approved", "failed", said),)
     facts = decision.facts(run, preflight_checks(run, closely=False))
     return (*approval.judge(run, answer), decision.unchanged(run, facts, approved=(answer.digest,)))
 
@@ -36,9 +37,9 @@ def intent(run: Run) -> Sequence[str]:
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Compare and set the source's register, then copy it to the target.
+    """Compare and set the source's register, then copy the record to the target.
 
-    What the claim rests on is journaled before it: a run that dies right after the compare-and-set can be finished.
+    The grounds of the claim are journaled first, so a run that dies right after the compare-and-set can be finished.
     """
     if run.register_state is not None and is_claimed(run):
         run.clients.register(run.target).copy(run.register_state)
@@ -46,7 +47,10 @@ def act(run: Run) -> Mapping[str, Any]:
     before = run.register_state
     answer = approval.newest_answer(run, run.request.run)
     if before is None or answer is None:
-        raise NeedsPerson("the register's record or the approval is gone since it was checked")
+        raise NeedsPerson(
+            f"the record of {run.group.name} or the approval of run {run.request.run} was there when it was checked, "
+            "and is gone now. Compare the registers and the evidence, then trigger a new run"
+        )
     state = claimed(
         before,
         run=run.request.run,
@@ -80,6 +84,6 @@ prove = registers_name_this_run
 
 
 def is_claimed(run: Run) -> bool:
-    """Return whether this run has the group already, and is switching it."""
+    """Return whether this run holds the group already and is switching it."""
     state = run.register_state
     return state is not None and state.run == run.request.run and state.phase is Phase.SWITCHING

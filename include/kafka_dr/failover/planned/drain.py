@@ -1,4 +1,4 @@
-"""Bring everything across: the tail is matched by content up to the fenced ends, and groups are frozen."""
+"""Copy the rest: the tail is compared by content up to the fenced log ends, and consumer groups are frozen."""
 
 from __future__ import annotations
 
@@ -23,33 +23,35 @@ from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 _PAUSE_SECONDS = 0.05
-#: A group whose position has not moved for so long is not waited for: applications commit a few times a second.
-_STANDING_SECONDS = 0.3
+#: A group whose offset has not moved for this long is not waited for: applications commit a few times a second.
+_IDLE_SECONDS = 0.3
 
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
-        f"wait until {run.flow} has passed the last data record of every partition, and match the tail by content",
+        f"wait until {run.flow} has passed the last data record of every partition, and compare the tail by content",
         f"deny {', '.join(run.group.principals)} on {run.source} CREATE, DELETE, ALTER and ALTER_CONFIGS on the topics "
-        "and DELETE on the groups, and journal which topics and partitions are there and where each log begins",
+        "and DELETE on the groups, and journal which topics and partitions exist and where each log begins",
         f"give consumer groups up to {run.group.timing.drain_seconds:g} s to reach the end, then deny them READ on "
         f"{run.source} and journal their offsets",
     )
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Drain, match, freeze, and journal the groups' offsets."""
+    """Drain, compare, freeze, and journal the groups' offsets."""
     ends = source_ends(run)
     seconds = run.group.timing.step_deadline_seconds
     (verified, waiting), (seen, kept) = run.at_once(
         lambda: run.at_once(lambda: wait_for_copy(run, ends, seconds=seconds), lambda: _wait_for_groups(run, ends)),
-        lambda: run.at_once(lambda: other_topics.read_live(run, run.source), lambda: keep_as_it_is(run)),
+        lambda: run.at_once(lambda: other_topics.read_live(run, run.source), lambda: deny_changes(run)),
     )
     tail = verification.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
-        raise Refused(f"the copy is not equal, so nothing is handed over. {tail.detail}")
-    _refuse_what_would_vanish(run, seen)
+        raise Refused(
+            f"the copy on {run.target} is not equal to {run.source}, so nothing is handed over. {tail.detail}"
+        )
+    _refuse_outside_topics(run, seen)
     frozen, _ = run.at_once(lambda: journal_frozen(run, ends, kept, seen), lambda: _ask_flow_to_stop(run))
     return {
         "verified": verification.to_json(verified),
@@ -60,22 +62,22 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Frozen:
-    """Consumer groups that can neither read nor commit any more.
+class FrozenGroups:
+    """Consumer groups that can no longer read or commit.
 
-    :param offsets: by group, next to read, in the topics of the protection group
-    :param elsewhere: what else these groups read
+    :param offsets: next to read in the topics of the protection group, by group and partition
+    :param elsewhere: what these groups read outside the protection group
     """
 
     offsets: Mapping[str, Mapping[TopicPartition, int]]
     elsewhere: tuple[Elsewhere, ...]
 
 
-def keep_as_it_is(run: Run) -> TopicLayout | None:
-    """Deny the applications every change of what is there, and return what is there then, as far as the source says.
+def deny_changes(run: Run) -> TopicLayout | None:
+    """Add the change fence, and return which topics there are after it; ``None`` if the source does not answer.
 
-    It is done in parallel with what takes longer, and writes are refused already. What is there is only compared in the
-    report: no run is undone for it while applications wait.
+    This runs while longer work is done, and writes are already refused. The layout is compared only in the report: no
+    run is undone for it while applications wait.
     """
     run.acl_changes(run.source, run.permission(Phase.SWITCHING)).add(plan.change_fence(run.group))
     try:
@@ -86,38 +88,41 @@ def keep_as_it_is(run: Run) -> TopicLayout | None:
 
 def journal_frozen(
     run: Run, ends: Mapping[TopicPartition, int], kept: TopicLayout | None, seen: Sequence[Elsewhere] = ()
-) -> Frozen:
-    """Freeze the groups and journal their offsets, with the ends up to where all was matched.
+) -> FrozenGroups:
+    """Freeze the groups and journal their offsets, with the log ends up to which all was compared.
 
-    :param kept: what the source holds, behind its fence; ``None`` where it did not say
-    :param seen: what the groups' members read elsewhere right before
-    :raises Refused: a group has begun to read elsewhere, and the policy does not leave that out
+    :param ends: these log ends of the source, by partition
+    :param kept: which topics the source has after its fence; ``None`` if it did not answer
+    :param seen: what the groups' members read outside the protection group right before
+    :raises Refused: a group has begun to read outside, and the policy does not permit that
     """
     committed = _freeze(run)
-    left = other_topics.of_frozen(run, committed, seen)
-    _refuse_what_would_vanish(run, left)
+    outside = other_topics.of_frozen(run, committed, seen)
+    _refuse_outside_topics(run, outside)
     owns = run.group.owns_topic
-    frozen = Frozen({g: {p: o for p, o in found.items() if owns(p.topic)} for g, found in committed.items()}, left)
+    frozen = FrozenGroups(
+        {g: {p: o for p, o in found.items() if owns(p.topic)} for g, found in committed.items()}, outside
+    )
     run.write_fact(
         "drained",
         {
             "source_ends": positions_to_json(ends),
             "group_offsets": groups_to_json(frozen.offsets),
-            "elsewhere": [row.to_json() for row in left],
+            "elsewhere": [row.to_json() for row in outside],
             "layout": kept.to_json() if kept else None,
         },
     )
     return frozen
 
 
-def _refuse_what_would_vanish(run: Run, rows: Sequence[Elsewhere]) -> None:
-    """A group may have begun to read elsewhere since the approval; without its source a run goes on, and says so."""
+def _refuse_outside_topics(run: Run, rows: Sequence[Elsewhere]) -> None:
+    """Refuse if a group has begun to read outside since the approval; a run without its source only reports it."""
     if rows and run.group.groups_policy.other_topics == "refuse" and not run.without_source:
         raise Refused(other_topics.sentence(run, rows, cluster=run.source))
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The tail is matched, nothing was written meanwhile, no group can read or commit, and nobody changes topics."""
+    """The tail is equal, nothing was written since, no group can read or commit, and nobody can change topics."""
     ends = source_ends(run)
     return run.at_once(
         lambda: verification.matched(verification.frontier(run).advance(ends), ends, where=run.target),
@@ -130,11 +135,12 @@ def prove(run: Run) -> Sequence[Check]:
 def _source_is_still(run: Run, ends: Mapping[TopicPartition, int]) -> Check:
     now = run.operator(run.source).topics.high_watermarks(ends)
     moved = sorted(partition for partition in ends if now[partition] != ends[partition])
-    still = f"the ends of {len(ends)} partitions on {run.source} have not moved since the fence"
+    still = f"the log ends of {len(ends)} partitions on {run.source} have not moved since the fence"
     if moved:
         still = (
-            f"{', '.join(map(str, moved[:5]))} on {run.source} moved after the fence was proven: somebody passes it, "
-            "a super user perhaps; find out who writes before trying again"
+            f"the log ends of {', '.join(map(str, moved[:5]))} on {run.source} moved after the fence was proven, "
+            "expected none. A principal that the fence does not cover writes there, maybe a super user: find it and "
+            "stop it, then trigger a new run"
         )
     return Check.that("source_is_still", not moved, still)
 
@@ -144,14 +150,15 @@ def _reads_refused(run: Run, groups: Sequence[str]) -> proof.Finding:
 
 
 def source_ends(run: Run) -> dict[TopicPartition, int]:
-    """Return the ends of the source's log as the fence left them."""
+    """Return the log ends of the source, by partition, as they were journaled after the fence."""
     return positions_from_json(run.fact("source_ends")["ends"])
 
 
 def wait_for_copy(run: Run, ends: Mapping[TopicPartition, int], *, seconds: float) -> Mapping[TopicPartition, Verified]:
-    """Wait until each record up to the ends is found on the target; anything else that is found ends the wait.
+    """Wait until each record up to the log ends is found on the target; a difference ends the wait at once.
 
-    :raises TryAgain: records were still missing after so many seconds
+    :param ends: of the source, by partition
+    :raises TryAgain: records are still missing after ``seconds``
     """
     frontier = verification.frontier(run)
     deadline = run.clock.monotonic() + seconds
@@ -162,12 +169,15 @@ def wait_for_copy(run: Run, ends: Mapping[TopicPartition, int], *, seconds: floa
             return verified
         if run.clock.monotonic() > deadline:
             shown = "; ".join(map(str, findings[:5]))
-            raise TryAgain(f"{run.flow} did not reach the end within its deadline: {shown}; look at the connector")
+            raise TryAgain(
+                f"{run.flow} did not copy all records of {run.source} within {seconds:g} s: {shown}. Look at "
+                f"{run.flow.connector}, then run the step again"
+            )
         run.clock.sleep(_PAUSE_SECONDS)
 
 
 def _ask_flow_to_stop(run: Run) -> None:
-    """Let Connect begin what the next step waits for: nothing is left to copy."""
+    """Ask Connect to stop the connector now, as nothing is left to copy; the next step waits for that."""
     try:
         run.permission(Phase.SWITCHING)()
         run.clients.replicator(run.flow).stop()
@@ -177,49 +187,51 @@ def _ask_flow_to_stop(run: Run) -> None:
 
 
 def _wait_for_groups(run: Run, ends: Mapping[TopicPartition, int]) -> dict[str, int]:
-    """Give groups time to reach the end, and return the records left for each that has not.
+    """Give groups time to reach the log ends, and return how many records each other group has left.
 
-    Every moment of this is a moment without writes, so only those are waited for that will get there in time at the
-    pace that they have shown behind the fence, and show still; a group far behind keeps its place.
+    Nobody can write meanwhile. So a group is waited for only if it makes progress, and fast enough to reach the end in
+    time at the pace that it has shown since the fence. Every other group resumes on the target where it is.
     """
     groups = run.operator(run.source).groups
     names = run.moved_groups(run.source)
     fact = run.fact("source_ends")
-    first = _left(groups_from_json(fact["group_offsets"]), ends)
+    first = _records_left(groups_from_json(fact["group_offsets"]), ends)
     observed = max(0.0, (run.clock.now() - datetime.fromisoformat(fact["groups_seen_at"])).total_seconds())
     began = run.clock.monotonic()
-    seen: dict[str, tuple[int, float]] = {name: (behind, -observed) for name, behind in first.items()}
+    seen: dict[str, tuple[int, float]] = {name: (records, -observed) for name, records in first.items()}
     while True:
-        left = _left(groups.offsets(names, require_stable=False), ends)
+        left = _records_left(groups.offsets(names, require_stable=False), ends)
         waited = run.clock.monotonic() - began
-        seen |= {name: (behind, waited) for name, behind in left.items() if seen.get(name, (-1, 0))[0] != behind}
+        seen |= {name: (records, waited) for name, records in left.items() if seen.get(name, (-1, 0))[0] != records}
         remaining = run.group.timing.drain_seconds - waited
         hopeful = any(
-            waited - seen[name][1] < _STANDING_SECONDS
-            and will_reach_end(first.get(name, behind), behind, passed=observed + waited, remaining=remaining)
-            for name, behind in left.items()
+            waited - seen[name][1] < _IDLE_SECONDS
+            and will_reach_end(first.get(name, records), records, passed=observed + waited, remaining=remaining)
+            for name, records in left.items()
         )
         if not left or not hopeful or remaining <= 0:
             return left
         run.clock.sleep(_PAUSE_SECONDS)
 
 
-def _left(offsets: Mapping[str, Mapping[TopicPartition, int]], ends: Mapping[TopicPartition, int]) -> dict[str, int]:
-    """Return the records between each group's positions and the ends; groups at the end are left out."""
-    behind = {
+def _records_left(
+    offsets: Mapping[str, Mapping[TopicPartition, int]], ends: Mapping[TopicPartition, int]
+) -> dict[str, int]:
+    """Return the number of records between each group's offsets and the log ends; groups at the end are left out."""
+    left = {
         name: sum(max(0, ends[p] - offset) for p, offset in found.items() if p in ends)
         for name, found in offsets.items()
     }
-    return {name: records for name, records in behind.items() if records}
+    return {name: records for name, records in left.items() if records}
 
 
 def will_reach_end(before: int, left: int, *, passed: float, remaining: float) -> bool:
-    """Return whether a group reaches the end in time at the pace that it has shown.
+    """Return whether a group reaches the log ends in time at the pace that it has shown.
 
     :param before: records that were left at the first look
     :param left: records that are left now
     :param passed: seconds between the two looks
-    :param remaining: seconds that it is given
+    :param remaining: seconds that the group still has
     """
     return left * passed <= (before - left) * remaining
 
@@ -229,5 +241,5 @@ def _freeze(run: Run) -> dict[str, dict[TopicPartition, int]]:
     changes.add(plan.group_freeze(run.group), plan.probe_freeze(run.group))
     refused = _reads_refused(run, run.consumer_groups(run.source))
     if refused.outcome != "ok":
-        raise TryAgain(f"the groups could not be frozen: {refused.detail}")
+        raise TryAgain(f"the groups could not be frozen on {run.source}: {refused.detail}. Run the step again")
     return run.operator(run.source).groups.offsets(run.moved_groups(run.source), require_stable=True)

@@ -20,13 +20,13 @@ def intent(run: Run) -> Sequence[str]:
     group = run.group
     return (
         f"deny WRITE on {run.source} to {', '.join(group.principals)}, then to {group.probe_principal}",
-        f"wait up to {group.timing.transaction_grace_seconds:g} s for open transactions, deny their ids, "
-        "take over what is left",
+        f"wait up to {group.timing.transaction_grace_seconds:g} s for open transactions, deny their transactional ids, "
+        "and end those that are still open",
     )
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Fence, end what is open, and journal the ends of the source's log."""
+    """Fence, end open transactions, and journal the log ends of the source."""
     source = run.operator(run.source)
     run.probe(run.source).asking.connect_ahead()
     permission = run.permission(Phase.SWITCHING)
@@ -50,10 +50,13 @@ def act(run: Run) -> Mapping[str, Any]:
     )
     if held:
         shown = ", ".join(f"{p} (LSO {low}, high watermark {high})" for p, (low, high) in sorted(held.items())[:5])
-        raise TryAgain(f"open transactions still hold back {shown} on {run.source}: end them and run the step again")
+        raise TryAgain(
+            f"open transactions still hold back the last stable offset of {shown} on {run.source}: end them and run "
+            "the step again"
+        )
 
     ends = source.topics.last_stable_offsets(partitions)
-    # The next step judges the pace of the groups by where they stand now.
+    # The next step judges the pace of the groups from these offsets on.
     committed = source.groups.offsets(run.moved_groups(run.source), require_stable=False)
     run.write_fact(
         "source_ends",
@@ -72,13 +75,13 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def _journal_beginning(run: Run) -> None:
-    """Keep when writes began to be refused: an attempt that goes on with another one's fence does not begin it."""
+    """Journal when writes began to be refused; a later attempt keeps the time of the first one."""
     if "fence_begun" not in run.journal:
         run.write_fact("fence_begun", {"at": run.clock.now().isoformat()})
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """Every leader refuses, the DENYs stand, every partition with data is replicated."""
+    """Every leader refuses writes, the DENYs can be read back, and every partition with data is replicated."""
     partitions = run.partitions(run.source)
     wanted = plan.write_fence(run.group) | plan.transaction_fence(run.group) | plan.probe_fence(run.group)
     return run.at_once(
@@ -89,30 +92,37 @@ def prove(run: Run) -> Sequence[Check]:
 
 
 def _all_replicated(run: Run, partitions: Sequence[TopicPartition]) -> Check:
-    """A partition that holds data and was never replicated, or is not there at all, would be missing on the target."""
+    """Return whether every partition exists on the target and, if it holds data, was replicated."""
     absent = sorted(set(partitions) - set(run.partitions(run.target)))
     if absent:
         shown = ", ".join(map(str, absent[:5]))
-        detail = f"{shown}: is on {run.source} and not on {run.target}. Let the flow create it and trigger a new run"
+        detail = (
+            f"{shown} on {run.source} is missing on {run.target}: wait until the flow has created it there, then "
+            "trigger a new run"
+        )
         return Check("all_partitions_replicated", "failed", detail)
     without = never_replicated(run, partitions)
     if not without:
-        return Check("all_partitions_replicated", "ok", f"{len(partitions)} partitions: each is replicated or empty")
+        return Check(
+            "all_partitions_replicated",
+            "ok",
+            f"each of {len(partitions)} partitions of {run.source} is replicated or empty",
+        )
     shown = ", ".join(map(str, without[:5]))
     return Check(
         "all_partitions_replicated",
         "failed",
-        f"{shown}: holds records on {run.source} and the flow has no position there, so nothing of it was copied. "
-        "Was it created a moment ago? Let the flow find it and trigger a new run",
+        f"{shown} holds records on {run.source}, but {run.flow} has no offset in it, so none of them is copied. A new "
+        "partition is found by the flow after a while: wait for that, then trigger a new run",
     )
 
 
 def never_replicated(run: Run, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-    """Return the partitions with data that the flow has no position in.
+    """Return the partitions with data in which the flow has no offset.
 
-    Connect takes its time to tell positions, so it is asked only if nothing was ever written to a copy: every other
-    one is matched record by record before anything is handed over. The first record of a partition may be on its way,
-    so the flow is given a moment, unless nothing may wait for the source.
+    Connect is slow to return offsets, so it is asked only about partitions whose copy is empty. All others are compared
+    record by record before the hand-over. The first record of a partition may be in flight, so the flow gets a moment,
+    unless the run must not wait for the source.
     """
     ends = run.operator(run.target).topics.high_watermarks(partitions)
     blank = [partition for partition in partitions if ends[partition] == 0]

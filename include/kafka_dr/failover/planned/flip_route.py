@@ -1,4 +1,4 @@
-"""Send the applications to the target."""
+"""Let the route name the target, so that applications connect to it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,21 @@ from kafka_dr.runs.run import Run
 
 
 def check(run: Run) -> Sequence[Check]:
-    """The route can be read and is not ahead of this run."""
+    """The route can be read, and its epoch is not higher than that of this run."""
     route = run.clients.router(run.group).read()
     epoch = run.epoch
     fits = route is None or run.request.dry_run or route.epoch <= epoch
-    said = "no route yet" if route is None else f"the route names {route.active} (epoch {route.epoch})"
-    return (Check.that("route_is_not_ahead", fits, f"{said}, this run has epoch {epoch}"),)
+    said = f"{run.group.name} has no route yet"
+    if route is not None:
+        said = f"the route of {run.group.name} names {route.active} (epoch {route.epoch})"
+    return (
+        Check.that(
+            "route_is_not_ahead",
+            fits,
+            f"{said}; this run has epoch {epoch}"
+            + ("" if fits else ". A later run has set the route: this run ends here"),
+        ),
+    )
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -47,4 +56,7 @@ def prove(run: Run) -> Sequence[Check]:
     """Read the route back."""
     route = run.clients.router(run.group).read()
     names = route is not None and route.active == run.target
-    return (Check.that("route_read_back", names, f"the route names {route.active if route else 'nothing'}"),)
+    said = f"the route of {run.group.name} names {route.active if route else 'no cluster'}"
+    if not names:
+        said += f", expected {run.target}: run the step again"
+    return (Check.that("route_read_back", names, said),)

@@ -17,14 +17,15 @@ from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import Check, standing_facts
 from kafka_dr.runs.run import Run
 
-#: Nobody can write on either side while an answer to these is waited for: the run goes on, and asks again at its end.
+#: Proofs that may be unknown: while they are waited for nobody can write on either cluster. The report asks again.
 MAY_BE_UNKNOWN = frozenset({"writes_allowed", "groups_readable"})
 
 
 def check(run: Run) -> Sequence[Check]:
-    """Up to the hand-over: both logs stand where the drain and the end of the flow left them, the source refuses.
+    """Until the hand-over: the log ends of both clusters are the journaled ones, and the source refuses writes.
 
-    The drain's own ends count, not the fence's: fencing again would move those past records that were never matched.
+    The ends that ``drain`` journaled count, not those of the fence: a repeated fence could have journaled ends that are
+    past records that were never compared.
     """
     if run.request.dry_run or _is_handed_over(run):
         return ()
@@ -34,10 +35,13 @@ def check(run: Run) -> Sequence[Check]:
     partitions = run.partitions(run.source)
     now = run.operator(run.source).topics.high_watermarks(partitions)
     moved = sorted(partition for partition in partitions if now[partition] != journaled.get(partition, 0))
-    detail = f"the ends of {len(partitions)} partitions on {run.source} stand where the drain left them"
+    detail = f"the log ends of {len(partitions)} partitions on {run.source} have not moved since drain"
     if moved:
         shown = ", ".join(map(str, moved[:5]))
-        detail = f"{shown} on {run.source} moved behind the fence: records would be left there; find out who writes"
+        detail = (
+            f"the log ends of {shown} on {run.source} moved after drain, expected none: the new records are not on "
+            f"{run.target}. Find out which principal writes to {run.source}, and stop it"
+        )
     refused, target = run.at_once(lambda: run.writes_refused(run.source), lambda: target_is_still(run))
     return (Check.that("source_is_still", not moved, detail), Check.of("source_refuses", refused), target)
 
@@ -45,17 +49,19 @@ def check(run: Run) -> Sequence[Check]:
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
-        f"write to the register that {run.target} is active: from here on there is only forward",
+        f"write to the register that {run.target} is active: after this the run can only be finished, not rolled back",
         f"lift the fence and the freeze of the applications on {run.target}; {run.group.replicator_principal} "
-        "stays denied there",
+        f"stays denied on {run.target}",
     )
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Hand over, copy the record to the target and read it back there, then lift the fence."""
+    """Hand over in the source's register, copy the record to the target and read it back, then lift the fence."""
     state = run.register_state
     if state is None:
-        raise NeedsPerson(f"no register has a record of {run.group.name} any more")
+        raise NeedsPerson(
+            f"no register has a record of {run.group.name} any more: compare the registers of both clusters"
+        )
     for role in ("probe", "replicator"):
         run.clients.cluster(run.target, role).asking.connect_ahead()
     if state.phase is Phase.SWITCHING:
@@ -65,29 +71,34 @@ def act(run: Run) -> Mapping[str, Any]:
     kept = run.clients.register(run.target).copy(state)
     if kept != state:
         raise NeedsPerson(
-            f"{run.target}'s register holds epoch {kept.epoch} revision {kept.revision} by run {kept.run}, which is "
-            "not what was handed over: nothing was opened; compare the registers"
+            f"the register of {run.target} holds epoch {kept.epoch} revision {kept.revision} of run {kept.run}, "
+            f"expected epoch {state.epoch} revision {state.revision} of run {state.run}: {run.target} was not opened. "
+            "Compare the registers of both clusters"
         )
     return {**standing_facts(state), "handed_over_at": state.at, "opened_at": lift_fence(run)}
 
 
 def lift_fence(run: Run) -> datetime:
-    """Let the applications in on the target, journal when, and return that; the first time counts.
+    """Lift the fence and the freeze on the target, journal when, and return that time; the first time counts.
 
-    :raises Refused: others have shut it, too
+    :raises Refused: the target holds DENYs that this project did not add
     """
     changes = run.acl_changes(run.target, run.permission(Phase.HANDED_OVER))
     if foreign := changes.foreign(plan.shut_out(run.group)):
         shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
-        raise Refused(f"{run.target} holds DENYs that were not added here and are not lifted: {shown}. Remove them")
+        raise Refused(
+            f"{run.target} holds DENYs that this project did not add and does not lift: {shown}. Remove them, then run "
+            "the step again"
+        )
     changes.lift(plan.shut_out(run.group))
     return _opened_at(run)
 
 
-def let_change(run: Run) -> None:
-    """Let the applications change topics and delete groups on the target, too, once the route leads there.
+def allow_changes(run: Run) -> None:
+    """Lift the change fence on the target, so that applications can change topics and delete groups.
 
-    Thousands of DENYs may go with that, which takes seconds, and applications work without it.
+    It is done after the route is set: there may be thousands of DENYs, which takes seconds, and applications can work
+    without it.
     """
     run.acl_changes(run.target, run.permission(Phase.HANDED_OVER)).lift(plan.change_fence(run.group))
 
@@ -101,7 +112,7 @@ def _opened_at(run: Run) -> datetime:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The target's register says so, its leaders take application writes, and the replicator stays denied."""
+    """The target's register holds the record, its leaders accept application writes, and the replicator is denied."""
     return run.at_once(
         lambda: _register_read_back(run),
         lambda: _writes_allowed(run),
@@ -113,31 +124,33 @@ def prove(run: Run) -> Sequence[Check]:
 def _register_read_back(run: Run) -> Check:
     state = run.clients.register(run.target).read(run.group.name)
     held = state is not None and state.run == run.request.run and state.phase is Phase.HANDED_OVER
-    return Check.that("register_read_back", held, f"{run.target}'s register names {run.target} active")
+    said = f"the register of {run.target} says that {run.target} is active"
+    wrong = f"the register of {run.target} does not hold the hand-over of run {run.request.run}: run the step again"
+    return Check.that("register_read_back", held, said if held else wrong)
 
 
 def applications_let_in(run: Run) -> Sequence[Check]:
-    """Return whether applications may write and read on the target: of a run that went on without knowing, at last."""
+    """Return whether applications may write and read on the target; ``open_target`` may have left that unknown."""
     return run.at_once(lambda: _writes_allowed(run), lambda: _groups_readable(run))
 
 
 def _writes_allowed(run: Run) -> Check:
-    """Return whether every leader on the target would take a write by the probe, whom every fence is about, too."""
-    return _told("writes_allowed", lambda: run.writes_allowed(run.target))
+    """Return whether every leader on the target accepts a write by the probe, which every fence covers, too."""
+    return _or_unknown("writes_allowed", lambda: run.writes_allowed(run.target))
 
 
 def _groups_readable(run: Run) -> Check:
-    """Return whether every group's coordinator on the target lets the probe read."""
+    """Return whether every group's coordinator on the target permits the probe to read."""
 
     def ask() -> Finding:
         probe, groups = run.probe(run.target), run.consumer_groups(run.target)
         return proof.reads_allowed(probe, groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
 
-    return _told("groups_readable", ask)
+    return _or_unknown("groups_readable", ask)
 
 
-def _told(name: str, ask: Callable[[], Finding]) -> Check:
-    """Return an answer; where none came it is unknown, which ends no run that is past the point of no return."""
+def _or_unknown(name: str, ask: Callable[[], Finding]) -> Check:
+    """Return the answer; if none came it is unknown, which does not stop a run after the point of no return."""
     try:
         return Check.of(name, ask())
     except KafkaDrError as error:

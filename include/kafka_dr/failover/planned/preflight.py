@@ -1,4 +1,4 @@
-"""Find out whether a switch would be safe, and write down what an approval of it would be about."""
+"""Find out whether a planned failover would be safe, and write down what its approval would be about."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafka_dr.runs.run import Run
 
 
 def check(run: Run) -> Sequence[Check]:
-    """Ask everything that has to hold before anybody is asked for an approval."""
+    """Check everything that has to hold before an approval is asked for."""
     return preflight_checks(run, closely=True)
 
 
@@ -39,12 +39,12 @@ def _measured(run: Run) -> dict[str, Any]:
     partitions = run.partitions(run.source)
     ends = run.operator(run.source).topics.last_stable_offsets(partitions)
     positions = run.clients.replicator(run.flow).positions()
-    # Where only transaction markers and aborted records are in between, no record waits.
+    # If only transaction markers and aborted records are in between, no record waits to be copied.
     with_data = data_ends(run.clients.cluster(run.source, "audit"), positions, ends)
-    behind = sum(max(0, end - positions.get(p, 0)) for p, end in with_data.items())
+    uncopied = sum(max(0, end - positions.get(p, 0)) for p, end in with_data.items())
     return {
         "partitions": len(partitions),
-        "records_not_yet_copied_at_most": behind,
+        "records_not_yet_copied_at_most": uncopied,
         "open_transactions": len(run.operator(run.source).transactions.open()),
         "predicted_write_outage": predicted(run).to_json(),
         "objective_write_outage_seconds": run.group.objectives.write_outage_seconds,
@@ -53,6 +53,6 @@ def _measured(run: Run) -> dict[str, Any]:
 
 
 def _groups(run: Run) -> list[dict[str, Any]]:
-    """Return what a switch would cost each group, by what the checks of this step found out."""
+    """Return what the failover would cost each group, from what the checks of this step found."""
     rows = next((check.facts["groups"] for check in run.checks if check.name == "offsets_preview"), ())
     return group_costs.costs(group_costs.decided(run.checks), ({**row, "class": row["verdict"]} for row in rows))

@@ -1,4 +1,4 @@
-"""What an approver of a planned failover is shown."""
+"""What the approver of a planned failover is shown."""
 
 from __future__ import annotations
 
@@ -26,30 +26,31 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
             run.request.verb, f"move {run.group.name} from {run.source} to {run.target}?", dry_run=run.request.dry_run
         ),
         moves=f"**{group}** goes from **{source}** to **{target}**, with {partitions_said(decision)}",
-        lost=f"nothing: {target} opens only when every record of {source} is matched there. {_waiting(measured, seen)}",
+        lost=f"nothing: {target} is opened only when every record of {source} is found there. "
+        f"{_waiting(measured, seen)}",
         writes_stop=_outage(measured),
         read_again=again,
-        on_failure="until `open_target` every failure is rolled back; after it the run only goes forward",
+        on_failure="until `open_target` every failure is rolled back; after it the run can only be finished",
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
-        details=(*each, *_besides(measured)),
+        details=(*each, *_more_details(measured)),
         words=(("Reason, as the requester wrote it", run.request.reason),),
     )
 
 
 def _waiting(measured: Mapping[str, Any], seen: Mapping[str, Any]) -> str:
-    """Say how much has not crossed yet: one figure, with its time."""
+    """Say how many records are not copied yet: one figure, with its time."""
     waiting = measured.get("records_not_yet_copied_at_most", measured.get("records_not_yet_copied"))
     at = clock(seen.get("finished_at", ""))
     if waiting is None:
-        return "How much had not crossed yet is not known"
+        return "It is not known how many records were not copied yet"
     if not waiting:
-        return f"At {at} every record had crossed"
-    return f"At {at} at most {waiting:,} were on their way; they cross while writes are refused"
+        return f"At {at} every record was copied"
+    return f"At {at} at most {waiting:,} were not copied yet; they are copied while writes are refused"
 
 
 def _outage(measured: Mapping[str, Any]) -> str:
-    """Say what past switches of the group say about this one; evidence of a former version has a constant instead."""
+    """Say how long writes stop, by earlier failovers of the group; a former version has a constant instead."""
     predicted = measured.get("predicted_write_outage")
     if isinstance(predicted, Mapping):
         return markdown(predicted["sentence"])
@@ -57,10 +58,10 @@ def _outage(measured: Mapping[str, Any]) -> str:
     return "not known" if seconds is None else markdown(f"{seconds} s")
 
 
-def _besides(measured: Mapping[str, Any]) -> tuple[str, ...]:
+def _more_details(measured: Mapping[str, Any]) -> tuple[str, ...]:
     said = []
     if (promised := measured.get("objective_write_outage_seconds")) is not None:
-        said.append(f"Promised are at most {markdown(promised)} s without writes.")
+        said.append(f"The objective is at most {markdown(promised)} s without writes.")
     if opened := measured.get("open_transactions"):
-        said.append(f"{markdown(opened)} transactions were open: what is still open when writes stop is ended.")
+        said.append(f"{markdown(opened)} transactions were open. Those that are still open when writes stop are ended.")
     return (" ".join(said),) if said else ()

@@ -1,4 +1,4 @@
-"""Measure what the run took, and seal its evidence."""
+"""Measure the run and seal its evidence."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def act(run: Run) -> Mapping[str, Any]:
     claim = run.fact("claim")
     verified_at = datetime.fromisoformat(run.fact("verified")["at"])
     passed = WritesAfterFence.from_json(run.fact("verified"))
-    placed = translation.from_json(run.fact("translations")["positions"])
-    again = [position.redelivered_at_most for position in placed]
+    translated = translation.from_json(run.fact("translations")["positions"])
+    redelivered = [position.redelivered_at_most for position in translated]
     outage = write_outage.measured(run)
     measured = {
         "rto_seconds": between(claim["approved_at"], verified_at),
-        # Every record up to the drained ends was matched by content on the target before it opened.
+        # Every record up to the drained ends was found by content on the target before it was opened.
         "rpo_seconds": 0.0 if passed.nothing else None,
         "write_outage_seconds": outage.seconds,
     }
@@ -43,8 +43,8 @@ def act(run: Run) -> Mapping[str, Any]:
         "write_pause_seen_seconds": outage.seen_seconds,
         "write_outage_detail": outage.detail,
         "past_the_fence": passed.detail,
-        "redelivered_at_most": None if None in again else sum(filter(None, again)),
-        **compared_with_checkpoints(run, placed),
+        "redelivered_at_most": None if None in redelivered else sum(filter(None, redelivered)),
+        **compared_with_checkpoints(run, translated),
         **other_topics.left_out(run, other_topics.journaled(run.fact("drained")) or ()),
         "objectives": [judged(run, name, value) for name, value in measured.items()],
         "approved_at": claim["approved_at"],
@@ -53,9 +53,10 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """What was measured is kept, nothing was left behind, applications are let in, and the old side is as it was.
+    """The figures are kept, no record was written to the old cluster after its fence, and applications are let in.
 
-    A missed objective is said in the report, and is no reason to undo anything. A lost record is no objective.
+    The topics of the old cluster have not changed either. A missed objective does not fail the report; a lost record
+    does.
     """
     passed = WritesAfterFence.from_json(run.fact("verified"))
     outcome: CheckOutcome = "ok" if passed.nothing else "excused" if passed.ends is None else "failed"
@@ -70,16 +71,18 @@ def prove(run: Run) -> Sequence[Check]:
 def measurements_kept(run: Run) -> Check:
     """Return whether the figures are in the journal."""
     kept = run.clients.register(run.target).facts(run.group.name, run.request.run).get("measured")
-    said = "the figures are in the journal" if kept else "the figures are not in the journal: run the step again"
+    said = f"the figures are in the journal of {run.target}"
+    if not kept:
+        said = f"the journal of {run.target} has no fact measured of run {run.request.run}: run the step again"
     return Check.that("measurements_kept", bool(kept), said)
 
 
 def judged(run: Run, name: str, value: float | None) -> dict[str, Any]:
-    """Return a figure beside what was promised; one that is not known is neither met nor missed."""
+    """Return a figure with its objective; an unknown figure neither meets nor misses it."""
     limit: float = getattr(run.group.objectives, name)
     return ObjectiveResult(name, value, limit).to_json()
 
 
 def between(start: str, end: datetime) -> float:
-    """Return the seconds from a stamp to a moment."""
+    """Return the seconds from ``start``, an ISO 8601 time, to ``end``."""
     return round((end - datetime.fromisoformat(start)).total_seconds(), 3)

@@ -1,7 +1,7 @@
-"""Replicate the other way round, from exactly where the target stood when it opened, and settle the register.
+"""Start the reverse flow, from the log ends at which the target was opened, and settle the register.
 
-The old side stays fenced and frozen. If it cannot be reached, or the flow that was stopped cannot be seen to have
-stopped, the group is settled all the same and the flow back is pending: ``dr_flows`` starts it later.
+The old cluster stays fenced and frozen. If it does not answer, or if the old flow is not seen stopped, the group is
+settled all the same. The reverse flow is then pending, and ``dr_flows`` starts it later.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ def intent(run: Run) -> Sequence[str]:
     return (
         f"see that {run.flow.connector} has stopped",
         f"lift the DENY of {run.group.replicator_principal} on {run.source} and seed {run.flow.reverse.connector} at "
-        f"the journaled ends of {run.target}",
+        f"the journaled log ends of {run.target}",
         f"settle the register: stable, active on {run.target}",
     )
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Turn the flow round if the old side answers, and settle the register."""
+    """Start the reverse flow if the old cluster answers, and settle the register."""
     state = run.register_state
     if state is None:
-        raise NeedsPerson(f"no register has a record of {run.group.name} any more")
+        raise NeedsPerson(
+            f"no register has a record of {run.group.name} any more: compare the registers of both clusters"
+        )
     ends = {"source_positions": run.fact("target_ends")["ends"], "target_positions": run.fact("source_ends")["ends"]}
     seed = seed_fact(run, run.flow.reverse, epoch=state.epoch, **ends)
     _look_once_more(run)
@@ -51,24 +53,34 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def _look_once_more(run: Run) -> None:
-    """Ask an old side that did not tell what came there behind the fence: soon the flow back writes there, too."""
+    """Ask again what was written to the old cluster after the fence, if that is unknown: soon the flow writes there."""
     verified = run.fact("verified")
     if WritesAfterFence.from_json(verified).ends is None:
         run.write_fact("verified", {**verified, **find_writes_after_fence(run).to_json()}, needed_on=[run.target])
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The register is settled, old flow and old side are shut out, the reverse flow started where it was seeded."""
+    """The register is settled, the old flow and the old cluster are fenced, and the reverse flow runs."""
     state = run.clients.register(run.target).read(run.group.name)
     stable = state is not None and state.phase is Phase.STABLE and state.active == run.target
-    register = Check.that("register_settled", stable, f"{run.target}'s register says {state.phase if state else None}")
+    said = f"the register of {run.target} says {state.phase if state else 'nothing'} of {run.group.name}"
+    if not stable:
+        said += f", expected stable with {run.target} active: run the step again"
+    register = Check.that("register_settled", stable, said)
     settled_with = (register, replicator_refused(run))
     try:
         refused = run.writes_refused(run.source)
         status = run.clients.replicator(run.flow.reverse).wait_running(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
-        # Settled all the same: the side that was left may be gone for good, and the facts say that its flow waits.
-        return (*settled_with, Check("reverse_flow", "excused", f"the flow back is pending: {error}"))
+        # The group is settled all the same: the old cluster may be lost for good. The facts call the flow pending.
+        return (
+            *settled_with,
+            Check(
+                "reverse_flow",
+                "excused",
+                f"{run.flow.reverse.connector} is pending, and dr_flows starts it later: {error}",
+            ),
+        )
     said = f"{run.flow.reverse.connector} is {status.state} with {status.tasks} tasks"
     return (
         *settled_with,
@@ -78,7 +90,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 
 def _not_stopped(run: Run) -> str:
-    """Wait for the flow that was stopped; return why it cannot be said to have, or nothing."""
+    """Wait until the old flow is seen stopped; return why it is not, or nothing."""
     try:
         run.clients.replicator(run.flow).wait_stopped(run.group.timing.protect_wait_seconds)
     except KafkaDrError as error:
@@ -87,7 +99,7 @@ def _not_stopped(run: Run) -> str:
 
 
 def try_reverse_flow(run: Run, state: RegisterState) -> str:
-    """Start the reverse flow; return why that has to wait, or nothing."""
+    """Start the reverse flow; return why it is pending, or nothing."""
     try:
         begin(
             run,

@@ -1,7 +1,7 @@
-"""Stop replication and prove it: the replicator is denied, its transactional ids are taken over, its log is still.
+"""Stop replication and prove it: deny the replicator, take over its transactional ids, watch the target's log.
 
-Connect is told to stop the connector and not waited for, as nobody can write meanwhile: what shuts the flow out stands
-on the target. ``start_reverse_flow`` sees that the connector has stopped, before anything is copied the other way.
+Connect is asked to stop the connector. The step does not wait for that, as nobody can write meanwhile: the ACLs on the
+target fence the flow. ``start_reverse_flow`` waits until the connector has stopped before it starts the other one.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ def intent(run: Run) -> Sequence[str]:
     replicator = run.clients.replicator(run.flow)
     return (
         f"stop the connector {run.flow.connector} and deny WRITE on {run.target} to {run.group.replicator_principal}",
-        f"take over the transactional ids {', '.join(replicator.transactional_ids())} and journal the target's ends",
+        f"take over the transactional ids {', '.join(replicator.transactional_ids())} and journal the log ends of "
+        f"{run.target}",
     )
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Fence the flow, stop it, and journal the ends of the target's log."""
+    """Fence the flow, stop it, and journal the log ends of the target."""
     target = run.operator(run.target)
     replicator = run.clients.replicator(run.flow)
     permission = run.permission(Phase.SWITCHING)
@@ -43,29 +44,35 @@ def act(run: Run) -> Mapping[str, Any]:
     )
     if held:
         shown = ", ".join(map(str, sorted(held)[:5]))
-        raise TryAgain(f"open transactions still hold back {shown} on {run.target}: end them and run the step again")
+        raise TryAgain(
+            f"open transactions still hold back the last stable offset of {shown} on {run.target}: end them and run "
+            "the step again"
+        )
     ends = target.topics.high_watermarks(partitions)
     run.write_fact("target_ends", {"ends": positions_to_json(ends)})
     return {"target_ends": positions_to_json(ends), "transactional_ids": list(replicator.transactional_ids())}
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The replicator is refused by every leader, and the target's ends are still."""
+    """Every leader on the target refuses the replicator, and the target's log ends do not move."""
     return run.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
 
 
 def replicator_refused(run: Run) -> Check:
-    """Return whether every leader on the target refuses what the flow writes as."""
+    """Return whether every leader on the target refuses writes by the replicator."""
     return Check.of("replicator_refused", run.writes_refused(run.target, by="replicator"))
 
 
 def target_is_still(run: Run) -> Check:
-    """Return whether the target's log has not moved since the flow was fenced."""
+    """Return whether the target's log ends have not moved since the flow was fenced."""
     journaled = positions_from_json(run.fact("target_ends")["ends"])
     now = run.operator(run.target).topics.high_watermarks(run.partitions(run.target))
     moved = sorted(partition for partition in now if now[partition] != journaled.get(partition, 0))
-    detail = f"the ends of {len(now)} partitions on {run.target} have not moved since the flow was fenced"
+    detail = f"the log ends of {len(now)} partitions on {run.target} have not moved since the flow was fenced"
     if moved:
         shown = ", ".join(map(str, moved[:5]))
-        detail = f"{shown} on {run.target} moved after the flow was fenced: find out who writes there"
+        detail = (
+            f"the log ends of {shown} on {run.target} moved after the flow was fenced, expected none: find out which "
+            "principal writes there, and stop it"
+        )
     return Check.that("target_is_still", not moved, detail)

@@ -1,8 +1,8 @@
-"""See that it works: the old side refuses, a canary goes round through the route, no group has lost its place.
+"""Check that the target works: the old cluster refuses writes, a canary arrives, no group's offset has moved back.
 
-Whoever no fence stops, a super user perhaps, may have written on the old side after it was last looked at. Nothing is
-copied there yet, so its logs tell: what lies past the drained ends is named, and is no reason to stop here, as the new
-side has to be protected. That somebody still writes is one.
+A principal that no fence stops, maybe a super user, may have written to the old cluster after the last look. No flow
+writes there yet, so its log ends show that. Such records are named and do not stop the run, as the new active cluster
+has to be protected. A principal that still writes stops it.
 """
 
 from __future__ import annotations
@@ -26,28 +26,30 @@ from kafka_dr.runs.run import Run
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
     return (
-        "publish canary records where the route points and read them back",
+        f"publish canary records to the cluster that the route names, expected {run.target}, and read them back",
         f"let {', '.join(run.group.principals)} create, delete and alter topics, and delete groups, on {run.target}",
     )
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Look at what was left behind, and send the canary round."""
+    """Look for records that were written to the old cluster after the fence, and send a canary."""
     passed = find_writes_after_fence(run)
     seen = send_canary(run, passed.to_json())
-    open_target.let_change(run)
+    open_target.allow_changes(run)
     return {**seen, "past_the_fence": passed.detail}
 
 
 def send_canary(run: Run, journaled: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Publish where the route points, read it back, and journal when that was done.
+    """Publish to the cluster that the route names, read it back, and journal when that was done.
 
-    :param journaled: what is to stand beside that
+    :param journaled: facts to journal together with the time
+    :raises Refused: the route does not name the target
     """
     route = run.clients.router(run.group).read()
     if route is None or route.active != run.target:
         raise Refused(
-            f"the route names {route.active if route else 'nothing'}, not {run.target}: flip_route has to run"
+            f"the route of {run.group.name} names {route.active if route else 'no cluster'}, expected {run.target}: "
+            "clear the task flip_route"
         )
     settings = replace(run.probe(run.target).settings, bootstrap_servers=route.bootstrap_servers)
     with KafkaCluster(f"{run.target} by its route", settings) as cluster:
@@ -58,37 +60,39 @@ def send_canary(run: Run, journaled: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The old side refuses still, and takes no record from anybody; offsets have only moved forward."""
-    return run.at_once(lambda: _old_side_refuses(run), lambda: old_side_is_still(run), lambda: offsets_hold(run))
+    """The old cluster refuses writes and its log does not grow; the groups' offsets have only moved forward."""
+    return run.at_once(lambda: _old_cluster_refuses(run), lambda: old_side_is_still(run), lambda: offsets_hold(run))
 
 
-def _old_side_refuses(run: Run) -> Check:
+def _old_cluster_refuses(run: Run) -> Check:
     try:
         found = run.writes_refused(run.source)
     except KafkaDrError as error:
-        # It was proven fenced before the target was opened; a datacenter that dies now takes no writes either.
-        said = f"{run.source} does not answer; its fence was proven before: {error}"
+        # Its fence was proven before the target was opened. A datacenter that dies now accepts no writes either.
+        said = f"{run.source} does not answer; its fence was proven before the target was opened: {error}"
         return Check("old_side_refuses", "excused", said)
     return Check.of("old_side_refuses", found)
 
 
 def offsets_hold(run: Run) -> Check:
-    """Return whether every position that was set on the target stands or has moved forward."""
-    placed: dict[str, dict[TopicPartition, int]] = {}
+    """Return whether every offset that was set on the target is unchanged or has moved forward."""
+    set_offsets: dict[str, dict[TopicPartition, int]] = {}
     for position in translation.from_json(run.fact("translations")["positions"]):
         if position.target_offset is not None:
-            placed.setdefault(position.group, {})[position.partition] = position.target_offset
-    found = run.operator(run.target).groups.offsets(placed, require_stable=False)
-    held = {group: {p: found[group][p] for p in offsets if p in found[group]} for group, offsets in placed.items()}
-    ends = run.operator(run.target).topics.high_watermarks({p for offsets in placed.values() for p in offsets})
-    problems = (*decreased(placed, held), *past_end(held, ends))
-    counted = sum(map(len, placed.values()))
+            set_offsets.setdefault(position.group, {})[position.partition] = position.target_offset
+    found = run.operator(run.target).groups.offsets(set_offsets, require_stable=False)
+    held = {group: {p: found[group][p] for p in offsets if p in found[group]} for group, offsets in set_offsets.items()}
+    ends = run.operator(run.target).topics.high_watermarks({p for offsets in set_offsets.values() for p in offsets})
+    problems = (*decreased(set_offsets, held), *past_end(held, ends))
+    counted = sum(map(len, set_offsets.values()))
     said = "; ".join(f"{p.group} {p.partition} {p.detail}" for p in problems[:5])
-    return Check.that("offsets_hold", not problems, said or f"{counted} positions stand or have moved forward")
+    return Check.that(
+        "offsets_hold", not problems, said or f"{counted} offsets on {run.target} are unchanged or have moved forward"
+    )
 
 
 def _writing(run: Run) -> list[str]:
-    """Return the topics that applications have written to since the target was opened."""
+    """Return the topics on the target that applications have written to since it was opened."""
     before = positions_from_json(run.fact("target_ends")["ends"])
     now = run.operator(run.target).topics.high_watermarks(before)
     return sorted({p.topic for p in before if now[p] > before[p] and p.topic != run.group.canary_topic})

@@ -1,3 +1,3 @@
-"""The steps of an unplanned failover: nothing in them needs the source, and nothing waits for Connect."""
+"""The steps of an unplanned failover: none of them needs the source, and none waits for Connect."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Everything that has to hold before a source is given up, and the facts that a person decides about."""
+"""Everything that has to hold before the source is given up, and the facts that a person decides about."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kafka_dr.runs import background
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
-#: What each question about the target may take; they run beside each other.
+#: How long each question about the target may take, in seconds; they are asked at the same time.
 _SECONDS = 8.0
 _MOVES = ("planned_failover", "unplanned_failover", "failback")
 
@@ -50,7 +50,7 @@ def unplanned_checks(run: Run, verdict: ClusterVerdict) -> tuple[Check, ...]:
 def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
     """Return the facts that an approval is bound to; none of them needs the source.
 
-    :param checks: of the same moment
+    :param checks: results of the checks of the same moment
     """
     switch = decision.of_switch(run, checks, seen_on=run.target)
     return {
@@ -64,9 +64,9 @@ def decision_facts(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
 
 
 def _under_an_override(run: Run, verdicts: Mapping[str, str]) -> dict[str, str]:
-    """Return the verdicts that an override is about, as they are decided on: passing, and by which way is not said.
+    """Return the verdicts that an override covers: each only says that it passes, not why.
 
-    Whether the rule holds may change from one look to the next; the approval of an override covers both.
+    The rule may hold at one look and not at the next. The approval of an override covers both cases.
     """
     asked = run.request
     about = {"source_is_down": asked.override, "positions_known": asked.override, "hold_down": asked.acknowledged}
@@ -74,7 +74,7 @@ def _under_an_override(run: Run, verdicts: Mapping[str, str]) -> dict[str, str]:
 
 
 def source_is_down(run: Run, verdict: ClusterVerdict) -> Check:
-    """Return whether the source may be given up: by the topology's rule, or because somebody says so and why."""
+    """Return whether the source may be given up: by the topology's rule, or by an override with a reason."""
     facts = {"signs": list(verdict.signs), "down_for": list(verdict.down_for), "up_for": list(verdict.up_for)}
     if verdict.answer == "down":
         return Check("source_is_down", "ok", verdict.sentence, facts)
@@ -85,25 +85,32 @@ def source_is_down(run: Run, verdict: ClusterVerdict) -> Check:
 
 
 def hold_down(run: Run) -> Check:
-    """Return whether the last move is long enough ago, or somebody knows that it is not."""
+    """Return whether the last move is long enough ago, or the requester has acknowledged that it is not."""
     moved, limit = last_move(run.register_state, run.history), run.group.timing.hold_down_seconds
     if moved is None:
-        return Check("hold_down", "ok", "nothing ever moved this group")
+        return Check("hold_down", "ok", f"{run.group.name} has never been moved")
     by, at = moved
     age = (run.clock.now() - at).total_seconds()
-    said = f"{by} moved it {age:.0f} s ago"
+    said = f"{by} moved {run.group.name} {age:.0f} s ago"
     if age >= limit:
         return Check("hold_down", "ok", said)
     if run.request.acknowledged:
-        return Check("hold_down", "overridden", f"{said}, less than {limit:g} s, which is acknowledged")
-    detail = f"{said}, less than {limit:g} s: find out why it fails on either side, or acknowledge it in a new run"
+        return Check(
+            "hold_down",
+            "overridden",
+            f"{said}, less than hold_down_seconds ({limit:g} s); the requester acknowledged that",
+        )
+    detail = (
+        f"{said}, expected at least hold_down_seconds ({limit:g} s): find out why it fails on both clusters, or "
+        "trigger a new run that acknowledges it"
+    )
     return Check("hold_down", "failed", detail)
 
 
 def last_move(state: RegisterState | None, history: Mapping[str, Mapping[str, Any]]) -> tuple[str, datetime] | None:
-    """Return by what, and when, the group was moved last; ``None`` where it never was.
+    """Return what moved the group last, and when; ``None`` if nothing did.
 
-    The record alone does not tell: one that was claimed or rolled back since says nothing about the move before.
+    The record alone is not enough: after a later claim or roll back it no longer names the move.
 
     :param history: everything journaled about the group, by run
     """
@@ -133,35 +140,43 @@ def _topics_on_target(run: Run) -> Check:
 def _target_can_be_opened(run: Run) -> Check:
     foreign = run.acl_changes(run.target, lambda: None).foreign(plan.shut_out(run.group))
     if not foreign:
-        return Check("target_can_be_opened", "ok", f"what shuts {run.target} was added here and can be lifted")
+        return Check(
+            "target_can_be_opened",
+            "ok",
+            f"every DENY that keeps applications out of {run.target} was added by this project and can be lifted",
+        )
     return foreign_denies_remain(run, foreign)
 
 
 def _positions_known(run: Run) -> Check:
-    """Return whether it is known where groups stood; without that nobody can say what each has read."""
+    """Return whether the offsets of the groups are known; without them nobody knows what each group has read."""
     try:
         classes = last_known.classes(run)
     except KafkaDrError as error:
         return Check("positions_known", "unknown", str(error))
     if classes:
-        # How sure each place is, is shown once, with what it costs: see kafka_dr.failover.group_costs.
-        said = f"it is known where {len(classes)} groups stood"
+        # How sure each offset is, is shown once, together with what it costs: see kafka_dr.group_offsets.group_costs.
+        said = f"the committed offsets of {len(classes)} groups on {run.source} are known"
         return Check("positions_known", "ok", said, {"classes": rows_of(classes, **group_costs.CLASSES)})
     if last_known.look(run) is not None:
-        return Check("positions_known", "ok", "no group had committed anything when the source was seen last")
-    detail = "nobody knows where groups stood: each will begin where its own auto.offset.reset says"
+        return Check("positions_known", "ok", f"no group had committed an offset when {run.source} answered last")
+    detail = (
+        f"the committed offsets on {run.source} are unknown: each group will begin where its own auto.offset.reset says"
+    )
     if run.group.groups_policy.unknown_offsets == "earliest":
         return Check("positions_known", "ok", detail)
     if run.request.override:
         return Check("positions_known", "overridden", detail)
-    return Check("positions_known", "failed", f"{detail}. Override with a reason if that is right")
+    return Check(
+        "positions_known", "failed", f"{detail}. If that is right, trigger a new run with an override and its reason"
+    )
 
 
 def groups_read_only_owned_topics(run: Run) -> Check:
-    """Judge what was seen when the source was looked at last; what nobody can ask any more keeps nobody waiting."""
+    """Judge what the groups read when the source answered last; what is unknown does not stop the run."""
     found = last_known.elsewhere(run)
     if found is None:
-        said = f"nobody looked at what consumer groups read outside {run.group.name}: positions there stay behind"
+        said = f"it is unknown what the groups read outside {run.group.name}: their offsets there are not moved"
         return Check(other_topics.NAME, "excused", said)
     check = other_topics.judged(run, found, cluster=run.source)
     if check.outcome == "unknown":
@@ -169,7 +184,7 @@ def groups_read_only_owned_topics(run: Run) -> Check:
     if check.outcome == "failed" and run.request.override:
         return replace(check, outcome="overridden", facts={**check.facts, "override": run.request.override})
     if check.outcome == "failed":
-        return replace(check, detail=f"{check.detail}, or override with a reason")
+        return replace(check, detail=f"{check.detail}, or trigger a new run with an override and its reason")
     return check
 
 

@@ -1,6 +1,7 @@
-"""Take the group for this run: the approvals are checked against the world as it is now, then the registers are set.
+"""Take the group for this run: the approvals are checked against the facts of now, then the registers are set.
 
-The target's register decides. If the source's answers, the run wins that one first: whoever still works there loses.
+The target's register decides. If the source's register answers, the run sets it first, so that no other run can claim
+the group there.
 """
 
 from __future__ import annotations
@@ -24,34 +25,42 @@ from kafka_dr.runs.record import Check, claimed_facts
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 
-#: One last look at the source: every second here is a second of outage, and it was looked at twice before.
+#: How long the last look at the source takes: every second is a second of outage, and two looks came before it.
 _PROBE_SECONDS = 1.5
-#: What the register of a source that answers may take.
+#: How long the register of a source that answers may take.
 SOURCE_SECONDS = 5.0
 
 
 def check(run: Run) -> Sequence[Check]:
-    """The answers are approvers', fresh, of different people, and about the facts that hold now."""
+    """The answers are fresh, are given by different approvers, and are about the facts that hold now."""
     if run.request.dry_run or is_claimed(run):
         return ()
     answers = [approval.newest_answer(run, run.request.run), *_second_answer(run)]
     given = [answer for answer in answers if answer is not None]
     if len(given) < len(answers):
-        missing = f"{len(given)} of {len(answers)} approvals are in the evidence: nobody else has answered"
+        missing = (
+            f"the evidence has {len(given)} of {len(answers)} approvals: wait for the answers, or trigger a new run"
+        )
         return (Check("approved", "failed", missing),)
     run.probes = tuple(_last_look_at_source(run))
     facts = decision_facts(run, unplanned_checks(run, judge(run.source, run.probes, run.group.disaster)))
     people = {answer.responder for answer in given}
+    said = f"approved by {', '.join(sorted(people))}"
+    if len(people) < len(given):
+        said = f"both approvals are by {', '.join(people)}, expected two different people: trigger a new run"
     return (
         *(found for answer in given for found in approval.judge(run, answer)),
-        Check.that("approvers_differ", len(people) == len(given), f"approved by {', '.join(sorted(people))}"),
+        Check.that("approvers_differ", len(people) == len(given), said),
         decision.unchanged(run, facts, approved={answer.digest for answer in given}),
     )
 
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    return (f"write to the register of {run.target} that this run is switching {run.group.name}, under the next 1,000",)
+    return (
+        f"write to the register of {run.target} that this run is switching {run.group.name}, "
+        "with an epoch that is the next multiple of 1,000",
+    )
 
 
 def act(run: Run) -> Mapping[str, Any]:
@@ -62,7 +71,10 @@ def act(run: Run) -> Mapping[str, Any]:
         return claimed_facts(state)
     answer = approval.newest_answer(run, run.request.run)
     if state is None or answer is None:
-        raise NeedsPerson("the register's record or the approval is gone since it was checked")
+        raise NeedsPerson(
+            f"the record of {run.group.name} or the approval of run {run.request.run} was there when it was checked, "
+            "and is gone now. Compare the registers and the evidence, then trigger a new run"
+        )
     new = _next(run, state, answer)
     run.write_fact("claim", _fact(run, new))
     if "source_ends" in last_known.taken_over(run) or "drained" in last_known.taken_over(run):
@@ -73,10 +85,15 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The register that decides names this run."""
+    """The deciding register names this run."""
     state = run.clients.register(run.target).read(run.group.name)
     held = state is not None and state.run == run.request.run
-    said = f"{run.target}'s register names {'this run' if held else state.run if state else 'nobody'}"
+    said = f"{run.target}'s register names this run"
+    if not held:
+        said = (
+            f"{run.target}'s register names {state.run if state else 'no run'}, expected {run.request.run}: another "
+            "run has won"
+        )
     return (Check.that("register_read_back", held, said),)
 
 
@@ -104,7 +121,7 @@ def _last_look_at_source(run: Run) -> list[Probe]:
 
 
 def _next(run: Run, state: RegisterState, answer: approval.Answer) -> RegisterState:
-    """Return the record to be written; the same again where an earlier attempt died between the two registers."""
+    """Return the record to write; if an earlier attempt died between the two registers, the same record again."""
     begun = run.journal.get("claim", {})
     reserved = [int(facts["claim"]["epoch"]) for facts in run.history.values() if "epoch" in facts.get("claim", {})]
     others = [epoch for epoch in reserved if epoch != begun.get("epoch")]
@@ -121,7 +138,7 @@ def _next(run: Run, state: RegisterState, answer: approval.Answer) -> RegisterSt
 
 
 def _win(run: Run, cluster: str, state: RegisterState, new: RegisterState) -> None:
-    """Compare and set a register that may lie behind what is known, and must not lie ahead of it."""
+    """Compare and set a register; its record may be older than ``state``, and must not be newer."""
     register = run.clients.register(cluster)
     held = register.read(run.group.name)
     if held is not None and held.order > state.order and held != new:
@@ -130,7 +147,7 @@ def _win(run: Run, cluster: str, state: RegisterState, new: RegisterState) -> No
 
 
 def _win_source(run: Run, state: RegisterState, new: RegisterState) -> str:
-    """Take the source's register first, if it answers; nobody there can claim the group any more then."""
+    """Set the source's register first if it answers, so that no other run can claim the group there."""
     if not any(probe.name == "metadata" and probe.outcome == "ok" for probe in run.probes):
         return f"{run.source} did not answer"
     try:
@@ -139,7 +156,7 @@ def _win_source(run: Run, state: RegisterState, new: RegisterState) -> str:
         raise
     except KafkaDrError as error:
         return str(error)
-    return f"{run.source} names this run, too"
+    return f"the register of {run.source} names this run, too"
 
 
 def _second_answer(run: Run) -> list[approval.Answer | None]:

@@ -1,4 +1,4 @@
-"""Give each consumer group its place on the target, from what is known there; never past an unread record."""
+"""Set each consumer group's offsets on the target, from what is known there; never past an unread record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafka_dr.runs import background
 from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.run import Run
 
-#: What a source that was drained may take to be compared with; else the places are found without it.
+#: How long a comparison with a drained source may take, in seconds; after that the offsets are found without it.
 _SOURCE_SECONDS = 8.0
 
 check = planned.check
@@ -25,16 +25,16 @@ prove = planned.prove
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    return (f"place each group on {run.target} by its positions as they were known last, and commit them",)
+    return (f"translate the last known offsets of each group and commit them on {run.target}",)
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Place, journal, commit."""
-    placed = translation.from_json(run.journal.get("translations", {}).get("positions", [])) or _translated(run)
-    rows = [translation.to_json(position) for position in placed]
+    """Translate, journal, commit."""
+    translated = translation.from_json(run.journal.get("translations", {}).get("positions", [])) or _translated(run)
+    rows = [translation.to_json(position) for position in translated]
     run.write_fact("translations", {"positions": rows})
     run.permission(Phase.SWITCHING)()
-    run.operator(run.target).groups.set_offsets(planned.by_group(placed))
+    run.operator(run.target).groups.set_offsets(planned.by_group(translated))
     found = last_known.positions(run)
     return {
         "groups": rows,
@@ -45,25 +45,25 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def left_out(run: Run) -> dict[str, Any]:
-    """Return what the groups leave behind outside the protection group, as far as anybody knows."""
+    """Return the offsets outside the protection group that are not moved, as far as they are known."""
     seen = last_known.elsewhere(run)
     return other_topics.left_out(run, seen.rows if seen else ())
 
 
 def _translated(run: Run) -> list[TranslatedOffset]:
     found = last_known.positions(run)
-    placed = _by_content(run) if SourceState.of(run.journal).drained else None
-    if placed is None:
-        crossed = positions_from_json(run.fact("unverified")["crossed"])
-        placed = translate_without_source.place(run, crossed, found)
-    return [*placed, *translation.stale_offsets(run, found.groups)]
+    translated = _by_content(run) if SourceState.of(run.journal).drained else None
+    if translated is None:
+        copied = positions_from_json(run.fact("unverified")["crossed"])
+        translated = translate_without_source.translate(run, copied, found)
+    return [*translated, *translation.stale_offsets(run, found.groups)]
 
 
 def _by_content(run: Run) -> list[TranslatedOffset] | None:
-    """Translate by content while the source can be read; ``None`` where it went silent again, or a place is unknown."""
+    """Translate by content while the source can be read; ``None`` if it is silent again or an offset stays unknown."""
     frozen = last_known.positions(run).groups
     try:
-        placed = background.ask(run.source, lambda: translation.translate(run, frozen), seconds=_SOURCE_SECONDS)
+        translated = background.ask(run.source, lambda: translation.translate(run, frozen), seconds=_SOURCE_SECONDS)
     except KafkaDrError:
         return None
-    return None if any(position.target_offset is None for position in placed) else placed
+    return None if any(position.target_offset is None for position in translated) else translated

@@ -1,8 +1,8 @@
-"""Fence the flow at the target, provably, and beside it the source, if that answers.
+"""Fence the flow at the target and prove it; at the same time fence the source, if it answers.
 
-The replicator's principal is denied, its transactional ids are taken over, and then the target's log stands still:
-what was copied, and what will never be, is decided here. Connect is asked to stop and not waited for; with a dead
-source it takes a minute, and a task that wakes up finds every door shut.
+The replicator's principal is denied and its transactional ids are taken over. From then on the target's log does not
+grow, so it is certain what was copied. Connect is asked to stop the connector. The step does not wait for that: with a
+dead source it takes a minute. A connector task that wakes up later cannot write.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kafka_dr.runs.offset_rows import positions_to_json
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
-#: What the target may take to end the flow's transactions, and to say what has crossed.
+#: How long the target may take to end the flow's transactions, and to say what was copied, in seconds.
 _STABLE_SECONDS = 8.0
-_CROSSED_SECONDS = 4.0
+_COPIED_SECONDS = 4.0
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -34,42 +34,42 @@ def intent(run: Run) -> Sequence[str]:
     return (
         f"if {run.source} answers: fence it and copy the rest of its records, for at most {seconds:g} s; if it does "
         "not: do not wait for it, and fence it in the background as soon as it does",
-        f"deny WRITE on {run.target} to {run.group.replicator_principal} and take over what it has open, then journal "
-        f"the ends of {run.target} and what has crossed",
+        f"deny WRITE on {run.target} to {run.group.replicator_principal} and take over its transactional ids, then "
+        f"journal the log ends of {run.target} and what was copied",
     )
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Fence, and journal the ends of the target and what has crossed."""
-    how_it_is_left = reachable_source.begin_fencing(run)
+    """Fence, and journal the log ends of the target and what was copied."""
+    fencing = reachable_source.begin_fencing(run)
     ended = _fence_flow(run)
     ends = run.operator(run.target).topics.high_watermarks(run.partitions(run.target))
-    crossed, said = _crossed(run)
+    copied, said = _copied(run)
     frontier = last_known.frontier(run)
     places = frontier.points if frontier else {}
     verified = {TopicPartition(*key): place.source_offset for key, place in places.items()}
-    source_state = how_it_is_left()
+    source_state = fencing()
     run.write_fact("source_side", source_state.to_json())
-    run.write_fact("unverified", {"frontier": positions_to_json(verified), "crossed": positions_to_json(crossed)})
+    run.write_fact("unverified", {"frontier": positions_to_json(verified), "crossed": positions_to_json(copied)})
     run.write_fact("target_ends", {"ends": positions_to_json(ends)})
     return {
         "source_side": source_state.to_json(),
         "target_ends": positions_to_json(ends),
-        "crossed": positions_to_json(crossed),
+        "crossed": positions_to_json(copied),
         "crossed_known_from": said,
         "verified_frontier": positions_to_json(verified),
         "ended_transactions": ended,
-        "predicted_loss": last_known.loss(run, crossed),
+        "predicted_loss": last_known.loss(run, copied),
     }
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The replicator is refused by every leader, and the target's ends are still."""
+    """Every leader on the target refuses the replicator, and the target's log ends do not move."""
     return run.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
 
 
 def _fence_flow(run: Run) -> list[str]:
-    """Shut the flow out at the target; return the transactional ids that were taken over."""
+    """Fence the flow at the target; return the transactional ids that were taken over."""
     target = run.operator(run.target)
     permission = run.permission(Phase.SWITCHING)
     permission()
@@ -83,15 +83,18 @@ def _fence_flow(run: Run) -> list[str]:
     held = open_transactions.wait_until_stable(target, partitions, clock=run.clock, deadline_seconds=_STABLE_SECONDS)
     if held:
         shown = ", ".join(map(str, sorted(held)[:5]))
-        raise TryAgain(f"open transactions still hold back {shown} on {run.target}: end them and run the step again")
+        raise TryAgain(
+            f"open transactions still hold back the last stable offset of {shown} on {run.target}: end them and run "
+            "the step again"
+        )
     return sorted(ids)
 
 
-def _crossed(run: Run) -> tuple[Mapping[TopicPartition, int], str]:
-    """Return up to where the source was copied; nothing where Connect keeps that out of reach."""
+def _copied(run: Run) -> tuple[Mapping[TopicPartition, int], str]:
+    """Return the offsets up to which the source was copied, by partition, and how that is known; empty if it is not."""
     try:
-        found = BackgroundCall("what has crossed", lambda: last_look.crossed(run, run.flow)).within(_CROSSED_SECONDS)
+        found = BackgroundCall("the flow's offsets", lambda: last_look.crossed(run, run.flow)).within(_COPIED_SECONDS)
     except KafkaDrError as error:
         return {}, f"not known: {error}"
     owned = {p: offset for p, offset in found.items() if run.group.owns_topic(p.topic)}
-    return owned, "the positions that were committed with the records"
+    return owned, "the offsets that the connector committed together with the records"

@@ -1,4 +1,4 @@
-"""Find out whether the source is down: probed from here and from elsewhere, and once more after a while."""
+"""Find out whether the source is down: probe it from every vantage point, and once more after a while."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kafka_dr.runs.probe import Probe
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
-#: What finding out about groups and loss may take; without it they are shown as not known.
+#: How long the look at groups and loss may take, in seconds; after that they are shown as unknown.
 _SECONDS = 20.0
 
 
@@ -53,16 +53,16 @@ def _look(run: Run) -> tuple[list[Probe], ClusterVerdict]:
 
 def _measured(run: Run) -> dict[str, Any]:
     try:
-        crossed = background.ask("what has crossed", lambda: last_look.crossed(run, run.flow), seconds=_SECONDS)
-        placed = background.ask(
-            "the groups' places", lambda: translate_without_source.place(run, crossed), seconds=_SECONDS
+        copied = background.ask("the flow's offsets", lambda: last_look.crossed(run, run.flow), seconds=_SECONDS)
+        translated = background.ask(
+            "the groups' offsets", lambda: translate_without_source.translate(run, copied), seconds=_SECONDS
         )
     except KafkaDrError:
-        crossed, placed = {}, []
+        copied, translated = {}, []
     seen = last_known.look(run)
     return {
-        "predicted_loss": last_known.loss(run, crossed),
-        "groups": group_costs.costs(group_costs.decided(run.checks), _by_group(placed)),
+        "predicted_loss": last_known.loss(run, copied),
+        "groups": group_costs.costs(group_costs.decided(run.checks), _by_group(translated)),
         "groups_as_of": seen.at.isoformat() if seen else None,
         "more_than_offsets": list(seen.more_than_offsets) if seen else [],
         "probes": [asdict(probe) for probe in run.probes],
@@ -71,10 +71,10 @@ def _measured(run: Run) -> dict[str, Any]:
     }
 
 
-def _by_group(placed: Sequence[TranslatedOffset]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each group: the worst of its places, and sums, which are not known where a part is not."""
-    for group in sorted({position.group for position in placed}):
-        rows = [position for position in placed if position.group == group]
+def _by_group(translated: Sequence[TranslatedOffset]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each group: the worst class of its offsets, and sums; a sum with an unknown part is unknown."""
+    for group in sorted({position.group for position in translated}):
+        rows = [position for position in translated if position.group == group]
         yield {
             "group": group,
             "class": max((row.kind for row in rows), key=badness),
@@ -87,7 +87,7 @@ def _unchecked(run: Run) -> list[str]:
     unknown = [f"{probe.name} ({probe.detail})" for probe in run.probes if probe.outcome == "unknown"]
     return [
         f"what was written to {run.source} after the last look",
-        f"open transactions, and undeclared writers and readers, on {run.source}",
-        "whether what crossed after the verified frontier is equal",
+        f"open transactions on {run.source}, and its undeclared writers and readers",
+        "whether the records that were copied after the verified frontier are equal",
         *unknown,
     ]

@@ -1,4 +1,4 @@
-"""What is known of the source without asking it: its groups, its ends, and what certainly has crossed."""
+"""What is known of the source without asking it: its groups, its log ends, and what was certainly copied."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from kafka_dr.runs.offset_rows import groups_from_json
 from kafka_dr.runs.run import Run
 
 Offsets = Mapping[TopicPartition, int]
-#: Choices of where a group begins that the target alone can tell, and how sure its position is then.
+#: Where a group may begin by its owners' choice if only the target can be asked, and how sure its offset is then.
 CHOSEN: Mapping[str, Kind] = {"earliest": "bounded", "latest": "declared"}
 
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """Where groups stood on the source, next to read.
+    """Committed offsets of groups on the source.
 
-    :param final: nothing can have been committed after: the groups were frozen, or are
-    :param at: when they were read, where they are not final
+    :param groups: offsets, next to read, by group and partition
+    :param final: no group can have committed later, as the groups were frozen
+    :param at: when the offsets were read, if they are not final; ``None`` if unknown
     """
 
     groups: Mapping[str, Offsets]
@@ -37,10 +38,10 @@ class KnownOffsets:
 
 @dataclass(frozen=True, slots=True)
 class FlowStart:
-    """The present direction of replication.
+    """When replication from source to target began.
 
-    :param epoch: of the seed that it began with; 0 where it always was this one
-    :param since: when the run that turned it round began; ``None`` where that is not known
+    :param epoch: of the flow's seed; 0 if replication never ran in the other direction
+    :param since: when the run claimed the group that started the flow; ``None`` if unknown
     """
 
     epoch: int
@@ -48,27 +49,27 @@ class FlowStart:
 
 
 def look(run: Run) -> LastLook | None:
-    """Return the last look at the source since the present direction began; an earlier one is about other logs."""
+    """Return the last look at the source since the flow began; an earlier one is about other logs."""
     seen = last_look.kept(run, source=run.source, target=run.target)
-    return seen if seen is not None and seen.epoch >= direction(run).epoch else None
+    return seen if seen is not None and seen.epoch >= flow_start(run).epoch else None
 
 
 def positions(run: Run) -> KnownOffsets:
-    """Return where groups stood: as they were frozen, or as they were seen last."""
+    """Return the groups' committed offsets: as they were frozen, or as they were seen last."""
     mine, before = run.history.get(run.request.run, {}), taken_over(run)
     if "drained" in mine:
         return KnownOffsets(_frozen(mine), final=True)
     if "drained" in before:
-        # That run may have been rolled back where nobody can look any more, and its groups may have gone on.
+        # That run may have been rolled back on the source, unseen, and its groups may have read on.
         return KnownOffsets(_frozen(before), final=False, at=datetime.fromisoformat(before["claim"]["claimed_at"]))
     seen = look(run)
     return KnownOffsets(seen.groups, final=False, at=seen.at) if seen else KnownOffsets({}, final=False)
 
 
 def classes(run: Run) -> dict[str, Kind]:
-    """Return how sure each group's position will be: exact only for what was read when nobody could go on.
+    """Return how sure each group's offset will be, by group: exact only if the groups were frozen.
 
-    Whose owners chose the end goes past what is unread, and that is declared.
+    If the owners chose to begin at the end, unread records are skipped, and the offset is called ``declared``.
     """
     found = positions(run)
     kind: Kind = "exact" if found.final else "bounded"
@@ -77,9 +78,9 @@ def classes(run: Run) -> dict[str, Kind]:
 
 
 def elsewhere(run: Run) -> ReadElsewhere | None:
-    """Return what groups read outside the protection group, from where their positions are known; ``None`` if unknown.
+    """Return what the groups read outside the protection group; ``None`` if unknown.
 
-    What a former version journaled, or saw last, says nothing of it.
+    It comes from the same source as their offsets. Facts of a former version do not have it.
     """
     for facts in (run.history.get(run.request.run, {}), run.journal, taken_over(run)):
         if "drained" in facts:
@@ -92,13 +93,13 @@ def elsewhere(run: Run) -> ReadElsewhere | None:
 
 
 def frontier(run: Run) -> KeptFrontier | None:
-    """Return up to where the copy was compared by content since the present direction began; ``None`` if never."""
+    """Return the offsets up to which the copy was compared by content since the flow began; ``None`` if never."""
     kept = FileFrontierStore(run.clients.evidence_root, run.group.name).read(f"{run.source}-to-{run.target}")
-    return kept if kept is not None and kept.identity[2] == direction(run).epoch else None
+    return kept if kept is not None and kept.identity[2] == flow_start(run).epoch else None
 
 
-def direction(run: Run) -> FlowStart:
-    """Return when replication from source to target began, the last time that it did."""
+def flow_start(run: Run) -> FlowStart:
+    """Return when replication from source to target began last."""
     seeded = [facts for facts in run.history.values() if facts.get("flow_seed", {}).get("source") == run.source]
     newest = max(seeded, key=lambda facts: int(facts["flow_seed"]["epoch"]), default=None)
     if newest is None:
@@ -107,34 +108,35 @@ def direction(run: Run) -> FlowStart:
     return FlowStart(int(newest["flow_seed"]["epoch"]), datetime.fromisoformat(claimed) if claimed else None)
 
 
-def loss(run: Run, crossed: Offsets) -> dict[str, Any]:
-    """Return what is known of the loss: a lower bound with its time. What came after that time nobody knows.
+def loss(run: Run, copied: Offsets) -> dict[str, Any]:
+    """Return what is known of the loss: a lower bound and its time. The loss after that time is unknown.
 
-    :param crossed: next to copy on the source, when the flow was fenced, or now
+    :param copied: next source offset to copy, by partition, when the flow was fenced, or now
     """
     seen = look(run)
-    if seen is None or not crossed:
-        reason = "nobody looked at the source" if seen is None else "what has crossed is not known"
+    if seen is None or not copied:
+        looked = f"it is unknown what was copied to {run.target}"
+        reason = f"{run.source} was never looked at while it was up" if seen is None else looked
         return {"at_least_records": None, "as_of": None, "reason": reason}
-    behind = sum(max(0, end - crossed[p]) for p, end in seen.ends.items() if p in crossed)
+    uncopied = sum(max(0, end - copied[p]) for p, end in seen.ends.items() if p in copied)
     return {
-        "at_least_records": seen.certainly_lost(crossed),
+        "at_least_records": seen.certainly_lost(copied),
         "as_of": seen.at.isoformat(),
-        # Control records are among these, and it is no bound: more was written after the look.
-        "offsets_behind_then": behind,
-        "reason": "seen on the source and not on the target; what was written later is not known",
+        # Control records are among these. It is no upper bound: more may have been written after the look.
+        "offsets_behind_then": uncopied,
+        "reason": f"these were seen on {run.source} and are not on {run.target}; what was written later is unknown",
     }
 
 
 def taken_over(run: Run) -> Mapping[str, Any]:
-    """Return what the run journaled from which this one takes, or took, the group; nothing where it was at rest."""
+    """Return what the run journaled from which this run takes, or took, the group; empty if no run held it."""
     mine = run.history.get(run.request.run, {})
     before = mine.get("claim", {}).get("taken_from") or taken_from(run)
     return run.history.get(before, {}) if before else {}
 
 
 def taken_from(run: Run) -> str:
-    """Return the run that holds the group and died with its source; empty where the group is at rest."""
+    """Return the run that holds the group and died with its source; empty if no run holds it."""
     state = run.register_state
     held = state is not None and state.phase is Phase.SWITCHING and state.run != run.request.run
     return state.run if state is not None and held else ""

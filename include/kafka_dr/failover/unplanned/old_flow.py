@@ -1,7 +1,7 @@
-"""The connector of the flow that was left: it can write nothing, but it is not gone before it is stopped.
+"""The connector of the old flow: it cannot write any more, but it exists until Connect has stopped it.
 
-With a dead source Connect takes a minute, and a worker that hangs takes longer: nobody waits for it. Until it is seen
-stopped, the run's report says that it is not.
+With a dead source Connect takes a minute to stop it, and with a hanging worker longer, so no step waits for that. The
+report of the run says whether the connector was seen stopped.
 """
 
 from __future__ import annotations
@@ -13,46 +13,47 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.runs import background
 from kafka_dr.runs.run import Run
 
-#: How long Connect is given, to be told and to be asked.
+#: How long each request to Connect may take, in seconds.
 _SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class OldFlow:
-    """What became of it.
+    """The state of the old flow's connector.
 
-    :param stopped: it was seen to be stopped, or not to be there
+    :param stopped: it was seen stopped, or it does not exist
+    :param detail: one sentence
     """
 
     stopped: bool
     detail: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as it is journaled, and kept as evidence."""
+        """Return the form that is journaled and kept as evidence."""
         return {"stopped": self.stopped, "detail": self.detail}
 
 
 def ask_to_stop(run: Run) -> background.BackgroundCall[None]:
-    """Ask Connect to stop the flow, beside everything else."""
+    """Ask Connect in the background to stop the flow."""
     return background.BackgroundCall("Connect", run.clients.replicator(run.flow).stop)
 
 
 def stop_old_flow(run: Run) -> OldFlow:
-    """Ask Connect once more to stop the flow, and say what became of it."""
+    """Ask Connect once more to stop the flow, and return its state."""
     try:
         ask_to_stop(run).within(_SECONDS)
     except KafkaDrError as error:
-        return OldFlow(False, f"{run.flow.connector} was asked to stop, and Connect has not answered: {error}")
+        return OldFlow(False, f"Connect was asked to stop {run.flow.connector} and has not answered: {error}")
     return look_at_old_flow(run)
 
 
 def look_at_old_flow(run: Run) -> OldFlow:
-    """Say what became of the flow by now; nothing is asked of it."""
+    """Return the state of the old flow as it is now, without another request to stop it."""
     name = run.flow.connector
     try:
         status = background.ask("Connect", run.clients.replicator(run.flow).status, seconds=_SECONDS)
     except KafkaDrError as error:
-        return OldFlow(False, f"{name} was asked to stop, and whether it has is not known: {error}")
+        return OldFlow(False, f"{name} was asked to stop, and it is unknown whether it has stopped: {error}")
     if status.at_rest:
         return OldFlow(True, f"{name} is {status.state}")
-    return OldFlow(False, f"{name} was asked to stop and is {status.state} with {status.tasks} tasks")
+    return OldFlow(False, f"{name} was asked to stop and is {status.state} with {status.tasks} tasks, expected stopped")

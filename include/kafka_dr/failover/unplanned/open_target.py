@@ -1,6 +1,7 @@
-"""Hand over and open the target, at the target's register. The compare-and-set in this step is the point of no return.
+"""Hand over in the target's register and open the target. The compare-and-set is the point of no return.
 
-A source that could not be fenced may take writes after this, until it is fenced on its return: that window is measured.
+A source that could not be fenced may accept writes after this, until it answers again and is fenced. What it accepts
+is counted then.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ prove = planned.prove
 
 
 def check(run: Run) -> Sequence[Check]:
-    """Up to the hand-over: the flow is shut out still, and the target's log stands where that left it."""
+    """Until the hand-over: the flow is still fenced, and the target's log has not grown since."""
     if run.request.dry_run or (run.register_state is not None and run.register_state.phase is Phase.HANDED_OVER):
         return ()
     run.fact("translations")
@@ -30,19 +31,21 @@ def check(run: Run) -> Sequence[Check]:
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Hand over where it is decided, let the source know if it listens, and lift the target's fence."""
+    """Hand over in the target's register, copy the record to the source if it answers, and lift the target's fence."""
     state = run.register_state
     if state is None:
-        raise NeedsPerson(f"no register has a record of {run.group.name} any more")
+        raise NeedsPerson(
+            f"no register has a record of {run.group.name} any more: compare the registers of both clusters"
+        )
     if state.phase is Phase.SWITCHING:
         new = handed_over(state, run=run.request.run, at=run.clock.now())
         run.clients.register(run.target).compare_and_set(state, new)
         state = new
-    tell_source(run, state)
+    copy_to_source(run, state)
     opened_at = planned.lift_fence(run)
     return {**standing_facts(state), "handed_over_at": state.at, "opened_at": opened_at}
 
 
-def tell_source(run: Run, state: RegisterState) -> BackgroundCall[RegisterState]:
-    """Copy a record to the source's register, if it lives."""
+def copy_to_source(run: Run, state: RegisterState) -> BackgroundCall[RegisterState]:
+    """Copy a record to the source's register in the background, if the source answers."""
     return BackgroundCall(run.source, lambda: run.clients.register(run.source).copy(state))

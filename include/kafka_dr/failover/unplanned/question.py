@@ -1,4 +1,4 @@
-"""What an approver of an unplanned failover is shown: what was seen, what is lost at least, and what nobody knows."""
+"""What an approver of an unplanned failover is shown: what was seen, the least loss, and what is unknown."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
         moves=f"**{group}** goes from **{source}**, which is given up, to **{target}**, with "
         f"{partitions_said(decision)}",
         lost=markdown(loss_sentence(measured["predicted_loss"])),
-        writes_stop=f"on {source} from when it went down; on {target} they begin as soon as the run has opened it. It "
-        f"waits neither for {source} nor for Connect",
+        writes_stop=f"from the time {source} went down until this run has opened {target}. The run waits neither for "
+        f"{source} nor for Connect",
         read_again=again,
-        on_failure="until `open_target` every failure is rolled back; after it the run only goes forward. If it cannot "
-        f"be proven that {source} refuses writes, the group ends *unfenced*: what {source} still accepts until it "
-        "returns is counted, kept and has to be rescued. The way back is a failback",
+        on_failure="until `open_target` every failure is rolled back; after it the run can only be finished. If it "
+        f"cannot be proven that {source} refuses writes, the group ends *unfenced*: as soon as {source} answers again, "
+        "it is fenced, and what it accepted until then is counted. These records have to be rescued by a failback",
         warnings=(*_warnings(decision, seen), *map(markdown, measured["more_than_offsets"])),
         checks=seen["checks"],
         seen_at=str(seen.get("finished_at", "")),
         details=(
-            "Rows that belong together and lie in several partitions or topics may be cut apart: replication is not "
-            "atomic across partitions.",
+            "Records that belong together but are in several partitions or topics may be separated: some are copied, "
+            "others are not, as replication is not atomic across partitions.",
             *each,
             listed(f"Probes of {source}", measured["probes"]),
             f"**Could not be checked**: {markdown('; '.join(measured['could_not_be_checked']) or 'nothing')}",
@@ -64,7 +64,7 @@ def _warnings(decision: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]
     if any(row["outcome"] == "overridden" for row in seen["checks"]):
         found.append("**A rule that forbids this is overridden**: see the checks.")
     elif decision["override"]:
-        found.append("The requester has overridden the rule, which holds at the moment.")
+        found.append("The requester has overridden the rule, although it holds at the moment.")
     if decision["taken_from"]:
-        found.append(f"It is taken from run {code(decision['taken_from'])}, which died while switching.")
+        found.append(f"This run takes the group from run {code(decision['taken_from'])}, which died while switching.")
     return found

@@ -1,4 +1,4 @@
-"""The source of an unplanned failover: fenced and drained for a bounded time if it answers, and never waited for."""
+"""Fence and drain the source of an unplanned failover if it answers, within a bounded time; never wait for it."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
-#: How long the source has to say that it is there, and to be fenced, apart from the grace of its open transactions.
+#: How long the source has to answer at all, and to be fenced without the grace of its open transactions, in seconds.
 PULSE_SECONDS = 1.5
 FENCE_SECONDS = 5.0
 _PAUSE_SECONDS = 0.1
-#: What is left has to cross within this; what groups get to reach the end, as the topology says, comes on top.
-CROSS_SECONDS = 5.0
+#: How long the rest may take to be copied, in seconds. ``drain_seconds`` of the topology, for the groups, is added.
+COPY_SECONDS = 5.0
 _LATE = "old_side_refuses"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """How the source was left.
+    """What was done to the source before the hand-over.
 
     :param fenced: it is proven to refuse writes
-    :param drained: all of it has crossed, matched by content, and its groups are frozen
+    :param drained: all of its records are copied and compared by content, and its groups are frozen
+    :param detail: one sentence
     """
 
     fenced: bool
@@ -43,18 +44,18 @@ class SourceState:
     detail: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as it is journaled."""
+        """Return the form that is journaled."""
         return {"fenced": self.fenced, "drained": self.drained, "detail": self.detail}
 
     @classmethod
     def of(cls, journal: Mapping[str, Any]) -> SourceState:
-        """Read what a run journaled; nothing is known of a source of which nothing is journaled."""
+        """Read what a run journaled; without a fact the source counts as neither fenced nor drained."""
         found = journal.get("source_side", {})
         return cls(bool(found.get("fenced")), bool(found.get("drained")), str(found.get("detail", "")))
 
 
 def answers(run: Run) -> bool:
-    """Return whether the source says anything at all, within a moment."""
+    """Return whether the source answers at all within ``PULSE_SECONDS``."""
     topics = run.operator(run.source).topics
     try:
         BackgroundCall(run.source, topics.identity).within(PULSE_SECONDS)
@@ -64,12 +65,11 @@ def answers(run: Run) -> bool:
 
 
 def begin_fencing(run: Run) -> Callable[[], SourceState]:
-    """Fence and drain a source that answers at once; one that does not is waited for beside what follows.
+    """Fence and drain the source if it answers at once; else wait for it in the background while the step continues.
 
-    What an earlier attempt drained, provably behind its fence, stays so: that the source is slow by now, or gone,
-    takes nothing back.
+    If an earlier attempt fenced and drained it, that still counts, even if the source is slow or dead by now.
 
-    :returns: what says, once that is through, how the source is left
+    :returns: a function that ends the waiting and returns the state of the source
     """
     earlier = SourceState.of(run.journal)
     if earlier.drained and is_unchanged(run):
@@ -82,7 +82,7 @@ def begin_fencing(run: Run) -> Callable[[], SourceState]:
 
 
 def fence_and_drain(run: Run) -> SourceState:
-    """Fence a source that answers, and bring across what is left of it, as far as a bounded time allows."""
+    """Fence a source that answers, and copy the rest of its records, within a bounded time."""
     try:
         unproven, passing = BackgroundCall(run.source, lambda: _fence_in_time(run)).within(fence_seconds(run))
     except KafkaDrError as error:
@@ -90,34 +90,36 @@ def fence_and_drain(run: Run) -> SourceState:
     if unproven:
         return SourceState(fenced=False, drained=False, detail=unproven)
     try:
-        short = BackgroundCall(run.source, lambda: _drain(run)).within(drain_seconds(run))
+        missing = BackgroundCall(run.source, lambda: _drain(run)).within(drain_seconds(run))
     except KafkaDrError as error:
-        short = str(error)
-    left = f"was not drained: {short}" if short else "was drained as the applications left it"
+        missing = str(error)
+    drained = f"was not drained: {missing}" if missing else "was drained"
     if passing:
-        # Of those who are known there is nothing left to come; of the others nobody can say.
-        return SourceState(fenced=False, drained=False, detail=f"{run.source} {left}; but {passing}")
-    if short:
-        return SourceState(fenced=True, drained=False, detail=f"{run.source} refuses writes, and {left}")
-    return SourceState(fenced=True, drained=True, detail=f"{run.source} refuses writes, and all of it has crossed")
+        # Declared principals write no more. Of the others nobody knows.
+        return SourceState(fenced=False, drained=False, detail=f"{run.source} {drained}; but {passing}")
+    if missing:
+        return SourceState(fenced=True, drained=False, detail=f"{run.source} refuses writes, and {drained}")
+    return SourceState(
+        fenced=True, drained=True, detail=f"{run.source} refuses writes, and all of its records are copied"
+    )
 
 
 class BackgroundFence:
-    """Waits, beside everything else, for a source that has said nothing yet; one that answers after all is fenced.
+    """Waits in the background for a source that did not answer; if it answers after all, it is fenced.
 
-    What shuts the flow out goes on meanwhile, so such a source is not drained any more. Nothing is asked of it, and
-    nothing waits for it, once it is given up; and nothing is journaled about it before it answers.
+    The flow is fenced at the same time, so such a source is not drained. After it is given up, it is not asked and not
+    waited for. Nothing is journaled about it before it answers.
     """
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._woke, self._given_up = Event(), Event()
+        self._answered, self._given_up = Event(), Event()
         self._fence = BackgroundCall(run.source, self._wait_and_fence)
 
     def source_state(self) -> SourceState:
-        """Give the source up if it has not answered by now; else see its fence through, and say how it is left."""
+        """Give the source up if it has not answered by now, else wait for its fence; return its state."""
         source = self._run.source
-        if not self._woke.is_set():
+        if not self._answered.is_set():
             self._given_up.set()
             return SourceState(fenced=False, drained=False, detail=f"{source} does not answer")
         try:
@@ -126,7 +128,7 @@ class BackgroundFence:
             return SourceState(fenced=False, drained=False, detail=f"{source} could not be fenced: {error}")
         if open_to := unproven or passing:
             return SourceState(fenced=False, drained=False, detail=f"{source} answered late; {open_to}")
-        said = f"{source} answered late and refuses writes; it was not drained, as the flow was shut out by then"
+        said = f"{source} answered late and refuses writes; it was not drained, as the flow was already fenced"
         return SourceState(fenced=True, drained=False, detail=said)
 
     def _wait_and_fence(self) -> tuple[str, str]:
@@ -134,7 +136,7 @@ class BackgroundFence:
         while not self._answers():
             if self._given_up.wait(_PAUSE_SECONDS) or self._run.clock.monotonic() > until:
                 raise TryAgain(f"{self._run.source} does not answer")
-        self._woke.set()
+        self._answered.set()
         return _fence_in_time(self._run)
 
     def _answers(self) -> bool:
@@ -146,20 +148,20 @@ class BackgroundFence:
 
 
 def fence_seconds(run: Run) -> float:
-    """Return what fencing a source that answers may take: its owners get to end their transactions within it."""
+    """Return how long fencing a source that answers may take, with the grace for its open transactions, in seconds."""
     return FENCE_SECONDS + run.group.timing.transaction_grace_seconds
 
 
 def drain_seconds(run: Run) -> float:
-    """Return how long a source that answers is drained."""
-    return CROSS_SECONDS + run.group.timing.drain_seconds
+    """Return how long a source that answers may take to be drained, in seconds."""
+    return COPY_SECONDS + run.group.timing.drain_seconds
 
 
 def fence_once_more(run: Run, phase: Phase) -> Check:
-    """Try, once more and for a bounded time, to fence a source that may have come back, and say whether it is proven.
+    """Try once more, for a bounded time, to fence a source that may answer again; return whether that is proven.
 
-    One that does not answer is unknown. What keeps nobody from working is denied when that is known: thousands of such
-    DENYs would take the time in which transactions are ended, and a source that refuses would count as unfenced.
+    If it does not answer, the outcome is unknown. The change fence is added only after the proof: its DENYs can be
+    thousands. They would use up the time for ending transactions, and a fenced source would count as unfenced.
     """
     *shut, changes = plan.standby_in_order(run.group)
     permission = run.permission(phase)
@@ -177,7 +179,7 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
     except KafkaDrError as error:
         return Check(_LATE, "unknown", str(error))
     if late.outcome == "ok":
-        # What is missing then, the next look at the group's health adds.
+        # If this fails, dr_health adds the missing DENYs.
         with suppress(KafkaDrError):
             BackgroundCall(run.source, lambda: run.acl_changes(run.source, permission).add(changes)).within(
                 FENCE_SECONDS
@@ -186,9 +188,9 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
 
 
 def is_unchanged(run: Run) -> bool:
-    """Return whether nothing was written to a drained source since, as far as it can still be asked.
+    """Return whether a drained source was not written to since; if it does not answer, it was not.
 
-    One that died after it was drained and fenced takes no writes, and comes back fenced.
+    A source that died after it was fenced accepts no writes, and is still fenced when it answers again.
     """
     ends = positions_from_json(run.fact("drained")["source_ends"])
     try:
@@ -203,9 +205,9 @@ def _ends(run: Run, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, 
 
 
 def _fence_in_time(run: Run) -> tuple[str, str]:
-    """Fence, and begin again while there is time: a broker that woke up answers, but leads nothing until it is known.
+    """Fence, and try again while there is time: a broker that woke up answers before it leads any partition.
 
-    Its controller has taken it for dead, and hears of it with its next heartbeat (``broker.heartbeat.interval.ms``).
+    Its controller has fenced it as dead, and unfences it after its next heartbeat (``broker.heartbeat.interval.ms``).
     """
     until = run.clock.monotonic() + FENCE_SECONDS
     while True:
@@ -218,7 +220,7 @@ def _fence_in_time(run: Run) -> tuple[str, str]:
 
 
 def _fence(run: Run) -> tuple[str, str]:
-    """Fence as a planned failover does; return why that is not proven, and whom no fence stops, or nothing."""
+    """Fence as a planned failover does; return what is not proven, and which principals no fence stops."""
     run.write_fact("source_touched", {"at": run.clock.now().isoformat()})
     fence_source.act(run)
     found, declared = run.at_once(lambda: fence_source.prove(run), lambda: writers_declared(run, (run.source,)))
@@ -228,10 +230,10 @@ def _fence(run: Run) -> tuple[str, str]:
 
 
 def _drain(run: Run) -> str:
-    """Drain as a planned failover does, but Connect is not asked; return what is missing, or nothing."""
+    """Drain as a planned failover does, but without asking Connect; return what is missing, or nothing."""
     ends = drain.source_ends(run)
     verified, kept = run.at_once(
-        lambda: drain.wait_for_copy(run, ends, seconds=drain_seconds(run)), lambda: drain.keep_as_it_is(run)
+        lambda: drain.wait_for_copy(run, ends, seconds=drain_seconds(run)), lambda: drain.deny_changes(run)
     )
     tail = verification.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":

@@ -1,4 +1,4 @@
-"""Measure what the run took and what is known of the loss, and seal its evidence."""
+"""Measure RTO and what is known of the loss, and seal the evidence of the run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from kafka_dr.runs.run import Run
 
 def intent(run: Run) -> Sequence[str]:
     """Say what acting means."""
-    return ("measure RTO, say what is known of the loss and what is not, and seal the evidence",)
+    return ("measure RTO, write what is known and unknown of the loss, and seal the evidence",)
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Measure from the journal. What was lost is known when the source returns; until then a lower bound is."""
+    """Measure from the journal. The real loss is known when the source answers again; until then only a lower bound."""
     claim, source_state = run.fact("claim"), SourceState.of(run.journal)
     verified_at = datetime.fromisoformat(run.fact("verified")["at"])
     placed = translation.from_json(run.fact("translations")["positions"])
@@ -56,16 +56,13 @@ def act(run: Run) -> Mapping[str, Any]:
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """What was measured is kept, applications are let in, and a source that was drained is as it was left.
-
-    What was lost is what the returned source will tell.
-    """
+    """The figures are kept, applications are let in, and a drained source has not changed since."""
     checks = (planned.measurements_kept(run), *applications_let_in(run))
     return (*checks, old_side_unchanged(run)) if SourceState.of(run.journal).drained else checks
 
 
 def _old_flow(run: Run) -> OldFlow:
-    """Say what became of the flow that was left; one that was not seen stopped is looked at once more."""
+    """Return the state of the old flow; if it was not seen stopped, it is looked at once more."""
     before = run.journal.get("old_flow", {})
     if before.get("stopped"):
         return OldFlow(True, str(before["detail"]))

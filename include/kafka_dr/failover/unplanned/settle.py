@@ -1,7 +1,7 @@
-"""Settle the register, as honestly as it stands: stable, diverged where something was left behind, or unfenced.
+"""Settle the register: stable, diverged if the source may hold stranded records, or unfenced.
 
-The source is tried once more. Only one that was fenced and drained is replicated to at once; else the flow back waits
-for a failback, and nobody starts it.
+The source is tried once more. Only if it was fenced and drained, the flow to it starts at once. Else a failback starts
+it later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafka_dr.failover.planned import start_reverse_flow as planned
 from kafka_dr.failover.planned.stop_flow import replicator_refused
 from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.failover.unplanned.old_flow import stop_old_flow
-from kafka_dr.failover.unplanned.open_target import tell_source
+from kafka_dr.failover.unplanned.open_target import copy_to_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import left_behind, settled
@@ -24,7 +24,7 @@ from kafka_dr.runs.record import Check, standing_facts
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import seed_fact
 
-#: How long the source's register is given before the report says that it did not answer.
+#: How long the source's register may take, in seconds, before the report says that it did not answer.
 _SECONDS = 3.0
 
 
@@ -38,10 +38,12 @@ def intent(run: Run) -> Sequence[str]:
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Find out how the source is left, journal the seed of the way back, and settle."""
+    """Find out whether the source is fenced and drained, journal the seed of the flow to it, and settle."""
     state = run.register_state
     if state is None:
-        raise NeedsPerson(f"no register has a record of {run.group.name} any more")
+        raise NeedsPerson(
+            f"no register has a record of {run.group.name} any more: compare the registers of both clusters"
+        )
     source_state = _source_state(run, state)
     run.write_fact("source_side", source_state.to_json())
     seed = _seed(run, state, held=not source_state.drained)
@@ -66,20 +68,22 @@ def act(run: Run) -> Mapping[str, Any]:
         "flow_pending": pending,
         "returned": run.journal.get("returned"),
         "old_flow": old_flow.to_json(),
-        "source_register": _told(run, state),
+        "source_register": _copied_to_source(run, state),
     }
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """The register says how it stands, and the flow that was left can write nothing."""
+    """The register is settled, and the old flow cannot write."""
     state = run.clients.register(run.target).read(run.group.name)
     ended = state is not None and state.active == run.target and state.phase is not Phase.HANDED_OVER
-    said = f"{run.target}'s register says {state.phase if state else None}, active on {state.active if state else None}"
+    said = f"{run.target}'s register has no record of {run.group.name}: compare the registers"
+    if state is not None:
+        said = f"{run.target}'s register says {state.phase}, active on {state.active}"
     return (Check.that("register_settled", ended, said), replicator_refused(run))
 
 
 def _source_state(run: Run, state: RegisterState) -> SourceState:
-    """Return how the source is left; what was proven before holds, unless something was written since."""
+    """Return whether the source is fenced and drained; an earlier proof counts unless it was written to since."""
     before = SourceState.of(run.journal)
     if state.phase is not Phase.HANDED_OVER:
         return SourceState(state.phase is not Phase.UNFENCED, state.phase is Phase.STABLE, before.detail)
@@ -89,14 +93,14 @@ def _source_state(run: Run, state: RegisterState) -> SourceState:
         return SourceState(True, still, before.detail if still else f"{run.source} was written to after it was drained")
     if late.outcome == "ok":
         return SourceState(True, False, before.detail) if before.fenced else _fenced_late(run, before, late)
-    # Proven once it stays proven while it is silent; seen open it is open.
+    # An earlier proof counts while the source is silent. If it is seen to accept writes, it counts as unfenced.
     return SourceState(before.fenced and late.outcome == "unknown", False, f"{before.detail}; {late.detail}")
 
 
 def _fenced_late(run: Run, before: SourceState, late: Check) -> SourceState:
-    """Count what a source accepted that woke up behind the hand-over, and journal it.
+    """Count and journal what a source accepted that answered only after the hand-over.
 
-    Until that is known it counts as unfenced: then health counts, as with every other one that returns.
+    Until that is counted the source counts as unfenced, and ``dr_health`` counts later.
     """
     fenced_at = run.clock.now()
     try:
@@ -106,14 +110,14 @@ def _fenced_late(run: Run, before: SourceState, late: Check) -> SourceState:
             seconds=reachable_source.FENCE_SECONDS,
         )
     except KafkaDrError as error:
-        uncounted = f"it refuses writes now, and what it accepted could not be counted: {error}"
+        uncounted = f"it refuses writes now, but what it accepted is not counted yet; dr_health does that: {error}"
         return SourceState(False, False, f"{before.detail}; {uncounted}")
     run.write_fact("returned", found.fact(run.source, fenced_at=fenced_at))
     return SourceState(True, False, f"{before.detail}; it was fenced late: {late.detail}; {found.sentence}")
 
 
 def _seed(run: Run, state: RegisterState, *, held: bool) -> dict[str, Any]:
-    """Return where the way back begins; where the source's own ends are not known, a failback finds them out."""
+    """Return the seed of the flow to the source; if the source's log ends are unknown, a failback finds them."""
     ends = run.journal.get("drained", {}).get("source_ends", [])
     seed = seed_fact(
         run,
@@ -125,9 +129,9 @@ def _seed(run: Run, state: RegisterState, *, held: bool) -> dict[str, Any]:
     return seed | {"held": True} if held else seed
 
 
-def _told(run: Run, state: RegisterState) -> str:
+def _copied_to_source(run: Run, state: RegisterState) -> str:
     try:
-        tell_source(run, state).within(_SECONDS)
+        copy_to_source(run, state).within(_SECONDS)
     except KafkaDrError as error:
-        return f"{run.source} does not know yet: {error}"
-    return f"{run.source} knows"
+        return f"the register of {run.source} does not hold the new record yet: {error}"
+    return f"the register of {run.source} holds the new record"

@@ -1,4 +1,4 @@
-"""Where each group goes on at the target, from what is known there alone; never past an unread record."""
+"""Where each group resumes on the target, from what is known there alone; never past an unread record."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from kafka_dr.runs.run import Run
 Points = dict[TopicPartition, list[SeedPoint]]
 
 
-def place(run: Run, crossed: Offsets, positions: KnownOffsets | None = None) -> list[TranslatedOffset]:
-    """Place every position that is known.
+def translate(run: Run, copied: Offsets, positions: KnownOffsets | None = None) -> list[TranslatedOffset]:
+    """Translate every known offset.
 
-    :param crossed: next to copy on the source, by partition; with the target's ends of the same moment that is a pair
-    :param positions: where groups stood; what is known of that where ``None``
+    :param copied: next source offset to copy, by partition; together with the target's log end it is a pair
+    :param positions: committed offsets on the source; ``None``: the last known ones
     """
     positions = positions or last_known.positions(run)
-    if (before := _of_run_before(run, positions)) is not None:
-        return before
-    there = set(run.partitions(run.target))
-    wanted = {p for offsets in positions.groups.values() for p in offsets if p in there}
+    if (earlier := _of_earlier_run(run, positions)) is not None:
+        return earlier
+    on_target = set(run.partitions(run.target))
+    wanted = {p for offsets in positions.groups.values() for p in offsets if p in on_target}
     held = held_by(run.operator(run.target), wanted)
     points, seeds = _points(run, wanted), translation.seeds(run)
-    for p in wanted & crossed.keys():
-        points.setdefault(p, []).append(SeedPoint(crossed[p], held[p].end))
+    for p in wanted & copied.keys():
+        points.setdefault(p, []).append(SeedPoint(copied[p], held[p].end))
     # The target may hold quarantined records below a seed, which must not be counted.
     found = {p: KnownPoints.of(points.get(p, ()), held[p], not_counted=seeds.get(p, ())) for p in wanted}
-    counter = _Counter(run.clients.cluster(run.target, "audit"))
+    counter = _RecordCounter(run.clients.cluster(run.target, "audit"))
     return [
         _as_chosen(run, _placed(group, p, offset, found[p], counter, positions), held[p])
         for group, offsets in sorted(positions.groups.items())
         for p, offset in sorted(offsets.items())
-        if p in there
+        if p in on_target
     ]
 
 
-def _of_run_before(run: Run, positions: KnownOffsets) -> list[TranslatedOffset] | None:
-    """Return the places that the run translated by content from which this one took the group, if it came so far."""
+def _of_earlier_run(run: Run, positions: KnownOffsets) -> list[TranslatedOffset] | None:
+    """Return the offsets that the run translated by content from which this run took the group; ``None`` if none."""
     rows = last_known.taken_over(run).get("translations", {}).get("positions")
     if rows is None or positions.final:
         return None
@@ -59,8 +59,8 @@ def _of_run_before(run: Run, positions: KnownOffsets) -> list[TranslatedOffset] 
     return [_as_seen_last(position, ends[position.partition], positions) for position in placed]
 
 
-class _Counter:
-    """Reads a stretch of the target once, and remembers where its records lie."""
+class _RecordCounter:
+    """Reads each range of the target once, and keeps the offsets of its records."""
 
     def __init__(self, target: KafkaCluster) -> None:
         self._target = target
@@ -74,38 +74,51 @@ class _Counter:
 
 
 def _placed(
-    group: str, partition: TopicPartition, offset: int, found: KnownPoints, counter: _Counter, positions: KnownOffsets
+    group: str,
+    partition: TopicPartition,
+    offset: int,
+    found: KnownPoints,
+    counter: _RecordCounter,
+    positions: KnownOffsets,
 ) -> TranslatedOffset:
     stretch = found.to_count(offset)
-    there = translate_by_known_points(offset, found, None if stretch is None else counter.records(partition, stretch))
+    on_target = translate_by_known_points(
+        offset, found, None if stretch is None else counter.records(partition, stretch)
+    )
     placed = TranslatedOffset(
-        group, partition, offset, there.target_offset, there.kind, there.redelivered_at_most, there.reason
+        group,
+        partition,
+        offset,
+        on_target.target_offset,
+        on_target.kind,
+        on_target.redelivered_at_most,
+        on_target.reason,
     )
     return placed if positions.final else _as_seen_last(placed, found.held.end, positions)
 
 
 def _as_chosen(run: Run, placed: TranslatedOffset, held: OffsetRange) -> TranslatedOffset:
-    """Let a group begin where its owners chose; a choice that needs the source to be looked up is not followed."""
+    """Begin where the group's owners chose; a choice that needs the source cannot be followed."""
     choice = run.group.groups_policy.start_for(placed.group)
     if choice == "exact":
         return placed
     if choice not in last_known.CHOSEN:
-        said = f"{placed.reason}; its owners chose {choice}, which nobody can look up without {run.source}"
+        said = f"{placed.reason}; its owners chose {choice}, which cannot be found without {run.source}"
         return replace(placed, reason=said)
     return moved(placed, start(choice, WithCheckpoint(placed.translation, None, None), PartitionFacts(None, held)))
 
 
 def _as_seen_last(placed: TranslatedOffset, end: int, positions: KnownOffsets) -> TranslatedOffset:
-    """A group may have gone on since it was seen: everything behind its place may be read again, and nothing more."""
+    """The group may have read further since it was seen: at most everything after its offset is read again."""
     again = end - (placed.target_offset or 0)
     if again == 0:
-        return replace(placed, kind="exact", redelivered_at_most=0, reason="it had read all that crossed")
+        return replace(placed, kind="exact", redelivered_at_most=0, reason="the group had read every copied record")
     at = f"{positions.at:%Y-%m-%d %H:%M:%S} UTC" if positions.at else "an unknown time"
     return replace(placed, kind="bounded", redelivered_at_most=again, reason=f"as seen at {at}; {placed.reason}")
 
 
 def _points(run: Run, wanted: set[TopicPartition]) -> Points:
-    """Put together every place that is known on both sides; what may be about another life of a topic is left out."""
+    """Collect every known pair of offsets; a point that may be about a deleted topic of the same name is left out."""
     points: Points = {}
     described = run.operator(run.target).topics.describe({p.topic for p in wanted})
     ids = {name: topic.topic_id for name, topic in described.items()}
@@ -116,9 +129,9 @@ def _points(run: Run, wanted: set[TopicPartition]) -> Points:
 
 
 def _compared(run: Run, now: Mapping[str, str]) -> Iterator[tuple[TopicPartition, SeedPoint]]:
-    """Yield what content has confirmed, of the very topics that the target has now.
+    """Yield the pairs that a comparison by content has confirmed, for topics with the same ids as now.
 
-    :param now: their ids
+    :param now: ids of the topics on the target, by name
     """
     kept = last_known.frontier(run)
     if kept is None:
@@ -135,13 +148,13 @@ def _compared(run: Run, now: Mapping[str, str]) -> Iterator[tuple[TopicPartition
 
 
 def _synced(run: Run, same: Mapping[str, str]) -> Iterator[tuple[TopicPartition, SeedPoint]]:
-    """Yield what the flow wrote down since the present direction began, archived or still in its topic.
+    """Yield the pairs of the flow's offset syncs since the flow began, from the archive and from their topic.
 
-    The topic is compacted: of a group that is far behind, the archive alone knows a place near it.
+    That topic is compacted. For a group that is far behind, only the archive has a pair near its offset.
 
-    :param same: the ids that the topics have on the target now; what was written about others is left out
+    :param same: ids of the topics on the target now, by name; syncs of topics with other ids are left out
     """
-    since = last_known.direction(run).since
+    since = last_known.flow_start(run).since
     since_ms = int(since.timestamp() * 1000) if since else 0
     found = archived_and_newer(
         sync_flow(run.source, run.target, run.clients),

@@ -1,4 +1,4 @@
-"""See that it works: a canary goes round through the route, no group has lost its place, replication is shut out."""
+"""Check that the target works: a canary is sent by the route, no group's offset is lost, replication is fenced."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ intent = planned.intent
 
 
 def act(run: Run) -> Mapping[str, Any]:
-    """Send the canary round. What was left behind is known when the old side is back."""
+    """Send a canary. Stranded records are counted when the old cluster answers again."""
     seen = planned.send_canary(run, {})
-    open_target.let_change(run)
+    open_target.allow_changes(run)
     return seen
 
 
 def prove(run: Run) -> Sequence[Check]:
-    """Offsets have only moved forward, and nothing but applications writes. The old side is the next step's matter."""
+    """Offsets have only moved forward, and the replicator is refused. The next step looks at the old cluster."""
     return run.at_once(lambda: planned.offsets_hold(run), lambda: replicator_refused(run))
