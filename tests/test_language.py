@@ -186,6 +186,8 @@ SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
     ("include/kafka_dr/lag/*.py", python_comments),
     ("include/kafka_dr/group_offsets/*.py", python_texts),
     ("include/kafka_dr/group_offsets/*.py", python_comments),
+    ("include/kafka_dr/watch/*.py", python_texts),
+    ("include/kafka_dr/watch/*.py", python_comments),
 )
 #: What a document quotes although it holds a word of the list, because a log or a report says exactly this. By file.
 QUOTED: dict[str, tuple[str, ...]] = {}

@@ -31,8 +31,9 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.topology import ConfigSyncSpec
+from kafka_dr.watch.apply_config import apply_config
 from kafka_dr.watch.ask_config_approval import ask_config
-from kafka_dr.watch.config_changes import KeptPlan, apply_config, plan_config
+from kafka_dr.watch.config_plan import KeptPlan, plan_config
 from lab.api import Lab
 from lab.rights import APPLICATIONS
 from support.protection import Protection

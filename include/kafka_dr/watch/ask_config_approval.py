@@ -1,4 +1,4 @@
-"""Asking a person about a plan of the config sync: once for each plan, however often it is made."""
+"""Asks a person to approve a config sync plan: once for each plan, however often the same plan is made."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
-from kafka_dr.watch.config_changes import APPROVAL, NUMBERS, ConfigSyncRun, keep_plan, newest_plan, start_plan
+from kafka_dr.watch.config_plan import APPROVAL, NUMBERS, ConfigSyncRun, keep_plan, newest_plan, start_plan
 
 #: The newest question, among the facts of the active cluster's register.
 _QUESTION = "question"
-#: More changes than this are in the evidence alone.
+#: More changes than this are only in the evidence.
 _MOST_ROWS = 100
 
 
 def ask_config(group: str, clients: Clients, run_id: str, *, page: str = "") -> ApprovalQuestion | str:
-    """Make the question about what this run's newest plan may not change by itself.
+    """Return the question about the changes of this run's newest plan that need an approval.
 
-    The same plan is asked about once at a time, and not again once somebody has said no to it.
+    While one run asks about a plan, no other run asks about the same plan. A rejected plan is not asked about again.
 
-    :param page: where the evidence of the run is shown
-    :returns: why nobody is asked, where there is no question
+    :param page: the address that shows the evidence of the run
+    :returns: the question, or why nobody is asked
     """
     run = ConfigSyncRun(group, clients, run_id)
     if newest_plan(run) is None:
@@ -60,7 +60,7 @@ def ask_config(group: str, clients: Clients, run_id: str, *, page: str = "") -> 
 
 
 def _plan_of_now(run: ConfigSyncRun, state: RegisterState) -> Mapping[str, Any]:
-    """Return what this run's plan says; one that is stale by now is made anew, so that nobody decides about it."""
+    """Return the facts of this run's plan; an outdated plan is made again, so that nobody approves an outdated one."""
     kept, plan = newest_plan(run) or {}, current_plan(run, state)
     if kept.get("digest") != plan.digest:
         keep_plan(run, start_plan(run), plan)
@@ -73,9 +73,9 @@ def _asked_before(run: ConfigSyncRun, state: RegisterState, digest: str, now: da
         return None
     answer = _answer_of(run, asked["run"])
     if answer is not None and not answer.approved:
-        return f"{answer.responder} has said no to this plan in run {asked['run']}: it is not asked again"
+        return f"{answer.responder} rejected this plan in run {asked['run']}: it is not asked about again"
     if datetime.fromisoformat(asked["until"]) > now:
-        return f"run {asked['run']} has asked about this plan until {asked['until']}"
+        return f"run {asked['run']} asks about this plan until {asked['until']}: answer that question"
     return None
 
 
@@ -84,20 +84,20 @@ def _answer_of(run: ConfigSyncRun, other: str) -> Answer | None:
 
 
 def _sheet(run: ConfigSyncRun, state: RegisterState, kept: Mapping[str, Any]) -> Sheet:
-    """Return the question and its grounds."""
+    """Return the question with everything that the approver has to know."""
     rows = [row for row in kept["difference"]["rows"] if row["verdict"] in (Verdict.APPROVAL, Verdict.SAFE)]
     rows.sort(key=lambda row: str(row["verdict"] != Verdict.APPROVAL))
     group, active, standby = (markdown(name) for name in (run.group.name, state.active, state.standby))
     shown = "\n".join(_row(row) for row in rows[:_MOST_ROWS])
-    more = f"\n\nAnd {len(rows) - _MOST_ROWS} more, all of them in the evidence." if len(rows) > _MOST_ROWS else ""
+    more = f"\n\nAnd {len(rows) - _MOST_ROWS} more; the evidence has all of them." if len(rows) > _MOST_ROWS else ""
     return Sheet(
         subject=subject("config sync", f"make {len(rows)} changes on {state.standby} for {run.group.name}?"),
-        moves=f"no application: {len(rows)} settings of **{standby}**, the standby of **{group}**, become what "
-        f"**{active}** has",
-        lost=f"nothing on {active}; a shorter retention or a smaller limit lets {standby} drop what it holds",
+        moves=f"no application: {len(rows)} settings on **{standby}**, the standby of **{group}**, become those of "
+        f"**{active}**",
+        lost=f"nothing on {active}; a shorter retention or a smaller limit lets {standby} delete records",
         writes_stop="not at all",
         read_again="nothing",
-        on_failure="what was changed by then stays, and the next run plans the rest",
+        on_failure="changes that were already made stay, and the next run plans the rest",
         details=(f"**What would change on {standby}**\n\n{shown}{more}",),
     )
 

@@ -1,4 +1,4 @@
-"""Canaries of a group: sent only while the register says that it stands still, and in the direction that it says."""
+"""Canaries of a group that no run holds: sent to its active cluster, and judged on its standby."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _OUTCOMES: dict[Verdict, WatchOutcome] = {Verdict.ON_TIME: "ok", Verdict.UNKNOWN
 
 
 def watch_canary(group: str, clients: Clients) -> WatchResult:
-    """Send a canary through each partition of the group's flow, and judge how these and earlier ones arrive.
+    """Send a canary to each partition of the canary topic, and judge how these and earlier ones were replicated.
 
-    And look at the active cluster, so that a disaster of the next minute finds what nobody can ask then.
+    Also records the last look at the active cluster: an unplanned failover needs it when that cluster is down.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
-    :raises ClusterUnreachable: a side does not answer
+    :raises ClusterUnreachable: one of the two clusters does not answer
     """
     context = GroupContext(group, clients)
     state = at_rest(group, context.read_register_state())
@@ -32,9 +32,9 @@ def watch_canary(group: str, clients: Clients) -> WatchResult:
     seen = last_look.look(context, active=state.active, standby=state.standby, epoch=state.epoch)
     if context.read_register_state() != state:
         return WatchResult(
-            group, "left_alone", ("it began to move while the canary was on its way, so it is not judged",)
+            group, "left_alone", ("a run began to move it after the canary was sent, so the canary is not judged",)
         )
-    return WatchResult(group, _OUTCOMES.get(report.verdict.verdict, "failed"), (*_sentences(report), _remembered(seen)))
+    return WatchResult(group, _OUTCOMES.get(report.verdict.verdict, "failed"), (*_sentences(report), _last_look(seen)))
 
 
 def _send(context: GroupContext, state: RegisterState) -> CanaryReport:
@@ -50,9 +50,9 @@ def _send(context: GroupContext, state: RegisterState) -> CanaryReport:
     )
 
 
-def _remembered(seen: LastLook) -> str:
+def _last_look(seen: LastLook) -> str:
     waiting = sum(map(len, seen.waiting.values()))
-    return f"remembered for a disaster: positions of {len(seen.groups)} groups, {waiting} records not copied yet"
+    return f"last look recorded: committed offsets of {len(seen.groups)} groups, {waiting} records not copied yet"
 
 
 def _sentences(report: CanaryReport) -> tuple[str, ...]:

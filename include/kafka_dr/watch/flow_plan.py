@@ -1,4 +1,4 @@
-"""Which flows the register wants, which there are, and what leads from the one to the other. Decided purely.
+"""Plans the changes that lead from the existing connectors of a group to the flow that the register requires. Pure.
 
 Invariants: at most one direction of a protection group runs; the others are stopped before it is started. No flow is
 created or resumed without the seed that was journaled for its direction.
@@ -19,8 +19,8 @@ from kafka_dr.runs.flow_seed import FlowSeed
 class ObservedFlow:
     """A flow as it was found.
 
-    :param seed_epoch: the epoch whose seed its positions started from; ``None`` where it was never seeded
-    :param differing: the names of settings that are not as the topology wants them
+    :param seed_epoch: the epoch of the seed that its source offsets started from; ``None`` if it was never seeded
+    :param differing: the names of settings that differ from the topology
     """
 
     flow: Flow
@@ -57,7 +57,7 @@ class FlowChange:
 class FlowPlan:
     """What to do with the flows of one protection group, in this order.
 
-    :param problem: what only a person can put right; a plan may have changes besides
+    :param problem: what only a person can fix; the plan may have changes as well
     """
 
     changes: tuple[FlowChange, ...]
@@ -70,54 +70,66 @@ class FlowPlan:
 
 
 def plan_flows(state: RegisterState, observed: Iterable[ObservedFlow], seed: FlowSeed | None) -> FlowPlan:
-    """Decide what leads from the flows there are to the one that the register wants.
+    """Plan the changes that lead from the existing flows to the one that the register requires.
 
-    :param state: the register's record of a group that stands still
+    :param state: the register record of a group that no run holds
     :param observed: every flow between clusters of the group, in both directions
-    :param seed: the newest one that was journaled
+    :param seed: the newest journaled seed
     """
     flows = {found.flow: found for found in observed}
     wanted = Flow(state.group, source=state.active, target=state.standby)
     others = [found for flow, found in flows.items() if flow != wanted]
     stops = tuple(_stop(found, wanted) for found in others if not found.status.at_rest)
     if seed is None or seed.flow != wanted:
-        found_seed = f"the newest one is for {seed.flow}" if seed else "there is none"
-        problem = f"{wanted} has no journaled seed, {found_seed}: it is neither created nor resumed"
+        found_seed = f"the newest seed is for {seed.flow}" if seed else f"the register has no seed of {state.group}"
+        problem = (
+            f"{wanted} has no journaled seed ({found_seed}): it is neither created nor resumed; find out why run "
+            f"{state.run} journaled none"
+        )
         return FlowPlan((*stops, FlowChange(wanted, FlowAction.LEAVE, problem)), problem)
     changes, problem = _turn(flows[wanted], seed)
     return FlowPlan((*stops, *changes), problem)
 
 
 def _stop(found: ObservedFlow, wanted: Flow) -> FlowChange:
-    reason = f"it is {found.status.state}, and only {wanted.source} → {wanted.target} may run"
+    reason = f"it is {found.status.state}, but only {wanted.source} → {wanted.target} may run"
     return FlowChange(found.flow, FlowAction.STOP, reason)
 
 
 def _turn(found: ObservedFlow, seed: FlowSeed) -> tuple[Collection[FlowChange], str]:
-    """Return what to do with the wanted flow, and what a person has to put right."""
+    """Return what to do with the wanted flow, and what a person has to fix."""
     flow, state = found.flow, found.status.state
     seeded = found.seed_epoch == seed.epoch or (seed.keeps_place and found.seed_epoch is None and state != "absent")
     if not seeded and not found.status.at_rest:
         problem = (
-            f"{flow.connector} is {state} from {_seed_name(found.seed_epoch)} and not from that of epoch {seed.epoch}: "
-            f"it is stopped, and what it copied meanwhile has to be looked at on {flow.target}"
+            f"{flow.connector} is {state}, but started from {_seed_name(found.seed_epoch)} and not from that of epoch "
+            f"{seed.epoch}: it is stopped; check what it copied to {flow.target}"
         )
         return [FlowChange(flow, FlowAction.STOP, problem)], problem
     if seed.keeps_place and state == "absent":
-        problem = f"{flow.connector} was adopted with the position that it had, and is gone: find out where it stood"
+        problem = (
+            f"{flow.connector} was adopted with the source offsets that it had, and does not exist any more: find out "
+            "these offsets before it is created again"
+        )
         return [FlowChange(flow, FlowAction.LEAVE, problem)], problem
     changes = []
     if state == "absent":
-        changes.append(FlowChange(flow, FlowAction.CREATE, "there is no such connector"))
+        changes.append(FlowChange(flow, FlowAction.CREATE, "the connector does not exist"))
     elif found.differing:
-        changes.append(FlowChange(flow, FlowAction.UPDATE, f"other settings are wanted: {', '.join(found.differing)}"))
+        changes.append(
+            FlowChange(
+                flow, FlowAction.UPDATE, f"these settings differ from the topology: {', '.join(found.differing)}"
+            )
+        )
     if not seeded:
-        changes.append(FlowChange(flow, FlowAction.SEED, f"to where it begins in epoch {seed.epoch}"))
+        changes.append(
+            FlowChange(flow, FlowAction.SEED, f"its source offsets are not those of the seed of epoch {seed.epoch}")
+        )
     if state in ("absent", "stopped", "paused"):
         changes.append(FlowChange(flow, FlowAction.RESUME, f"{flow.source} is active"))
     elif state == "failed":
         changes.append(FlowChange(flow, FlowAction.RESTART, found.status.detail or "it failed"))
-    return changes or [FlowChange(flow, FlowAction.LEAVE, f"it is {state} as it should be")], ""
+    return changes or [FlowChange(flow, FlowAction.LEAVE, f"it is {state}, as it should be")], ""
 
 
 def _seed_name(epoch: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Flows of a group, kept as the register says: compared, mended, and seen to move."""
+"""Makes a group's connectors match the register, and checks that the flow makes progress."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
 
 _LOOK_SECONDS = 1.0
-#: How long a flow that was just started may seem stuck.
+#: How long a flow that was just started may show no progress.
 _START_SECONDS = 20.0
 _OUTCOMES: dict[str, WatchOutcome] = {"moves": "ok", "idle": "ok", "stuck": "failed", "unknown": "unknown"}
 
 
 def reconcile_flows(group: str, clients: Clients) -> WatchResult:
-    """Bring the group's connectors to what the register says, if it stands still, and see that they move.
+    """Make the connectors of a group that no run holds match the register, and check that its flow makes progress.
 
     :raises NeedsPerson: the registers contradict each other, or the one that decides cannot be read
     :raises TryAgain: a cluster or a Connect cluster does not answer
@@ -34,11 +34,11 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
 
     def still() -> None:
         if context.read_register_state() != state:
-            raise Refused(f"{group} began to move: what was not changed yet is left as it is")
+            raise Refused(f"a run began to move {group}: the remaining changes were not made")
 
     seed = newest_seed(clients.register(state.active).history(group), state)
     planned = plan_flows(state, [_observe(clients, flow) for flow in _flows(context)], seed)
-    said = [] if planned.problem else _let_replicator_in(context, state, still)
+    said = [] if planned.problem else _lift_flow_fence(context, state, still)
     for change in planned.changes:
         if change.action is not FlowAction.LEAVE:
             still()
@@ -46,7 +46,7 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
         said.append(str(change))
     if planned.problem:
         return WatchResult(group, "failed", tuple(said))
-    moving = _moving(context, state, patience=_START_SECONDS if planned.acts else 0.0)
+    moving = _progress(context, state, patience=_START_SECONDS if planned.acts else 0.0)
     return WatchResult(group, _OUTCOMES[moving.verdict], (*said, f"{_wanted(state)} {moving.verdict}: {moving.detail}"))
 
 
@@ -68,16 +68,20 @@ def _observe(clients: Clients, flow: Flow) -> ObservedFlow:
     return ObservedFlow(flow, status, replicator.where().seed_epoch, tuple(differing))
 
 
-def _let_replicator_in(context: GroupContext, state: RegisterState, still: Callable[[], None]) -> list[str]:
-    """Lift the replicator's DENY on a standby that could not be reached when it became one."""
+def _lift_flow_fence(context: GroupContext, state: RegisterState, still: Callable[[], None]) -> list[str]:
+    """Lift the replicator's DENY on a standby that did not answer when it became the standby."""
     unwanted = plan.flow_fence(context.group)
-    standing = context.operator(state.standby).acls.list()
-    if not unwanted & standing:
+    found = context.operator(state.standby).acls.list()
+    if not unwanted & found:
         return []
-    if missing := plan.shut_out(context.group) - standing:
-        raise Refused(f"{state.standby} lacks {len(missing)} DENYs of a standby: no flow may write there before")
+    if missing := plan.shut_out(context.group) - found:
+        raise Refused(
+            f"{state.standby} lacks {len(missing)} DENYs of a standby, so no flow may write there: dr_health adds them"
+        )
     lifted = context.acl_changes(state.standby, still).lift(unwanted)
-    return [f"let {context.group.replicator_principal} write on {state.standby}"] if lifted else []
+    return (
+        [f"lifted the DENYs of {context.group.replicator_principal} on {state.standby}, the standby"] if lifted else []
+    )
 
 
 def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None) -> None:
@@ -91,7 +95,7 @@ def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None)
             replicator.ensure(stopped=True)
         case FlowAction.SEED if seed is not None:
             replicator.wait_stopped(seconds)
-            # Connect keeps the positions of a connector that was deleted: seeded again it would copy twice.
+            # Connect keeps the source offsets of a deleted connector: if it were seeded again, it would copy twice.
             if replicator.where().seed_epoch != seed.epoch:
                 replicator.seed(seed.positions, epoch=seed.epoch)
         case FlowAction.RESUME:
@@ -100,8 +104,8 @@ def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None)
             context.clients.connect(change.flow.target).restart_failed(change.flow.connector)
 
 
-def _moving(context: GroupContext, state: RegisterState, *, patience: float) -> Moving:
-    """Judge by progress between two looks; right after a start, by the first two that show some."""
+def _progress(context: GroupContext, state: RegisterState, *, patience: float) -> Moving:
+    """Judge the flow by its progress between two reads; right after a start, by the first reads that show some."""
     clock, source, replicator = (
         context.clock,
         context.operator(state.active),

@@ -37,7 +37,8 @@ from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients, Role
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.topology import ConfigSyncSpec, Topology, load
-from kafka_dr.watch.config_changes import KeptPlan, apply_config, plan_config, watch_config
+from kafka_dr.watch.apply_config import apply_config
+from kafka_dr.watch.config_plan import KeptPlan, plan_config, watch_config
 from lab import credentials, rights
 from lab.api import Lab
 from lab.clusters import CLUSTERS, cluster_named

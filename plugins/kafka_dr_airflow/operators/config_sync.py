@@ -52,7 +52,7 @@ class ConfigPlanOperator(_OfGroup):
     def execute(self, context: Any) -> Receipt | None:
         """Plan, show the plan in the log, and return where it is kept."""
         from kafka_dr.runs.at_rest import WatchResult
-        from kafka_dr.watch.config_changes import plan_config
+        from kafka_dr.watch.config_plan import plan_config
         from kafka_dr_airflow.connections import open_clients
 
         accept = bool(context["params"].get("accept_cluster_ids"))
@@ -83,7 +83,8 @@ class ConfigApplyOperator(_OfGroup):
     @fails_plainly
     def execute(self, context: Any) -> Receipt | None:
         """Apply the changes, prove them by reading back, and plan what is left."""
-        from kafka_dr.watch.config_changes import apply_config, has_safe_changes
+        from kafka_dr.watch.apply_config import apply_config
+        from kafka_dr.watch.config_plan import has_safe_changes
         from kafka_dr_airflow.connections import open_clients
 
         group, run = self.protection_group, context["run_id"]
@@ -110,7 +111,7 @@ class ConfigGateOperator(WatchOperator):
 
     def look(self, clients: Clients) -> WatchResult:
         """Compare once more, after the safe changes were made."""
-        from kafka_dr.watch.config_changes import watch_config
+        from kafka_dr.watch.config_plan import watch_config
 
         return watch_config(self.protection_group, clients)
 

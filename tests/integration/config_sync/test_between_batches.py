@@ -22,7 +22,8 @@ from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.replication import Flow
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.run import Run
-from kafka_dr.watch.config_changes import apply_config, watch_config
+from kafka_dr.watch.apply_config import apply_config
+from kafka_dr.watch.config_plan import watch_config
 
 if TYPE_CHECKING:
     from kafka_dr.clusters import KafkaCluster

@@ -14,7 +14,7 @@ from kafka_dr.clusters.configuration import QuotaEntity, ScramUser
 from kafka_dr.config_sync import Kind, Verdict
 from kafka_dr.config_sync.items import AddAcl, CreateTopic, RemoveAcl
 from kafka_dr.topology import ConfigSyncSpec
-from kafka_dr.watch.config_changes import watch_config
+from kafka_dr.watch.config_plan import watch_config
 from support.waiting import eventually
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from kafka_dr.fencing import plan as fences
 from kafka_dr.register import Phase
 from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.run import Run
+from kafka_dr.watch.apply_config import apply_config
 from kafka_dr.watch.ask_config_approval import ask_config
-from kafka_dr.watch.config_changes import apply_config, plan_config, watch_config
+from kafka_dr.watch.config_plan import plan_config, watch_config
 from support.switched_group import Killed
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def test_what_changes_after_the_plan_was_shown_makes_it_stale(configured: Config
     east.configure(configured.topic, max_message_bytes="5000")
     configured.plan(clients, "stale")
     west.configure(configured.topic, segment_ms="86400000")
-    with pytest.raises(StepFailed, match="what differs now is not what was shown") as refused:
+    with pytest.raises(StepFailed, match="the differences changed after the plan was shown") as refused:
         apply_config(configured.name, clients, "stale", approved=False)
     assert refused.value.record.outcome == "refused"
     assert west.effective([configured.topic])[configured.topic]["max.message.bytes"] == before != "5000"
@@ -46,18 +47,18 @@ def test_what_changes_after_the_plan_was_shown_makes_it_stale(configured: Config
 
 
 def test_nothing_is_applied_that_was_not_shown_or_not_approved(configured: ConfiguredGroup, clients: Clients) -> None:
-    with pytest.raises(StepFailed, match="has shown no plan"):
+    with pytest.raises(StepFailed, match=r"has no plan for .* in its evidence"):
         apply_config(configured.name, clients, "unseen", approved=False)
     configured.admin("east").configure(configured.topic, cleanup_policy="compact")
     configured.plan(clients, "silent")
-    with pytest.raises(StepFailed, match="nobody has approved"):
+    with pytest.raises(StepFailed, match="nobody approved the plan"):
         apply_config(configured.name, clients, "silent", approved=True)
     assert configured.answer(clients, "silent", approved=False)
     with pytest.raises(StepFailed, match="it was rejected"):
         apply_config(configured.name, clients, "silent", approved=True)
     configured.plan(clients, "again")
     said = ask_config(configured.name, clients, "again")
-    assert said == "alice has said no to this plan in run silent: it is not asked again"
+    assert said == "alice rejected this plan in run silent: it is not asked about again"
     configured.admin("east").configure(configured.topic, cleanup_policy="delete")
 
 
@@ -66,7 +67,7 @@ def test_the_same_plan_is_asked_about_once_at_a_time(configured: ConfiguredGroup
     for run in ("one", "two"):
         configured.plan(clients, run)
     assert not isinstance(ask_config(configured.name, clients, "one"), str)
-    assert "run one has asked about this plan until" in str(ask_config(configured.name, clients, "two"))
+    assert "run one asks about this plan until" in str(ask_config(configured.name, clients, "two"))
     configured.admin("east").configure(configured.topic, cleanup_policy="delete")
 
 

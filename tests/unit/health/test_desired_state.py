@@ -14,12 +14,12 @@ from kafka_dr.topology import ProtectionGroup, load
 from lab.layout import PROJECT
 from support.register_states import a_state
 
-THERE, BACK = Flow("orders", "east", "west"), Flow("orders", "west", "east")
-LEFT = [
+FORWARD, REVERSE = Flow("orders", "east", "west"), Flow("orders", "west", "east")
+OLD_CLUSTER_CLOSED = [
     a_state(phase=Phase.UNFENCED, active="west", standby="east", verb="unplanned_failover"),
     a_state(phase=Phase.DIVERGED, active="west", standby="east", verb="unplanned_failover"),
 ]
-COMING_HOME = a_state(phase=Phase.DIVERGED, active="west", standby="east", verb="failback")
+FAILING_BACK = a_state(phase=Phase.DIVERGED, active="west", standby="east", verb="failback")
 
 
 @pytest.fixture(scope="module")
@@ -41,29 +41,29 @@ def test_a_cluster_that_is_not_active_refuses_in_every_phase(group: ProtectionGr
         assert plan.standby(group) <= denies_of(group, state, cluster)
 
 
-@pytest.mark.parametrize("state", LEFT, ids=lambda state: str(state.phase))
+@pytest.mark.parametrize("state", OLD_CLUSTER_CLOSED, ids=lambda state: str(state.phase))
 def test_nothing_is_copied_to_the_old_cluster_before_a_failback(group: ProtectionGroup, state: RegisterState) -> None:
     assert plan.flow_fence(group) <= denies_of(group, state, "east")
-    assert not may_run(state, BACK)
-    assert not may_run(state, THERE)
+    assert not may_run(state, REVERSE)
+    assert not may_run(state, FORWARD)
 
 
 def test_a_failback_may_copy_to_the_old_cluster_and_health_does_not_stop_it(
     group: ProtectionGroup,
 ) -> None:
-    assert not plan.flow_fence(group) & denies_of(group, COMING_HOME, "east")
-    assert may_run(COMING_HOME, BACK)
-    assert not must_run(COMING_HOME, BACK)
+    assert not plan.flow_fence(group) & denies_of(group, FAILING_BACK, "east")
+    assert may_run(FAILING_BACK, REVERSE)
+    assert not must_run(FAILING_BACK, REVERSE)
 
 
-@pytest.mark.parametrize("state", [*LEFT, COMING_HOME, a_state(active="west", standby="east")])
+@pytest.mark.parametrize("state", [*OLD_CLUSTER_CLOSED, FAILING_BACK, a_state(active="west", standby="east")])
 def test_the_old_direction_never_runs(state: RegisterState) -> None:
-    assert not may_run(state, THERE)
+    assert not may_run(state, FORWARD)
 
 
 @pytest.mark.parametrize("phase", Phase)
 def test_only_a_stable_group_has_to_replicate(phase: Phase) -> None:
-    assert must_run(a_state(phase=phase), THERE) is (phase is Phase.STABLE)
+    assert must_run(a_state(phase=phase), FORWARD) is (phase is Phase.STABLE)
 
 
 def test_stale_registers_of_a_stable_group_are_updated() -> None:

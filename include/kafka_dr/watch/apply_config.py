@@ -1,0 +1,201 @@
+"""Applies a config sync plan to the standby of a group that no run holds.
+
+The plan is made again from both clusters and must have the digest that was shown or approved. Right before each batch
+of changes the lock, the cluster ids and the register are checked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+
+from kafka_dr.approvals.approval import judge, newest_answer
+from kafka_dr.checks.config_compare import current_plan, require_cluster
+from kafka_dr.config_sync import Item, Kind, Plan, Verdict
+from kafka_dr.config_sync.applying import Applying, Failure
+from kafka_dr.config_sync.lock import HeldLock, held
+from kafka_dr.errors import Refused
+from kafka_dr.fencing import plan as fences
+from kafka_dr.register import RegisterState
+from kafka_dr.runs.at_rest import WatchResult, at_rest
+from kafka_dr.runs.attempt import Attempt
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import PROOF_SECONDS
+from kafka_dr.runs.record import Check, StepOutcome, StepRecord, worst
+from kafka_dr.watch.config_plan import (
+    APPLY,
+    APPLY_SAFE,
+    NUMBERS,
+    ConfigSyncRun,
+    check_cluster_ids,
+    keep_plan,
+    newest_plan,
+    start_plan,
+)
+
+_LOOK_SECONDS = 0.2
+#: How long a broker may take for each change until it shows it: it creates the logs of one topic after the other.
+_SECONDS_A_CHANGE = 0.1
+
+
+def apply_config(group: str, clients: Clients, run_id: str, *, approved: bool) -> StepRecord:
+    """Apply the newest plan of this run, if both clusters are still as it shows.
+
+    :param approved: also apply changes that need an approval, which must be in this run's evidence; else only safe ones
+    :raises StepFailed: it was refused, failed, or its result is unknown; the record names the changes that were not
+        made
+    """
+    run = ConfigSyncRun(group, clients, run_id)
+    step = APPLY if approved else APPLY_SAFE
+    attempt = Attempt.start(run.group.name, run.run_id, clients, step, NUMBERS[step])
+    return attempt.carry_out(clients, lambda: _outcome(run, attempt, approved=approved), refusal="refused")
+
+
+def _outcome(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[StepOutcome, str]:
+    left, failures = _apply(run, attempt, approved=approved)
+    if failures or worst(attempt.proofs) != "ok":
+        reasons = "; ".join(f"{failure.item.subject}: {failure.reason}" for failure in failures[:5])
+        said = f"{len(failures)} changes were not made: {reasons}" if failures else attempt.proofs[0].detail
+        return ("failed" if failures else "unknown"), said
+    made = len(attempt.intent)
+    return "done", f"{made} changes were made, {len(left.changes)} are left: {left.summary}"
+
+
+def _apply(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[Failure, ...]]:
+    shown = _shown(run)
+    if approved:
+        attempt.checks = _approved(run, shown)
+        if worst(attempt.checks) != "ok":
+            raise Refused(" ".join(check.detail for check in attempt.checks if check.outcome != "ok"))
+    elif not run.group.config_sync.apply_safe:
+        raise Refused(
+            f"config_sync.apply_safe of {run.group.name} is not set in the topology, so no change is made without an "
+            "approval"
+        )
+    state = at_rest(run.group.name, run.read_register_state())
+    if isinstance(state, WatchResult):
+        raise Refused(state.summary)
+    check_cluster_ids(run, state)
+    with _lock(run, state) as lock:
+        plan = current_plan(run, state)
+        _require_quiet_mirrormaker(plan)
+        if plan.digest != shown:
+            raise Refused(
+                f"the differences changed after the plan was shown (digest {plan.digest[:12]}, shown {shown[:12]}): "
+                "nothing was changed; make a new plan"
+            )
+        verdicts = (Verdict.SAFE, Verdict.APPROVAL) if approved else (Verdict.SAFE,)
+        wanted = [item for item in plan.changes if item.verdict in verdicts]
+        attempt.intent = tuple(str(item) for item in wanted)
+        failures = _applying(run, state, _guard(run, state, plan, lock)).make(wanted, seen=plan)
+        left = _read_back(run, state, wanted, failures)
+    keep_plan(run, start_plan(run), left)
+    missing = _missing(wanted, failures, left)
+    unseen = _unread(left) - _unread(plan)
+    attempt.facts = {"verb": "config_sync", "digest": shown, "failures": [[f.item.subject, f.reason] for f in missing]}
+    said = f"{len(wanted) - len(missing)} of {len(wanted)} changes were read back"
+    if unseen and not missing:
+        said = f"{min(unseen)[1]} can no longer be read, so it is not known whether its changes were made"
+    attempt.proofs = (Check("read_back", "failed" if missing else "unknown" if unseen else "ok", said),)
+    return left, missing
+
+
+def _unread(plan: Plan) -> set[tuple[str, str, str]]:
+    """Return what could not be read on the two clusters."""
+    return {item.about for item in plan.of(Verdict.UNKNOWN) if item.kind is not Kind.CONNECTOR}
+
+
+def _missing(wanted: Collection[Item], failures: Collection[Failure], left: Plan) -> tuple[Failure, ...]:
+    """Return the changes that are not there when read back, whatever their answers said.
+
+    A failed change that no longer differs was made after all, maybe by somebody else. A change that was not attempted
+    is a failure even if the new difference needs no change. A change that was made may still be shown as a note.
+    """
+    rows, changes = {item.about for item in left.items}, {item.about for item in left.changes}
+    failed = {failure.item.about for failure in failures}
+    silent = (item for item in wanted if item.about in changes - failed)
+    return (
+        *(failure for failure in failures if failure.item.about in rows),
+        *(Failure(item, "was sent without an error, but was not there when read back") for item in silent),
+    )
+
+
+def _applying(run: ConfigSyncRun, state: RegisterState, guard: Callable[[], None]) -> Applying:
+    def ensure_fence() -> None:
+        run.acl_changes(state.standby, guard).add(*fences.standby_in_order(run.group))
+
+    return Applying(
+        run.operator(state.standby),
+        compare=lambda: current_plan(run, state),
+        guard=guard,
+        ensure_fence=ensure_fence,
+        clock=run.clock,
+    )
+
+
+def _lock(run: ConfigSyncRun, state: RegisterState) -> AbstractContextManager[HeldLock]:
+    return held(
+        run.group.name,
+        run.run_id,
+        cluster=run.operator(state.active),
+        register=run.clients.register(state.active),
+        clock=run.clock,
+        seconds=run.group.timing.step_deadline_seconds,
+    )
+
+
+def _guard(run: ConfigSyncRun, state: RegisterState, plan: Plan, lock: HeldLock) -> Callable[[], None]:
+    """Return the question that is asked right before each batch; the register last, so that it is the freshest."""
+
+    def still() -> None:
+        lock.renew()
+        names = (plan.active, plan.standby)
+        for name, found in zip(names, run.at_once(*(run.operator(n).topics.identity for n in names)), strict=True):
+            require_cluster(run, name, found.cluster_id)
+        if run.read_register_state() != state:
+            raise Refused(f"a run began to move {run.group.name}: the remaining changes were not made")
+
+    return still
+
+
+def _read_back(
+    run: ConfigSyncRun, state: RegisterState, wanted: Collection[Item], failures: Collection[Failure]
+) -> Plan:
+    """Plan again until every accepted change is there: a broker may show a change a moment after it was made."""
+    refused = {failure.item.about for failure in failures}
+    deadline = run.clock.monotonic() + PROOF_SECONDS + len(wanted) * _SECONDS_A_CHANGE
+    while True:
+        left = current_plan(run, state)
+        missing = {item.about for item in left.changes} & ({item.about for item in wanted} - refused)
+        if not missing or run.clock.monotonic() > deadline:
+            return left
+        run.clock.sleep(_LOOK_SECONDS)
+
+
+def _shown(run: ConfigSyncRun) -> str:
+    kept = newest_plan(run)
+    if kept is None:
+        raise Refused(
+            f"run {run.run_id} has no plan for {run.group.name} in its evidence, so there is nothing to apply: make a "
+            "plan first"
+        )
+    return str(kept["digest"])
+
+
+def _approved(run: ConfigSyncRun, digest: str) -> tuple[Check, ...]:
+    answer = newest_answer(run, run.run_id)
+    if answer is None:
+        said = f"nobody approved the plan of run {run.run_id}: answer its question, or trigger a new run"
+        return (Check.that("approved", False, said),)
+    same = f"the approval is for the plan {answer.digest[:12]}, the newest plan is {digest[:12]}"
+    return (*judge(run, answer), Check.that("same_plan", answer.digest == digest, same))
+
+
+def _require_quiet_mirrormaker(plan: Plan) -> None:
+    """Refuse to change anything while MirrorMaker may change the same.
+
+    :raises Refused: its connector syncs configurations, or that is not known
+    """
+    busy = next((item for item in plan.items if item.kind is Kind.CONNECTOR), None)
+    if busy is not None:
+        raise Refused(busy.reason)
