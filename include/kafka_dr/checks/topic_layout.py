@@ -34,7 +34,7 @@ Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
-class TopicLayout:
+class GroupLayout:
     """A group's topics on a cluster at a moment.
 
     :param topics: topic id and number of partitions of each topic
@@ -49,7 +49,7 @@ class TopicLayout:
     lasting: Offsets
 
     @classmethod
-    def seen(cls, run: Run, cluster: str) -> TopicLayout:
+    def seen(cls, run: Run, cluster: str) -> GroupLayout:
         """Read the layout of a cluster now."""
         at, topics, seen = run.clock.now(), run.topics(cluster), run.operator(cluster).topics
         starts, configs = run.at_once(
@@ -69,7 +69,7 @@ class TopicLayout:
         }
 
     @classmethod
-    def from_json(cls, fact: Mapping[str, Any]) -> TopicLayout:
+    def from_json(cls, fact: Mapping[str, Any]) -> GroupLayout:
         """Read what :meth:`to_json` returned."""
         return cls(
             datetime.fromisoformat(fact["at"]),
@@ -91,7 +91,7 @@ class LayoutChanges:
     perhaps: tuple[str, ...] = ()
 
 
-def compare(before: TopicLayout, now: TopicLayout, elsewhere: Mapping[str, int]) -> LayoutChanges:
+def compare(before: GroupLayout, now: GroupLayout, elsewhere: Mapping[str, int]) -> LayoutChanges:
     """Return how a cluster's layout differs from an earlier one.
 
     :param elsewhere: the number of partitions of each topic on the cluster that is replicated to this one by now:
@@ -111,7 +111,7 @@ def compare(before: TopicLayout, now: TopicLayout, elsewhere: Mapping[str, int])
     return LayoutChanges((*gone, *shapes, *certainly), tuple(perhaps))
 
 
-def _otherwise(name: str, before: TopicLayout, now: TopicLayout, elsewhere: int | None) -> str:
+def _otherwise(name: str, before: GroupLayout, now: GroupLayout, elsewhere: int | None) -> str:
     """Return how a topic changed; empty if it did not, or if replication made the change."""
     topic_id, partitions = now.topics[name]
     if name not in before.topics:
@@ -131,9 +131,9 @@ def old_side_unchanged(run: Run) -> Check:
             "version"
         )
         return Check(NAME, "excused", said)
-    before = TopicLayout.from_json(journaled)
+    before = GroupLayout.from_json(journaled)
     try:
-        now = background.ask(run.source, lambda: TopicLayout.seen(run, run.source), seconds=_SECONDS)
+        now = background.ask(run.source, lambda: GroupLayout.seen(run, run.source), seconds=_SECONDS)
         elsewhere = {name: len(topic.partitions) for name, topic in run.topics(run.target).items()}
     except KafkaDrError as error:
         return Check(NAME, "excused", f"the topics of {run.source} could not be read: {error}")

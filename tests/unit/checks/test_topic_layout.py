@@ -7,18 +7,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kafka_dr.checks.topic_layout import LayoutChanges, TopicLayout, compare, judged
+from kafka_dr.checks.topic_layout import GroupLayout, LayoutChanges, compare, judged
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.evidence import KnownSecrets
 from kafka_dr.evidence.known_secrets import refuse_secrets
 
 AT = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 ONE, TWO = TopicPartition("orders.a", 0), TopicPartition("orders.a", 1)
-BEFORE = TopicLayout(AT, {"orders.a": ("id-a", 2), "orders.b": ("id-b", 1)}, {ONE: 5, TWO: 0}, {ONE: 40})
+BEFORE = GroupLayout(AT, {"orders.a": ("id-a", 2), "orders.b": ("id-b", 1)}, {ONE: 5, TWO: 0}, {ONE: 40})
 ELSEWHERE = {"orders.a": 2, "orders.b": 1}
 
 
-def now(**changes: object) -> TopicLayout:
+def now(**changes: object) -> GroupLayout:
     return replace(BEFORE, at=AT + timedelta(seconds=9), **changes)  # type: ignore[arg-type]
 
 
@@ -67,11 +67,11 @@ def test_what_replication_created_is_no_change() -> None:
 
 
 def test_a_layout_is_journaled_and_read_back() -> None:
-    assert TopicLayout.from_json(BEFORE.to_json()) == BEFORE
+    assert GroupLayout.from_json(BEFORE.to_json()) == BEFORE
 
 
 def test_a_topic_named_like_a_secret_is_data_and_the_former_format_is_read() -> None:
     before = replace(BEFORE, topics={"orders_token": ("id-a", 2)})
     kept = before.to_json()
     refuse_secrets(kept, KnownSecrets())
-    assert TopicLayout.from_json({**kept, "topics": {"orders_token": ["id-a", 2]}}) == before
+    assert GroupLayout.from_json({**kept, "topics": {"orders_token": ["id-a", 2]}}) == before

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_dr.checks.topic_layout import TopicLayout, old_side_unchanged
+from kafka_dr.checks.topic_layout import GroupLayout, old_side_unchanged
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import TryAgain
 from kafka_dr.failover.planned import drain, open_target
@@ -71,10 +71,10 @@ def test_the_route_does_not_wait_for_the_right_to_change_topics(run: Any, change
 def test_a_source_that_does_not_say_what_it_holds_is_drained(
     monkeypatch: pytest.MonkeyPatch, run: Any, changes: Changes
 ) -> None:
-    def silent(*_: object) -> TopicLayout:
+    def silent(*_: object) -> GroupLayout:
         raise TryAgain("east does not say since when its records are there")
 
-    monkeypatch.setattr(TopicLayout, "seen", silent)
+    monkeypatch.setattr(GroupLayout, "seen", silent)
     assert drain.deny_changes(run) is None
     assert changes.added == [plan.change_fence(run.group)]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_dr.audit import FindingKind, Verified
 from kafka_dr.checks.change_rights import changes_refused
-from kafka_dr.checks.topic_layout import TopicLayout
+from kafka_dr.checks.topic_layout import GroupLayout
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
 from kafka_dr.fencing import plan, proof
@@ -73,7 +73,7 @@ class FrozenGroups:
     elsewhere: tuple[Elsewhere, ...]
 
 
-def deny_changes(run: Run) -> TopicLayout | None:
+def deny_changes(run: Run) -> GroupLayout | None:
     """Add the change fence, and return which topics there are after it; ``None`` if the source does not answer.
 
     This runs while longer work is done, and writes are already refused. The layout is compared only in the report: no
@@ -81,13 +81,13 @@ def deny_changes(run: Run) -> TopicLayout | None:
     """
     run.acl_changes(run.source, run.permission(Phase.SWITCHING)).add(plan.change_fence(run.group))
     try:
-        return TopicLayout.seen(run, run.source)
+        return GroupLayout.seen(run, run.source)
     except KafkaDrError:
         return None
 
 
 def journal_frozen(
-    run: Run, ends: Mapping[TopicPartition, int], kept: TopicLayout | None, seen: Sequence[Elsewhere] = ()
+    run: Run, ends: Mapping[TopicPartition, int], kept: GroupLayout | None, seen: Sequence[Elsewhere] = ()
 ) -> FrozenGroups:
     """Freeze the groups and journal their offsets, with the log ends up to which all was compared.
 
