@@ -1,4 +1,4 @@
-"""Taking a group under the register: a side that is in use is never shut, and what was begun is completed."""
+"""Adopting a group: a standby that is in use is never fenced, and an interrupted adoption is completed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from support.switched_group import Killed, dying
 pytestmark = pytest.mark.kafka
 
 
-def test_a_standby_that_holds_records_of_its_own_is_not_shut(protection: Protection, clients: Clients) -> None:
+def test_a_standby_that_holds_records_of_its_own_is_not_fenced(protection: Protection, clients: Clients) -> None:
     protection.produce("west", 10)
     before = outside_view.look(protection)
 
@@ -43,7 +43,7 @@ def test_a_standby_that_holds_records_of_its_own_is_not_shut(protection: Protect
     assert f"{protection.topic}-0, {protection.topic}-1 on west hold records" in record.detail
     assert "If applications write to west, initial_active is wrong" in record.detail
 
-    # Nor does a connector that was set up and never copied explain what lies there.
+    # Nor does a connector that exists but never copied explain these records.
     clients.replicator(protection.flow).ensure(stopped=True)
     clients.replicator(protection.flow).wait_stopped(30)
     assert "that connector has no offset in them" in refused(protection, clients).detail
@@ -51,7 +51,7 @@ def test_a_standby_that_holds_records_of_its_own_is_not_shut(protection: Protect
     assert protection.state("east") is None
 
 
-def test_what_a_running_flow_brings_between_two_questions_is_not_called_foreign(
+def test_records_that_a_running_flow_copies_between_two_questions_are_not_called_foreign(
     protection: Protection, clients: Clients
 ) -> None:
     protection.start_flow(clients)
@@ -69,7 +69,7 @@ def test_what_a_running_flow_brings_between_two_questions_is_not_called_foreign(
         assert adopt(protection.name, clients, "adoption").outcome == "done"
 
 
-def test_a_standby_that_is_read_from_or_feeds_the_other_side_is_not_shut(
+def test_a_standby_that_is_read_from_or_replicated_to_the_active_cluster_is_not_fenced(
     protection: Protection, clients: Clients
 ) -> None:
     back = clients.replicator(protection.flow.reverse)
@@ -99,7 +99,7 @@ def test_a_group_on_brokers_that_do_not_decide_by_acls_is_not_adopted(
     assert outside_view.look(protection) == before
 
 
-def test_a_group_that_reads_elsewhere_is_shown_and_keeps_nobody_from_protection(
+def test_a_group_that_reads_elsewhere_is_shown_and_does_not_prevent_the_adoption(
     protection: Protection, clients: Clients
 ) -> None:
     group = f"{protection.name}-both"
@@ -122,7 +122,7 @@ def test_a_group_that_reads_elsewhere_is_shown_and_keeps_nobody_from_protection(
         ({"group": "billing"}, "give that group another path in the topology"),
     ],
 )
-def test_a_route_that_does_not_fit_is_told_before_anything_is_changed(
+def test_a_route_that_does_not_fit_is_reported_before_anything_is_changed(
     protection: Protection, clients: Clients, changes: dict[str, Any], said: str
 ) -> None:
     _write_route(protection, **changes)
@@ -132,9 +132,7 @@ def test_a_route_that_does_not_fit_is_told_before_anything_is_changed(
     assert outside_view.look(protection) == before
 
 
-def test_a_connector_that_replicates_already_is_taken_over_where_it_stands(
-    protection: Protection, clients: Clients
-) -> None:
+def test_a_connector_that_replicates_already_continues_at_its_offsets(protection: Protection, clients: Clients) -> None:
     _write_route(protection)
     replicator = clients.replicator(protection.flow)
     name = protection.flow.connector
@@ -187,7 +185,7 @@ def test_an_adoption_that_died_is_completed_by_another_run(
     assert protection.refuses_writes("west")
 
 
-def test_a_standby_that_comes_into_use_while_it_is_fenced_is_opened_again(
+def test_a_standby_that_comes_into_use_while_it_is_fenced_has_its_fence_lifted(
     protection: Protection, clients: Clients
 ) -> None:
     with _right_before(AclChanges, "add", lambda: protection.produce("west", 2)):
@@ -205,7 +203,7 @@ def clients(protection: Protection) -> Iterator[Clients]:
 
 
 def refused(protection: Protection, clients: Clients) -> StepRecord:
-    """Try to adopt the group, and return what kept it from that."""
+    """Try to adopt the group, and return why that is refused."""
     with pytest.raises(StepFailed) as failure:
         adopt(protection.name, clients, "adoption")
     assert failure.value.record.outcome in ("refused", "failed")
@@ -237,7 +235,7 @@ def _reading(protection: Protection, cluster: str) -> Iterator[None]:
 
 @contextmanager
 def _right_before(at: type, method: str, happens: Callable[[], object]) -> Iterator[None]:
-    """Let something happen before the first call of a method, in the gap between a look and a change."""
+    """Do something right before the first call of a method, between a look and a change."""
     real, left = getattr(at, method), [happens]
 
     def disturbed(*arguments: object, **named: object) -> object:

@@ -1,4 +1,4 @@
-"""Groups that are left in a disaster, made by the tests of this folder."""
+"""Groups for the tests of this folder, which lose their active cluster."""
 
 from __future__ import annotations
 

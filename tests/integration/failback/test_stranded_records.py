@@ -1,4 +1,4 @@
-"""What the side that was left holds and never crossed, on real clusters; the truth comes from the test."""
+"""Stranded records on real clusters; the test itself knows which records were never copied."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _NOW = int(time.time() * 1000)
 
 
 def twins(left: OldClusterGroup, topic: str, count: int) -> None:
-    """Write records that nothing tells apart, not even their time."""
+    """Write equal records, with equal timestamps."""
     record = NewRecord(TopicPartition(topic, 0), b"twin", b"twin", (), _NOW)
     with left.protection.cluster("east", rights.ORDERS_APP) as client:
         client.writing.append([record] * count)
 
 
-def test_the_list_holds_exactly_what_never_crossed_and_does_not_forget(
+def test_the_list_holds_exactly_the_records_that_were_never_copied_and_loses_none(
     left: OldClusterGroup, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     protection, name = left.protection, left.protection.name
@@ -53,14 +53,14 @@ def test_the_list_holds_exactly_what_never_crossed_and_does_not_forget(
     assert list_stranded(protection, spark, run=RUN).code == 2
     assert "no side was left behind" in capsys.readouterr().err
 
-    # From here on nothing crosses: some of it before the switch, some of it after, to a side that nobody has fenced.
+    # From here on nothing is copied: records are written before the failover and after it, as nobody fences east.
     stranded = left.write("east", 11) + left.write_committed("east", 4)
     left.write_aborted("east", 5)
     twins(left, f"{name}.twins", 3)
     state = left.write("east", 4, topic=f"{name}.state", keys=2)
     left.leave()
     left.write("west", 30)
-    # The keys of what is stranded are written on the new side, too, which does not make the old records crossed.
+    # The stranded keys are written to the new active cluster, too, which does not make the old records copied.
     left.write("west", 4, topic=f"{name}.state", keys=2)
     late = left.write("east", 7)
     left.fence_on_return()
@@ -94,7 +94,7 @@ def test_the_list_holds_exactly_what_never_crossed_and_does_not_forget(
 
     assert_only_what_is_kept_as_it_is_there_is_equal(left, found)
 
-    # The old side is emptied: what is kept is not forgotten for that.
+    # The old cluster is emptied: the kept records are still in the list.
     _delete_topics(left, [protection.topic])
     again = list_stranded(protection, spark, run=RUN)
     assert (again.code, again.values) == (1, found.values)
@@ -105,7 +105,7 @@ def test_the_list_holds_exactly_what_never_crossed_and_does_not_forget(
 
 
 def assert_only_what_is_kept_as_it_is_there_is_equal(left: OldClusterGroup, listed: Listed) -> None:
-    """Compare what is kept with the old side, as it is, and damaged in every way that keeps the files readable."""
+    """Compare the kept records with the old cluster: as they are, and damaged in every way that stays readable."""
     protection = left.protection
     store = StrandedStore(protection.folder / "evidence", protection.name, RUN)
     found = store.read()
@@ -154,7 +154,7 @@ def _delete_topics(left: OldClusterGroup, topics: list[str]) -> None:
         future.result(30)
 
 
-def test_a_log_that_is_shorter_than_where_its_direction_began_was_made_again_and_is_compared_as_a_whole(
+def test_a_log_that_ends_before_its_seed_was_created_again_and_is_compared_as_a_whole(
     left: OldClusterGroup, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     protection = left.protection

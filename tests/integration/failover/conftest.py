@@ -1,4 +1,4 @@
-"""One group is switched to and fro by the tests of this folder; a test that cannot leave it at rest takes its own."""
+"""The tests of this folder switch one group back and forth; a test that cannot leave it stable takes its own group."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def _groups(lab: Lab, tmp_path_factory: pytest.TempPathFactory, folder_end: Exit
 
 @pytest.fixture(scope="session")
 def _shared() -> list[SwitchedGroup]:
-    """Hold the group that the tests hand on, or nothing."""
+    """Hold the group that one test hands to the next, or nothing."""
     return []
 
 
 @pytest.fixture
 def group(_groups: Callable[[], SwitchedGroup], _shared: list[SwitchedGroup]) -> SwitchedGroup:
-    """Return a group at rest on either side; one that the test before left in a mess is not handed on."""
+    """Return a stable group, active on either cluster; a group that a failed test left is not used again."""
     if _shared and not _shared[-1].is_at_rest():
         _shared.clear()
     if not _shared:

@@ -1,4 +1,4 @@
-"""An approval is acted upon only while it is an approver's, fresh, and about what is true now; else nothing changes."""
+"""A run acts on an approval only if an approver gave it, it is fresh and its facts still hold; else nothing changes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture(scope="module")
 def asked() -> dict[str, tuple[RunRequest, Answer]]:
-    """Hold the one question that the tests of this file give their answers to, by group."""
+    """Hold the one question that the tests of this file answer, by group."""
     return {}
 
 
 @pytest.fixture
 def good(group: SwitchedGroup, asked: dict[str, tuple[RunRequest, Answer]]) -> tuple[RunRequest, Answer]:
-    """Return a run whose approval was asked, and the answer that would let it go on."""
+    """Return a run whose approval was asked for, and an answer that lets it continue."""
     if group.name not in asked:
         request = group.request()
         with group.protection.clients() as clients:
@@ -93,7 +93,9 @@ def test_an_answer_about_something_else_is_not_acted_upon(
     assert "the answer carries the digest of something else" in record.detail
 
 
-def test_somebody_who_is_no_approver_approves_nothing(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
+def test_an_answer_by_somebody_who_is_no_approver_does_not_count(
+    group: SwitchedGroup, good: tuple[RunRequest, Answer]
+) -> None:
     carol = replace(good[1], responder="carol")
     with (
         group.protection.clients() as clients,
@@ -109,7 +111,7 @@ def test_somebody_who_is_no_approver_approves_nothing(group: SwitchedGroup, good
 
 @pytest.fixture
 def intruder(group: SwitchedGroup) -> Iterator[Acl]:
-    """Let somebody undeclared write, from after the approval on."""
+    """Let an undeclared principal write after the approval."""
     allow = Acl(
         ResourceType.TOPIC,
         group.protection.topic,
@@ -124,7 +126,7 @@ def intruder(group: SwitchedGroup) -> Iterator[Acl]:
         admin.acls.remove([allow])
 
 
-def test_a_writer_who_came_after_the_question_supersedes_the_approval(
+def test_a_writer_that_appears_after_the_question_supersedes_the_approval(
     group: SwitchedGroup, good: tuple[RunRequest, Answer], intruder: Acl
 ) -> None:
     record = _claim_refused(group, good[0], good[1])
@@ -133,7 +135,7 @@ def test_a_writer_who_came_after_the_question_supersedes_the_approval(
     assert "'writers_declared': 'failed'" in record.detail
 
 
-def test_a_partition_that_came_after_the_question_supersedes_the_approval(
+def test_a_partition_that_appears_after_the_question_supersedes_the_approval(
     group: SwitchedGroup, good: tuple[RunRequest, Answer]
 ) -> None:
     topic = f"{group.name}.added"
@@ -147,7 +149,7 @@ def test_a_partition_that_came_after_the_question_supersedes_the_approval(
     assert f"'{topic}': 1" in record.detail
 
 
-def test_a_switch_to_and_fro_supersedes_an_approval_of_the_epoch_before(group: SwitchedGroup) -> None:
+def test_two_switches_supersede_an_approval_of_an_earlier_epoch(group: SwitchedGroup) -> None:
     stale = group.go(StepName.PREFLIGHT)
     rolled_back = group.go(StepName.CLAIM)
     group.roll_back(rolled_back)
@@ -168,9 +170,9 @@ def _claim_refused(
     asked_again: bool = True,
     flow_is_still: bool = True,
 ) -> StepRecord:
-    """Answer, let the run claim the group, and see that it is refused and nothing has changed by it.
+    """Answer, let the run claim the group, and check that this is refused and has changed nothing.
 
-    :param flow_is_still: whether nothing else has the flow's tasks start again at this moment
+    :param flow_is_still: whether no other change restarts the flow's tasks at this moment
     """
     before = outside_view.look(group.protection)
     with group.protection.clients() as clients:

@@ -1,4 +1,4 @@
-"""The audits behind a planned failover: what one says after the approval, and after a run that was rolled back."""
+"""The audits of a planned failover: a result that comes after the approval, and one after a roll back."""
 
 from __future__ import annotations
 

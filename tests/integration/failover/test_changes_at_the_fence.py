@@ -1,4 +1,4 @@
-"""Who may change topics and groups changes nothing behind the fence, and what others changed is named."""
+"""A fenced principal with rights to change topics and groups changes nothing; changes by others are named."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALLOWED = dict.fromkeys(REFUSED, "done")
 
 @pytest.fixture
 def protection(lab: Lab, tmp_path: Path) -> Iterator[ChangingApplication]:
-    """A group whose application owns its topics; not there yet."""
+    """A group whose application owns its topics; not adopted yet."""
     made = ChangingApplication(lab, tmp_path)
     yield made
     made.delete_flows()
@@ -44,7 +44,7 @@ def protection(lab: Lab, tmp_path: Path) -> Iterator[ChangingApplication]:
 
 @pytest.fixture
 def owned(protection: ChangingApplication) -> SwitchedGroup:
-    """The same, at rest on east, with records and a position in the victim."""
+    """The same group, stable on east, with records and a committed offset in the topic that will be deleted."""
     return _at_rest(protection)
 
 
@@ -57,7 +57,7 @@ def _at_rest(protection: ChangingApplication) -> SwitchedGroup:
     return switching
 
 
-def test_nothing_is_changed_behind_the_fence_and_everything_can_be_after_a_roll_back(
+def test_nothing_can_be_changed_after_the_fence_and_everything_after_a_roll_back(
     protection: ChangingApplication, owned: SwitchedGroup
 ) -> None:
     assert protection.told("west") == REFUSED, "on a standby"
@@ -70,12 +70,12 @@ def test_nothing_is_changed_behind_the_fence_and_everything_can_be_after_a_roll_
     assert ("changes_refused", "ok") in {(each["name"], each["outcome"]) for each in drained["proofs"]}
 
     assert owned.roll_back(run).outcome == "done"
-    assert protection.told("west") == REFUSED, "on the side that stays a standby"
-    assert protection.told("east") == ALLOWED, "on the side that is active again"
+    assert protection.told("west") == REFUSED, "on west, which stays the standby"
+    assert protection.told("east") == ALLOWED, "on east, which is active again"
     assert not plan.standby(protection.group) & outside_view.denies(protection, "east")
 
 
-def test_the_side_that_becomes_active_can_be_changed_and_the_other_one_cannot(
+def test_topics_of_the_new_active_cluster_can_be_changed_and_those_of_the_old_one_cannot(
     protection: ChangingApplication, owned: SwitchedGroup
 ) -> None:
     run = owned.go(StepName.REPORT)
@@ -88,7 +88,7 @@ def test_the_side_that_becomes_active_can_be_changed_and_the_other_one_cannot(
     assert protection.told("west") == ALLOWED
 
 
-def test_a_deny_of_somebody_else_shuts_nothing_and_stays(protection: ChangingApplication) -> None:
+def test_a_deny_that_others_added_stops_nothing_and_is_not_lifted(protection: ChangingApplication) -> None:
     theirs = frozenset(acl for acl in plan.change_fence(protection.group) if acl.operation is AclOperation.DELETE)
     with allowed(protection, "east", *theirs), allowed(protection, "west", *theirs):
         owned = _at_rest(protection)
@@ -106,7 +106,7 @@ def test_a_deny_of_somebody_else_shuts_nothing_and_stays(protection: ChangingApp
             assert theirs <= outside_view.denies(protection, cluster)
 
 
-def test_whom_no_fence_stops_is_named_before_and_what_was_changed_afterwards(
+def test_a_principal_that_no_fence_stops_is_named_before_and_its_changes_after(
     protection: ChangingApplication, owned: SwitchedGroup
 ) -> None:
     stranger = protection.rights_to_change("User:audit")

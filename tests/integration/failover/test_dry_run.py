@@ -1,4 +1,4 @@
-"""A dry run asks everything, says what each step would do, and changes nothing."""
+"""A dry run checks everything, says what each step would do, and changes nothing."""
 
 from __future__ import annotations
 

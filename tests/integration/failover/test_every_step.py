@@ -1,4 +1,4 @@
-"""Each step on real brokers: it runs, it is interrupted after it acted, it runs again, and once more for nothing."""
+"""Each step on real brokers: it runs, is interrupted after it acted, runs again, and then has nothing left to do."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def test_every_step_can_be_interrupted_after_it_acted_and_run_again_and_again(gr
         assert {record.outcome for record in _three_times(StepName.PREFLIGHT, request, clients)} == {"done"}
         protection.approve(request, clients)
     for step in STEPS_AFTER_APPROVAL:
-        # A world of its own each time, as a new worker has: nothing is remembered but what the clusters hold.
+        # New clients each time, as in a new worker: only what the clusters hold is known.
         with protection.clients() as clients:
             records = _three_times(step, request, clients)
         assert {record.outcome for record in records} <= {"done", "passed"}, f"{step} ended {records}"
-        # However often the target is opened, it is open since the first time.
+        # However often the step runs, the target counts as open since the first time.
         assert len({record.facts.get("opened_at") for record in records}) == 1
-        open_sides = {cluster for cluster in (source, target) if protection.takes_writes(cluster)}
-        assert len(open_sides) <= 1, f"after {step} both sides take writes"
+        open_clusters = {cluster for cluster in (source, target) if protection.takes_writes(cluster)}
+        assert len(open_clusters) <= 1, f"after {step} both clusters accept writes"
 
     state = protection.state(target)
     assert state is not None
@@ -54,7 +54,7 @@ def test_every_step_can_be_interrupted_after_it_acted_and_run_again_and_again(gr
     group.assert_at_rest(target)
 
 
-def test_a_finished_run_changes_nothing_any_more_and_is_reported_also_when_the_old_side_is_dead(
+def test_a_finished_run_changes_nothing_and_is_reported_also_while_the_old_cluster_is_dead(
     group: SwitchedGroup,
 ) -> None:
     old, new, protection = group.active, group.standby, group.protection
@@ -102,7 +102,7 @@ def test_a_finished_run_changes_nothing_any_more_and_is_reported_also_when_the_o
 
 @contextmanager
 def _dead(group: SwitchedGroup, cluster: str) -> Iterator[None]:
-    """Let a cluster give no answer."""
+    """Let a cluster not answer."""
     group.protection.lab.pause(outside_view.broker_of(cluster))
     try:
         yield

@@ -1,4 +1,4 @@
-"""A consumer group that also reads topics outside its protection group: nothing of it vanishes without a word."""
+"""A consumer group that also reads topics outside its protection group: none of its offsets is dropped silently."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def beyond(protection: Protection) -> OutsideTopics:
-    """A group of four positions: two in a topic that moves, two in one of a neighbour."""
+    """A group with four offsets: two in a topic that moves, two in a topic of another protection group."""
     group = SwitchedGroup.adopt(protection)
     made = OutsideTopics.create(protection, "east")
     protection.commit("east", f"{protection.name}-both", group.at(20, 30))
@@ -38,7 +38,7 @@ def _check(protection: Protection) -> Check:
         return groups_read_only_owned_topics(Run(protection.request("look"), clients))
 
 
-def test_preflight_names_groups_topics_and_whose_these_are(beyond: OutsideTopics) -> None:
+def test_preflight_names_the_groups_the_topics_and_their_owners(beyond: OutsideTopics) -> None:
     protection, name = beyond.protection, beyond.protection.name
     with (
         member(protection, "east", f"{name}-classic", beyond.of_nobody, protection.topic),
@@ -65,7 +65,7 @@ def test_preflight_names_groups_topics_and_whose_these_are(beyond: OutsideTopics
         "belongs_to": beyond.neighbour,
     }
 
-    # What the operator may not describe is kept from it without a word: then nobody can say that there is nothing.
+    # Brokers hide what the operator may not describe, without an error. So nobody can say that there is nothing.
     hidden = Acl(
         ResourceType.TOPIC,
         beyond.of_neighbour,
@@ -84,7 +84,7 @@ def test_preflight_names_groups_topics_and_whose_these_are(beyond: OutsideTopics
     assert "User:dr-operator may not describe every topic on east" in unseen.detail
 
 
-def test_by_policy_they_are_left_out_shown_counted_and_approved(beyond: OutsideTopics) -> None:
+def test_by_policy_their_offsets_are_left_out_shown_counted_and_approved(beyond: OutsideTopics) -> None:
     protection, both = beyond.protection, f"{beyond.protection.name}-both"
     beyond.leave_out()
     request = protection.request("run-left-out")
@@ -139,5 +139,5 @@ def test_a_group_that_begins_to_read_elsewhere_after_the_approval_stops_the_clai
     group.roll_back(request)
     group.assert_at_rest(active)
     with protection.cluster(active, "admin") as admin:
-        # With the topic go the positions there: the next test has the group.
+        # Deleting the topic deletes its offsets, so that the next test can use the group.
         admin.topics.delete([beyond.of_nobody])

@@ -1,4 +1,4 @@
-"""Consumer groups keep their places, east to west and back again, also one that never catches up."""
+"""Consumer groups keep their offsets from east to west and back, also a group that never catches up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.kafka
 
 
 @pytest.mark.parametrize("switches", [2, pytest.param(4, marks=pytest.mark.long)])
-def test_every_group_reads_on_at_the_same_record_each_time(protection: Protection, switches: int) -> None:
+def test_every_group_resumes_at_the_same_record_each_time(protection: Protection, switches: int) -> None:
     group = SwitchedGroup.adopt(protection, records=0)
     name = group.name
     first, second = (TopicPartition(protection.topic, number) for number in (0, 1))
@@ -23,7 +23,7 @@ def test_every_group_reads_on_at_the_same_record_each_time(protection: Protectio
     protection.commit("east", f"{name}-slow", {first: 17, second: 33})
     protection.commit("east", f"{name}-gaps", {second: 150})
     protection.commit("east", f"{name}-start", {first: 0, second: 0})
-    # Left on the other side by an earlier time: never to be trusted, and of one that never was on this side.
+    # Old offsets on the standby, one of a group that the active cluster does not know: none may be trusted.
     protection.commit("west", f"{name}-slow", {first: 0, second: 1})
     group.wait_equal()
     protection.commit("west", f"{name}-gaps", {first: 150})
@@ -39,7 +39,7 @@ def test_every_group_reads_on_at_the_same_record_each_time(protection: Protectio
         log = outside_view.contents(protection, source)
 
         request = group.go(StepName.FENCE_SOURCE)
-        # Appeared when the run was under way already: it moves like the others.
+        # A group that appeared after the run began: it moves like the others.
         before[f"{name}-new"] = {first: 21 + switch}
         protection.commit(source, f"{name}-new", before[f"{name}-new"])
         unread[f"{name}-new"] = outside_view.next_values(protection, source, before[f"{name}-new"])
@@ -74,7 +74,7 @@ def test_every_group_reads_on_at_the_same_record_each_time(protection: Protectio
 
 
 def _follow_to_the_end(group: SwitchedGroup, consumer_group: str) -> None:
-    """Let a group commit the end of every partition, where it is active."""
+    """Let a group commit the end of every partition on the active cluster."""
     with group.protection.cluster(group.active, "admin") as admin:
         partitions = admin.topics.describe([group.protection.topic])[group.protection.topic].partitions
         admin.groups.set_offsets({consumer_group: admin.topics.last_stable_offsets(partitions)})

@@ -1,4 +1,4 @@
-"""A run that died anywhere is rolled back, abandoned or finished, by the register and the journal alone."""
+"""A run that died at any point is rolled back, abandoned or finished, from the register and the journal alone."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def test_a_run_that_died_anywhere_is_finished_by_a_process_that_knows_nothing_of
 
 @dataclasses.dataclass(frozen=True)
 class Death:
-    """Where a process dies inside a step.
+    """The point at which a process dies inside a step.
 
-    :param at: the class whose method it is that is the last thing done
+    :param at: the class whose method is the last thing done
     """
 
     step: StepName
@@ -107,7 +107,7 @@ _MORE_DEATHS = (
 @pytest.mark.parametrize(
     "death", [*_DEATHS, *(pytest.param(death, marks=pytest.mark.long) for death in _MORE_DEATHS)], ids=str
 )
-def test_a_run_that_died_between_two_changes_of_one_step_comes_to_its_end(group: SwitchedGroup, death: Death) -> None:
+def test_a_run_that_died_between_two_changes_of_one_step_can_be_finished(group: SwitchedGroup, death: Death) -> None:
     source, target = group.active, group.standby
     request = group.killed(death.step, dying(death.at, death.method, when=death.when, nth=death.nth))
 
@@ -148,7 +148,7 @@ def _cannot_be_abandoned(group: SwitchedGroup, run: str) -> None:
 
 
 def _deny_of_somebody_else(group: SwitchedGroup, cluster: str) -> Acl:
-    """Add a DENY that looks like one of ours: it was there before, so it is nobody's to lift."""
+    """Add a DENY that looks like one of this project: it was there before, so no run may lift it."""
     deny = Acl(
         ResourceType.TOPIC,
         f"{group.name}.",

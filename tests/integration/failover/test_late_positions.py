@@ -1,4 +1,4 @@
-"""A position that lies past a record which its group has not read is never committed, whoever came to it."""
+"""An offset past a record that its group has not read is never committed, however it was found."""
 
 from __future__ import annotations
 

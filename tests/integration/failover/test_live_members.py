@@ -1,4 +1,4 @@
-"""Somebody consumes on the standby already: offsets set under a live member would be overwritten by it."""
+"""A consumer already reads on the standby: a live member would overwrite the offsets that are set."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.switched_group import SwitchedGroup, failed
 pytestmark = pytest.mark.kafka
 
 
-def test_a_member_that_came_in_the_middle_of_a_run_ends_it_before_the_target_opens(group: SwitchedGroup) -> None:
+def test_a_member_that_joins_in_the_middle_of_a_run_ends_it_before_the_target_is_opened(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.STOP_FLOW)
 
@@ -52,7 +52,7 @@ def test_members_that_leave_in_time_are_waited_for_where_the_policy_says_so(grou
 
 @contextmanager
 def _member(group: SwitchedGroup, cluster: str) -> Iterator[Consumer]:
-    """Let somebody whom no freeze stops consume as one of the groups."""
+    """Let a principal that no freeze stops consume as one of the groups."""
     settings = group.protection.lab.client_settings(cluster, "admin")
     member = Consumer({**settings, "group.id": f"{group.name}-head", "client.id": "early-bird"})
     member.subscribe([group.protection.topic])

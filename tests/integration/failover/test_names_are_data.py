@@ -1,4 +1,4 @@
-"""Topics and groups that are called like secrets are moved like any others; a real secret is refused everywhere."""
+"""Topics and groups with names like secrets are moved like any others; a real secret is refused everywhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def named(protection: Protection) -> SwitchedGroup:
-    """Return a group at rest whose topics and consumer groups are called like secrets."""
+    """Return a stable group whose topics and consumer groups have names like secrets."""
     hostile_names.make_topics(protection)
     timing = protection.group.timing.model_copy(update={"confirm_seconds": 0.2})
     protection.changes["timing"] = timing
@@ -31,7 +31,7 @@ def named(protection: Protection) -> SwitchedGroup:
 
 
 def test_names_that_look_like_secrets_are_moved_and_moved_back_and_the_evidence_is_sealed(named: SwitchedGroup) -> None:
-    """The first way ends without a report, and is finished by its group's name alone."""
+    """The first run ends without a report, and is finished by its group's name alone."""
     protection, late = named.protection, f"{named.name}-late-token"
     request = named.go(StepName.CLAIM)
     hostile_names.commit(protection, "east", late, 5)
@@ -50,7 +50,7 @@ def test_names_that_look_like_secrets_are_moved_and_moved_back_and_the_evidence_
     assert _unread(named, "west", late) == unread
     named.assert_at_rest("west")
 
-    # The side that is left answers: what it holds is drained, and what its groups commit meanwhile comes along.
+    # The source answers: it is drained, and offsets that its groups commit meanwhile are moved, too.
     disaster = Disaster.of(named)
     disaster.look()
     again = disaster.request()
@@ -65,14 +65,14 @@ def test_names_that_look_like_secrets_are_moved_and_moved_back_and_the_evidence_
     assert _unread(named, "east", late) == unread
 
 
-def test_a_password_in_use_is_refused_in_any_value_and_behind_the_point_of_no_return_the_run_goes_on(
+def test_a_password_in_use_is_refused_in_any_value_and_after_the_point_of_no_return_the_run_continues(
     named: SwitchedGroup,
 ) -> None:
     protection = named.protection
     password = protection.lab.client_settings("west", rights.OPERATOR)["sasl.password"]
     leaking = f"{named.name}-{password}"
     request = named.go(StepName.OPEN_TARGET)
-    # Its name is shown by each step that lists the groups of the side that is active now.
+    # Each step that lists the groups of the active cluster shows its name.
     hostile_names.commit(protection, "west", leaking, 1)
     outcomes = {}
     for step in (StepName.FLIP_ROUTE, StepName.VERIFY, StepName.START_REVERSE_FLOW, StepName.REPORT):

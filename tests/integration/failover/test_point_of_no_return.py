@@ -1,4 +1,4 @@
-"""The compare-and-set that hands over has no answer: nobody guesses, and what truly happened decides."""
+"""The compare-and-set of the hand-over gets no answer: no step guesses, and the register decides."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.switched_group import SwitchedGroup, failed
 pytestmark = pytest.mark.kafka
 
 
-def test_a_hand_over_that_was_committed_without_an_answer_goes_forward(group: SwitchedGroup) -> None:
+def test_a_hand_over_that_was_committed_without_an_answer_can_only_be_finished(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.CUT_OVER_GROUPS)
 
@@ -59,7 +59,7 @@ def test_a_hand_over_that_never_arrived_can_be_rolled_back(group: SwitchedGroup)
 
 @contextmanager
 def _hanging(group: SwitchedGroup, cluster: str, *, commits: bool) -> Iterator[None]:
-    """Let the cluster hang at the next commit: right after it, its answer lost, or before it, so that it never is."""
+    """Let the cluster hang at the next commit: right after it, so that only the answer is lost, or before it."""
     real: Callable[..., None] = TransactionalWriter._commit
     broker, lab = outside_view.broker_of(cluster), group.protection.lab
 

@@ -85,7 +85,7 @@ class Troubled:
 
 @pytest.fixture(scope="module")
 def made(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Troubled]:
-    """A group that was adopted in good order, but for two DENYs that stood on its standby before."""
+    """A group that was adopted as it should be, except for two DENYs that were on its standby before."""
     protection = Protection(lab, tmp_path_factory.mktemp("troubled"))
     troubled = Troubled(protection)
     deny = Acl(
@@ -198,7 +198,7 @@ def test_preflight_names_everything_that_is_wrong(first: Troubled, check: str, s
     _says(first, check, sentence)
 
 
-def test_a_preflight_that_refuses_asks_nobody(first: Troubled) -> None:
+def test_a_preflight_that_refuses_asks_for_no_approval(first: Troubled) -> None:
     assert first.record is not None
     assert first.record.outcome == "refused"
     assert "standby_configured" in first.record.detail
@@ -296,7 +296,7 @@ def test_a_record_on_the_standby_that_nobody_copied_there_is_found(third: Troubl
         ("{active}", "{active}", "{active} cannot be the target of {name}: choose {standby}"),
     ],
 )
-def test_a_run_that_names_the_wrong_side_is_refused(
+def test_a_run_that_names_the_wrong_cluster_as_active_is_refused(
     group: SwitchedGroup, source: str, target: str, sentence: str
 ) -> None:
     sides = {"active": group.active, "standby": group.standby}
@@ -320,7 +320,7 @@ def test_a_cluster_with_another_id_is_not_touched(group: SwitchedGroup) -> None:
     assert "the topology says AnotherClusterEntirely" in record.detail
 
 
-def test_what_brokers_set_and_keep_back_has_to_be_declared(group: SwitchedGroup) -> None:
+def test_a_setting_that_brokers_hide_has_to_be_declared(group: SwitchedGroup) -> None:
     with group.protection.clients() as clients:
         clusters = clients.topology.clusters
         west = clusters["west"].model_copy(update={"allow_everyone_if_no_acl": None})

@@ -1,4 +1,4 @@
-"""Who reads the topics and is declared nowhere: named before a switch, with what nobody could see."""
+"""Readers of the topics that are not declared are named before a failover, and so is what nobody could see."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_undeclared_readers_are_a_warning_on_the_approval_or_a_refusal_and_decla
     name, lake, dashboard = protection.name, f"lake-{protection.name}", f"dashboard-{protection.name}"
     assert _check(protection).outcome == "ok", _check(protection).detail
 
-    # One group committed and left, two are live, one on the standby; many more read something else.
+    # One group has committed and has no members, two are live, one is on the standby; many more read other topics.
     with protection.cluster("east", "admin") as admin:
         admin.acls.add([_acl(f"{name}.", "User:lake", ResourceType.TOPIC, AclPermission.ALLOW)])
         admin.topics.create(f"x{name}.log", partitions=1, replication_factor=1, config={})

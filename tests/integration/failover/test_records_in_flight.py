@@ -1,4 +1,4 @@
-"""Records that are on their way when preflight looks: never called lost, and a record that is lost is still found."""
+"""Records in flight while preflight looks are never called lost, and a record that is lost is still found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ABOUT_COPIES = ("flow_moves", "copied_in_time", "content_verified", "positions_
 
 
 def _preflight(group: SwitchedGroup) -> dict[str, Check]:
-    """Run preflight alone, and return what it says about the copy, whatever it says about the rest."""
+    """Run only preflight, and return what it says about the copy, whatever it says about the rest."""
     with group.protection.clients() as clients:
         try:
             record = run_step(StepName.PREFLIGHT, group.request(), clients)
@@ -43,7 +43,7 @@ def _preflight(group: SwitchedGroup) -> dict[str, Check]:
 
 @contextmanager
 def _one_more_batch_crosses_after_each_look(group: SwitchedGroup) -> Iterator[None]:
-    """Let the flow copy, right after each look at both logs, what that look could not see yet; and write more."""
+    """Let the flow copy more records right after each look at both logs, and write more."""
     real = PlainFrontier.advance
 
     def advance(frontier: PlainFrontier, until: Mapping[TopicPartition, int]) -> Any:
@@ -61,7 +61,7 @@ def _one_more_batch_crosses_after_each_look(group: SwitchedGroup) -> Iterator[No
         yield
 
 
-def test_what_crosses_between_the_look_and_the_question_is_not_lost(group: SwitchedGroup) -> None:
+def test_a_record_that_is_copied_between_the_look_and_the_question_is_not_lost(group: SwitchedGroup) -> None:
     with group.protection.clients() as clients:
         replicator = clients.replicator(group.flow)
         replicator.stop()
@@ -92,11 +92,11 @@ def test_a_record_that_bears_an_old_time_is_late_only_if_the_flow_does_not_take_
         stopped = copy_age.copied_in_time(run, near.ends, near.verified)
         resumed = Timer(0.3, replicator.resume)
         never = fence_source.never_replicated(run, run.partitions("east"))
-        # A loaded machine takes longer to start a flow than a record takes to cross.
+        # On a loaded machine it takes longer to start a flow than to copy a record.
         monkeypatch.setattr(fence_source, "ARRIVAL_SECONDS", 60)
         monkeypatch.setattr(copy_age, "ARRIVAL_SECONDS", 60)
         resumed.start()
-        # The first record of a partition is on its way: the fence does not call it never replicated.
+        # The first record of a partition is in flight: the fence does not call that partition never replicated.
         soon = fence_source.never_replicated(run, run.partitions("east"))
         resumed.join()
         passed = copy_age.copied_in_time(run, near.ends, near.verified)
@@ -121,7 +121,7 @@ def test_under_load_nothing_is_called_lost_and_what_is_lost_is_found(protection:
         behind = [found["content_verified"].facts["not_copied_yet"] for found in looks]
         assert max(behind) > 0, "the flow never lagged, so nothing was tried"
 
-        # Now the flow passes over ten records, as it does where they expired before it came.
+        # Now the flow skips ten records, as it does if they expired before it read them.
         replicator.ensure()
         replicator.wait_running(30)
         protection.wait_copied(seconds=120)
@@ -142,7 +142,7 @@ def test_under_load_nothing_is_called_lost_and_what_is_lost_is_found(protection:
 
 @contextmanager
 def _load(group: SwitchedGroup, *, per_second: int = 400) -> Iterator[None]:
-    """Write without a pause where the group is active."""
+    """Write to the active cluster without a pause."""
     over = Event()
     settings = group.protection.lab.client_settings(group.active, rights.ORDERS_APP)
 

@@ -1,4 +1,4 @@
-"""The roll back against what is still alive: a step that wakes too late, a step that is just as fast, a dead target."""
+"""The roll back and what is still alive: a step that wakes up too late, a step at the same time, a dead target."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.kafka
 
 @dataclass
 class Sleeper:
-    """A thread whose work is held at one place until it is woken, as a process that the system had stopped."""
+    """A thread that is held at one call until it is woken, like a process that the system had stopped."""
 
     work: Callable[[], object]
     arrived: threading.Event = field(default_factory=threading.Event)
@@ -47,7 +47,7 @@ class Sleeper:
             self.error = error
 
     def wake(self) -> None:
-        """Let it go on, and wait until it is done."""
+        """Let the thread continue, and wait until it is done."""
         self.woken.set()
         self.thread.join(60)
         assert not self.thread.is_alive()
@@ -55,7 +55,7 @@ class Sleeper:
 
 @contextmanager
 def held(at: object, method: str, work: Callable[[], object]) -> Iterator[Sleeper]:
-    """Start work in a thread and go on when that thread is about to call a method, once."""
+    """Start work in a thread, and return when that thread is about to call a method."""
     sleeper, real = Sleeper(work), getattr(at, method)
 
     def call(*arguments: object, **named: object) -> object:
@@ -100,7 +100,7 @@ def test_a_step_that_wakes_up_after_the_roll_back_changes_nothing(group: Switche
     with held(at, method, _running(group, step, request)) as zombie:
         group.roll_back(request)
         before = outside_view.look(group.protection)
-        # What permission rests on was read before; the question itself is put after waking.
+        # The grounds of the permission were read before; the permission itself is asked after waking up.
         zombie.wake()
 
     assert isinstance(zombie.error, StepFailed)
@@ -217,7 +217,7 @@ def test_a_dead_target_does_not_keep_the_source_shut(group: SwitchedGroup) -> No
     ("at", "method"),
     [(KafkaRegister, "compare_and_set"), pytest.param(Acls, "remove", marks=pytest.mark.long)],
 )
-def test_a_roll_back_that_died_is_brought_to_its_end_by_the_next(group: SwitchedGroup, at: type, method: str) -> None:
+def test_a_roll_back_that_died_is_finished_by_the_next_one(group: SwitchedGroup, at: type, method: str) -> None:
     source = group.active
     request = group.go(StepName.STOP_FLOW)
     with dying(at, method), pytest.raises(Killed):

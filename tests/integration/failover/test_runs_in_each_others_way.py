@@ -1,4 +1,4 @@
-"""One run at a time, one step after another: who comes second or out of turn hears why and changes nothing."""
+"""One run at a time, one step after another: a second run or a step out of order learns why and changes nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.switched_group import SwitchedGroup, failed
 pytestmark = pytest.mark.kafka
 
 
-def test_a_second_run_does_not_get_the_group_while_the_first_one_has_it(group: SwitchedGroup) -> None:
+def test_a_second_run_does_not_get_the_group_while_the_first_one_holds_it(group: SwitchedGroup) -> None:
     source = group.active
     second = group.go(StepName.PREFLIGHT)
     first = group.go(StepName.CLAIM)
@@ -37,7 +37,7 @@ def test_a_second_run_does_not_get_the_group_while_the_first_one_has_it(group: S
     group.assert_at_rest(source)
 
 
-def test_of_two_runs_that_claim_at_the_same_moment_one_is_told_of_the_other(
+def test_of_two_runs_that_claim_at_the_same_moment_one_names_the_other(
     group: SwitchedGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = group.active

@@ -55,12 +55,12 @@ def test_preflight_is_unknown_while_connect_is_silent(group: SwitchedGroup) -> N
     outcomes = {check.name: check.outcome for check in record.checks}
     assert record.outcome == "unknown"
     assert outcomes["flow_moves"] == "unknown"
-    # What has arrived can be seen without Connect.
+    # It can be seen without Connect that all records are copied.
     assert outcomes["content_verified"] == "ok"
     assert outcomes["writers_declared"] == "ok"
 
 
-def test_connect_that_falls_silent_behind_the_fence_holds_up_no_application_and_no_flow_is_turned_round(
+def test_connect_that_is_silent_after_the_fence_delays_no_application_and_no_reverse_flow_starts(
     protection: Protection,
 ) -> None:
     own_group = SwitchedGroup.adopt(protection)

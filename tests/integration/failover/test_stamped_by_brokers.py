@@ -1,4 +1,4 @@
-"""A group with a topic whose records each broker stamps itself: moved there and back, nothing lost, nothing again."""
+"""A group with a topic whose records get their time from the broker: moved twice, nothing lost, nothing read again."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from support.switched_group import SwitchedGroup
 pytestmark = pytest.mark.kafka
 
 
-def test_a_group_of_stamped_topics_goes_there_and_back(protection: Protection) -> None:
+def test_a_group_with_broker_timestamps_is_moved_and_moved_back(protection: Protection) -> None:
     group = SwitchedGroup.adopt(protection, records=0)
     group.timeless, name = True, group.name
     first, second = (TopicPartition(protection.topic, number) for number in (0, 1))
-    # The setting changed midway, first on the standby, as it does in life.
+    # The setting was changed later, first on the standby, as it is in real clusters.
     protection.produce("east", 100)
     for cluster in ("west", "east"):
         settings = dict(protection.lab.client_settings(cluster, "admin"))
@@ -75,7 +75,7 @@ def test_a_group_of_stamped_topics_goes_there_and_back(protection: Protection) -
 
 
 def _produce_with_the_clock_ahead(group: SwitchedGroup, cluster: str) -> None:
-    """Write as applications whose clock is an hour ahead: on a stamped topic nobody sees that any more."""
+    """Write as applications whose clock is an hour ahead: on a topic with broker times that cannot be seen."""
     ahead = int((time.time() + 3600) * 1000)
     with group.protection.cluster(cluster, rights.ORDERS_APP) as client:
         client.writing.append(
@@ -92,7 +92,7 @@ def _assert_not_past(
     committed: dict[TopicPartition, int],
     source: str,
 ) -> None:
-    """A group that begins by time may read again, and never skips what it has not read."""
+    """A group that begins by time may read records again, and never skips an unread one."""
     unread = outside_view.next_values(protection, source, committed)
     begins = outside_view.next_values(protection, target, places)
     for partition, value in unread.items():

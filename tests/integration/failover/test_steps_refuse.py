@@ -1,6 +1,6 @@
-"""Reasons for which steps behind the approval refuse: one run is hindered at each of them, and comes through.
+"""Reasons for which the steps after the approval refuse: one run meets each of them, and is finished in the end.
 
-Each hindrance is taken away again, and the same step goes through: what it left behind hinders nobody.
+Each obstacle is removed again, and the same step then succeeds: the refused attempt left nothing that stops it.
 """
 
 from __future__ import annotations
@@ -29,41 +29,41 @@ from support.switched_group import SwitchedGroup, failed
 
 pytestmark = pytest.mark.kafka
 
-#: Somebody whom the topology did not name when the group was adopted.
+#: A principal that the topology did not name when the group was adopted.
 _CAROL = "User:carol"
 
 
 @dataclass
 class Hindered:
-    """A run from east to west, and what its steps said while something was in their way."""
+    """A run from east to west, and what its steps said while they were refused."""
 
     group: SwitchedGroup
     request: RunRequest
     said: dict[str, StepRecord] = field(default_factory=dict)
 
     def refused(self, reason: str, step: StepName) -> None:
-        """Run a step that must not come through."""
+        """Run a step that must not succeed."""
         with self.group.protection.clients() as clients, mock.patch("kafka_dr.runs.group_context.PROOF_SECONDS", 0.3):
             self.said[reason] = failed(step, self.request, clients)
 
     def done(self, *steps: StepName) -> None:
-        """Run steps that have to come through."""
+        """Run steps that have to succeed."""
         for step in steps:
             with self.group.protection.clients() as clients:
                 run_step(step, self.request, clients)
 
     @contextmanager
-    def acl(self, cluster: str, acl: Acl, *, stands: bool) -> Iterator[None]:
-        """Have an ACL stand, or be missing, for a while."""
+    def acl(self, cluster: str, acl: Acl, *, present: bool) -> Iterator[None]:
+        """Add or remove an ACL for a while."""
         with self.group.protection.cluster(cluster, "admin") as admin:
-            first, then = (admin.acls.add, admin.acls.remove) if stands else (admin.acls.remove, admin.acls.add)
+            first, then = (admin.acls.add, admin.acls.remove) if present else (admin.acls.remove, admin.acls.add)
             first([acl])
             yield
             then([acl])
 
     @contextmanager
     def changed(self, **changes: object) -> Iterator[None]:
-        """Have the topology say something else for a while."""
+        """Change the topology for a while."""
         self.group.protection.changes = changes
         yield
         self.group.protection.changes = {}
@@ -77,7 +77,7 @@ class Hindered:
 
 @contextmanager
 def _open_transaction(group: SwitchedGroup, cluster: str, transactional_id: str) -> Iterator[Callable[[], None]]:
-    """Leave records of an open transaction in a log; called, it is aborted, and nobody ever reads them."""
+    """Put records of an open transaction into a log; the returned function aborts it, and nobody reads them."""
     settings = group.protection.lab.client_settings(cluster, "admin")
     producer = Producer({**settings, "transactional.id": transactional_id, "transaction.timeout.ms": 60_000})
     producer.init_transactions(20)
@@ -114,13 +114,13 @@ def _at_the_fence(run: Hindered) -> None:
         AclPermission.DENY,
     )
     with group.protection.clients() as clients:
-        # What is written now is still to be copied when the drain begins.
+        # What is written now is not copied yet when the drain begins.
         replicator = clients.replicator(group.flow)
         replicator.stop()
         replicator.wait_stopped(30)
     group.produce(10)
     with _open_transaction(group, "east", stray):
-        with run.acl("east", hide, stands=True), run.soon_given_up():
+        with run.acl("east", hide, present=True), run.soon_given_up():
             run.refused("a hidden transaction at the fence", StepName.FENCE_SOURCE)
         run.done(StepName.FENCE_SOURCE)
 
@@ -128,7 +128,7 @@ def _at_the_fence(run: Hindered) -> None:
 def _at_the_drain(run: Hindered) -> None:
     """A flow that does not run, and a probe that is not the principal that is denied."""
     with run.soon_given_up():
-        run.refused("a flow that stands still", StepName.DRAIN)
+        run.refused("a flow that is stopped", StepName.DRAIN)
     with run.group.protection.clients() as clients:
         clients.replicator(run.group.flow).resume()
     with run.changed(probe_principal=_CAROL), mock.patch.object(drain, "PROOF_SECONDS", 0.3):
@@ -140,7 +140,7 @@ def _at_the_drain(run: Hindered) -> None:
 
 
 def _at_the_end_of_the_flow(run: Hindered) -> None:
-    """A transaction of somebody whom no fence stops, on the target."""
+    """A transaction on the target, by a principal that no fence stops."""
     with _open_transaction(run.group, "west", f"another-{run.group.name}") as abort:
         with run.soon_given_up():
             run.refused("a transaction on the target", StepName.STOP_FLOW)
@@ -149,9 +149,9 @@ def _at_the_end_of_the_flow(run: Hindered) -> None:
 
 
 def _at_the_hand_over(run: Hindered) -> None:
-    """A fence that somebody lifted, a log that somebody wrote to, a DENY that somebody else added."""
+    """A fence that was lifted, a log that was written to, a DENY that another party added."""
     (probe,) = plan.probe_fence(run.group.protection.group)
-    with run.acl("east", probe, stands=False):
+    with run.acl("east", probe, present=False):
         run.refused("a source that takes writes", StepName.OPEN_TARGET)
     with _open_transaction(run.group, "west", f"another-{run.group.name}") as abort:
         abort()
@@ -160,29 +160,29 @@ def _at_the_hand_over(run: Hindered) -> None:
     principals = (*run.group.protection.group.principals, _CAROL)
     with run.changed(principals=principals):
         foreign = next(a for a in plan.write_fence(run.group.protection.group) if a.principal == _CAROL)
-        with run.acl("west", foreign, stands=True):
+        with run.acl("west", foreign, present=True):
             run.refused("a DENY that others added", StepName.OPEN_TARGET)
     run.done(StepName.OPEN_TARGET)
 
 
 def _behind_it(run: Hindered) -> None:
-    """A route of a later epoch, one that was not flipped, an old side that takes writes, a group that was put back."""
+    """A route of a later epoch, a route not flipped, an old cluster that accepts writes, a group that was put back."""
     protection = run.group.protection
     route = Path(protection.group.route.path)
     before = route.read_text()
     route.write_text(json.dumps({**json.loads(before), "epoch": 99}))
     run.refused("a route that is ahead", StepName.FLIP_ROUTE)
     route.write_text(before)
-    run.refused("a route that leads to the old side", StepName.VERIFY)
+    run.refused("a route that names the old cluster", StepName.VERIFY)
     run.done(StepName.FLIP_ROUTE)
     slow = f"{run.group.name}-slow"
     placed = run.group.committed("west", slow)
     with protection.cluster("west", "admin") as admin:
         admin.groups.set_offsets({slow: dict.fromkeys(placed, 0)})
         (probe,) = plan.probe_fence(protection.group)
-        with run.acl("east", probe, stands=False):
-            run.refused("an old side that takes writes", StepName.VERIFY)
-        run.said["a group that was put back"] = run.said["an old side that takes writes"]
+        with run.acl("east", probe, present=False):
+            run.refused("an old cluster that accepts writes", StepName.VERIFY)
+        run.said["a group that was put back"] = run.said["an old cluster that accepts writes"]
         admin.groups.set_offsets({slow: placed})
 
 
@@ -194,7 +194,7 @@ def _behind_it(run: Hindered) -> None:
             "failed",
             r"transactions still hold back the last stable offset of .*payments-0 \(LSO \d+, high",
         ),
-        ("a flow that stands still", "failed", r"east → west did not copy all records of east within .* s: .*payments"),
+        ("a flow that is stopped", "failed", r"east → west did not copy all records of east within .* s: .*payments"),
         (
             "a freeze without effect",
             "failed",
@@ -218,22 +218,26 @@ def _behind_it(run: Hindered) -> None:
             r"route_is_not_ahead: the route of .* names east \(epoch 99\); this run has",
         ),
         (
-            "a route that leads to the old side",
+            "a route that names the old cluster",
             "failed",
             r"the route of .* names east, expected west: clear the task flip_route",
         ),
-        ("an old side that takes writes", "failed", r"old_side_refuses: .* leaders on east did not answer refused"),
+        (
+            "an old cluster that accepts writes",
+            "failed",
+            r"old_side_refuses: .* leaders on east did not answer refused",
+        ),
         ("a group that was put back", "failed", r"offsets_hold: .*-slow .*payments-0 "),
     ],
 )
-def test_a_step_names_what_is_in_its_way(hindered: Hindered, reason: str, outcome: str, sentence: str) -> None:
+def test_a_step_names_the_reason_why_it_refuses(hindered: Hindered, reason: str, outcome: str, sentence: str) -> None:
     record = hindered.said[reason]
 
     assert re.search(sentence, record.detail), record.detail
     assert record.outcome == outcome
 
 
-def test_a_run_that_was_hindered_everywhere_comes_through_in_the_end(hindered: Hindered) -> None:
+def test_a_run_that_was_refused_at_every_step_is_finished_in_the_end(hindered: Hindered) -> None:
     group = hindered.group
     with group.protection.cluster("east", "admin") as admin:
         assert not [acl for acl in admin.acls.list() if acl.principal == _CAROL]
@@ -241,7 +245,7 @@ def test_a_run_that_was_hindered_everywhere_comes_through_in_the_end(hindered: H
 
 
 def test_a_target_whose_register_says_something_else_is_not_opened(hindered: Hindered) -> None:
-    """Last on this group: its registers contradict each other from here on."""
+    """The last test with this group: its registers contradict each other from now on."""
     group = hindered.group
     source, target = group.active, group.standby
     request = group.go(StepName.CUT_OVER_GROUPS)
@@ -249,7 +253,7 @@ def test_a_target_whose_register_says_something_else_is_not_opened(hindered: Hin
 
     def while_somebody_else_writes(register: KafkaRegister, before: RegisterState, after: RegisterState) -> None:
         real(register, before, after)
-        # What it writes itself comes by here as well.
+        # The step's own writes are seen here as well.
         if others:
             alien = replace(after, epoch=after.epoch + 1000, run=others.pop())
             with group.protection.clients() as other:
@@ -269,7 +273,7 @@ def test_a_target_whose_register_says_something_else_is_not_opened(hindered: Hin
 
 
 def test_a_copy_that_is_not_equal_is_not_handed_over(protection: Protection) -> None:
-    """Of its own group: what somebody else wrote stays in the copy."""
+    """With a group of its own: the foreign records stay in the copy."""
     group = SwitchedGroup.adopt(protection, records=0)
     request = group.go(StepName.CLAIM)
     with protection.clients() as clients:

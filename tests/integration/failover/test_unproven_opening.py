@@ -1,4 +1,4 @@
-"""Past the point of no return nobody may write anywhere until the route is flipped: what is unknown ends no run."""
+"""After the point of no return nobody can write until the route is flipped, so an unknown proof does not stop a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.kafka
 _FORWARD = STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(StepName.OPEN_TARGET) :]
 
 
-def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_and_never_says_that_they_are(
+def test_a_run_with_an_unknown_opening_continues_and_never_says_that_applications_are_let_in(
     group: SwitchedGroup,
 ) -> None:
     target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
@@ -78,8 +78,10 @@ def test_a_run_that_did_not_know_and_died_is_finished_and_asks_again(group: Swit
     group.assert_at_rest(target)
 
 
-def test_what_keeps_two_sides_from_writing_has_to_be_known_and_a_refusal_is_no_silence(group: SwitchedGroup) -> None:
-    """Something that shuts applications out can be found and removed: that is better done before they move."""
+def test_the_proofs_that_only_one_cluster_is_written_to_have_to_be_known_and_a_refusal_is_not_unknown(
+    group: SwitchedGroup,
+) -> None:
+    """A DENY that keeps applications out can be found and removed: it is better to do that before they move."""
     target, request = group.standby, group.go(StepName.CUT_OVER_GROUPS)
     for method in ("_register_read_back", "replicator_refused"):
         name = method.removeprefix("_")

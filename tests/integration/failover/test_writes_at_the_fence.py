@@ -1,4 +1,4 @@
-"""What is written while the fence goes up: transactions, topics a moment old, and somebody whom no fence stops."""
+"""Writes while the fence is added: transactions, new topics, and a principal that no fence stops."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Application:
             self._producer.send_offsets_to_transaction(offsets, metadata, 20)
 
     def commits(self) -> bool:
-        """Try to commit, and return whether the broker took it."""
+        """Try to commit, and return whether the broker accepted it."""
         try:
             self._producer.commit_transaction(20)
         except KafkaException:
@@ -61,10 +61,10 @@ def test_open_transactions_end_at_the_fence_and_nothing_that_was_committed_is_lo
     with _changed(group, timing=timing), _allowed(group, source, "User:orders-app", stray_id):
         request = group.go(StepName.CLAIM)
         prompt = Application(group, "billing-app", f"{group.name}-prompt", records=5)
-        # More records than a flow could be taken to be close to the end with.
+        # So many records that the flow cannot count as close to the end.
         late = Application(group, "billing-app", f"{group.name}-late", records=60)
         stray = Application(group, "orders-app", stray_id, records=5)
-        # Nothing but offsets: no topic of the group shows it, and it would hold back what the drain has to read.
+        # Only offsets: no topic of the group shows the transaction, and it would hold back what the drain reads.
         settling = Application(
             group, "billing-app", f"{group.name}-settling", records=0, settles=f"{group.name}-settlement"
         )
@@ -94,7 +94,7 @@ def test_open_transactions_end_at_the_fence_and_nothing_that_was_committed_is_lo
     group.assert_at_rest(target)
 
 
-def test_a_topic_made_in_the_middle_of_a_run_is_taken_along_or_ends_the_run(group: SwitchedGroup) -> None:
+def test_a_topic_created_in_the_middle_of_a_run_is_copied_or_ends_the_run(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.CLAIM)
     topic = _new_topic(group, source)
@@ -116,7 +116,7 @@ def test_a_topic_made_in_the_middle_of_a_run_is_taken_along_or_ends_the_run(grou
     assert [len(found) for found in both] == [10, 10]
 
 
-def test_a_topic_that_the_flow_has_found_in_time_is_taken_along(group: SwitchedGroup) -> None:
+def test_a_topic_that_the_flow_has_found_in_time_is_copied(group: SwitchedGroup) -> None:
     target = group.standby
     request = group.go(StepName.CLAIM)
     topic = _new_topic(group, group.active)
@@ -147,7 +147,9 @@ def test_an_empty_topic_that_only_the_source_has_ends_the_run(group: SwitchedGro
 
 
 @pytest.mark.parametrize("step", [StepName.DRAIN, StepName.OPEN_TARGET])
-def test_somebody_whom_no_fence_stops_is_noticed_before_the_target_opens(group: SwitchedGroup, step: StepName) -> None:
+def test_writes_by_a_principal_that_no_fence_stops_are_noticed_before_the_target_is_opened(
+    group: SwitchedGroup, step: StepName
+) -> None:
     source, target = group.active, group.standby
     request = group.go(STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(step) - 1])
     group.protection.produce(source, 3, principal="admin")

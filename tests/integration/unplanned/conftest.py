@@ -1,6 +1,6 @@
-"""Each test loses the active cluster of a group, and lets it return before it ends.
+"""Each test loses the active cluster of a group, and lets it answer again before the test ends.
 
-A test that leaves its group at rest hands it on; whoever leaves one behind takes a group of its own.
+A test that leaves its group stable hands it to the next test; a test that cannot do that takes a group of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def _shared(folder_end: ExitStack) -> list[SwitchedGroup]:
-    """Hold the groups that tests hand on, the newest last; their flows are deleted at the end."""
+    """Hold the groups that one test hands to the next, the newest last; their flows are deleted at the end."""
     made: list[SwitchedGroup] = []
 
     def delete_flows() -> None:
@@ -33,7 +33,7 @@ def _shared(folder_end: ExitStack) -> list[SwitchedGroup]:
 
 @pytest.fixture
 def passing(lab: Lab, tmp_path_factory: pytest.TempPathFactory, _shared: list[SwitchedGroup]) -> Iterator[Disaster]:
-    """Return a disaster that passes: when the test is over its group is at rest, and the next test has it."""
+    """Return a disaster that ends: after the test its group is stable, and the next test uses it."""
     from support.disaster import adopted, disaster_is_over
     from support.protection import Protection
     from support.switched_group import SwitchedGroup
@@ -60,7 +60,7 @@ def disaster(protection: Protection) -> Iterator[Disaster]:
 
 
 def disaster_at_rest(group: SwitchedGroup) -> Disaster:
-    """Return a group that was looked at a moment ago, as the canary does every minute."""
+    """Return a group with a fresh last look, as ``dr_canary`` takes it every minute."""
     from support.disaster import Disaster
 
     made = Disaster.of(group)

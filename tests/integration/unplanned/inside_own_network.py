@@ -1,4 +1,4 @@
-"""Run by ``test_lost_one_way`` in a network of its own: the source's answers are lost, what is sent to it arrives."""
+"""Run by ``test_lost_one_way`` in a network of its own: the source's answers are lost, requests to it arrive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNHEARD = b"arrived, and nobody heard of it"
 
 
 def losing_answers(disaster: Disaster) -> AbstractContextManager[None]:
-    """Lose what the active cluster says."""
+    """Lose the answers of the active cluster."""
     servers = cluster_named(disaster.active).bootstrap(disaster.group.protection.lab.settings)
     return answers_lost(int(servers.rpartition(":")[2]))
 
@@ -38,7 +38,7 @@ def connected(disaster: Disaster) -> Producer:
     return producer
 
 
-def test_it_is_seen_down_in_time_and_the_group_leaves_it_and_it_is_fenced_when_it_is_heard_again(
+def test_the_source_is_seen_down_in_time_and_given_up_and_it_is_fenced_when_it_answers_again(
     disaster: Disaster,
 ) -> None:
     group, topic = disaster.group, disaster.group.protection.topic
@@ -78,7 +78,7 @@ def test_it_is_seen_down_in_time_and_the_group_leaves_it_and_it_is_fenced_when_i
     assert disaster.state().phase is Phase.DIVERGED
     assert group.protection.refuses_writes("east")
     assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
-    # One way only: the application gave it up, and the source has it.
+    # Only the answer is lost: the application gave the record up, and the source has it.
     assert unacknowledged is None
     there = outside_view.contents(group.protection, "east")
     assert UNHEARD in {value for log in there.values() for _, _, value, _ in log}

@@ -1,4 +1,4 @@
-"""What it takes to give a source up: signs, vantages, a second look, and people."""
+"""What is needed to give a source up: signs, vantage points, a second look, and approvals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_source_that_answers_is_not_given_up_without_an_override(passing: Disa
     assert "use dr_planned_failover, or override with a reason" in record.detail
 
 
-def test_one_that_hangs_needs_a_second_vantage_that_sees_it_down_twice(passing: Disaster) -> None:
+def test_a_source_that_hangs_needs_a_second_vantage_that_sees_it_down_twice(passing: Disaster) -> None:
     group, quick = passing.group, {"override": ""}
     with passing.hanging(passing.broker), vantage() as office:
         with group.protection.clients() as clients:
@@ -70,7 +70,7 @@ def test_one_that_hangs_needs_a_second_vantage_that_sees_it_down_twice(passing: 
 
 
 def _with_everything_hanging(disaster: Disaster, office: Vantage) -> list[Probe]:
-    """Take every probe while source, target, Connect and the vantage hang; none may take longer than it was given."""
+    """Take every probe while source, target, Connect and the vantage point hang; none may exceed its time."""
     group, seconds = disaster.group, 3.0
     office.hangs = True
     with (
@@ -106,7 +106,7 @@ def test_what_groups_read_elsewhere_is_judged_by_the_last_look_at_a_source_that_
     assert shown.detail.startswith("2 positions of 1 consumer group")
     assert overridden.facts["decision"]["leaves_out"] == [[slow, beyond.of_neighbour]]
 
-    # One that answers after all is drained as it is then; the run goes on, and says what it leaves out.
+    # A source that answers after all is drained as it is then; the run continues, and says what it leaves out.
     request = passing.request()
     with protection.cluster(passing.active, "admin") as admin:
         settled(admin, (1,))
@@ -121,7 +121,7 @@ def test_what_groups_read_elsewhere_is_judged_by_the_last_look_at_a_source_that_
     assert [row["topic"] for row in moved.facts["left_out"]] == [beyond.of_neighbour, beyond.of_nobody]
 
 
-def test_two_people_have_to_say_yes_where_the_topology_says_so(passing: Disaster) -> None:
+def test_two_people_have_to_approve_if_the_topology_says_so(passing: Disaster) -> None:
     group = passing.group
     spec = group.protection.group.disaster.model_copy(update={"approvers_needed": 2})
     group.protection.changes["disaster"] = spec
@@ -144,7 +144,7 @@ def test_two_people_have_to_say_yes_where_the_topology_says_so(passing: Disaster
     assert first.facts["digest"] == second.digest
     assert claimed.facts["approved_by"] == "alice, bob"
     assert claimed.detail == f"the group is switching by this run (epoch {claimed.facts['epoch']})"
-    # Its register is won first, as it answers: nobody there can claim the group any more.
+    # Its register is set first, as it answers: no other run can claim the group there.
     assert claimed.facts["source_register"] == f"{passing.active} names this run, too"
 
 
@@ -161,7 +161,7 @@ def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement_and_is_not
     with pytest.raises(Refused, match="nothing to approve"), group.protection.clients() as clients:
         ask_approval(back.request(acknowledged=False), clients)
 
-    # Nor is a run started by itself that could only end before it asks anybody, look after look.
+    # Nor is a run proposed that could only end before it asks for an approval, minute after minute.
     back.look()
     with passing.seen_down_elsewhere(), passing.hanging(back.broker):
         spec = group.protection.group.disaster.model_copy(update={"auto_propose": True})

@@ -1,4 +1,4 @@
-"""Every step dies behind each of its changes once, and is run again; or the run is rolled back, which dies, too."""
+"""Every step dies once after each of its changes and runs again; or the run is rolled back, which dies, too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.silent_brokers import silent_brokers
 
 pytestmark = pytest.mark.kafka
 
-#: What a run journals, each of which it has to survive having done last.
+#: What a run journals: it has to survive a death after each of these.
 _FACTS = {
     "claim",
     "source_side",
@@ -34,7 +34,7 @@ _FACTS = {
 }
 
 
-def test_every_step_may_die_behind_each_of_its_changes_and_is_run_again(disaster: Disaster) -> None:
+def test_every_step_may_die_after_each_of_its_changes_and_is_run_again(disaster: Disaster) -> None:
     group = disaster.group
     disaster.produce_what_never_crosses(10)
     request = disaster.request()
@@ -47,7 +47,7 @@ def test_every_step_may_die_behind_each_of_its_changes_and_is_run_again(disaster
     assert (state.phase, state.active, state.epoch, state.run) == (Phase.UNFENCED, "west", 1000, request.run)
     assert group.protection.takes_writes("west")
     assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
-    # And once more, now that all is done: nothing is changed by a second click.
+    # And once more when all is done: a second click changes nothing.
     before = outside_view.acls_of(group.protection, "west")
     for step in STEPS:
         assert disaster.step(step, request).good
@@ -55,7 +55,7 @@ def test_every_step_may_die_behind_each_of_its_changes_and_is_run_again(disaster
     assert outside_view.acls_of(group.protection, "west") == before
 
 
-def test_every_step_may_die_beside_a_source_that_answers_and_nothing_is_lost(passing: Disaster) -> None:
+def test_every_step_may_die_while_the_source_answers_and_nothing_is_lost(passing: Disaster) -> None:
     group = passing.group
     group.protection.produce(passing.active, 20)
     passing.look()
@@ -69,7 +69,7 @@ def test_every_step_may_die_beside_a_source_that_answers_and_nothing_is_lost(pas
     with group.protection.clients() as clients:
         journal = Run(request, clients).journal
     source_state, rows = SourceState.of(journal), journal["translations"]["positions"]
-    # A source that was slow at the wrong moment is given up: no more comes again then than the step has said.
+    # A source that was slow at the wrong moment is given up: no more is read again than the step has said.
     said = {row["group"]: 0 for row in rows}
     for row in rows:
         said[row["group"]] += row["redelivered_at_most"]
@@ -83,7 +83,7 @@ def test_every_step_may_die_beside_a_source_that_answers_and_nothing_is_lost(pas
 
 
 def mortal_steps(disaster: Disaster, request: RunRequest) -> list[str]:
-    """Run every step behind the approval, each dying behind each of its changes; return where they died."""
+    """Run every step after the approval, each dying after each of its changes; return where they died."""
     died: list[str] = []
     for step in STEPS:
         mortal = DyingProcess()
@@ -93,11 +93,11 @@ def mortal_steps(disaster: Disaster, request: RunRequest) -> list[str]:
 
 
 def facts_of(died: list[str]) -> set[str]:
-    """Return the facts behind whose journaling somebody died."""
+    """Return the facts after whose journaling a process died."""
     return {place.split()[1] for place in died if place.startswith("KafkaRegister.write_fact")}
 
 
-def test_a_run_is_rolled_back_without_its_source_which_finds_everything_as_it_left_it(passing: Disaster) -> None:
+def test_a_run_is_rolled_back_without_its_source_and_nothing_there_has_changed(passing: Disaster) -> None:
     group = passing.group
     with passing.hanging(passing.broker):
         request = passing.request()
@@ -116,7 +116,7 @@ def test_a_run_is_rolled_back_without_its_source_which_finds_everything_as_it_le
     assert group.protection.takes_writes(passing.active)
 
 
-def test_a_source_that_a_stranger_may_write_to_is_not_fenced_and_abandoned_it_is_opened_again(
+def test_a_source_that_an_undeclared_principal_may_write_to_is_not_fenced_and_is_opened_again_when_abandoned(
     passing: Disaster,
 ) -> None:
     group = passing.group
@@ -124,7 +124,7 @@ def test_a_source_that_a_stranger_may_write_to_is_not_fenced_and_abandoned_it_is
     with group.protection.stranger_may_write(passing.active):
         source_state = passing.go(StepName.FENCE, request)[StepName.FENCE].facts["source_side"]
     assert group.protection.refuses_writes(passing.active)
-    # What the applications wrote has crossed, and their groups are frozen: that is not given away.
+    # The applications' records are copied and their groups frozen: the run uses that.
     assert (source_state["fenced"], source_state["drained"]) == (False, False)
     assert "was drained; but User:intruder may write on" in source_state["detail"]
     assert "drained" in passing.journal(request.run)
@@ -141,7 +141,7 @@ def test_a_source_that_a_stranger_may_write_to_is_not_fenced_and_abandoned_it_is
 
 
 @pytest.mark.long
-def test_a_roll_back_may_die_behind_each_of_its_changes_while_the_source_hangs(passing: Disaster) -> None:
+def test_a_roll_back_may_die_after_each_of_its_changes_while_the_source_hangs(passing: Disaster) -> None:
     group = passing.group
     mortal = DyingProcess()
     with passing.hanging(passing.broker):
@@ -160,7 +160,7 @@ def test_a_roll_back_may_die_behind_each_of_its_changes_while_the_source_hangs(p
     assert group.protection.takes_writes(passing.active)
 
 
-def test_a_run_that_does_not_know_whether_applications_are_let_in_goes_on_from_every_death(passing: Disaster) -> None:
+def test_a_run_with_an_unknown_opening_continues_after_every_death(passing: Disaster) -> None:
     request = passing.request()
     passing.go(StepName.CUT_OVER_GROUPS, request)
     outcomes = {}

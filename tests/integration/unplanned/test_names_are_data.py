@@ -1,4 +1,4 @@
-"""A source that is dead, whose topics and groups are called like secrets: its groups are moved all the same."""
+"""A dead source whose topics and groups have names like secrets: its groups are moved all the same."""
 
 from __future__ import annotations
 

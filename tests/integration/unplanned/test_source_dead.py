@@ -1,4 +1,4 @@
-"""The source is killed, or hangs, and so does Connect: the group works on the other side ten seconds after a yes."""
+"""The source is dead or hangs, and so does Connect: the group works on the target ten seconds after the approval."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.disaster import Disaster
 pytestmark = pytest.mark.kafka
 
 
-def test_a_killed_source_is_left_behind_and_what_it_took_along_is_known(disaster: Disaster) -> None:
+def test_a_killed_source_is_given_up_and_its_loss_is_known(disaster: Disaster) -> None:
     group = disaster.group
     disaster.archive_syncs()
     disaster.produce_what_never_crosses(30)
@@ -25,14 +25,14 @@ def test_a_killed_source_is_left_behind_and_what_it_took_along_is_known(disaster
     assert disaster.seconds < 10
     report = records[StepName.REPORT].facts
     assert report["predicted_loss"]["at_least_records"] == 30
-    # Each place is counted on the target, so nothing is read again of what was known to be read.
+    # Each offset is counted on the target, so no record that was known to be read is read again.
     assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
     assert {row["class"] for row in records[StepName.CUT_OVER_GROUPS].facts["groups"]} == {"bounded"}
     seed = disaster.journal(state.run)["flow_seed"]
     assert (seed["source"], seed["held"], seed["target_positions"]) == ("west", True, [])
 
 
-def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_what_the_source_takes_until_its_fence_is_counted(
+def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_later_writes_to_the_source_are_counted(
     disaster: Disaster,
 ) -> None:
     group = disaster.group
@@ -46,7 +46,7 @@ def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_what_the_source
             assert group.protection.takes_writes("west")
             run = disaster.state().run
             before = group.protection.produce("west", 10)
-        # The source wakes up: replication that slept with it can write nothing, and it is fenced before the run ends.
+        # The source wakes up: its replication cannot write any more, and it is fenced before the run ends.
         group.wait_for_register("east")
         group.protection.produce("east", 5)
         request = disaster.request_of(run)
@@ -60,14 +60,14 @@ def test_a_source_and_a_connect_that_hang_are_not_waited_for_and_what_the_source
     returned = disaster.journal(run)["returned"]
     assert (returned["cluster"], returned["since_opening"], returned["beyond_frontier"]) == ("east", 5, 5)
     assert report.facts["returned"] == returned
-    # What cannot be stopped yet is said to be not stopped, until it is seen to be.
+    # A connector that is not seen stopped is reported as not stopped.
     assert not report.facts["old_flow"]["stopped"]
     assert "asked to stop, and it is unknown whether it has stopped" in report.facts["old_flow"]["detail"]
     group.wait_answering()
     with group.protection.clients() as clients:
         clients.replicator(group.protection.flow).wait_stopped(60)
     assert disaster.step(StepName.REPORT, request).facts["old_flow"]["stopped"]
-    # One group's owners chose the end, which it had reached, and the other's chose to read everything again.
+    # The owners of one group chose the end, which it had reached; those of the other chose to read all again.
     again = disaster.read_again()
     assert (again[head], again[slow]) == (0, sum(disaster.positions[slow].values()))
     placed = {row["group"]: row["reason"] for row in records[StepName.CUT_OVER_GROUPS].facts["groups"]}

@@ -19,7 +19,7 @@ from support.disaster import STEPS, Disaster
 pytestmark = pytest.mark.kafka
 
 
-def test_a_source_that_comes_back_behind_the_claim_is_fenced_and_drained_and_the_group_is_stable_with_a_flow_back(
+def test_a_source_that_answers_after_the_claim_is_fenced_and_drained_and_the_reverse_flow_starts(
     disaster: Disaster,
 ) -> None:
     group = disaster.group
@@ -55,13 +55,13 @@ def test_a_source_that_cannot_be_drained_in_time_is_left_diverged(disaster: Disa
     assert group.protection.refuses_writes("east")
     report = disaster.step(StepName.REPORT, disaster.request_of(disaster.state().run)).facts
     assert report["predicted_loss"]["at_least_records"] == 25
-    # What was left is on the old side alone, and its connector can write nothing of it, however long it lives.
+    # The rest is only on the old cluster, and its connector can never write it to the target.
     ends = len(outside_view.contents(group.protection, "west")[next(iter(group.at(0)))])
     assert disaster.read_again() == {f"{group.name}-head": 0, f"{group.name}-slow": 0}
     assert len(outside_view.contents(group.protection, "west")[next(iter(group.at(0)))]) == ends
 
 
-def test_a_source_that_answers_late_is_fenced_beside_the_flow_and_opened_again_when_the_run_is_abandoned(
+def test_a_source_that_answers_late_is_fenced_in_the_background_and_opened_again_when_the_run_is_abandoned(
     passing: Disaster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group, request = passing.group, passing.request()

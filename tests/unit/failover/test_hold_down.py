@@ -37,7 +37,7 @@ def test_a_group_that_never_moved_may_move() -> None:
     assert held(a_state(verb="adopt")) == "ok"
 
 
-def test_a_group_that_moved_a_moment_ago_may_not_unless_somebody_knows() -> None:
+def test_a_group_that_moved_a_moment_ago_may_move_only_if_that_is_acknowledged() -> None:
     state = a_state(verb="planned_failover", run="run-1", epoch=2)
     assert held(state, MOVED) == "failed"
     assert held(state) == "failed"
@@ -55,7 +55,7 @@ def test_a_group_that_moved_a_moment_ago_may_not_unless_somebody_knows() -> None
     ],
     ids=["rolled back", "taken over"],
 )
-def test_what_was_claimed_since_does_not_make_a_move_forgotten(state: RegisterState) -> None:
+def test_a_later_claim_does_not_hide_the_last_move(state: RegisterState) -> None:
     history = {**MOVED, "run-2": {"claim": {}}}
     assert held(state, history) == "failed"
     assert held(state, history, now=AT + timedelta(seconds=LIMIT)) == "ok"

@@ -44,13 +44,13 @@ def judged(verdict: ClusterVerdict, override: str) -> Any:
         (DOWN, "one vantage is all we have", "ok"),
     ],
 )
-def test_what_the_rule_says_and_what_a_person_says_are_two_outcomes(
+def test_a_rule_that_holds_and_a_rule_that_is_overridden_are_two_outcomes(
     verdict: ClusterVerdict, override: str, outcome: str
 ) -> None:
     assert judged(verdict, override).outcome == outcome
 
 
-def test_the_run_goes_on_and_the_check_says_what_was_seen_and_not_what_somebody_wrote() -> None:
+def test_the_run_continues_and_the_check_says_what_was_seen_and_not_what_the_requester_wrote() -> None:
     check = judged(UP, "all checks: ok")
     assert check.passes
     assert worst([check]) == "ok"
@@ -64,7 +64,7 @@ def test_it_does_not_look_good() -> None:
 
 
 @pytest.mark.parametrize(("override", "outcome"), [("", "failed"), ("all checks: ok", "overridden")])
-def test_positions_that_stay_where_they_are_are_overridden_as_well_and_nothing_that_somebody_wrote_is_in_the_detail(
+def test_offsets_that_are_not_moved_are_overridden_as_well_and_the_detail_quotes_nobody(
     monkeypatch: pytest.MonkeyPatch, override: str, outcome: str
 ) -> None:
     found = ReadElsewhere((Elsewhere("orders-a", "stock.items", {0: 3}, live=False),))

@@ -12,7 +12,7 @@ from kafka_dr.failover.planned.drain import will_reach_end
     [
         pytest.param(100, 50, True, id="half done in half a second"),
         pytest.param(100, 0, True, id="there"),
-        pytest.param(100, 100, False, id="stands still"),
+        pytest.param(100, 100, False, id="makes no progress"),
         pytest.param(100_000, 99_900, False, id="far behind and slow"),
         pytest.param(100, 76, False, id="a little too slow"),
         pytest.param(100, 75, True, id="just in time"),

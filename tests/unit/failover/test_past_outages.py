@@ -1,4 +1,4 @@
-"""The predicted outage is what past switches of the group measured; without one it is unknown."""
+"""The predicted outage is what earlier failovers of the group measured; without one it is unknown."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def test_a_group_that_was_never_moved_has_no_prediction() -> None:
     assert (found.to_json()["median_seconds"], found.to_json()["runs"]) == (None, 0)
 
 
-def test_one_switch_says_nothing_about_the_spread() -> None:
+def test_one_failover_says_nothing_about_the_spread() -> None:
     said = predicted(PastOutage("a", 7.3)).sentence
     assert said.startswith("7.3 s, from only one earlier failover")
     assert "1 of 1 took longer than the objective of 5 s" in said
 
 
-def test_several_give_a_median_their_spread_and_how_often_the_promise_was_kept() -> None:
+def test_several_give_a_median_their_spread_and_how_often_the_objective_was_met() -> None:
     found = predicted(PastOutage("c", 7.3), PastOutage("b", 2.9), PastOutage("a", 4.1))
     assert found.sentence == (
         "4.1 s, the median of earlier failovers: 2.9 to 7.3 s in the newest 3 that count; "
@@ -40,13 +40,13 @@ def test_several_give_a_median_their_spread_and_how_often_the_promise_was_kept()
     assert [row["run"] for row in kept["rests_on"]] == ["c", "b", "a"]
 
 
-def test_switches_without_load_do_not_make_the_others_look_short() -> None:
+def test_failovers_without_load_do_not_make_the_others_look_short() -> None:
     found = predicted(PastOutage("c", 1.0, written=False), PastOutage("b", 6.0), PastOutage("a", 8.0))
     assert found.used == (6.0, 8.0)
     assert "1 failover left out, in which nobody was writing" in found.sentence
 
 
-def test_where_nothing_was_ever_being_written_the_figure_is_a_lower_bound() -> None:
+def test_if_nothing_was_ever_being_written_the_figure_is_a_lower_bound() -> None:
     found = predicted(PastOutage("b", 1.0, written=False), PastOutage("a", 2.0, written=False))
     assert found.sentence.startswith("at least 1.5 s")
     assert "Nobody was writing then" in found.sentence

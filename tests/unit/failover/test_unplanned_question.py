@@ -1,4 +1,4 @@
-"""What an approver of an unplanned failover reads: nothing that is not known is made to look known."""
+"""What an approver of an unplanned failover reads: what is unknown is called unknown."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_group_that_no_offset_moves_is_named() -> None:
     assert "⚠ orders-shared is a share group" in shown()
 
 
-def test_a_loss_of_which_nothing_is_known_is_not_called_nothing() -> None:
+def test_an_unknown_loss_is_never_called_no_loss() -> None:
     unknown = {"at_least_records": None, "as_of": None, "reason": "east was never looked at while it was up"}
     assert loss_sentence(unknown) == "not known: east was never looked at while it was up"
 
@@ -74,7 +74,7 @@ def test_the_form_shows_what_was_seen_and_what_could_not_be(sentence: str) -> No
     assert sentence in shown()
 
 
-def test_an_override_and_a_run_that_is_taken_over_stand_out() -> None:
+def test_an_override_and_a_run_that_is_taken_over_are_warnings() -> None:
     told = shown("overridden", override="one vantage is all we have", taken_from="run-7")
     assert "⚠ **A rule that forbids this is overridden**" in told
     assert "* **overridden** `source_is_down`: seen by this installation, office." in told

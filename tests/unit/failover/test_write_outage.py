@@ -1,4 +1,4 @@
-"""How long writes were not possible: only partitions that were being written tell, and all of them have to."""
+"""How long writes were not possible: it is known only when every partition that was being written is written again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_it_is_the_longest_pause_of_the_partitions_that_were_being_written() -> 
     assert str(_BUSY_TOO) in found.detail
 
 
-def test_an_idle_partition_tells_nothing_of_the_switch() -> None:
+def test_an_idle_partition_says_nothing_about_the_outage() -> None:
     found = outage({_BUSY: _FENCE - 0.1, _IDLE: _FENCE - 3600}, {_BUSY: _FENCE + 3, _IDLE: _FENCE + 3600})
     assert found.seconds == pytest.approx(3.1)
 
@@ -36,14 +36,14 @@ def test_it_is_unknown_while_one_partition_that_was_being_written_is_silent() ->
     assert f"1 of 2 partitions that were being written are not written again yet: {_BUSY_TOO}" in found.detail
 
 
-def test_it_is_unknown_where_only_control_records_were_found_before_the_fence() -> None:
+def test_it_is_unknown_if_only_control_records_were_found_before_the_fence() -> None:
     assert outage({_BUSY: None}, {_BUSY: _FENCE + 3}).seconds is None
 
 
-def test_with_nobody_writing_it_is_what_both_sides_refused() -> None:
+def test_with_nobody_writing_it_is_the_time_in_which_both_clusters_refused() -> None:
     found = outage({_IDLE: _FENCE - 3600}, {})
     assert (found.seconds, found.seen_seconds) == (_REFUSED, None)
 
 
-def test_a_clock_that_goes_wrong_does_not_make_it_shorter_than_what_both_sides_refused() -> None:
+def test_a_wrong_clock_does_not_make_it_shorter_than_the_time_in_which_both_clusters_refused() -> None:
     assert outage({_BUSY: _FENCE + 60}, {_BUSY: _FENCE + 3}).seconds == _REFUSED

@@ -1,4 +1,4 @@
-"""What can wait does not keep applications waiting: between the fence and the flipped route it ends no run."""
+"""Work that can wait does not delay applications, and does not end a run between the fence and the flipped route."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_route_does_not_wait_for_the_right_to_change_topics(run: Any, change
     assert changes.lifted[1:] == [plan.change_fence(run.group)]
 
 
-def test_a_source_that_does_not_say_what_it_holds_is_drained(
+def test_a_source_whose_topics_cannot_be_read_is_drained_all_the_same(
     monkeypatch: pytest.MonkeyPatch, run: Any, changes: Changes
 ) -> None:
     def silent(*_: object) -> GroupLayout:
@@ -87,7 +87,7 @@ def test_a_source_that_does_not_say_what_it_holds_is_drained(
 def test_a_source_that_woke_up_counts_as_fenced_before_the_right_to_change_topics_is_denied(
     monkeypatch: pytest.MonkeyPatch, run: Any, changes: Changes, silent: bool
 ) -> None:
-    """Tens of thousands of DENYs that no proof rests on took the seconds that the fence has."""
+    """Tens of thousands of DENYs that no proof needs would use up the time for the fence."""
     done: list[object] = []
 
     def add(*stages: Collection[Acl]) -> None:

@@ -1,4 +1,4 @@
-"""From a disaster back home, on real clusters: nothing that was acknowledged is lost, or there twice."""
+"""A whole failback on real clusters: no acknowledged record is lost or doubled."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 
 
-#: Changes behind which the steps of a quarantine die, among others: the table says that none of them was left out.
+#: Changes after which the steps of a quarantine die, among others: the table shows that none is left out.
 _QUARANTINE_DIES: dict[StepName, tuple[str, ...]] = {
     StepName.RESCUE: ("Topics.create", "TransactionalWriter.write as kafka-dr-rescue", "write_fact rescued on west"),
     StepName.PREPARE_OLD_CLUSTER: ("write_fact quarantine on west", "write_fact set_aside on west"),
@@ -51,7 +51,7 @@ _QUARANTINE_DIES: dict[StepName, tuple[str, ...]] = {
 
 @pytest.fixture
 def auditor(left: OldClusterGroup, spark: SparkSession, tmp_path: Path) -> Callable[[], None]:
-    """Return what audits the flow home and must find nothing."""
+    """Return a function that audits the flow to the old cluster and must find nothing."""
     audit = Auditor(left.protection, spark, tmp_path)
 
     def green() -> None:
@@ -62,9 +62,9 @@ def auditor(left: OldClusterGroup, spark: SparkSession, tmp_path: Path) -> Calla
 
 
 def disaster(left: OldClusterGroup, *, by_the_verb: bool = False, sizes: Mapping[str, int] | None = None) -> None:
-    """Write, lose sight of the rest, switch, go on writing on both sides, and come back.
+    """Write, stop copying, write more, fail over, write to both clusters, and let the old one answer again.
 
-    :param sizes: what is lost sight of, too: by topic one record with a value of this size
+    :param sizes: more records that are not copied: by topic one record with a value of this size
     """
     name = left.protection.name
     left.write("east", 40)
@@ -87,7 +87,7 @@ def disaster(left: OldClusterGroup, *, by_the_verb: bool = False, sizes: Mapping
 
 
 def assert_died(home: FailbackRun, step: StepName, *places: str) -> None:
-    """Run a step that dies behind each of its changes, these among them."""
+    """Run a step that dies after each of its changes, these among them."""
     died = home.wherever_it_dies(step)
     assert all(place in died for place in places), died
 
@@ -97,14 +97,14 @@ def _payments(left: OldClusterGroup, number: int) -> TopicPartition:
 
 
 def read_to_the_end(left: OldClusterGroup, group: str) -> None:
-    """Let a group read everything that the active side holds."""
+    """Let a group read everything on the active cluster."""
     with left.protection.cluster("west", "admin") as admin:
         partitions = admin.topics.describe([left.protection.topic])[left.protection.topic].partitions
         admin.groups.set_offsets({group: admin.topics.last_stable_offsets(partitions)})
 
 
 def counted(left: OldClusterGroup, cluster: str, aside: tuple[str, ...] = ()) -> Counter[bytes]:
-    """Count the values on a cluster; what stays aside does not count. Records of the project's own are left out."""
+    """Count the values on a cluster, without quarantined records and without those of this project."""
     ranges = by_partition([QuarantinedRange.parse(each) for each in aside])
     found: Counter[bytes] = Counter()
     with left.protection.cluster(cluster, "admin") as admin:
@@ -135,7 +135,7 @@ def assert_nothing_lost_or_twice(left: OldClusterGroup, listed: Listed, cluster:
 
 
 def counted_without_origin(left: OldClusterGroup, cluster: str, aside: tuple[str, ...]) -> set[bytes]:
-    """Return the values on a cluster whose records do not say that they were published again."""
+    """Return the values on a cluster, without records that were published again."""
     republished = {
         value
         for contents in outside_view.contents(left.protection, cluster).values()
@@ -146,7 +146,7 @@ def counted_without_origin(left: OldClusterGroup, cluster: str, aside: tuple[str
 
 
 def go_home(left: OldClusterGroup) -> None:
-    """Move the group home by a planned failover, and see that every group reads on where it was."""
+    """Move the group to the first cluster by a planned failover, and check that every group resumes where it was."""
     before = outside_view.committed(left.protection, "west")
     unread = {g: outside_view.next_values(left.protection, "west", offsets) for g, offsets in before.items()}
     switching = SwitchedGroup(left.protection)
@@ -163,11 +163,11 @@ def go_home(left: OldClusterGroup) -> None:
     assert left.protection.refuses_writes("west")
 
 
-def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
+def test_a_quarantine_succeeds_and_every_step_can_be_interrupted_and_repeated(
     left: OldClusterGroup, spark: SparkSession, auditor: Callable[[], None]
 ) -> None:
     protection, name = left.protection, left.protection.name
-    # One record is larger than clients take unless they are told, one has no room left for where it is from.
+    # One record is larger than clients accept by default, one has no room left for the headers that name its origin.
     large, tight = f"{name}.large", f"{name}.tight"
     with protection.cluster("east", "admin") as east, protection.cluster("west", "admin") as west:
         for cluster, (topic, most) in product((east, west), ((large, 4_000_000), (tight, 2_000))):
@@ -181,7 +181,7 @@ def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
     assert "intruder may write on east" in refused.detail
     listed = list_stranded(protection, spark, run=RUN)
     assert listed.code == 1
-    # A group that has not read past the switch would read what never crossed.
+    # A group that has not read past the failover would read stranded records.
     refused = home.failed(StepName.PREFLIGHT)
     assert "with the mode rebuild" in refused.detail
     assert f"{name}-slow" in refused.detail
@@ -215,7 +215,7 @@ def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
     assert {str(QuarantinedRange.parse(each).topic_partition) for each in state.quarantine} == {
         f"{row['topic']}-{row['partition']}" for row in summary["partitions"] if row["records"]
     }
-    # Keys that were written on the active side since went beside the topic, the others into it; each once.
+    # Records whose keys were written again went to a topic of their own, the others into the topic; each once.
     again = counted(left, "west")
     assert all(again[value] == 1 for value in listed.values)
     beside = outside_view.contents(protection, "west")
@@ -228,13 +228,13 @@ def test_quarantine_leads_home_and_every_step_can_be_interrupted_and_repeated(
     go_home(left)
     left.write("east", 6)
     assert_nothing_lost_or_twice(left, listed, "east", state.quarantine)
-    # The other direction is audited with the same ranges left out.
+    # The reverse flow is audited without the same ranges.
     audit = Auditor(protection, spark, protection.folder / "again")
     protection.wait_copied()
     assert audit("--full").code == 0
 
 
-def test_a_rebuild_behind_an_abandoned_quarantine_leads_home_wherever_its_process_dies(
+def test_a_rebuild_after_an_abandoned_quarantine_succeeds_wherever_its_process_dies(
     left: OldClusterGroup, spark: SparkSession, auditor: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     protection, name = left.protection, left.protection.name
@@ -288,12 +288,12 @@ def test_a_rebuild_behind_an_abandoned_quarantine_leads_home_wherever_its_proces
     assert_died(
         home, StepName.REVERSE_FLOW, "write_fact flow_seed on west", "Mm2Replicator.seed", "Mm2Replicator.resume"
     )
-    # Somebody lists what is stranded once more: what was kept is not forgotten.
+    # The stranded records are listed once more: the kept ones are still there.
     assert list_stranded(protection, spark, run=left.run).values == listed.values
     with protection.clients() as clients, pytest.raises(StepFailed, match="checksum"):
         resume(ResumeRequest(name, "finish", reason="it died"), clients)
     auditor()
-    # What audits the copy lies between two attempts, never within one: the second goes on where the first stopped.
+    # An audit of the copy comes between two attempts, never within one: the second continues where the first stopped.
     with protection.clients() as clients, dying(KafkaRegister, "compare_and_set"), pytest.raises(Killed):
         resume(ResumeRequest(name, "finish", reason="it died"), clients)
     with protection.clients() as clients:
@@ -312,7 +312,7 @@ def test_a_rebuild_behind_an_abandoned_quarantine_leads_home_wherever_its_proces
 
 
 def _give_up_a_quarantine(left: OldClusterGroup, auditor: Callable[[], None]) -> None:
-    """Begin with the way that deletes nothing, and give it up when it has copied already."""
+    """Begin a quarantine, and abandon it after it has copied records."""
     read_to_the_end(left, f"{left.protection.name}-slow")
     given_up = FailbackRun(left.protection, auditor)
     given_up.begin()
@@ -325,7 +325,7 @@ def _give_up_a_quarantine(left: OldClusterGroup, auditor: Callable[[], None]) ->
 
 
 def _give_up_a_rebuild(left: OldClusterGroup, auditor: Callable[[], None]) -> None:
-    """Give up a rebuild whose process was killed when it might delete, and could take that back no more."""
+    """Abandon a rebuild whose process was killed after it got the right to delete, and before it removed that right."""
     given_up = FailbackRun(left.protection, auditor, mode="rebuild")
     given_up.begin()
     given_up.step(StepName.RESCUE)
@@ -346,7 +346,7 @@ def _hide(listed: Listed) -> None:
 
 @contextmanager
 def _zeroed(listed: Listed) -> Iterator[None]:
-    """Let the records of one file be zeroes for a while; its footer counts them as before."""
+    """Overwrite the records of one file with zeroes for a while; its footer counts them as before."""
     path = listed.folder / listed.summary["files"][0]["path"]
     content = path.read_bytes()
     damaged_files.zero_the_pages(path)
@@ -356,7 +356,7 @@ def _zeroed(listed: Listed) -> Iterator[None]:
 
 @contextmanager
 def _not_kept_as_it_was_listed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let what is read back differ in one byte from what the old side holds, the files being what was written."""
+    """Let one byte that is read back differ from the old cluster, although the files are as they were written."""
     read = read_partition
 
     def differing(*arguments: Any, **named: Any) -> Iterator[KeptRecord]:

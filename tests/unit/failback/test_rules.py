@@ -1,4 +1,4 @@
-"""The rules of the way home: whose turn it is, what stays aside, and when that is no way."""
+"""The rules of a failback: which step may run, what is quarantined, and when a quarantine is not possible."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def at(offset: int | None, group: str = "orders-slow") -> TranslatedOffset:
     return TranslatedOffset(group, PAYMENTS, 50, offset, "exact", 0, "found")
 
 
-def test_every_step_that_is_no_answer_of_people_has_a_module() -> None:
+def test_every_step_but_the_approvals_has_a_module() -> None:
     people = {StepName.APPROVAL, StepName.SECOND_APPROVAL}
     assert {step.name for step in VERBS["failback"]} - people == set(MODULES["failback"])
     assert [step.number for step in FAILBACK] == list(range(1, len(FAILBACK) + 1))
 
 
 @pytest.mark.parametrize("step", [step.name for step in FAILBACK])
-def test_each_step_finds_its_place_in_the_register(step: StepName) -> None:
+def test_the_register_decides_which_step_may_run(step: StepName) -> None:
     own, settled = begun(), failed_back(begun(), run="home", quarantine=(), at=AT)
     late = step in (StepName.SETTLE, StepName.REPORT)
     before = position(step, "home", LEFT, "failback").verdict
@@ -76,7 +76,7 @@ def test_a_failback_takes_a_new_epoch_and_another_one_may_begin_when_it_is_aband
         failback_abandoned(LEFT, run="disaster", at=AT)
 
 
-def test_what_stays_aside_begins_behind_the_last_record_that_crossed_and_reaches_the_end() -> None:
+def test_a_quarantine_begins_after_the_last_copied_record_and_reaches_the_end() -> None:
     assert ranges_of(a_list()) == (QuarantinedRange("orders.payments", 0, 100, 125),)
     passed_over = partition(ranges=((85, 86), (104, 120)), records=17)
     assert ranges_of(a_list(passed_over)) == (
@@ -99,7 +99,7 @@ def test_what_stays_aside_begins_behind_the_last_record_that_crossed_and_reaches
         (a_list(partition(records=0, ranges=())), {"orders.payments"}, [at(3)], ""),
     ],
 )
-def test_quarantine_is_no_way_home_where_somebody_would_read_what_never_crossed(
+def test_a_quarantine_is_refused_if_a_group_would_read_stranded_records(
     found: StrandedList, compacted: set[str], positions: list[TranslatedOffset], said: str
 ) -> None:
     reasons = reasons_against(found, ranges_of(found), compacted=compacted, positions=positions, log_starts={})
@@ -107,7 +107,7 @@ def test_quarantine_is_no_way_home_where_somebody_would_read_what_never_crossed(
     assert said in "; ".join(reasons)
 
 
-def test_a_range_that_retention_has_deleted_is_in_nobodys_way() -> None:
+def test_a_range_that_retention_has_deleted_is_no_reason_against_it() -> None:
     found = a_list()
     reasons = reasons_against(
         found, ranges_of(found), compacted={"orders.payments"}, positions=[at(3)], log_starts={PAYMENTS: 125}
@@ -116,7 +116,7 @@ def test_a_range_that_retention_has_deleted_is_in_nobodys_way() -> None:
 
 
 @pytest.mark.parametrize(("offset", "expected"), [(99, None), (100, 125), (124, 125), (125, 125), (140, 140)])
-def test_a_position_never_lands_amid_what_stays_aside(offset: int, expected: int | None) -> None:
+def test_no_offset_is_inside_a_quarantined_range(offset: int, expected: int | None) -> None:
     found = _past(at(offset), [OffsetRange(100, 125)])
     assert found.target_offset == expected
     assert found.kind == ("unknown" if expected is None else "exact")

@@ -1,4 +1,4 @@
-"""A source that says nothing at once: it is fenced when it answers late, and given up when it does not."""
+"""A source that does not answer at once: it is fenced if it answers late, and given up if it does not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST = 5.0
 
 
 class Source:
-    """A source that answers from a moment on, and what was done to it."""
+    """A source that begins to answer at some time, and what was done to it."""
 
     def __init__(self) -> None:
         self.wakes = Event()
@@ -57,7 +57,7 @@ def fencing(monkeypatch: pytest.MonkeyPatch, east: Source, *, passing: str = "",
     monkeypatch.setattr(reachable_source, "_fence", fence)
 
 
-def test_one_that_stays_silent_is_not_waited_for_and_left_alone_for_good(
+def test_a_source_that_stays_silent_is_not_waited_for_and_never_changed(
     monkeypatch: pytest.MonkeyPatch, east: Source, run: Any
 ) -> None:
     fencing(monkeypatch, east)
@@ -71,7 +71,7 @@ def test_one_that_stays_silent_is_not_waited_for_and_left_alone_for_good(
     assert not east.fenced.wait(0.3)
 
 
-def test_one_that_answers_late_is_seen_through_its_fence_and_is_not_called_drained(
+def test_a_source_that_answers_late_is_fenced_and_not_called_drained(
     monkeypatch: pytest.MonkeyPatch, east: Source, run: Any
 ) -> None:
     fencing(monkeypatch, east, slowly=0.3)
@@ -85,7 +85,7 @@ def test_one_that_answers_late_is_seen_through_its_fence_and_is_not_called_drain
     assert "answered late and refuses writes" in source_state.detail
 
 
-def test_one_that_answers_and_leads_nothing_yet_is_fenced_as_soon_as_it_does(
+def test_a_source_that_answers_before_it_leads_partitions_is_fenced_as_soon_as_it_does(
     monkeypatch: pytest.MonkeyPatch, east: Source, run: Any
 ) -> None:
     refusals = iter([TryAgain("could not write: message timed out"), TryAgain("no leader answered")])
@@ -103,7 +103,7 @@ def test_one_that_answers_and_leads_nothing_yet_is_fenced_as_soon_as_it_does(
     assert late.source_state().fenced
 
 
-def test_one_that_a_stranger_may_write_to_is_not_fenced(
+def test_a_source_that_an_undeclared_principal_may_write_to_is_not_fenced(
     monkeypatch: pytest.MonkeyPatch, east: Source, run: Any
 ) -> None:
     fencing(monkeypatch, east, passing="User:intruder may write on east")
@@ -115,5 +115,5 @@ def test_one_that_a_stranger_may_write_to_is_not_fenced(
     assert source_state.detail == "east answered late; User:intruder may write on east"
 
 
-def test_its_owners_get_their_grace_besides_what_fencing_takes(run: Any) -> None:
+def test_the_grace_for_transactions_is_added_to_the_time_for_the_fence(run: Any) -> None:
     assert reachable_source.fence_seconds(run) == reachable_source.FENCE_SECONDS + 2.0

@@ -1,4 +1,4 @@
-"""A record that somebody wrote on the side that was left, behind every look at it, is not passed over in silence."""
+"""A record that was written to the old cluster after the last look at it is reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.switched_group import Killed, SwitchedGroup, act_only, dying, faile
 pytestmark = pytest.mark.kafka
 
 
-def test_what_somebody_wrote_on_the_old_side_behind_every_fence_is_named_and_never_called_nothing(
+def test_records_written_to_the_old_cluster_after_the_last_look_are_named_and_fail_the_report(
     protection: Protection,
 ) -> None:
     own_group = SwitchedGroup.adopt(protection, records=100)
@@ -35,7 +35,7 @@ def test_what_somebody_wrote_on_the_old_side_behind_every_fence_is_named_and_nev
         verified = run_step(StepName.VERIFY, request, clients)
     with protection.clients() as clients, dying(KafkaRegister, "compare_and_set", when="before"), pytest.raises(Killed):
         run_step(StepName.START_REVERSE_FLOW, request, clients)
-    # What the flow back brings by now is nobody's doing.
+    # Records that the reverse flow copies by now do not count.
     protection.produce(new, 10)
     protection.wait_copied(source=new, target=old)
     with protection.clients() as clients:
@@ -54,7 +54,7 @@ def test_what_somebody_wrote_on_the_old_side_behind_every_fence_is_named_and_nev
     assert bundle is not None
 
 
-def test_what_an_old_side_did_not_tell_is_never_called_good_and_asked_again_before_the_flow_back_begins(
+def test_what_the_old_cluster_did_not_answer_is_never_ok_and_asked_again_before_the_reverse_flow_starts(
     protection: Protection,
 ) -> None:
     own_group = SwitchedGroup.adopt(protection, records=100)
