@@ -49,14 +49,14 @@ def plan_between(
         )
 
     flow = Flow(context.group.name, active, standby)
-    first, second = context.at_once(lambda: side(active), lambda: side(standby))
-    beside, (here, there) = context.at_once(
-        lambda: _connector(context, flow), lambda: read_sides(first, second, context.group)
+    active_side, standby_side = context.at_once(lambda: side(active), lambda: side(standby))
+    connector, (active_now, standby_now) = context.at_once(
+        lambda: _connector(context, flow), lambda: read_sides(active_side, standby_side, context.group)
     )
-    for snapshot in (here, there):
+    for snapshot in (active_now, standby_now):
         require_cluster(context, snapshot.cluster, snapshot.cluster_id)
     others = [other for name, other in context.clients.topology.protection_groups.items() if name != context.group.name]
-    return make_plan(here, there, context.group, epoch=epoch, others=others, beside=beside)
+    return make_plan(active_now, standby_now, context.group, epoch=epoch, others=others, beside=connector)
 
 
 def _connector(context: GroupContext, flow: Flow) -> tuple[Item, ...]:

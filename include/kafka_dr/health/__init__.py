@@ -3,9 +3,3 @@
 Invariants: a missing DENY is added, and none is ever lifted; no register is written of a group that a run is moving; a
 cluster that does not answer does not delay the checks of another one.
 """
-
-from __future__ import annotations
-
-from kafka_dr.health.health_check import check_health
-
-__all__ = ["check_health"]

@@ -24,7 +24,7 @@ from kafka_dr.runs.record import Check, Outcome, worst
 
 #: A check starts every minute, and two never run at the same time: all of it, fences first, has to end before that.
 CHECK_SECONDS = 45.0
-#: To fence a cluster and prove it takes a second. If the cluster dies meanwhile, nothing waits longer than this.
+#: To fence a cluster and prove it takes a second. If the cluster dies in the meantime, nothing waits longer than this.
 FENCE_SECONDS = 25.0
 #: For each question that can wait.
 QUESTION_SECONDS = 15.0
@@ -67,7 +67,7 @@ def check_health(group: str, clients: Clients) -> WatchResult:
     checks = [_phase_check(state), *_fences(context, state, registers, left)]
     moved = _check_the_rest(context, state, registers, left, checks)
     checks += [_silent(state, name, error) for name, error in registers.silent.items()]
-    checks += [_stranger(context, name, found) for name, found in registers.strangers.items()]
+    checks += [_wrong_cluster(context, name, found) for name, found in registers.wrong_ids.items()]
     said = tuple(check.detail for check in checks if check.outcome != "ok" or check.name == "register")
     if moved:
         return WatchResult(group, "left_alone", (*said, "a run began to move it during the check: ignore the result"))
@@ -182,7 +182,7 @@ def _checks_of(repair: FenceRepair, state: RegisterState) -> list[Check]:
     return checks
 
 
-def _stranger(context: GroupContext, cluster: str, found: str) -> Check:
+def _wrong_cluster(context: GroupContext, cluster: str, found: str) -> Check:
     said = wrong_cluster_id(context.clients, cluster, found)
     return Check(
         "cluster_id",

@@ -30,13 +30,13 @@ class RegisterAnswers:
     """Every cluster's answer, or why there is none.
 
     :param states: by cluster that answered; ``None`` if it has no record
-    :param strangers: the cluster id found, by name of each cluster whose address leads to another cluster; what such a
+    :param wrong_ids: the cluster id found, by name of each cluster whose address leads to another cluster; what such a
         cluster holds is ignored
     :param silent: the error, by cluster that did not answer
     """
 
     states: Mapping[str, RegisterState | None]
-    strangers: Mapping[str, str]
+    wrong_ids: Mapping[str, str]
     silent: Mapping[str, KafkaDrError]
 
     @property
@@ -67,7 +67,7 @@ def read_registers(context: GroupContext) -> RegisterAnswers:
     found = {name: answer for name, answer in answers.items() if isinstance(answer, RegisterAnswer)}
     return RegisterAnswers(
         states={name: reading.state for name, reading in found.items() if reading.cluster_id == declared[name]},
-        strangers={name: r.cluster_id for name, r in found.items() if r.cluster_id != declared[name]},
+        wrong_ids={name: r.cluster_id for name, r in found.items() if r.cluster_id != declared[name]},
         silent={name: answer for name, answer in answers.items() if isinstance(answer, KafkaDrError)},
     )
 
