@@ -119,7 +119,7 @@ RIGHTS: tuple[Right, ...] = (
     Right(AUDIT, _T, "_kafka_dr.*", (READ, DESCRIBE), "know the roles and the journaled offsets"),
     Right(AUDIT, _T, "_kafka_dr.selftest", (CREATE, WRITE), "write known faults, which each audit has to find"),
     Right(AUDIT, _T, "mm2-offset-syncs.*", (READ, DESCRIBE), "archive the offset syncs"),
-    Right(AUDIT, _G, "*", (DESCRIBE,), "judge the lag of every group"),
+    Right(AUDIT, _G, "*", (DESCRIBE,), "measure the lag of every group"),
     Right(AUDIT, _G, "dr-audit*", (READ,), "its own groups"),
     Right(PROBE, _C, _NAME, (DESCRIBE,), "know which cluster it asks"),
     Right(PROBE, _T, "orders.*", (READ, WRITE, DESCRIBE, DESCRIBE_CONFIGS), "prove the fence; write and read canaries"),

@@ -176,7 +176,7 @@ def test_killed_applications_know_exactly_what_may_be_there_twice(scene: Scene) 
     assert verdict.held, verdict.findings
 
 
-def test_a_keeper_that_is_killed_takes_its_applications_along(scene: Scene) -> None:
+def test_applications_end_with_their_supervisor(scene: Scene) -> None:
     pids = [each.pid for each in scene.traffic.status().values() if each.pid]
     assert len(pids) == 6
     scene.lab.supervisor.kill("traffic")
@@ -196,7 +196,7 @@ def test_a_record_that_is_deleted_from_the_log_is_lost(scene: Scene) -> None:
     assert verdict.figures.lost == 1
 
 
-def test_writes_on_both_sides_break_i1_and_are_lost_from_the_active_one(scene: Scene) -> None:
+def test_writes_on_both_clusters_break_i1_and_are_lost_from_the_active_one(scene: Scene) -> None:
     scene.route(WEST.name)
     os.kill(scene.traffic.pid("payments"), signal.SIGKILL)  # the others know nothing of the new route
     scene.work_again()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from lab.invariants.model import ActivePeriod, Commit, Delivery, LogRecord, Observation, Partition, RecordId, Write
 
 PARTITIONS = (Partition("orders.payments", 0), Partition("orders.payments", 1))
-TENURES = (ActivePeriod("east", since=0.0), ActivePeriod("west", since=100.0))
+PERIODS = (ActivePeriod("east", since=0.0), ActivePeriod("west", since=100.0))
 SWITCH_AT = 20  # records before the switch
 RECORDS = 30
 GROUP = "orders-head"

@@ -1,3 +1,3 @@
-"""The whole story in one command: two datacenters, applications, a planned failover through Airflow, and a verdict."""
+"""One command: two datacenters, applications, a failover through Airflow, and a check of the invariants."""
 
 from __future__ import annotations

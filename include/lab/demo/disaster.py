@@ -126,7 +126,7 @@ class DisasterRehearsal(Rehearsal):
         self._let_work(run)
         return run
 
-    def _judge(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
+    def _check(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
         self._say("Result")
         self._traffic.stop(drain_seconds=1.0)
         listed = self._lists / PROTECTION_GROUP / runs[0].run
@@ -137,11 +137,11 @@ class DisasterRehearsal(Rehearsal):
             quarantine={runs[0].source: quarantine(runs)},
             earlier=self._earlier,
         )
-        tenures = [ActivePeriod(runs[0].source, began)]
-        tenures += [
+        periods = [ActivePeriod(runs[0].source, began)]
+        periods += [
             ActivePeriod(run.target, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at
         ]
-        verdict = check_invariants(observation, tenures, left=self._left)
+        verdict = check_invariants(observation, periods, left=self._left)
         return verdict.also([*NOT_JUDGED, *self._keeping(observation, runs)])
 
     def _keeping(self, observation: Observation, runs: Sequence[FailoverRun]) -> tuple[InvariantResult, ...]:

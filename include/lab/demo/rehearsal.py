@@ -1,4 +1,4 @@
-"""The demo from end to end: lab, adoption, applications, failovers, verdict."""
+"""The demo from end to end: lab, adoption, applications, failovers, check of the invariants."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Rehearsal:
                 self._set_up(operator)
                 began = self._start_traffic()
                 runs, sabotage = self._fail_over(operator, approvers)
-            verdict = self._judge(began, runs)
+            verdict = self._check(began, runs)
             return DemoOutcome(status.ready_seconds, runs, verdict, sabotage)
         finally:
             with ExitStack() as last:
@@ -155,7 +155,7 @@ class Rehearsal:
         return terminal_approval.ask(self.console, answered_elsewhere=answered)
 
     def _let_work(self, run: FailoverRun) -> None:
-        """Give the applications time to work again; what does not by then, the judge will name."""
+        """Give the applications time to work again; the check names what does not work by then."""
         moved = run.evidence.step("flip_route") if run.moved else None
         since = moved.finished_at.timestamp() if moved else time.time()
         deadline = time.monotonic() + WORK_AGAIN_SECONDS
@@ -163,15 +163,15 @@ class Rehearsal:
             time.sleep(0.2)
         time.sleep(self._wishes.settle_seconds)
 
-    def _judge(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
+    def _check(self, began: float, runs: Sequence[FailoverRun]) -> InvariantReport:
         self._say("Result")
         self._traffic.stop(drain_seconds=1.0)
         observation = observe(self._traffic.logs, self._settings(ADMIN))
-        tenures = [ActivePeriod(runs[0].source, began)]
-        tenures += [
+        periods = [ActivePeriod(runs[0].source, began)]
+        periods += [
             ActivePeriod(run.target, run.approved_at.timestamp()) for run in runs if run.moved and run.approved_at
         ]
-        return check_invariants(observation, tenures)
+        return check_invariants(observation, periods)
 
     def _settings(self, principal: str) -> dict[str, dict[str, str]]:
         return {cluster.name: self._lab.client_settings(cluster.name, principal) for cluster in CLUSTERS}

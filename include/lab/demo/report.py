@@ -17,7 +17,7 @@ class DemoOutcome:
 
     :param ready_seconds: from the start of the lab until everything answered
     :param runs: the failovers, in their order, and the failback between them
-    :param verdict: the judge's, over all of them
+    :param verdict: of the invariants, over all of them
     :param sabotage: what was done to the last run, if anything
     """
 
@@ -28,7 +28,7 @@ class DemoOutcome:
 
     @property
     def good(self) -> bool:
-        """Whether every run went through, every invariant was judged, and every one held; never after a sabotage."""
+        """Whether every run succeeded, and every invariant was checked and held; never after a sabotage."""
         return bool(self.runs) and all(run.through for run in self.runs) and self.verdict.held and self.sabotage is None
 
 

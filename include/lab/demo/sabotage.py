@@ -1,8 +1,8 @@
-"""Breaks a run on purpose, in the world and not in the judge's papers, to show that the judge notices.
+"""Breaks a run on purpose, on the clusters and not in the data of the check, to show that the check notices.
 
 The saboteur is the lab's admin, above all fences, and a forgotten copy of an application that knows one address only.
 It strikes where the run cannot prevent it any more: the steps look again and again up to the hand-over. What ``verify``
-names afterwards makes the report red, and the judge is asked all the same.
+names afterwards makes the report red, and the invariants are checked all the same.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Saboteur:
         return removed
 
     def _write_as_forgotten_application(self, cluster: str, *, times: int) -> int:
-        """Have a copy of an application write that does not know the route."""
+        """Write with an application that does not know the route."""
         application = StrayProducer(cluster, self._application[cluster], logs=self._logs)
         written = 0
         for _ in range(ATTEMPTS):  # brokers may decide by the lifted rules for some more milliseconds

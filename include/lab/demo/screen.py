@@ -32,7 +32,7 @@ def tell_step(console: Console, step: StepEvidence) -> None:
 
 
 def show(outcome: DemoOutcome, console: Console) -> None:
-    """All tables, and the verdict last."""
+    """All tables, and the result last."""
     for run in outcome.runs:
         console.print(_steps(run))
     if outcome.runs[-1].evidence.groups():
@@ -135,7 +135,7 @@ def _figures(outcome: DemoOutcome) -> Table:
 
 
 def _invariants(verdict: InvariantReport) -> Table:
-    table = Table("invariant", "outcome", "what was seen", title="verdict", title_justify="left")
+    table = Table("invariant", "outcome", "what was seen", title="invariants", title_justify="left")
     for each in verdict.findings:
         colour = _COLOURS[each.outcome]
         seen = "\n".join([each.sentence, *(f"  {example}" for example in each.examples)])

@@ -92,7 +92,7 @@ def _audit(path: Path, report: Mapping[str, Any]) -> Audit:
 def check_audits(audits: list[Audit], *, logs: Mapping[str, Logs], ids: Ids) -> InvariantResult:
     """Look up every pair that an audit called equal, where both logs are still there to be read.
 
-    :param logs: what the judge read
+    :param logs: by cluster, as they are now
     :param ids: of the topics that it read
     """
     wrong: list[str] = []

@@ -1,4 +1,4 @@
-"""The verdict: every rule asked, every figure counted."""
+"""The check of all invariants, and the figures."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from lab.invariants.single_writer import check_single_writer, switches
 
 
 def check_invariants(
-    observation: Observation, tenures: Sequence[ActivePeriod], *, left: LostCluster | None = None
+    observation: Observation, periods: Sequence[ActivePeriod], *, left: LostCluster | None = None
 ) -> InvariantReport:
-    """Judge everything that happened since the first tenure began; loss and order also of what was there before.
+    """Check everything since the first cluster became active; loss and order also of what was there before.
 
-    :param tenures: the clusters in the order in which they were meant to be active, the present one last
+    :param periods: the clusters in the order in which they were meant to be active, the present one last
     :param left: the cluster that a disaster left behind, which is back
     """
-    since, active = tenures[0].since, tenures[-1].cluster
-    one_side, both_sides = check_single_writer(observation, tenures, left=left)
+    since, active = periods[0].since, periods[-1].cluster
+    one_side, both_sides = check_single_writer(observation, periods, left=left)
     complete, no_loop, seen = check_completeness(observation, active=active)
     in_position, skipped = check_group_offsets(observation, since=since)
     again = repeats(observation, since=since)
-    changes = switches(observation, tenures)
+    changes = switches(observation, periods)
     losses = None if left is None else check_losses(observation, active=active, left=left)
     return InvariantReport(
         findings=(one_side, complete, in_position, *((losses.finding,) if losses else ()), no_loop),

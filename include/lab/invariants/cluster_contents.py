@@ -1,6 +1,6 @@
 """What the clusters hold: every visible record of the topics, and every position ever stored for a group.
 
-The judge reads with the lab's own admin, who is above all fences, by a plain client.
+They are read by a plain client as the lab's super user, which no fence stops.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ClusterReader:
                 elif time.monotonic() - heard > PATIENCE_SECONDS:
                     raise LabError(
                         f"{self._cluster} showed nothing for {PATIENCE_SECONDS:.0f} s, and {min(waiting)} is not read "
-                        "to its end: the judge cannot say anything; see `status`"
+                        "to its end: nothing can be checked; see `status`"
                     )
                 for message in messages:
                     if self._is_record(message):
@@ -83,7 +83,7 @@ class ClusterReader:
                     else:
                         waiting.discard(_partition(message))
         except KafkaException as error:
-            raise LabError(f"{self._cluster} does not let the judge read: {error}") from error
+            raise LabError(f"{self._cluster} cannot be read: {error}") from error
         finally:
             consumer.close()
 
@@ -91,7 +91,7 @@ class ClusterReader:
         """Whether this is a record; else it says that the end of its partition is reached."""
         error = message.error()
         if error is not None and error.code() != KafkaError._PARTITION_EOF:
-            raise LabError(f"{self._cluster} does not let the judge read {_partition(message)}: {error}")
+            raise LabError(f"{self._cluster} refuses a read of {_partition(message)}: {error}")
         return error is None
 
     def _assign(self, consumer: Consumer, topics: Sequence[str]) -> set[Partition]:
@@ -102,15 +102,15 @@ class ClusterReader:
         optional = (POSITIONS, *(topic for topic in topics if topic.endswith(ASIDE)))
         missing = [topic for topic in topics if topic not in metadata and topic not in optional]
         if missing:
-            raise LabError(f"{self._cluster} has no topic {missing[0]}: there is nothing to judge")
+            raise LabError(f"{self._cluster} has no topic {missing[0]}: there is nothing to check")
         consumer.assign([TopicPartition(each.topic, each.number, 0) for each in sorted(partitions)])
         return partitions
 
     def _client(self) -> dict[str, Any]:
         return {
             **self._settings,
-            "client.id": "judge",
-            "group.id": "lab-judge",  # the client wants a name; nothing is ever stored under it
+            "client.id": "invariants",
+            "group.id": "lab-invariants",  # the client wants a name; nothing is ever stored under it
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed",

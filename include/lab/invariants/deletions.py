@@ -38,7 +38,7 @@ def topic_ids(settings: Mapping[str, Mapping[str, str]], *, prefix: str) -> dict
 
 
 def _ids_on(cluster: str, settings: Mapping[str, str], prefix: str) -> dict[str, str]:
-    client = AdminClient({**settings, "client.id": "judge", "log_level": 2})
+    client = AdminClient({**settings, "client.id": "invariants", "log_level": 2})
     try:
         names = sorted(name for name in client.list_topics(timeout=_CALL_SECONDS).topics if name.startswith(prefix))
         futures = client.describe_topics(TopicCollection(names), request_timeout=_CALL_SECONDS) if names else {}

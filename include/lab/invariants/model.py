@@ -1,4 +1,4 @@
-"""What the judge looks at, and what it answers: plain data. Offsets mean *next to read* for groups; times are seconds.
+"""What the check of the invariants reads and reports. Offsets of groups are *next to read*; times are seconds.
 
 A record is known by the application that wrote it and by a sequence number that rises in the order of writing and is
 never given to another record. So loss, order, copies and what a group has seen can all be said about numbers.
@@ -228,9 +228,9 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The numbers of a verdict.
+    """The numbers of a report.
 
-    :param acknowledged: since the first tenure began
+    :param acknowledged: since the first period began
     :param redelivered: processed again although the group had committed past it
     :param uncommitted_at_freeze: processed again on the other cluster because it was never committed
     :param rpo_seconds: how far the last acknowledged write was ahead of the first lost one
@@ -276,9 +276,9 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class InvariantReport:
-    """The judge's answer.
+    """The result of the check.
 
-    :param unknown: what could not be judged; a verdict with any is not good
+    :param unknown: what could not be checked; a report with any is not good
     """
 
     findings: tuple[InvariantResult, ...]
@@ -288,12 +288,12 @@ class InvariantReport:
 
     @property
     def held(self) -> bool:
-        """Whether everything that a run like this can be judged by held."""
+        """Whether every invariant that applies to this kind of run held."""
         judged = [finding for finding in self.findings if finding.outcome != "not judged"]
         return not self.unknown and bool(judged) and all(finding.outcome == "held" for finding in judged)
 
     def also(self, findings: Iterable[InvariantResult]) -> InvariantReport:
-        """Return the verdict with more findings, in the order of the invariants."""
+        """Return the report with more results, in the order of the invariants."""
         return replace(
             self, findings=tuple(sorted((*self.findings, *findings), key=lambda each: int(each.invariant[1:])))
         )

@@ -1,4 +1,4 @@
-"""Brings together what the applications say and what the clusters hold."""
+"""Reads what the applications logged and what the clusters hold."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def observe(
     quarantine: Mapping[str, Sequence[str]] | None = None,
     earlier: Sequence[FormerLogs] = (),
 ) -> Observation:
-    """Read everything there is to judge; traffic should have stopped.
+    """Read everything that is checked; traffic should have stopped.
 
     :param logs: the folder of the applications' logs
     :param settings: cluster → how an admin reaches it, in librdkafka's names

@@ -23,41 +23,41 @@ from lab.invariants.model import (
 class Ownership:
     """When each cluster took over, by its first write that was acknowledged after it was meant to.
 
-    :param openings: one for each tenure; ``None`` where no write was acknowledged there
+    :param openings: one for each period; ``None`` where no write was acknowledged there
     """
 
-    tenures: tuple[ActivePeriod, ...]
+    periods: tuple[ActivePeriod, ...]
     openings: tuple[float | None, ...]
 
     def owner(self, at: float) -> str:
         """The only cluster that may acknowledge a write at this moment."""
         known = [
-            (opening, tenure.cluster)
-            for tenure, opening in zip(self.tenures, self.openings, strict=True)
+            (opening, period.cluster)
+            for period, opening in zip(self.periods, self.openings, strict=True)
             if opening is not None
         ]
         index = bisect_right([opening for opening, _ in known], at)
-        return known[index - 1][1] if index else self.tenures[0].cluster
+        return known[index - 1][1] if index else self.periods[0].cluster
 
 
-def ownership(writes: Iterable[Write], tenures: Sequence[ActivePeriod]) -> Ownership:
-    """Find the first write of each tenure.
+def ownership(writes: Iterable[Write], periods: Sequence[ActivePeriod]) -> Ownership:
+    """Find the first write of each period.
 
-    :param tenures: the clusters in the order in which they were meant to be active
-    :raises ValueError: no tenure, or they are not in order
+    :param periods: the clusters in the order in which they were meant to be active
+    :raises ValueError: no period, or they are not in order
     """
-    if not tenures or list(tenures) != sorted(tenures, key=lambda tenure: tenure.since):
-        raise ValueError("the judge needs the active clusters in the order of time, at least one")
+    if not periods or list(periods) != sorted(periods, key=lambda period: period.since):
+        raise ValueError("the check needs the active clusters in the order of time, at least one")
     openings: list[float | None] = []
     ordered = sorted(writes, key=lambda write: write.at)
-    for tenure in tenures:
-        first = (write.at for write in ordered if write.cluster == tenure.cluster and write.at >= tenure.since)
+    for period in periods:
+        first = (write.at for write in ordered if write.cluster == period.cluster and write.at >= period.since)
         openings.append(next(first, None))
-    return Ownership(tuple(tenures), tuple(openings))
+    return Ownership(tuple(periods), tuple(openings))
 
 
 def check_single_writer(
-    observation: Observation, tenures: Sequence[ActivePeriod], *, left: LostCluster | None = None
+    observation: Observation, periods: Sequence[ActivePeriod], *, left: LostCluster | None = None
 ) -> tuple[InvariantResult, int]:
     """I1: after the first write on the new cluster none is acknowledged by the old one, and none too early by the new.
 
@@ -65,12 +65,12 @@ def check_single_writer(
         which has to be in the list of stranded records
     :returns: the finding, and how many writes were taken by a cluster that was not the active one, nor was left
     """
-    owned = ownership(observation.writes, tenures)
-    since = tenures[0].since
+    owned = ownership(observation.writes, periods)
+    since = periods[0].since
     wrong = [write for write in observation.writes if write.at >= since and write.cluster != owned.owner(write.at)]
     excused = window(observation, left)
     wrong = [write for write in wrong if write not in excused]
-    silent = [tenure.cluster for tenure, opening in zip(tenures, owned.openings, strict=True) if opening is None]
+    silent = [period.cluster for period, opening in zip(periods, owned.openings, strict=True) if opening is None]
     if wrong:
         clusters = " and ".join(sorted({write.cluster for write in wrong}))
         sentence = f"{len(wrong)} writes were acknowledged by {clusters} while another cluster was the active one"
@@ -112,16 +112,16 @@ def _with_window(left: LostCluster | None, taken: int) -> InvariantResult:
     return InvariantResult("I1", "held", f"{said}, all of them in the list of stranded records")
 
 
-def switches(observation: Observation, tenures: Sequence[ActivePeriod]) -> tuple[Switch, ...]:
+def switches(observation: Observation, periods: Sequence[ActivePeriod]) -> tuple[Switch, ...]:
     """Measure each change of the active cluster."""
-    ends = [tenure.since for tenure in tenures[2:]] + [float("inf")]
+    ends = [period.since for period in periods[2:]] + [float("inf")]
     return tuple(
-        _switch(observation, old, new, until=until) for old, new, until in zip(tenures, tenures[1:], ends, strict=False)
+        _switch(observation, old, new, until=until) for old, new, until in zip(periods, periods[1:], ends, strict=False)
     )
 
 
 def _switch(observation: Observation, old: ActivePeriod, new: ActivePeriod, *, until: float) -> Switch:
-    """One change: the writes of the old tenure up to its end, and what came first on the new cluster."""
+    """One change: the writes of the old period up to its end, and what came first on the new cluster."""
     first = _first_by_partition(observation.writes, new, until=until)
     last: dict[Partition, float] = {}
     for write in observation.writes:
@@ -147,17 +147,17 @@ def _switch(observation: Observation, old: ActivePeriod, new: ActivePeriod, *, u
     )
 
 
-def _first_by_partition(writes: Iterable[Write], tenure: ActivePeriod, *, until: float) -> dict[Partition, float]:
+def _first_by_partition(writes: Iterable[Write], period: ActivePeriod, *, until: float) -> dict[Partition, float]:
     first: dict[Partition, float] = {}
     for write in writes:
-        if write.cluster == tenure.cluster and tenure.since <= write.at < until:
+        if write.cluster == period.cluster and period.since <= write.at < until:
             first[write.partition] = min(write.at, first.get(write.partition, write.at))
     return first
 
 
-def _first_by_group(deliveries: Iterable[Delivery], tenure: ActivePeriod, *, until: float) -> dict[str, float]:
+def _first_by_group(deliveries: Iterable[Delivery], period: ActivePeriod, *, until: float) -> dict[str, float]:
     first: dict[str, float] = {}
     for delivery in deliveries:
-        if delivery.cluster == tenure.cluster and tenure.since <= delivery.at < until:
+        if delivery.cluster == period.cluster and period.since <= delivery.at < until:
             first[delivery.group] = min(delivery.at, first.get(delivery.group, delivery.at))
     return first

@@ -76,7 +76,7 @@ def test_a_full_disk_is_refused_before_anything_starts(tmp_path: Path) -> None:
         bootstrap.check_space(tmp_path, 1 << 60)
 
 
-def test_what_the_machine_tells_pip_is_told_to_uv() -> None:
+def test_the_machines_settings_of_pip_are_passed_to_uv() -> None:
     told = bootstrap.installer_settings(
         {
             "PIP_INDEX_URL": "https://mirror/simple",
@@ -102,7 +102,7 @@ def test_a_pin_is_read_without_its_comment() -> None:
         bootstrap.pinned("nothing", "uv==2.3\n")
 
 
-def test_a_python_without_ensurepip_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ensurepip_the_message_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "ensurepip" else object())
     with pytest.raises(LabError, match=r"no `ensurepip`.*apt install python3\.\d+-venv"):
         bootstrap.ensure_environment(tmp_path, {})

@@ -143,7 +143,7 @@ def test_airflow_finds_a_java_and_the_settings_of_spark(home: Home) -> None:
     assert "version" in said.stderr
 
 
-def test_no_password_stands_in_the_file(home: Home) -> None:
+def test_no_password_is_in_the_file(home: Home) -> None:
     text = FILE.read_text()
     assert context(home).credentials.kafka("east", "probe") not in text
     assert not re.search(r"(?i)(password|secret)\s*[:=]\s*\S", text.replace("passwords: docker compose", ""))

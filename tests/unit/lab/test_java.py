@@ -48,7 +48,7 @@ def test_the_java_for_spark_drops_the_one_argument_and_keeps_all_others_as_they_
     assert shown == "<-Xmx1g><-Dx=two words><><$HOME><a'b><Main>"
 
 
-def test_the_java_for_spark_lets_others_go_first_where_it_is_told_to(tmp_path: Path) -> None:
+def test_the_java_for_spark_is_nice_where_the_setting_says_so(tmp_path: Path) -> None:
     shim = spark_java_home(tmp_path / "shim", _fake(tmp_path / "real", "nice"))
 
     def niceness(**environ: str) -> int:

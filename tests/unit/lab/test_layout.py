@@ -70,7 +70,7 @@ def test_deleting_removes_what_the_lab_made_and_nothing_else(tmp_path: Path) -> 
     assert [path.name for path in home.root.iterdir()] == ["thesis.txt"]
 
 
-def test_deleting_removes_an_empty_home(tmp_path: Path) -> None:
+def test_deleting_removes_an_empty_folder(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     Settings(port_base=23000, brokers=1).write(home)
     home.delete()

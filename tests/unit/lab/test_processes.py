@@ -101,7 +101,7 @@ def test_a_killed_process_still_counts_as_started_and_starts_again_as_it_was(
     assert after.pid != before.pid
 
 
-def test_what_a_dead_parent_left_behind_is_swept_even_when_it_hides_its_environment(
+def test_what_a_dead_parent_left_is_swept_even_when_it_hides_its_environment(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
     parent = supervisor.start(_command(tmp_path, f"env -u {MARK} sleep 60 & echo $!; wait"))
@@ -148,7 +148,7 @@ def test_a_paused_process_still_ends_politely(supervisor: Supervisor, tmp_path: 
     assert supervisor.log("sleeper").read_text() == "up\nbye\n"
 
 
-def test_a_process_that_ends_while_it_is_waited_for_is_told_with_the_end_of_its_log(
+def test_a_process_that_ends_while_it_is_waited_for_is_reported_with_the_end_of_its_log(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
     supervisor.start(_command(tmp_path, "echo no such file; exit 3"))

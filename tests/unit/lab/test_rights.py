@@ -66,7 +66,7 @@ def test_applications_have_the_same_rights_on_both_clusters() -> None:
         assert _of(application) == {a for a in allowed_on(WEST) if a.principal == application}
 
 
-def test_the_replicator_has_rights_on_the_worker_beside_the_cluster_and_on_the_syncs_of_the_other() -> None:
+def test_the_replicator_has_rights_on_the_clusters_own_worker_and_on_the_syncs_of_the_other() -> None:
     on_west = {(a.resource, a.name) for a in allowed_on(WEST) if a.principal == REPLICATOR}
     assert (Resource.GROUP, "connect-west") in on_west
     assert (Resource.TOPIC, "east.") in on_west

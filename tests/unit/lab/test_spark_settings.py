@@ -7,7 +7,7 @@ from pathlib import Path
 from lab.spark import HEARTBEAT, compiled_in
 
 
-def test_what_was_compiled_is_kept_away_from_the_sources_also_where_python_was_told_to_keep_nothing(
+def test_what_was_compiled_is_kept_away_from_the_sources_also_where_python_may_keep_nothing(
     tmp_path: Path,
 ) -> None:
     sources, cache = tmp_path / "sources", tmp_path / "cache"

@@ -12,7 +12,7 @@ from lab.demo.report import DemoOutcome, as_json, longest, mirrormaker
 from lab.demo.run_evidence import RunEvidence
 from lab.demo.screen import closing
 from lab.invariants.check import check_invariants, not_judged
-from support.healthy_switch import SWITCH_AT, TENURES, healthy
+from support.healthy_switch import PERIODS, SWITCH_AT, healthy
 from support.written_evidence import RUN, evidence, wrote
 
 ASKED_FOR = {
@@ -44,7 +44,7 @@ def went_through(root: Path) -> DemoOutcome:
         state="success",
         evidence=RunEvidence(root, group="orders", run=RUN),
     )
-    return DemoOutcome(ready_seconds=40.0, runs=(run,), verdict=check_invariants(healthy(), TENURES))
+    return DemoOutcome(ready_seconds=40.0, runs=(run,), verdict=check_invariants(healthy(), PERIODS))
 
 
 def test_a_good_demo_reports_every_figure(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_run_that_did_not_go_through_is_not_good_although_every_invariant_held
 def test_a_broken_invariant_is_named_in_the_last_line(tmp_path: Path) -> None:
     world = healthy()
     without = {part: [each for each in log if each.offset] for part, log in world.logs["west"].items()}
-    broken = check_invariants(replace(world, logs={**world.logs, "west": without}), TENURES)
+    broken = check_invariants(replace(world, logs={**world.logs, "west": without}), PERIODS)
     outcome = replace(went_through(tmp_path), verdict=broken)
     assert not outcome.good
     assert closing(outcome).startswith("I2 is violated: 2 acknowledged records")
@@ -87,7 +87,7 @@ def test_a_broken_invariant_is_named_in_the_last_line(tmp_path: Path) -> None:
 
 def test_what_could_not_be_judged_is_never_good(tmp_path: Path) -> None:
     world = healthy()
-    silent = check_invariants(replace(world, writes=world.writes[:SWITCH_AT]), TENURES)
+    silent = check_invariants(replace(world, writes=world.writes[:SWITCH_AT]), PERIODS)
     outcome = replace(went_through(tmp_path), verdict=silent)
     assert not outcome.good
     assert "I1 is unknown" in closing(outcome)
@@ -100,7 +100,7 @@ def test_a_sabotage_without_effect_is_not_good(tmp_path: Path) -> None:
     assert "proves nothing" in closing(outcome)
 
 
-def test_a_failback_is_told_beside_the_switches_with_its_own_steps(tmp_path: Path) -> None:
+def test_a_failback_is_reported_next_to_the_switches_with_its_own_steps(tmp_path: Path) -> None:
     outcome = went_through(tmp_path)
     facts = {"mode": "rebuild", "stranded": 8, "rescued": 7, "quarantine": [], "seconds_to_caught_up": 3.5}
     (tmp_path / "runs" / "orders" / "home").mkdir(parents=True)

@@ -27,7 +27,7 @@ from lab.invariants.model import (
 )
 from lab.invariants.stranded_list import parse_range, stranded, without
 from lab.traffic.records import headers
-from support.healthy_switch import GROUP, PARTITIONS, RECORDS, SWITCH_AT, TENURES, healthy, log, number, offset, place
+from support.healthy_switch import GROUP, PARTITIONS, PERIODS, RECORDS, SWITCH_AT, healthy, log, number, offset, place
 
 FIRST = PARTITIONS[0]
 CUT_OFF = range(SWITCH_AT - 4, SWITCH_AT)
@@ -55,7 +55,7 @@ def disaster() -> Observation:
 
 
 def judged(world: Observation, left: LostCluster = LEFT) -> InvariantReport:
-    return check_invariants(world, TENURES, left=left)
+    return check_invariants(world, PERIODS, left=left)
 
 
 def outcomes(world: Observation, left: LostCluster = LEFT) -> dict[str, Outcome]:
@@ -116,7 +116,7 @@ def test_a_loss_that_was_said_to_be_larger_than_it_is_breaks_i4() -> None:
     assert violated(disaster(), replace(LEFT, predicted_loss=6)) == {"I4"}
 
 
-def test_a_write_behind_the_fence_breaks_i1_although_it_is_in_the_list() -> None:
+def test_a_write_after_the_fence_breaks_i1_although_it_is_in_the_list() -> None:
     assert violated(disaster(), replace(LEFT, reachable=150.0, fenced=155.0)) == {"I1"}
 
 

@@ -15,7 +15,7 @@ from lab.invariants.check import check_invariants, not_judged
 from lab.invariants.deletions import Agreed, check_deletions
 from lab.invariants.model import LogRecord, Partition
 from lab.invariants.secrets import check_secrets, held_in
-from support.healthy_switch import TENURES, healthy, number
+from support.healthy_switch import PERIODS, healthy, number
 
 SECRETS = {"kafka/east/probe": "s3cret-of-the-probe", "airflow/alice": "s3cret-of-alice"}
 ARGV = {"east-broker-1 (7)": "java kafka.Kafka server.properties"}
@@ -64,7 +64,7 @@ def test_a_password_among_arguments_or_in_a_connector_breaks_i8(home: Path) -> N
     assert outcome_of(home, connectors={"dr.orders": "sasl.jaas.config=s3cret-of-the-probe"}) == "violated"
 
 
-def test_a_password_is_found_wherever_it_lies_in_a_large_file(tmp_path: Path) -> None:
+def test_a_password_is_found_anywhere_in_a_large_file(tmp_path: Path) -> None:
     path = tmp_path / "segment.log"
     for before in ((1 << 20) - 5, (1 << 21) - 1, 0):
         path.write_bytes(b"x" * before + b"s3cret-of-alice" + b"x" * 99)
@@ -99,7 +99,7 @@ def test_anything_else_that_is_gone_breaks_i7(agreed: Agreed | None) -> None:
     assert check_deletions(BEFORE, AFTER, agreed=agreed).outcome == "violated"
 
 
-def test_what_was_gone_from_both_sides_breaks_i7_although_one_side_was_agreed_to() -> None:
+def test_what_was_gone_from_both_clusters_breaks_i7_although_one_deletion_was_agreed_to() -> None:
     assert check_deletions(BEFORE, {"east": {}, "west": {}}, agreed=AGREED).outcome == "violated"
 
 
@@ -167,7 +167,7 @@ def test_audits_are_read_as_they_are_kept(tmp_path: Path) -> None:
 
 
 def test_what_a_run_cannot_show_is_said_and_neither_good_nor_bad() -> None:
-    verdict = check_invariants(healthy(), TENURES).also(
+    verdict = check_invariants(healthy(), PERIODS).also(
         [not_judged("I6", "nothing was interrupted"), not_judged("I5", "all came")]
     )
     assert [each.invariant for each in verdict.findings] == ["I1", "I2", "I3", "I5", "I6", "I10"]

@@ -23,7 +23,7 @@ def test_what_was_refused_stays() -> None:
     assert Outbox.restore(events).unsettled == {0}
 
 
-def test_a_checkpoint_stands_for_everything_before_it() -> None:
+def test_a_checkpoint_covers_everything_before_it() -> None:
     events: list[Event] = [
         {"event": "acknowledged", "records": [[3, 0, 0, 1.0]]},
         {"event": "checkpoint", "next": 40, "unsettled": [7]},
