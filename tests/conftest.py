@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
-import psutil
 import pytest
 
+from support import free_ports
 from support.run_end import pytest_configure, pytest_unconfigure  # noqa: F401 - hooks of this conftest
 
 # The fixtures import what they start: tests of rules alone load no Kafka client.
@@ -28,7 +28,6 @@ hypothesis.settings.load_profile("any machine")
 
 #: Not the default ports: tests may run at the same time as a lab that somebody uses, and as other tests.
 _PORT_BASES: tuple[int, ...] = (29000, *range(18000, 10000, -1000))
-_SPAN = 800
 _TWO_BROKERS_FROM = 400
 _FORMER_BROKERS_FROM = 600
 
@@ -111,14 +110,9 @@ def port_base() -> int:
     chosen = os.environ.get("KAFKA_DR_TEST_PORT_BASE")
     if chosen:
         return int(chosen) + 1000 * worker
-    taken: set[int] = {
-        connection.laddr.port
-        for connection in psutil.net_connections("tcp")
-        if connection.laddr and connection.status == psutil.CONN_LISTEN
-    }
     # Other workers look at the same ports at the same moment.
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    return next(base for base in _PORT_BASES[worker::workers] if taken.isdisjoint(range(base, base + _SPAN)))
+    return free_ports.port_base(_PORT_BASES[worker::workers])
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ os.environ["AIRFLOW__LOGGING__LOGGING_LEVEL"] = "WARNING"
 
 #: The protection group of the lab whose Airflow runs.
 GROUP = "orders"
-_PORT_BASE = 30000
+_PORT_BASES = (30000, 20000, 19000)
 
 #: What the lab's topology.yaml expects of the environment.
 LAB = {
@@ -91,10 +91,11 @@ def airflow(tmp_path_factory: pytest.TempPathFactory, folder_end: ExitStack) -> 
     Its schedules run audits on Spark, so it ends with the tests of this folder. ``KAFKA_DR_TEST_AIRFLOW_LAB`` names the
     folder of a lab to use and to leave running, so that it is started only once.
     """
+    from support import free_ports
     from support.airflow_lab import AirflowSession, QuickLab
 
     kept = os.environ.get("KAFKA_DR_TEST_AIRFLOW_LAB")
-    ports = int(os.environ.get("KAFKA_DR_TEST_AIRFLOW_PORT_BASE", _PORT_BASE))
+    ports = free_ports.port_base(_PORT_BASES, setting="KAFKA_DR_TEST_AIRFLOW_PORT_BASE")
     lab = QuickLab(Path(kept) if kept else tmp_path_factory.mktemp("airflow-lab"), port_base=ports)
     if not kept:
         folder_end.callback(lab.down, delete=True)

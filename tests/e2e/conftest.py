@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,8 +11,9 @@ import pytest
 
 from lab.api import Lab
 from lab.layout import PROJECT
+from support import free_ports
 
-_PORT_BASE = 31000
+_PORT_BASES = (31000, 22000, 21000)
 #: A demo on a warm cache takes a minute or two; a machine that does ten things at a time needs many.
 DEMO_SECONDS = 900
 
@@ -22,7 +22,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 def port_base() -> int:
     """Return the first port of the labs of these tests, of which only one runs at a time."""
-    return int(os.environ.get("KAFKA_DR_TEST_E2E_PORT_BASE", _PORT_BASE))
+    return free_ports.port_base(_PORT_BASES, setting="KAFKA_DR_TEST_E2E_PORT_BASE")
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from lab.api import Lab
+from support import free_ports
 
 _DAG = """\
 from __future__ import annotations
@@ -30,8 +30,7 @@ with DAG("hello", schedule=None):
 def own_port_base() -> int:
     """The first of 800 ports below those of the shared lab that nobody listens on."""
     below = int(os.environ.get("KAFKA_DR_TEST_PORT_BASE", "29000"))
-    taken = {c.laddr.port for c in psutil.net_connections("tcp") if c.laddr and c.status == psutil.CONN_LISTEN}
-    return next(base for base in range(below - 1000, 10000, -1000) if taken.isdisjoint(range(base, base + 800)))
+    return free_ports.port_base(range(below - 1000, 10000, -1000))
 
 
 @pytest.fixture(scope="module")

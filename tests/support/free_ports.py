@@ -1,0 +1,28 @@
+"""Ports for labs of tests, which run at the same time as other labs and as other tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import psutil
+
+#: How many ports a lab and what a test starts with it may use.
+SPAN = 800
+
+
+def port_base(candidates: Iterable[int], *, setting: str = "") -> int:
+    """Return the first port of a range that nobody listens on.
+
+    :param candidates: first ports of ranges, the preferred one first
+    :param setting: an environment variable that chooses the port instead
+    """
+    chosen = os.environ.get(setting) if setting else None
+    if chosen:
+        return int(chosen)
+    taken = {
+        connection.laddr.port
+        for connection in psutil.net_connections("tcp")
+        if connection.laddr and connection.status == psutil.CONN_LISTEN
+    }
+    return next(base for base in candidates if taken.isdisjoint(range(base, base + SPAN)))
