@@ -22,6 +22,7 @@ from kafka_dr.register.transitions import claimed_unplanned, fenced_on_return, h
 from kafka_dr.routing import Route
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.offset_rows import positions_to_json
+from kafka_dr.runs.register_guard import AsksFor, RegisterGuard
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
 from lab import rights
@@ -138,7 +139,7 @@ class OldClusterGroup:
             registers["west"].compare_and_set(before, state)
             self._fact(clients, "claim", {"source": "east", "target": "west", "epoch": state.epoch})
             west = run.operator("west")
-            run.acl_changes("west", _anything).add(plan.flow_fence(run.group))
+            run.acl_changes("west", _permits_everything(run)).add(plan.flow_fence(run.group))
             west.transactions.take_over(clients.replicator(run.flow).transactional_ids())
             ends = west.topics.high_watermarks(run.partitions("west"))
             self._fact(clients, "target_ends", {"ends": positions_to_json(ends)})
@@ -148,7 +149,7 @@ class OldClusterGroup:
                 assert position.target_offset is not None
                 west.groups.set_offsets({position.group: {position.partition: position.target_offset}})
             state = _set(clients, "west", state, handed_over(state, run=RUN, at=at))
-            run.acl_changes("west", _anything).lift(plan.standby(run.group))
+            run.acl_changes("west", _permits_everything(run)).lift(plan.standby(run.group))
             route = clients.router(run.group)
             servers = clients.topology.cluster("west").route_bootstrap_servers
             known = route.read()
@@ -175,7 +176,7 @@ class OldClusterGroup:
         """East is back: fence it, end what is open there, and say so in the registers."""
         with self.protection.clients() as clients:
             run = Run(RunRequest(self.protection.name, RUN), clients)
-            changes = run.acl_changes("east", _anything)
+            changes = run.acl_changes("east", _permits_everything(run))
             denies: frozenset[Acl] = plan.application_denies(run.group)
             changes.add(denies, plan.probe_fence(run.group) | plan.probe_freeze(run.group))
             state = clients.register("west").read(self.protection.name)
@@ -192,5 +193,6 @@ def _set(clients: Clients, cluster: str, before: RegisterState, after: RegisterS
     return after
 
 
-def _anything() -> None:
+def _permits_everything(run: Run) -> RegisterGuard:
     """Permit every change: no run owns the group here."""
+    return run.guard_by("west", AsksFor(lambda _: True, "anything"))

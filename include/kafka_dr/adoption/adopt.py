@@ -12,7 +12,7 @@ from kafka_dr.adoption.adoptable import adoptable, first_flow, route_agrees
 from kafka_dr.checks.cluster_checks import right_clusters
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan, proof
-from kafka_dr.fencing.change import AclChanges, Permission
+from kafka_dr.fencing.change import AclChanges
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import adopted
 from kafka_dr.routing import Route
@@ -21,6 +21,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.offset_rows import positions_to_json
 from kafka_dr.runs.record import Check, StepOutcome, StepRecord, shortfall
+from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 
 _NUMBER = 1
 
@@ -70,23 +71,16 @@ def _complete(context: GroupContext, state: RegisterState) -> Mapping[str, Any]:
     """Write the record, first on the active cluster; fence the standby; journal the flow's seed; write the route."""
     for name in (state.active, state.standby):
         context.clients.register(name).copy(state)
-    context.acl_changes(state.active, _unchanged(context, state)).add(plan.flow_fence(context.group))
-    fence = context.acl_changes(state.standby, _unchanged(context, state))
+    context.acl_changes(state.active, adoption_guard(context, state)).add(plan.flow_fence(context.group))
+    fence = context.acl_changes(state.standby, adoption_guard(context, state))
     added = fence.add(*plan.standby_in_order(context.group))
     seed = _seed_flow(context, state, fence)
     return {"epoch": state.epoch, "denies_added": len(added), "seed": seed, "route": _write_route(context, state)}
 
 
-def _unchanged(context: GroupContext, state: RegisterState) -> Permission:
-    def ask() -> None:
-        found = context.clients.register(state.active).read(context.group.name)
-        if found != state:
-            raise Refused(
-                f"the record of {context.group.name} in {state.active}'s register changed during the adoption, "
-                f"expected epoch {state.epoch} of run {state.run}: no ACL was changed. Find out which run wrote it"
-            )
-
-    return ask
+def adoption_guard(context: GroupContext, state: RegisterState) -> RegisterGuard:
+    """Return what is asked right before each change: is the record still the one of this adoption?"""
+    return context.guard_by(state.active, Unchanged(state))
 
 
 def _seed_flow(context: GroupContext, state: RegisterState, fence: AclChanges) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.evidence import digest
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import Abandonment, abandonment, failback_changed_it_since
+from kafka_dr.runs.register_guard import HeldBy, RegisterGuard
 from kafka_dr.runs.request import FailbackMode, RescueWish
 from kafka_dr.runs.run import Run
 
@@ -83,31 +84,11 @@ class FailbackContext:
         """Whether an earlier failback, which was abandoned, has changed the old cluster."""
         return failback_changed_it_since(self.run.history, self.failover.run, by_others_than=self.run.request.run)
 
-    def permission(self) -> Callable[[], None]:
+    def guard(self) -> RegisterGuard:
         """Return what is asked right before each change: whether this failback still holds the group."""
         run = self.run
         epoch = run.register_state.epoch if run.register_state else -1
-
-        def ask() -> None:
-            state = run.clients.register(run.source).read(run.group.name)
-            held = state is not None and (state.run, state.epoch, state.phase, state.verb) == (
-                run.request.run,
-                epoch,
-                Phase.DIVERGED,
-                "failback",
-            )
-            if not held:
-                said = (
-                    f"nothing of {run.group.name}"
-                    if state is None
-                    else f"{state.phase} by {state.verb} {state.run} (epoch {state.epoch})"
-                )
-                raise Refused(
-                    f"{run.source}'s register says {said}, expected diverged by failback {run.request.run}: nothing "
-                    "was changed. Another run has taken the group, so this run ends here"
-                )
-
-        return ask
+        return run.guard_by(run.source, HeldBy(run.request.run, epoch, Phase.DIVERGED, "failback"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ def _journal(context: FailbackContext) -> None:
         "deletes": rows_of(approved_deletes(run.fact("claim")), **ID_OF_A_TOPIC),
         "measured": decision.measured(context),
     }
-    context.permission()()
+    context.guard().require()
     if context.mode == "quarantine":
         ids = {name: topic.topic_id for name, topic in topics.items()}
         run.write_fact(QUARANTINE, quarantine_fact(run.target, ranges_of(context.stranded), ids))
@@ -129,15 +129,15 @@ def _journaled(run: Run) -> Mapping[str, Any]:
 
 
 def _rebuild(context: FailbackContext, deletes: Mapping[str, str]) -> Mapping[str, Any]:
-    run, permission = context.run, context.permission()
+    run, guard = context.run, context.guard()
     target = run.operator(run.target)
     old = sorted(name for name, topic in run.topics(run.target).items() if topic.topic_id == deletes.get(name))
     rights = right_to_delete(run, deletes)
     if old:
-        permission()
+        guard.require()
         target.acls.add(rights)
         try:
-            permission()
+            guard.require()
             target.topics.delete(old)
             _wait_until_gone(context, deletes)
         finally:
@@ -179,7 +179,7 @@ def _create(context: FailbackContext) -> list[str]:
     items = plan_between(run, run.source, run.target, epoch=run.epoch).items
     wanted = [item.change.topic for item in items if isinstance(item.change, CreateTopic)]
     if wanted:
-        context.permission()()
+        context.guard().require()
         errors = run.operator(run.target).configs.create(wanted)
         if errors:
             name, error = sorted(errors.items())[0]

@@ -52,7 +52,7 @@ def act(run: Run) -> Mapping[str, Any]:
         operator=run.operator(run.source),
         canary_topic=run.group.canary_topic,
         replication_factor=run.group.flow.replication_factor,
-        permission=context.permission(),
+        permission=context.guard().require,
     ).publish()
     fact = {"wish": context.rescue, "stranded": context.stranded.records, **done.to_json()}
     run.write_fact("rescued", fact, needed_on=[run.source])

@@ -49,7 +49,7 @@ def act(run: Run) -> Mapping[str, Any]:
         run.flow,
         lambda: positions_from_json(begins["source_positions"]),
         epoch=state.epoch,
-        permission=context.permission(),
+        guard=context.guard(),
     )
     return {"seed": seed}
 
@@ -85,7 +85,7 @@ def _stop_old_flow(run: Run, context: FailbackContext) -> None:
     old = run.clients.replicator(run.flow.reverse)
     if old.status().at_rest:
         return
-    context.permission()()
+    context.guard().require()
     old.stop()
     if old.wait_stopped(run.group.timing.step_deadline_seconds).state != "stopped":
         raise TryAgain(

@@ -17,7 +17,6 @@ from typing import Any
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.fencing import plan, proof
-from kafka_dr.fencing.change import Permission
 from kafka_dr.register import Phase, RegisterConflict, RegisterState, arbiter
 from kafka_dr.register.transitions import rolled_back
 from kafka_dr.replication import Flow
@@ -26,6 +25,7 @@ from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.record import Check, StepOutcome, StepRecord, shortfall
+from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.runs.run import Run
 
@@ -77,14 +77,14 @@ def _take_back(run: Run) -> RegisterState | None:
 
 
 def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
-    permission = _permission(run, state)
+    guard = roll_back_guard(run, state)
     facts: dict[str, Any] = {"epoch": state.epoch}
     if run.without_source:
-        facts |= _open_source_if_it_answers(run, state, permission)
+        facts |= _open_source_if_it_answers(run, state, guard)
     else:
-        facts["lifted_on_source"] = len(_open_source(run, state, permission))
+        facts["lifted_on_source"] = len(_open_source(run, state, guard))
     try:
-        target = run.acl_changes(state.standby, permission)
+        target = run.acl_changes(state.standby, guard)
         target.add(*plan.standby_in_order(run.group))
         run.clients.register(state.standby).copy(state)
         target.lift(plan.flow_fence(run.group))
@@ -106,14 +106,14 @@ def _resume_flow(run: Run, state: RegisterState) -> None:
         background.ask("Connect", resume, seconds=SOURCE_SECONDS)
 
 
-def _open_source(run: Run, state: RegisterState, permission: Permission) -> frozenset[Acl]:
-    return run.acl_changes(state.active, permission).lift(plan.shut_out(run.group), plan.change_fence(run.group))
+def _open_source(run: Run, state: RegisterState, guard: RegisterGuard) -> frozenset[Acl]:
+    return run.acl_changes(state.active, guard).lift(plan.shut_out(run.group), plan.change_fence(run.group))
 
 
-def _open_source_if_it_answers(run: Run, state: RegisterState, permission: Permission) -> dict[str, Any]:
+def _open_source_if_it_answers(run: Run, state: RegisterState, guard: RegisterGuard) -> dict[str, Any]:
     def copy_and_open() -> frozenset[Acl]:
         run.clients.register(state.active).copy(state)
-        return _open_source(run, state, permission)
+        return _open_source(run, state, guard)
 
     try:
         lifted = background.ask(state.active, copy_and_open, seconds=SOURCE_SECONDS)
@@ -128,17 +128,12 @@ def _flow(run: Run, state: RegisterState) -> Flow:
     return Flow(run.group.name, state.active, state.standby)
 
 
-def _permission(run: Run, state: RegisterState) -> Permission:
-    def ask() -> None:
-        decides = state.standby if run.without_source else state.active
-        found = run.clients.register(decides).read(run.group.name)
-        if found != state:
-            raise Refused(
-                f"the register of {decides} no longer holds the roll back of run {state.run} (epoch {state.epoch}): no "
-                "ACL was changed. Another run has taken the group"
-            )
+def roll_back_guard(run: Run, state: RegisterState) -> RegisterGuard:
+    """Return what is asked right before each change: does the deciding register still hold this roll back?
 
-    return ask
+    :param state: the record that the roll back wrote
+    """
+    return run.guard_by(state.standby if run.without_source else state.active, Unchanged(state))
 
 
 def _proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:

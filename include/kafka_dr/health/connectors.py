@@ -7,27 +7,26 @@ from itertools import permutations
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.health.desired_state import may_run, must_run
+from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow, FlowStatus
 from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
+from kafka_dr.runs.register_guard import AsksFor, RegisterGuard
 
 #: Connect answers in milliseconds; next to a dead cluster it may need a minute, which this check does not wait for.
 CONNECT_SECONDS = 8.0
 #: How long a connector that was asked to stop is watched.
 _STOP_SECONDS = 5.0
 
-#: Given a rule about the record, returns what is asked right before a change.
-AsLongAs = Callable[[Callable[[RegisterState], bool]], Callable[[], None]]
 
-
-def check_connectors(context: GroupContext, state: RegisterState, as_long_as: AsLongAs) -> tuple[Check, ...]:
+def check_connectors(context: GroupContext, state: RegisterState, registers: RegisterAnswers) -> tuple[Check, ...]:
     """Check the connectors of both directions, stop those that must not run, and name each that is wrong."""
     flows = [Flow(context.group.name, *ends) for ends in permutations(context.group.clusters, 2)]
 
     def checking(flow: Flow) -> Callable[[], Check]:
-        return lambda: _check(context, flow, state, as_long_as)
+        return lambda: _check(context, flow, state, registers)
 
     answers = background.ask_all(
         {flow: checking(flow) for flow in flows}, seconds=dict.fromkeys(flows, CONNECT_SECONDS)
@@ -35,20 +34,21 @@ def check_connectors(context: GroupContext, state: RegisterState, as_long_as: As
     return tuple(_check_of(flow, answer) for flow, answer in answers.items())
 
 
-def _check(context: GroupContext, flow: Flow, state: RegisterState, as_long_as: AsLongAs) -> Check:
+def _check(context: GroupContext, flow: Flow, state: RegisterState, registers: RegisterAnswers) -> Check:
     status = context.clients.replicator(flow).status()
     if not may_run(state, flow) and not status.at_rest:
-        return _stop(context, flow, status, as_long_as(lambda now: not may_run(now, flow)))
+        stopped = AsksFor(lambda now: not may_run(now, flow), f"{flow.connector} to be stopped")
+        return _stop(context, flow, status, guard_by_answering(context, registers, stopped))
     if must_run(state, flow) and status.state != "running":
         seen = f"{flow.connector} is {status.state} {status.detail}".rstrip()
-        return Check("flow", "failed", f"{seen}, but {state.active} is active, so it has to context: see dr_flows")
+        return Check("flow", "failed", f"{seen}, but {state.active} is active, so it has to run: see dr_flows")
     return Check("flow", "ok", f"{flow.connector} is {status.state}")
 
 
-def _stop(context: GroupContext, flow: Flow, status: FlowStatus, still: Callable[[], None]) -> Check:
+def _stop(context: GroupContext, flow: Flow, status: FlowStatus, guard: RegisterGuard) -> Check:
     replicator = context.clients.replicator(flow)
     found = f"{flow.connector} was {status.state}, but the register forbids this direction"
-    still()
+    guard.require()
     replicator.stop()
     try:
         now = replicator.wait_stopped(_STOP_SECONDS).state

@@ -6,8 +6,6 @@ In this order: DENYs and their proof; what the cluster accepted in the meantime,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from kafka_dr.checks.returned_cluster import count_on_returned
 from kafka_dr.health.restore_fence import FenceRepair
 from kafka_dr.register import RegisterState
@@ -15,17 +13,18 @@ from kafka_dr.register.transitions import fenced_on_return
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
+from kafka_dr.runs.register_guard import RegisterGuard
 
 #: Its evidence is kept with that of the run that left the cluster unfenced.
 NUMBER, STEP = 92, "fence_on_return"
 
 
-def record_return(context: GroupContext, state: RegisterState, repair: FenceRepair, still: Callable[[], None]) -> Check:
+def record_return(context: GroupContext, state: RegisterState, repair: FenceRepair, guard: RegisterGuard) -> Check:
     """Count what a returned cluster accepted, now that it is proven to refuse writes, and set the group ``diverged``.
 
     :param state: the record, ``unfenced``
     :param repair: what fencing the cluster found; proven
-    :param still: asked right before the register is written
+    :param guard: asked right before the register is written
     """
     clients, cluster = context.clients, repair.cluster
     attempt = Attempt.start(state.group, state.run, clients, STEP, NUMBER, goes_forward=True)
@@ -33,7 +32,7 @@ def record_return(context: GroupContext, state: RegisterState, repair: FenceRepa
     uncopied = count_on_returned(context, cluster, journal)
     fact = uncopied.fact(cluster, fenced_at=context.clock.now())
     clients.register(state.active).write_fact(state.group, state.run, "returned", fact)
-    still()
+    guard.require()
     clients.register(state.active).compare_and_set(state, fenced_on_return(state, at=context.clock.now()))
     attempt.facts = {**fact, "denies_added": repair.added, "ended_transactions": list(repair.ended)}
     attempt.proofs = repair.proofs

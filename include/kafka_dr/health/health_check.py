@@ -11,7 +11,7 @@ from kafka_dr.health import report_only
 from kafka_dr.health.connectors import check_connectors
 from kafka_dr.health.desired_state import denies_of, old_cluster_is_closed
 from kafka_dr.health.fence_on_return import record_return
-from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, as_long_as, newest_now, read_registers
+from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, guard_by_answering, newest_now, read_registers
 from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, restore_standby_fence
 from kafka_dr.health.stale_registers import update_stale_registers
 from kafka_dr.health.stalled_runs import check_run
@@ -21,6 +21,7 @@ from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check, Outcome, worst
+from kafka_dr.runs.register_guard import AsksFor, Unchanged
 
 #: A check starts every minute, and two never run at the same time: all of it, fences first, has to end before that.
 CHECK_SECONDS = 45.0
@@ -153,12 +154,12 @@ def _fences(context: GroupContext, state: RegisterState, registers: RegisterAnsw
 
 def _restored(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> list[Check]:
     wanted = denies_of(context.group, state, cluster)
-    still = as_long_as(context, registers, lambda now: wanted <= denies_of(context.group, now, cluster))
+    required = AsksFor(lambda now: wanted <= denies_of(context.group, now, cluster), f"these DENYs on {cluster}")
     restore = restore_flow_fence if cluster == state.active else restore_standby_fence
-    repair = restore(context, cluster, state, still)
+    repair = restore(context, cluster, state, guard_by_answering(context, registers, required))
     checks = _checks_of(repair, state)
     if state.phase is Phase.UNFENCED and cluster == state.standby and repair.proven:
-        unchanged = as_long_as(context, registers, lambda now: now == state)
+        unchanged = guard_by_answering(context, registers, Unchanged(state))
         checks.append(record_return(context, state, repair, unchanged))
     return checks
 
@@ -196,7 +197,7 @@ def _other_checks(
 ) -> list[Check]:
     """Check everything else that follows from the record; what cannot be asked is unknown."""
     questions: dict[str, Callable[[], tuple[Check, ...]]] = {
-        "the connectors": lambda: check_connectors(context, state, lambda holds: as_long_as(context, registers, holds)),
+        "the connectors": lambda: check_connectors(context, state, registers),
         "the route": lambda: (report_only.check_route(context, state),),
         "the lag": lambda: (report_only.check_lag(context, state),),
         "the run": lambda: (check_run(context, state),),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kafka_dr.errors import KafkaDrError, Refused
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.register import RegisterState, highest
 from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.register_guard import Condition, RegisterGuard
 
 #: A register is one short read. A cluster that takes longer counts as silent, and is asked again in a minute.
 REGISTER_SECONDS = 6.0
@@ -80,21 +81,11 @@ def newest_now(context: GroupContext, answered: RegisterAnswers) -> RegisterStat
     return highest({name: context.clients.register(name).read(context.group.name) for name in answered.states})
 
 
-def as_long_as(
-    context: GroupContext, answered: RegisterAnswers, holds: Callable[[RegisterState], bool]
-) -> Callable[[], None]:
-    """Return the question that is asked right before each change: does the newest record still require it?
+def guard_by_answering(context: GroupContext, answered: RegisterAnswers, condition: Condition) -> RegisterGuard:
+    """Return what is asked right before each change: does the newest record still permit it?
 
     Only registers that answered are read again, so that a dead cluster cannot delay the change. That is enough: a
     cluster's own register names it active before its fence is lifted.
-
-    :param holds: whether a record still requires the change
     """
-
-    def ask() -> None:
-        now = newest_now(context, answered)
-        if now is None or not holds(now):
-            said = "have no record" if now is None else f"say {now.phase} with {now.active} active (epoch {now.epoch})"
-            raise Refused(f"the registers of {context.group.name} now {said}: the remaining changes were not made")
-
-    return ask
+    asked = f"the newest record of {', '.join(answered.states)}"
+    return RegisterGuard(context.group.name, asked, lambda: newest_now(context, answered), condition)

@@ -15,6 +15,7 @@ from kafka_dr.register import RegisterState
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.group_context import PROOF_SECONDS, GroupContext
 from kafka_dr.runs.record import Check, worst
+from kafka_dr.runs.register_guard import RegisterGuard
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,30 +40,28 @@ class FenceRepair:
 
 
 def restore_standby_fence(
-    context: GroupContext, cluster: str, state: RegisterState, still: Callable[[], None]
+    context: GroupContext, cluster: str, state: RegisterState, guard: RegisterGuard
 ) -> FenceRepair:
     """Add the missing DENYs of a cluster that is not active, end its applications' transactions, prove the fence.
 
-    :param still: asked right before each change
+    :param guard: asked right before each change
     """
     wanted = denies_of(context.group, state, cluster)
     _, probe, changes = plan.standby_in_order(context.group)
     before = context.clients.register(cluster).added_acls(context.group.name, cluster)
-    added = context.acl_changes(cluster, still).add(wanted - probe - changes, wanted & probe, wanted & changes)
+    added = context.acl_changes(cluster, guard).add(wanted - probe - changes, wanted & probe, wanted & changes)
     completed = bool(added) and added <= changes and not before & changes
     closed = old_cluster_is_closed(state)
     # On the old cluster every transaction has to end: a process that added its DENYs may have died before that.
-    ended = end_transactions(context, cluster, still, all_of_them=closed) if added - changes or closed else ()
+    ended = end_transactions(context, cluster, guard, all_of_them=closed) if added - changes or closed else ()
     proofs = _proofs(context, cluster, wanted, transactions_too=closed)
     return FenceRepair(cluster, len(added), completed, ended, proofs)
 
 
-def restore_flow_fence(
-    context: GroupContext, cluster: str, state: RegisterState, still: Callable[[], None]
-) -> FenceRepair:
+def restore_flow_fence(context: GroupContext, cluster: str, state: RegisterState, guard: RegisterGuard) -> FenceRepair:
     """Add the missing DENYs that keep flows from writing to the active cluster; applications are not affected."""
     wanted = denies_of(context.group, state, cluster)
-    added = context.acl_changes(cluster, still).add(wanted)
+    added = context.acl_changes(cluster, guard).add(wanted)
     return FenceRepair(cluster, len(added), proofs=(_denies(context, cluster, wanted),))
 
 

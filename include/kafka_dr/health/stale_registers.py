@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.health.desired_state import stale_registers
-from kafka_dr.health.registers import RegisterAnswers, as_long_as
+from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
 from kafka_dr.register import RegisterState
 from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check
+from kafka_dr.runs.register_guard import Unchanged
 
 
 def update_stale_registers(
@@ -30,7 +31,7 @@ def update_stale_registers(
 
 
 def _copied(context: GroupContext, cluster: str, state: RegisterState, registers: RegisterAnswers) -> Check:
-    as_long_as(context, registers, lambda now: now == state)()
+    guard_by_answering(context, registers, Unchanged(state)).require()
     if context.clients.register(cluster).read(state.group) == state:
         return Check("register_copy", "ok", f"the register of {cluster} has received the record in the meantime")
     context.clients.register(cluster).copy(state)

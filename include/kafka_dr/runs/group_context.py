@@ -15,6 +15,7 @@ from kafka_dr.register import RegisterState
 from kafka_dr.runs import register_read
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.read_cache import ReadCache
+from kafka_dr.runs.register_guard import Condition, RegisterGuard
 from kafka_dr.runs.request import StepName
 
 #: How long brokers get to act on an ACL that they have acknowledged.
@@ -146,12 +147,29 @@ class GroupContext:
         with ThreadPoolExecutor(max_workers=len(questions)) as pool:
             return tuple(pool.map(lambda question: question(), questions))
 
-    def acl_changes(self, cluster: str, permission: Callable[[], None]) -> AclChanges:
-        """Return what changes the group's ACLs on a cluster."""
+    def guard_by(self, cluster: str, condition: Condition) -> RegisterGuard:
+        """Return a guard that reads the register of one cluster."""
+        name = self.group.name
+        return RegisterGuard(
+            name, f"the register of {cluster}", lambda: self.clients.register(cluster).read(name), condition
+        )
+
+    def guard_by_all(self, condition: Condition, *, first: tuple[Callable[[], None], ...] = ()) -> RegisterGuard:
+        """Return a guard that reads the registers of all clusters; the one that decides has to answer.
+
+        :param first: see :class:`RegisterGuard`
+        """
+        return RegisterGuard(self.group.name, "the register", self.read_register_state, condition, first)
+
+    def acl_changes(self, cluster: str, guard: RegisterGuard) -> AclChanges:
+        """Return what changes the group's ACLs on a cluster.
+
+        :param guard: asked right before each change
+        """
         return AclChanges(
             self.group.name,
             self.operator(cluster),
             self.clients.register(cluster),
-            permission=permission,
+            permission=guard.require,
             clock=self.clock,
         )

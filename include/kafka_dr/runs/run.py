@@ -14,6 +14,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.probe import Probe
 from kafka_dr.runs.record import Check
+from kafka_dr.runs.register_guard import HeldBy, RegisterGuard
 from kafka_dr.runs.register_read import OTHERS_SECONDS
 from kafka_dr.runs.request import RunRequest
 
@@ -88,25 +89,14 @@ class Run(GroupContext):
         self.silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
         return register_read.decided_without_source(self.group.name, answers, target=target)
 
-    def permission(self, phase: Phase) -> Callable[[], None]:
-        """Return what is asked right before each change: does the group still belong to this run?
+    def guard(self, phase: Phase) -> RegisterGuard:
+        """Return what is asked right before each change: does this run still hold the group?
 
-        A step whose process was held up, while its run was rolled back or finished, changes nothing when it wakes.
-
-        :param phase: the phase that the deciding register has to show; it is read again at each call
+        :param phase: the phase that the deciding register has to show
         """
         before_hand_over = phase is Phase.SWITCHING and not self.without_source
-        arbiter = self.source if before_hand_over else self.target
         epoch = self.register_state.epoch if self.register_state else -1
-
-        def ask() -> None:
-            state = self.clients.register(arbiter).read(self.group.name)
-            held = state is not None and (state.run, state.epoch, state.phase) == (self.request.run, epoch, phase)
-            if not held:
-                said = "nothing" if state is None else f"{state.phase} by run {state.run} (epoch {state.epoch})"
-                raise Refused(f"{arbiter}'s register says {said}, not {phase} by this run: nothing was changed")
-
-        return ask
+        return self.guard_by(self.source if before_hand_over else self.target, HeldBy(self.request.run, epoch, phase))
 
     def write_fact(self, fact: str, payload: Mapping[str, Any], *, needed_on: Collection[str] | None = None) -> None:
         """Journal a fact on source and target.

@@ -7,9 +7,9 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.fencing import plan
-from kafka_dr.fencing.change import Permission
 from kafka_dr.named_rows import ID_OF_A_TOPIC, rows_of
 from kafka_dr.replication import Flow
+from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.run import Run
 
 
@@ -31,24 +31,24 @@ def seed_fact(
 
 
 def begin(
-    run: Run, flow: Flow, seed: Callable[[], Mapping[TopicPartition, int]], *, epoch: int, permission: Permission
+    run: Run, flow: Flow, seed: Callable[[], Mapping[TopicPartition, int]], *, epoch: int, guard: RegisterGuard
 ) -> None:
     """Let the replicator write to the flow's target, seed the flow, and start it.
 
     :param seed: returns where it begins, next to read; asked where it was not seeded for this epoch yet
-    :param permission: asked right before each change
+    :param guard: asked right before each change
     """
     seconds = run.group.timing.step_deadline_seconds
-    run.acl_changes(flow.target, permission).lift(plan.flow_fence(run.group))
+    run.acl_changes(flow.target, guard).lift(plan.flow_fence(run.group))
     replicator = run.clients.replicator(flow)
     if replicator.ensure(stopped=True) == "created":
         replicator.wait_stopped(seconds)
     # A flow that was seeded for this epoch may have copied since: seeding it again would copy that twice.
     if replicator.where().seed_epoch != epoch:
-        permission()
+        guard.require()
         replicator.stop()
         replicator.wait_stopped(seconds)
-        permission()
+        guard.require()
         replicator.seed(seed(), epoch=epoch)
-    permission()
+    guard.require()
     replicator.resume()

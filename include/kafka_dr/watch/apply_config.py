@@ -6,7 +6,7 @@ of changes the lock, the cluster ids and the register are checked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 
 from kafka_dr.approvals.approval import judge, newest_answer
@@ -22,6 +22,7 @@ from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.record import Check, StepOutcome, StepRecord, worst
+from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.watch.config_plan import (
     APPLY,
     APPLY_SAFE,
@@ -87,7 +88,7 @@ def _apply(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[Pla
         verdicts = (Verdict.SAFE, Verdict.APPROVAL) if approved else (Verdict.SAFE,)
         wanted = [item for item in plan.changes if item.verdict in verdicts]
         attempt.intent = tuple(str(item) for item in wanted)
-        failures = _applying(run, state, _guard(run, state, plan, lock)).make(wanted, seen=plan)
+        failures = _applying(run, state, config_guard(run, state, plan, lock)).make(wanted, seen=plan)
         left = _read_back(run, state, wanted, failures)
     keep_plan(run, start_plan(run), left)
     missing = _missing(wanted, failures, left)
@@ -120,14 +121,14 @@ def _missing(wanted: Collection[Item], failures: Collection[Failure], left: Plan
     )
 
 
-def _applying(run: ConfigSyncRun, state: RegisterState, guard: Callable[[], None]) -> Applying:
+def _applying(run: ConfigSyncRun, state: RegisterState, guard: RegisterGuard) -> Applying:
     def ensure_fence() -> None:
         run.acl_changes(state.standby, guard).add(*fences.standby_in_order(run.group))
 
     return Applying(
         run.operator(state.standby),
         compare=lambda: current_plan(run, state),
-        guard=guard,
+        guard=guard.require,
         ensure_fence=ensure_fence,
         clock=run.clock,
     )
@@ -144,18 +145,15 @@ def _lock(run: ConfigSyncRun, state: RegisterState) -> AbstractContextManager[He
     )
 
 
-def _guard(run: ConfigSyncRun, state: RegisterState, plan: Plan, lock: HeldLock) -> Callable[[], None]:
-    """Return the question that is asked right before each batch; the register last, so that it is the freshest."""
+def config_guard(run: ConfigSyncRun, state: RegisterState, plan: Plan, lock: HeldLock) -> RegisterGuard:
+    """Return what is asked right before each batch: the lock, both clusters' ids, then the register."""
 
-    def still() -> None:
-        lock.renew()
+    def same_clusters() -> None:
         names = (plan.active, plan.standby)
         for name, found in zip(names, run.at_once(*(run.operator(n).topics.identity for n in names)), strict=True):
             require_cluster(run, name, found.cluster_id)
-        if run.read_register_state() != state:
-            raise Refused(f"a run began to move {run.group.name}: the remaining changes were not made")
 
-    return still
+    return run.guard_by_all(Unchanged(state), first=(lock.renew, same_clusters))
 
 
 def _read_back(

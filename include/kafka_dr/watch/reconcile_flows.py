@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import permutations
 
 from kafka_dr.errors import Refused
@@ -13,6 +12,7 @@ from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.flow_seed import FlowSeed, newest_seed
 from kafka_dr.runs.group_context import GroupContext
+from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
 
 _LOOK_SECONDS = 1.0
@@ -32,16 +32,13 @@ def reconcile_flows(group: str, clients: Clients) -> WatchResult:
     if isinstance(state, WatchResult):
         return state
 
-    def still() -> None:
-        if context.read_register_state() != state:
-            raise Refused(f"a run began to move {group}: the remaining changes were not made")
-
+    guard = context.guard_by_all(Unchanged(state))
     seed = newest_seed(clients.register(state.active).history(group), state)
     planned = plan_flows(state, [_observe(clients, flow) for flow in _flows(context)], seed)
-    said = [] if planned.problem else _lift_flow_fence(context, state, still)
+    said = [] if planned.problem else _lift_flow_fence(context, state, guard)
     for change in planned.changes:
         if change.action is not FlowAction.LEAVE:
-            still()
+            guard.require()
             _carry_out(context, change, seed)
         said.append(str(change))
     if planned.problem:
@@ -68,7 +65,7 @@ def _observe(clients: Clients, flow: Flow) -> ObservedFlow:
     return ObservedFlow(flow, status, replicator.where().seed_epoch, tuple(differing))
 
 
-def _lift_flow_fence(context: GroupContext, state: RegisterState, still: Callable[[], None]) -> list[str]:
+def _lift_flow_fence(context: GroupContext, state: RegisterState, guard: RegisterGuard) -> list[str]:
     """Lift the replicator's DENY on a standby that did not answer when it became the standby."""
     unwanted = plan.flow_fence(context.group)
     found = context.operator(state.standby).acls.list()
@@ -78,7 +75,7 @@ def _lift_flow_fence(context: GroupContext, state: RegisterState, still: Callabl
         raise Refused(
             f"{state.standby} lacks {len(missing)} DENYs of a standby, so no flow may write there: dr_health adds them"
         )
-    lifted = context.acl_changes(state.standby, still).lift(unwanted)
+    lifted = context.acl_changes(state.standby, guard).lift(unwanted)
     return (
         [f"lifted the DENYs of {context.group.replicator_principal} on {state.standby}, the standby"] if lifted else []
     )

@@ -12,10 +12,11 @@ from integration.health.conftest import look, said
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
-from kafka_dr.health.registers import as_long_as, newest_now, read_registers
+from kafka_dr.health.registers import guard_by_answering, newest_now, read_registers
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import adopted, claimed
 from kafka_dr.replication import Flow
+from kafka_dr.runs.register_guard import AsksFor
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 from support import outside_view
@@ -178,8 +179,8 @@ def test_a_change_that_the_register_no_longer_requires_is_refused(at_rest: Switc
         run = Run(RunRequest(protection.name, "health"), clients)
         registers = read_registers(run)
         assert newest_now(run, registers) == protection.state("east")
-        with pytest.raises(Refused, match="the remaining changes were not made"):
-            as_long_as(run, registers, lambda now: now.active == "west")()
+        with pytest.raises(Refused, match="Nothing more is changed"):
+            guard_by_answering(run, registers, AsksFor(lambda now: now.active == "west", "west to be active")).require()
 
 
 def test_a_run_that_died_is_named_and_its_registers_are_left_alone(at_rest: SwitchedGroup) -> None:

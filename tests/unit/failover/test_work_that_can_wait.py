@@ -56,7 +56,7 @@ def run(changes: Changes) -> Any:
         target="west",
         group=group,
         journal={"opened": {"at": AT.isoformat()}},
-        permission=lambda _: lambda: None,
+        guard=lambda _: lambda: None,
         acl_changes=lambda *_: changes,
     )
 

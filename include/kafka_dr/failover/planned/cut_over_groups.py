@@ -44,7 +44,7 @@ def act(run: Run) -> Mapping[str, Any]:
             "timestamp to read them from the time of the first unread record, or fix the cause. Then trigger a new run"
         )
     run.write_fact("translations", {"positions": [translation.to_json(position) for position in translated]})
-    run.permission(Phase.SWITCHING)()
+    run.guard(Phase.SWITCHING).require()
     run.operator(run.target).groups.set_offsets(by_group(translated))
     beyond = other_topics.journaled(run.fact("drained")) or ()
     return {"groups": [translation.to_json(position) for position in translated], **other_topics.left_out(run, beyond)}

@@ -79,7 +79,7 @@ def deny_changes(run: Run) -> GroupLayout | None:
     This runs while longer work is done, and writes are already refused. The layout is compared only in the report: no
     run is undone for it while applications wait.
     """
-    run.acl_changes(run.source, run.permission(Phase.SWITCHING)).add(plan.change_fence(run.group))
+    run.acl_changes(run.source, run.guard(Phase.SWITCHING)).add(plan.change_fence(run.group))
     try:
         return GroupLayout.seen(run, run.source)
     except KafkaDrError:
@@ -179,7 +179,7 @@ def wait_for_copy(run: Run, ends: Mapping[TopicPartition, int], *, seconds: floa
 def _ask_flow_to_stop(run: Run) -> None:
     """Ask Connect to stop the connector now, as nothing is left to copy; the next step waits for that."""
     try:
-        run.permission(Phase.SWITCHING)()
+        run.guard(Phase.SWITCHING).require()
         run.clients.replicator(run.flow).stop()
     except KafkaDrError:
         # The next step asks again, and says what is wrong.
@@ -237,7 +237,7 @@ def will_reach_end(before: int, left: int, *, passed: float, remaining: float) -
 
 
 def _freeze(run: Run) -> dict[str, dict[TopicPartition, int]]:
-    changes = run.acl_changes(run.source, run.permission(Phase.SWITCHING))
+    changes = run.acl_changes(run.source, run.guard(Phase.SWITCHING))
     changes.add(plan.group_freeze(run.group), plan.probe_freeze(run.group))
     refused = _reads_refused(run, run.consumer_groups(run.source))
     if refused.outcome != "ok":

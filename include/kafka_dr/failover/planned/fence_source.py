@@ -29,9 +29,9 @@ def act(run: Run) -> Mapping[str, Any]:
     """Fence, end open transactions, and journal the log ends of the source."""
     source = run.operator(run.source)
     run.probe(run.source).asking.connect_ahead()
-    permission = run.permission(Phase.SWITCHING)
+    guard = run.guard(Phase.SWITCHING)
     _journal_beginning(run)
-    changes = run.acl_changes(run.source, permission)
+    changes = run.acl_changes(run.source, guard)
     changes.add(plan.write_fence(run.group), plan.probe_fence(run.group))
     fenced_at = run.clock.now()
 
@@ -43,7 +43,7 @@ def act(run: Run) -> Mapping[str, Any]:
     changes.add(plan.transaction_fence(run.group))
     left = open_transactions.touching(source, topics, owns=owns)
     if left:
-        permission()
+        guard.require()
         source.transactions.take_over(transaction.transactional_id for transaction in left)
     held = open_transactions.wait_until_stable(
         source, partitions, clock=run.clock, deadline_seconds=run.group.timing.step_deadline_seconds

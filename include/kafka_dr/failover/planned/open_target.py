@@ -83,7 +83,7 @@ def lift_fence(run: Run) -> datetime:
 
     :raises Refused: the target holds DENYs that this project did not add
     """
-    changes = run.acl_changes(run.target, run.permission(Phase.HANDED_OVER))
+    changes = run.acl_changes(run.target, run.guard(Phase.HANDED_OVER))
     if foreign := changes.foreign(plan.shut_out(run.group)):
         shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
         raise Refused(
@@ -100,7 +100,7 @@ def allow_changes(run: Run) -> None:
     It is done after the route is set: there may be thousands of DENYs, which takes seconds, and applications can work
     without it.
     """
-    run.acl_changes(run.target, run.permission(Phase.HANDED_OVER)).lift(plan.change_fence(run.group))
+    run.acl_changes(run.target, run.guard(Phase.HANDED_OVER)).lift(plan.change_fence(run.group))
 
 
 def _opened_at(run: Run) -> datetime:

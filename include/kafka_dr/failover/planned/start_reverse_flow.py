@@ -106,7 +106,7 @@ def try_reverse_flow(run: Run, state: RegisterState) -> str:
             run.flow.reverse,
             lambda: positions_from_json(run.fact("target_ends")["ends"]),
             epoch=state.epoch,
-            permission=run.permission(state.phase),
+            guard=run.guard(state.phase),
         )
     except KafkaDrError as error:
         return str(error)

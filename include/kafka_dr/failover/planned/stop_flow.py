@@ -31,12 +31,12 @@ def act(run: Run) -> Mapping[str, Any]:
     """Fence the flow, stop it, and journal the log ends of the target."""
     target = run.operator(run.target)
     replicator = run.clients.replicator(run.flow)
-    permission = run.permission(Phase.SWITCHING)
+    guard = run.guard(Phase.SWITCHING)
     run.clients.cluster(run.target, "replicator").asking.connect_ahead()
-    permission()
+    guard.require()
     replicator.stop()
-    run.acl_changes(run.target, permission).add(plan.flow_fence(run.group))
-    permission()
+    run.acl_changes(run.target, guard).add(plan.flow_fence(run.group))
+    guard.require()
     target.transactions.take_over(replicator.transactional_ids())
     partitions = run.partitions(run.target)
     held = open_transactions.wait_until_stable(

@@ -138,7 +138,8 @@ def _topics_on_target(run: Run) -> Check:
 
 
 def _target_can_be_opened(run: Run) -> Check:
-    foreign = run.acl_changes(run.target, lambda: None).foreign(plan.shut_out(run.group))
+    denies = plan.shut_out(run.group) & run.operator(run.target).acls.list()
+    foreign = denies - run.clients.register(run.target).added_acls(run.group.name, run.target)
     if not foreign:
         return Check(
             "target_can_be_opened",

@@ -33,7 +33,7 @@ def act(run: Run) -> Mapping[str, Any]:
     translated = translation.from_json(run.journal.get("translations", {}).get("positions", [])) or _translated(run)
     rows = [translation.to_json(position) for position in translated]
     run.write_fact("translations", {"positions": rows})
-    run.permission(Phase.SWITCHING)()
+    run.guard(Phase.SWITCHING).require()
     run.operator(run.target).groups.set_offsets(planned.by_group(translated))
     found = last_known.positions(run)
     return {

@@ -71,14 +71,14 @@ def prove(run: Run) -> Sequence[Check]:
 def _fence_flow(run: Run) -> list[str]:
     """Fence the flow at the target; return the transactional ids that were taken over."""
     target = run.operator(run.target)
-    permission = run.permission(Phase.SWITCHING)
-    permission()
+    guard = run.guard(Phase.SWITCHING)
+    guard.require()
     ask_to_stop(run)
-    run.acl_changes(run.target, permission).add(plan.flow_fence(run.group))
+    run.acl_changes(run.target, guard).add(plan.flow_fence(run.group))
     partitions = run.partitions(run.target)
     found = open_transactions.touching(target, {p.topic for p in partitions}, owns=lambda _: False)
     ids = {*run.clients.replicator(run.flow).transactional_ids(), *(each.transactional_id for each in found)}
-    permission()
+    guard.require()
     target.transactions.take_over(ids)
     held = open_transactions.wait_until_stable(target, partitions, clock=run.clock, deadline_seconds=_STABLE_SECONDS)
     if held:

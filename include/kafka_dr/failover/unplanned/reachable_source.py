@@ -164,11 +164,11 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
     thousands. They would use up the time for ending transactions, and a fenced source would count as unfenced.
     """
     *shut, changes = plan.standby_in_order(run.group)
-    permission = run.permission(phase)
+    guard = run.guard(phase)
 
     def fence() -> Check:
-        run.acl_changes(run.source, permission).add(*shut)
-        end_transactions(run, run.source, permission, all_of_them=True)
+        run.acl_changes(run.source, guard).add(*shut)
+        end_transactions(run, run.source, guard, all_of_them=True)
         refused, declared = run.at_once(
             lambda: run.writes_refused(run.source), lambda: writers_declared(run, (run.source,))
         )
@@ -181,9 +181,7 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
     if late.outcome == "ok":
         # If this fails, dr_health adds the missing DENYs.
         with suppress(KafkaDrError):
-            BackgroundCall(run.source, lambda: run.acl_changes(run.source, permission).add(changes)).within(
-                FENCE_SECONDS
-            )
+            BackgroundCall(run.source, lambda: run.acl_changes(run.source, guard).add(changes)).within(FENCE_SECONDS)
     return late
 
 
