@@ -6,7 +6,7 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.group_offsets import OffsetSyncsOperator
+from kafka_dr_airflow.operators.offset_reports import OffsetSyncsOperator
 from kafka_dr_airflow.operators.per_group import PER_GROUP, DeclaredGroupsOperator
 
 with DAG(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from airflow.sdk import DAG
 
-from kafka_dr_airflow.operators.group_offsets import OffsetPreviewOperator
+from kafka_dr_airflow.operators.offset_reports import OffsetPreviewOperator
 from kafka_dr_airflow.operators.per_group import DeclaredGroupsOperator
 
 with DAG(

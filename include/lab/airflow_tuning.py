@@ -35,7 +35,7 @@ PRELOADED = (
     "kafka_dr_airflow.operators.outcome",
     "kafka_dr_airflow.operators.roll_back",
     "kafka_dr_airflow.sensors.manual_approval",
-    "kafka_dr_airflow.connections",
+    "kafka_dr_airflow.task_clients",
 )
 BUSY_SECONDS = 30
 

@@ -6,11 +6,11 @@ from kafka_dr.evidence.audit_view import AuditView, build_audit_view, build_stra
 from kafka_dr.evidence.canonical import NotCanonical, canonical, digest
 from kafka_dr.evidence.ending import NOT_BACK, NOTHING, UNFINISHED, Ending, ending
 from kafka_dr.evidence.known_secrets import KnownSecrets, SecretInEvidence
-from kafka_dr.evidence.objectives import ObjectiveResult, objective_results
+from kafka_dr.evidence.objectives import MeasuredObjective, objective_results
 from kafka_dr.evidence.page import render_audit, render_notice
 from kafka_dr.evidence.seal import EvidenceChanged, FileDigest, Seal, Verification
 from kafka_dr.evidence.step_files import UnusableName
-from kafka_dr.evidence.storage import StoragePath
+from kafka_dr.evidence.storage_path import StoragePath
 from kafka_dr.evidence.store import (
     EvidenceRef,
     EvidenceStore,
@@ -31,7 +31,7 @@ __all__ = [
     "NOTHING",
     "NOT_BACK",
     "UNFINISHED",
-    "ObjectiveResult",
+    "MeasuredObjective",
     "objective_results",
     "AuditView",
     "build_audit_view",

@@ -11,7 +11,7 @@ _NAMES = {"write_outage_seconds": "write outage", "rto_seconds": "recovery", "rp
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectiveResult:
+class MeasuredObjective:
     """One objective and what was measured, in seconds. Without a measurement it is neither met nor missed."""
 
     name: str
@@ -52,7 +52,7 @@ class ObjectiveResult:
         }
 
 
-def objective_results(facts: Mapping[str, Any]) -> tuple[ObjectiveResult, ...]:
+def objective_results(facts: Mapping[str, Any]) -> tuple[MeasuredObjective, ...]:
     """Read the objectives of a run from the facts of its report; rows of another shape are ignored.
 
     :param facts: of the whole run; the measured value is in the row, or next to the rows under the objective's name
@@ -61,13 +61,13 @@ def objective_results(facts: Mapping[str, Any]) -> tuple[ObjectiveResult, ...]:
     return tuple(_read(rows if isinstance(rows, list) else (), facts))
 
 
-def _read(rows: Iterable[Any], facts: Mapping[str, Any]) -> Iterable[ObjectiveResult]:
+def _read(rows: Iterable[Any], facts: Mapping[str, Any]) -> Iterable[MeasuredObjective]:
     for row in rows:
         if not isinstance(row, dict) or not isinstance(name := row.get("name"), str):
             continue
         measured, objective = _number(row.get("measured", facts.get(name))), _number(row.get("objective"))
         if objective is not None:
-            yield ObjectiveResult(name, measured, objective)
+            yield MeasuredObjective(name, measured, objective)
 
 
 def _number(value: object) -> float | None:

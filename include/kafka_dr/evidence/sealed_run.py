@@ -21,7 +21,7 @@ from kafka_dr.evidence.seal import (
     seal_number,
 )
 from kafka_dr.evidence.step_files import newest_of
-from kafka_dr.evidence.storage import StoragePath, create_file, file_names, read_file, read_folder
+from kafka_dr.evidence.storage_path import StoragePath, create_file, file_names, read_file, read_folder
 from kafka_dr.evidence.view_model import RunView
 
 

@@ -22,7 +22,7 @@ from kafka_dr.evidence.known_secrets import KnownSecrets, refuse_secrets
 from kafka_dr.evidence.seal import EvidenceChanged, Seal, Verification, compare
 from kafka_dr.evidence.sealed_run import SealedRun
 from kafka_dr.evidence.step_files import StepFile, newest_of, usable
-from kafka_dr.evidence.storage import StoragePath, create_file, file_names, read_folder
+from kafka_dr.evidence.storage_path import StoragePath, create_file, file_names, read_folder
 from kafka_dr.evidence.view_model import RunView
 
 _MOST_ATTEMPTS = 10_000
@@ -114,13 +114,6 @@ class EvidenceStore:
         folder = self._folder(group, run)
         ends = [_finished(folder.joinpath(name)) for name in file_names(folder) if StepFile.of(name) is not None]
         return max(filter(None, ends), default=None)
-
-    def locate(self, path: str) -> str:
-        """Return the full path of evidence, for a person to open.
-
-        :param path: below the evidence root
-        """
-        return str(self.root.joinpath(*path.split("/")))
 
     def seal(self, group: str, run: str) -> Seal:
         """Write the page and the manifest over everything that is stored. Without new files this changes nothing.

@@ -53,7 +53,7 @@ class ConfigPlanOperator(_OfGroup):
         """Plan, show the plan in the log, and return where it is kept."""
         from kafka_dr.runs.at_rest import WatchResult
         from kafka_dr.watch.config_plan import plan_config
-        from kafka_dr_airflow.connections import open_clients
+        from kafka_dr_airflow.task_clients import open_clients
 
         accept = bool(context["params"].get("accept_cluster_ids"))
         with plain_errors(), open_clients() as clients:
@@ -85,7 +85,7 @@ class ConfigApplyOperator(_OfGroup):
         """Apply the changes, prove them by reading back, and plan what is left."""
         from kafka_dr.watch.apply_config import apply_config
         from kafka_dr.watch.config_plan import has_safe_changes
-        from kafka_dr_airflow.connections import open_clients
+        from kafka_dr_airflow.task_clients import open_clients
 
         group, run = self.protection_group, context["run_id"]
         if not self.approved:

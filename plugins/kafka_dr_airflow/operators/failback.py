@@ -34,7 +34,7 @@ def state_and_failover(group: str) -> tuple[RegisterState, str]:
     from kafka_dr.errors import Refused
     from kafka_dr.register.abandonment import abandonment
     from kafka_dr.runs.group_context import GroupContext
-    from kafka_dr_airflow.connections import open_clients
+    from kafka_dr_airflow.task_clients import open_clients
 
     with open_clients() as clients:
         state = GroupContext(group, clients).read_register_state()

@@ -59,7 +59,7 @@ class OutcomeOperator(BaseOperator):
 
     def _endings(self, context: Any) -> list[tuple[str, Ending]]:
         from kafka_dr.evidence import Ending, ending
-        from kafka_dr_airflow.connections import open_clients
+        from kafka_dr_airflow.task_clients import open_clients
 
         found = []
         try:

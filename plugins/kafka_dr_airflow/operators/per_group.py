@@ -65,7 +65,7 @@ class WatchOperator(BaseOperator):
     @fails_plainly
     def execute(self, context: Any) -> None:
         """Run the check and show what was found."""
-        from kafka_dr_airflow.connections import open_clients
+        from kafka_dr_airflow.task_clients import open_clients
 
         with plain_errors(), open_clients() as clients:
             watched = self.look(clients)

@@ -52,7 +52,7 @@ class ProposalOperator(TriggerDagRunOperator):
             close_proposal,
             consider_proposal,
         )
-        from kafka_dr_airflow.connections import open_clients
+        from kafka_dr_airflow.task_clients import open_clients
 
         with plain_errors(), open_clients() as clients:
             proposal = consider_proposal(self.protection_group, clients)

@@ -57,7 +57,7 @@ def perform(log: Any, action: Callable[[Clients], StepRecord]) -> Receipt:
     :raises AirflowException: the step failed or its outcome is unknown; trying again may help
     """
     from kafka_dr.runs.record import StepFailed
-    from kafka_dr_airflow.connections import open_clients
+    from kafka_dr_airflow.task_clients import open_clients
 
     with plain_errors(), open_clients() as clients:
         try:

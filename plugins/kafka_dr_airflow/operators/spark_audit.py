@@ -97,7 +97,7 @@ class SparkAuditOperator(SparkJobOperator):
     def _flow(self, wanted: str | None) -> Flow:
         from kafka_dr.checks.audit_checks import flow_to_audit
         from kafka_dr.replication import Flow
-        from kafka_dr_airflow.connections import open_clients
+        from kafka_dr_airflow.task_clients import open_clients
 
         if wanted:
             clusters = read_topology(os.environ).group(self.protection_group).clusters

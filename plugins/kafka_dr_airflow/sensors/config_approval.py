@@ -42,7 +42,7 @@ class ConfigApprovalSensor(ManualApprovalSensor):
     def question(self, context: Any) -> ApprovalQuestion:
         """Return the question; skip if nobody has to be asked, or somebody was asked already."""
         from kafka_dr.watch.ask_config_approval import ask_config
-        from kafka_dr_airflow.connections import open_clients
+        from kafka_dr_airflow.task_clients import open_clients
 
         with plain_errors(), open_clients() as clients:
             question = ask_config(self.protection_group, clients, context["run_id"], page=self.page(context))

@@ -88,7 +88,7 @@ class ManualApprovalSensor(ApprovalOperator):
     def question(self, context: Any) -> ApprovalQuestion | None:
         """Return the question, and keep it in evidence; ``None`` if nobody has to be asked."""
         from kafka_dr.failover.ask_approval import ask_approval
-        from kafka_dr_airflow.connections import open_clients
+        from kafka_dr_airflow.task_clients import open_clients
 
         request = self.request(context)
         if request.dry_run:

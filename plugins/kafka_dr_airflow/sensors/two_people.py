@@ -33,7 +33,7 @@ class TwoPeopleSensor(ManualApprovalSensor):
         from kafka_dr.approvals.approval import needs_second
         from kafka_dr.failover.ask_approval import ask_approval
         from kafka_dr.runs.request import StepName
-        from kafka_dr_airflow.connections import open_clients
+        from kafka_dr_airflow.task_clients import open_clients
 
         request = self.request(context)
         if request.dry_run:

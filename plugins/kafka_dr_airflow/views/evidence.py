@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from typing import Any
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import requires_access_dag
@@ -76,40 +77,32 @@ def page(group: str, run: str) -> HTMLResponse:
 @app.get("/audits/{group}/{audit}/{direction}/{run}")
 def audit_page(group: str, audit: str, direction: str, run: str) -> HTMLResponse:
     """Show the report of an audit of a flow."""
-    parts = (group, audit, direction, run)
-    if not all(map(_PART.fullmatch, parts)):
-        raise HTTPException(
-            status.HTTP_400_BAD_REQUEST,
-            "This is not the address of an audit. Open it with the button of the audit's task.",
-        )
-    try:
-        root = evidence_root(read_topology(os.environ).evidence.root)
-        report = json.loads(root.joinpath("audits", *parts, "report.json").read_bytes())
-    except FileNotFoundError as error:
-        raise HTTPException(
-            status.HTTP_404_NOT_FOUND,
-            f"There is no {audit} report of {group}, {direction}, run {run}. Old reports are removed.",
-        ) from error
-    except (KafkaDrError, OSError, ValueError) as error:
-        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
+    wanted = f"{audit} report of {group}, {direction}, run {run}"
+    report = _read("audits", group, audit, direction, run, "report.json", wanted=wanted)
     return HTMLResponse(render_audit(build_audit_view(audit, f"{group}, {direction}", report)), headers=_HEADERS)
 
 
 @app.get("/stranded/{group}/{run}")
 def stranded_page(group: str, run: str) -> HTMLResponse:
     """Show the stranded records of an unplanned failover."""
-    if not all(map(_PART.fullmatch, (group, run))):
-        raise HTTPException(
-            status.HTTP_400_BAD_REQUEST,
-            "This is not the address of a list of stranded records. Open it with the button of its task.",
-        )
+    found = _read("stranded", group, run, "summary.json", wanted=f"list of stranded records of {group} for run {run}")
+    return HTMLResponse(render_audit(build_stranded_view(found)), headers=_HEADERS)
+
+
+def _read(*parts: str, wanted: str) -> Any:
+    """Return a JSON file below the evidence root.
+
+    :param wanted: what the file is, for the message
+    :raises HTTPException: it cannot be shown
+    """
+    if not all(map(_PART.fullmatch, parts)):
+        sentence = "There is no such report. Open it with the button on the page of its task."
+        raise HTTPException(status.HTTP_400_BAD_REQUEST, sentence)
     try:
         root = evidence_root(read_topology(os.environ).evidence.root)
-        found = json.loads(root.joinpath("stranded", group, run, "summary.json").read_bytes())
+        return json.loads(root.joinpath(*parts).read_bytes())
     except FileNotFoundError as error:
-        raise HTTPException(
-            status.HTTP_404_NOT_FOUND, f"There is no list of stranded records of {group} for run {run}."
-        ) from error
+        sentence = f"There is no {wanted}. Reports of audits are removed when they are old."
+        raise HTTPException(status.HTTP_404_NOT_FOUND, sentence) from error
     except (KafkaDrError, OSError, ValueError) as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
-    return HTMLResponse(render_audit(build_stranded_view(found)), headers=_HEADERS)

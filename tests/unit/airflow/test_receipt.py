@@ -99,7 +99,7 @@ def test_a_step_that_continued_without_a_proof_is_an_error_in_the_log_of_a_task_
         group="orders", run="run-1", step="open_target", number=8, outcome="unproven", started_at=at, finished_at=at,
         seconds=1.0, detail="It is not known whether applications are let in", evidence="e", evidence_sha256="s",
     )  # fmt: skip
-    monkeypatch.setattr("kafka_dr_airflow.connections.open_clients", nullcontext)
+    monkeypatch.setattr("kafka_dr_airflow.task_clients.open_clients", nullcontext)
 
     receipt = perform(logging.getLogger("task"), lambda _: record)
 

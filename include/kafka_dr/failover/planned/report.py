@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_dr.checks.topic_layout import old_side_unchanged
 from kafka_dr.checks.writes_after_fence import WritesAfterFence
-from kafka_dr.evidence import ObjectiveResult
+from kafka_dr.evidence import MeasuredObjective
 from kafka_dr.failover import write_outage
 from kafka_dr.failover.planned import open_target
 from kafka_dr.group_offsets import other_topics, translation
@@ -80,7 +80,7 @@ def measurements_kept(run: Run) -> Check:
 def judged(run: Run, name: str, value: float | None) -> dict[str, Any]:
     """Return a figure with its objective; an unknown figure neither meets nor misses it."""
     limit: float = getattr(run.group.objectives, name)
-    return ObjectiveResult(name, value, limit).to_json()
+    return MeasuredObjective(name, value, limit).to_json()
 
 
 def between(start: str, end: datetime) -> float:

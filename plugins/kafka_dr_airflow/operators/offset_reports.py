@@ -48,7 +48,7 @@ class OffsetPreviewOperator(BaseOperator):
     def execute(self, context: Any) -> dict[str, Any]:
         """Translate the offsets of every group, write the report, and judge it."""
         from kafka_dr.group_offsets.offset_preview import Preview, preview_offsets
-        from kafka_dr_airflow.connections import open_clients
+        from kafka_dr_airflow.task_clients import open_clients
 
         now = datetime.now(UTC)
         with plain_errors(), open_clients() as clients:
