@@ -102,8 +102,8 @@ def _reached(run: Run, partitions: Collection[TopicPartition]) -> Reached:
         positions = run.clients.replicator(run.flow).positions()
     except ConnectorNotFound:
         positions = {}
-    there = set(run.partitions(run.target))
-    return Reached(positions, run.operator(run.target).topics.high_watermarks(there & set(partitions)))
+    on_target = set(run.partitions(run.target))
+    return Reached(positions, run.operator(run.target).topics.high_watermarks(on_target & set(partitions)))
 
 
 def still_missing(ask: Callable[[], list[T]], *, clock: Clock, seconds: float) -> list[T]:

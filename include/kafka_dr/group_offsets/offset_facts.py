@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_dr.audit import stamped_topics
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.clusters.times import Times
+from kafka_dr.clusters.offsets_by_time import OffsetsByTime
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.offsets import SyncLookup, TranslatedOffset
 from kafka_dr.offsets.maps import MapStore
@@ -114,7 +114,7 @@ def by_time(
     unread = _times_of_unread(run, gathered, positions, exact)
     margin = int(run.group.groups_policy.timestamp_margin_seconds * 1000)
     young: dict[SourceOffset, int] = {}
-    times = Times.of(run.clients.cluster(run.target, "audit"))
+    times = OffsetsByTime.of(run.clients.cluster(run.target, "audit"))
     pending = {p: sorted(offsets) for p, offsets in positions.items() if partitions[p].target is not None}
     while pending:
         layer = {p: offsets[0] for p, offsets in pending.items()}
@@ -219,11 +219,11 @@ def compared_with_checkpoints(run: Run, placed: Collection[TranslatedOffset]) ->
         known = facts_of(run, {each.partition for each in exact}).partitions
     except KafkaDrError as error:
         return {"mm2_redelivered_at_most": None, "mm2_not_known": str(error)}
-    theirs = [with_checkpoint(each.source_offset, known[each.partition], each.translation) for each in exact]
-    again = [found.mirrormaker_again for found in theirs if found.mirrormaker is not None]
+    checkpoints = [with_checkpoint(each.source_offset, known[each.partition], each.translation) for each in exact]
+    again = [found.mirrormaker_again for found in checkpoints if found.mirrormaker is not None]
     return {
         "mm2_redelivered_at_most": None if None in again else sum(count for count in again if count is not None),
-        "mm2_without_checkpoint": sum(found.mirrormaker is None for found in theirs),
+        "mm2_without_checkpoint": sum(found.mirrormaker is None for found in checkpoints),
     }
 
 

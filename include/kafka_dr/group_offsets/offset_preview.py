@@ -65,24 +65,24 @@ def preview_offsets(group: str, clients: Clients, *, folder: str) -> Preview | W
     if isinstance(state, WatchResult):
         return state
     found = look(run)
-    place = clients.evidence_root.joinpath(*folder.split("/"))
-    place.mkdir(parents=True, exist_ok=True)
+    path = clients.evidence_root.joinpath(*folder.split("/"))
+    path.mkdir(parents=True, exist_ok=True)
     report = found.report
     if run.group.groups_policy.external_offsets:
-        report = {**report, **_exported(place, found.gathered)}
-    write_report(place, report)
+        report = {**report, **_exported(path, found.gathered)}
+    write_report(path, report)
     return Preview(report, found.watched)
 
 
-def _exported(place: Any, gathered: GatheredFacts) -> dict[str, Any]:
+def _exported(path: Any, gathered: GatheredFacts) -> dict[str, Any]:
     """Write the map for consumers that keep their offsets outside Kafka; what it lacks is named."""
-    sides = gathered.partitions
-    runs = {p: facts.runs for p, facts in sides.items() if facts.runs.stretches and not facts.caution}
+    partitions = gathered.partitions
+    runs = {p: facts.runs for p, facts in partitions.items() if facts.runs.stretches and not facts.caution}
     missing = [
-        {"topic": p.topic, "partition": p.partition, "reason": sides[p].caution or "no audit has matched it yet"}
-        for p in sorted(sides.keys() - runs.keys())
+        {"topic": p.topic, "partition": p.partition, "reason": partitions[p].caution or "no audit has matched it yet"}
+        for p in sorted(partitions.keys() - runs.keys())
     ]
-    return {"exported": ", ".join(export(place, runs)), "not_exported": missing}
+    return {"exported": ", ".join(export(path, runs)), "not_exported": missing}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +104,15 @@ def look(run: Run) -> Look:
     committed, unread = read_positions(run)
     partitions = _partitions(run, committed)
     gathered = facts_of(run, partitions)
-    placed = _placed(run, committed, gathered)
+    translated = _translated(run, committed, gathered)
     strategies = {group: run.group.groups_policy.start_for(group) for group in committed}
-    times = _times(run, gathered, placed)
+    times = _times(run, gathered, translated)
     unknown = run.group.groups_policy.unknown_offsets
     rows = tuple(
         position_row(
             group,
             (p, offset),
-            placed[p, offset],
+            translated[p, offset],
             gathered.partitions[p],
             strategy=strategies[group],
             times=times,
@@ -131,10 +131,10 @@ def look(run: Run) -> Look:
     shown = (other_topics.judged(run, beyond, cluster=run.source), undeclared_readers.judged(run, undeclared))
     refused = [each.sentence for each in others if each.refused]
     refused += [check.detail for check in shown if not check.passes]
-    proof = _proof(run, placed)
+    proof = _proof(run, translated)
     report |= {"proof": {"state": proof.outcome, "detail": proof.detail, **proof.facts}}
     late = (proof.detail,) if proof.outcome == "failed" else ()
-    blocking = (*_without_place(report), *unread, *late)
+    blocking = (*_untranslated(report), *unread, *late)
     watched = _watched(run, report, (*blocking, *refused))
     warned = tuple(check.detail for check in shown if check.outcome == "excused")
     watched = replace(watched, sentences=(*watched.sentences, *warned))
@@ -155,46 +155,46 @@ def offsets_check(run: Run, *, closely: bool) -> Check:
     return Check.that("offsets_preview", not found.blocking, said, **figures)
 
 
-def _times(run: Run, gathered: GatheredFacts, placed: Mapping[SourceOffset, WithCheckpoint]) -> RecordTimes:
-    if len(placed) > _MOST_MOMENTS:
-        placed = _by_time_alone(run, placed)
+def _times(run: Run, gathered: GatheredFacts, translated: Mapping[SourceOffset, WithCheckpoint]) -> RecordTimes:
+    if len(translated) > _MOST_MOMENTS:
+        translated = _by_time_alone(run, translated)
     positions: dict[TopicPartition, set[int]] = {}
     begins: dict[TopicPartition, set[int]] = {}
-    for (p, offset), found in placed.items():
+    for (p, offset), found in translated.items():
         positions.setdefault(p, set()).add(offset)
-        ours = found.translation.target_offset if found.translation.kind != "exact" else None
-        begins.setdefault(p, set()).update(at for at in (ours, found.mirrormaker) if at is not None)
-    sure = {place: found.translation for place, found in placed.items() if found.translation.kind == "exact"}
-    exact = {place: found.target_offset for place, found in sure.items() if found.target_offset is not None}
+        own = found.translation.target_offset if found.translation.kind != "exact" else None
+        begins.setdefault(p, set()).update(at for at in (own, found.mirrormaker) if at is not None)
+    sure = {at: found.translation for at, found in translated.items() if found.translation.kind == "exact"}
+    exact = {at: found.target_offset for at, found in sure.items() if found.target_offset is not None}
     unread, young = by_time(run, gathered, positions, exact=exact)
     held = {p: span for p in begins if (span := gathered.partitions[p].target) is not None}
     return RecordTimes(unread, young, record_times(run.clients.cluster(run.target, "audit"), begins, held))
 
 
-def _by_time_alone(run: Run, placed: Mapping[SourceOffset, WithCheckpoint]) -> dict[SourceOffset, WithCheckpoint]:
+def _by_time_alone(run: Run, translated: Mapping[SourceOffset, WithCheckpoint]) -> dict[SourceOffset, WithCheckpoint]:
     """Return the offsets whose translation may depend on a time; for the others the time is only information."""
     policy = run.group.groups_policy
     choosing = "timestamp" in (policy.start, *policy.start_of.values())
     unknown = policy.unknown_offsets == "timestamp"
     return {
-        place: found
-        for place, found in placed.items()
+        at: found
+        for at, found in translated.items()
         if choosing or (unknown and found.translation.target_offset is None)
     }
 
 
-def _proof(run: Run, placed: Mapping[SourceOffset, WithCheckpoint]) -> Check:
+def _proof(run: Run, translated: Mapping[SourceOffset, WithCheckpoint]) -> Check:
     """Check every exact offset by the records around it, up to a number that is cheap."""
-    exact = {place: found.translation for place, found in placed.items() if found.translation.kind == "exact"}
+    exact = {at: found.translation for at, found in translated.items() if found.translation.kind == "exact"}
     points = {
-        (place[0], SeedPoint(place[1], found.target_offset))
-        for place, found in sorted(exact.items())[:_MOST_MOMENTS]
+        (at[0], SeedPoint(at[1], found.target_offset))
+        for at, found in sorted(exact.items())[:_MOST_MOMENTS]
         if found.target_offset is not None
     }
     return checked_locally(run, points)
 
 
-def _placed(run: Run, committed: Committed, gathered: GatheredFacts) -> dict[SourceOffset, WithCheckpoint]:
+def _translated(run: Run, committed: Committed, gathered: GatheredFacts) -> dict[SourceOffset, WithCheckpoint]:
     positions: dict[TopicPartition, set[int]] = {}
     for offsets in committed.values():
         for p, offset in offsets.items():
@@ -226,7 +226,7 @@ def _report(
     groups = group_rows(tuple(rows), strategy_of=strategies)
     verdict = next((kind for kind in ("unknown", "declared", "bounded") if kind in kinds), "exact")
     again = total(row.chosen.redelivered_at_most for row in rows)
-    theirs = total(row.mirrormaker_again for row in rows if row.mirrormaker is not None)
+    by_checkpoints = total(row.mirrormaker_again for row in rows if row.mirrormaker is not None)
     without = sum(row.mirrormaker is None for row in rows)
     return {
         "schema_version": 1,
@@ -235,10 +235,10 @@ def _report(
         "at": run.clock.now().isoformat(),
         "verdict": verdict,
         "sentence": f"{_records(again)} would be delivered again on {run.target}; by MirrorMaker's own checkpoints "
-        f"{_records(theirs)}, and {without} of {len(rows)} positions would have none",
+        f"{_records(by_checkpoints)}, and {without} of {len(rows)} positions would have none",
         "findings": [{"sentence": problem} for problem in problems],
         "redelivered": again,
-        "mm2_redelivered": theirs,
+        "mm2_redelivered": by_checkpoints,
         "mm2_without_checkpoint": without,
         "classes": {kind: kinds.count(kind) for kind in sorted(set(kinds))},
         "external_offsets": [{"consumer": name} for name in run.group.groups_policy.external_offsets],
@@ -248,7 +248,7 @@ def _report(
     }
 
 
-def _without_place(report: Mapping[str, Any]) -> tuple[str, ...]:
+def _untranslated(report: Mapping[str, Any]) -> tuple[str, ...]:
     unknown = [row["group"] for row in report["groups"] if row["verdict"] == "unknown"]
     return (
         (f"offsets of {', '.join(unknown)} cannot be translated: see groups_policy.unknown_offsets",) if unknown else ()
@@ -263,6 +263,6 @@ def _records(count: int | None) -> str:
     return "an unknown number of records" if count is None else f"{count:,} records at most"
 
 
-def write_report(place: Any, report: Mapping[str, Any]) -> None:
+def write_report(path: Any, report: Mapping[str, Any]) -> None:
     """Write ``report.json``: it shows that its folder is complete, so it appears as a whole or not at all."""
-    write_whole(place.joinpath("report.json"), (json.dumps(report, indent=1) + "\n").encode())
+    write_whole(path.joinpath("report.json"), (json.dumps(report, indent=1) + "\n").encode())

@@ -173,7 +173,7 @@ class MapStore:
             problems.append(f"part {name} of the offset map in {where} cannot be read ({said}): it is not used")
 
     def _kept(self, forward: bool) -> KeptMap:
-        return KeptMap(self.root, group=self.group, direction=self._direction(forward))
+        return KeptMap(self.root, group=self.group, direction=self._folder(forward).name)
 
     def _as_parquet(self, forward: bool) -> list[str]:
         """Return the names of parts that a former version wrote, which were Parquet."""
@@ -197,11 +197,8 @@ class MapStore:
         return state
 
     def _folder(self, forward: bool) -> Any:
-        return self.root.joinpath("audits", self.group, "checksum", self._direction(forward))
-
-    def _direction(self, forward: bool) -> str:
         begin, end = (self.source, self.target) if forward else (self.target, self.source)
-        return f"{begin[0]}-to-{end[0]}"
+        return self.root.joinpath("audits", self.group, "checksum", f"{begin[0]}-to-{end[0]}")
 
 
 def export(folder: Any, runs: Mapping[TopicPartition, VerifiedRuns]) -> tuple[str, str]:

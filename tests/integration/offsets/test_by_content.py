@@ -127,7 +127,7 @@ def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syn
     assert check(flowing, positions, between(flowing, cache=store)) == fresh
 
 
-def test_what_was_learned_of_a_topic_that_was_made_again_misleads_nobody(flowing: PlainFlow, tmp_path: Path) -> None:
+def test_what_was_learned_of_a_topic_that_was_created_again_is_not_used(flowing: PlainFlow, tmp_path: Path) -> None:
     flowing.write(60)
     flowing.start()
     flowing.wait_copied()
@@ -181,7 +181,7 @@ def test_a_position_past_the_end_is_unknown(flowing: PlainFlow) -> None:
     assert (answer.kind, answer.target_offset) == ("unknown", None)
 
 
-def test_a_group_that_has_not_read_what_expired_on_the_target_first_has_no_place(flowing: PlainFlow) -> None:
+def test_a_group_that_has_not_read_what_expired_on_the_target_first_is_unknown(flowing: PlainFlow) -> None:
     flowing.write(60)
     flowing.start()
     flowing.write_in_transactions(20)
@@ -198,7 +198,7 @@ def test_a_group_that_has_not_read_what_expired_on_the_target_first_has_no_place
 
 
 @pytest.mark.parametrize("sides", [("west",), ("east",), ("east", "west")])
-def test_heads_that_differ_do_not_matter_where_both_sides_hold_the_records_around_a_position(
+def test_logs_that_begin_differently_do_not_matter_if_both_hold_the_records_around_an_offset(
     flowing: PlainFlow, sides: tuple[str, ...]
 ) -> None:
     flowing.write(180)

@@ -49,7 +49,7 @@ def group(protection: Protection) -> SwitchedGroup:
     return switching
 
 
-def test_every_group_is_shown_beside_mirrormaker_and_nothing_is_changed(group: SwitchedGroup) -> None:
+def test_every_group_is_shown_with_mirrormakers_answer_and_nothing_is_changed(group: SwitchedGroup) -> None:
     protection = group.protection
     before = outside_view.committed(protection, "west")
     with protection.clients() as clients:
@@ -123,7 +123,7 @@ def test_each_group_starts_where_its_owners_chose(protection: Protection) -> Non
     group.roll_back(request)
 
 
-def test_a_position_without_a_place_becomes_what_the_policy_says(group: SwitchedGroup) -> None:
+def test_an_offset_without_a_translation_becomes_what_the_policy_says(group: SwitchedGroup) -> None:
     protection, idle = group.protection, f"{group.name}-idle"
     partition = min(group.at(3))
     client = AdminClient(protection.lab.client_settings("west", "admin"))

@@ -72,7 +72,7 @@ def test_lag_is_told_in_records_bytes_and_seconds() -> None:
     assert (behind_seconds(found), behind_seconds(replace(found, flow=()))) == (5.0, 0.0)
 
 
-def test_a_flow_without_a_position_has_everything_before_it_and_nothing_behind() -> None:
+def test_a_flow_without_a_position_has_read_nothing_and_missed_nothing() -> None:
     (lag,) = assessed(seen(flow=None, start=40)).flow
     assert (lag.lag.unread.records, lag.lag.deleted) == (60, 0)
 
@@ -105,7 +105,7 @@ def test_a_group_that_reads_what_is_not_committed_is_not_past_the_end() -> None:
     assert group.partitions[0].unread.records == 0
 
 
-def test_a_flow_that_stands_still_is_a_finding_when_the_trend_says_so() -> None:
+def test_a_flow_that_does_not_move_is_a_finding_when_the_trend_says_so() -> None:
     window, found = Window(), assessed(seen(flow=90, age=400))
     for minutes in (0, 5, 10):
         found = assess([seen(flow=90, age=400)], [], look(window, minutes=minutes))
@@ -150,13 +150,13 @@ def test_an_empty_group_with_old_records_has_stopped_and_is_no_finding() -> None
     assert find(found, LIMITS) == ()
 
 
-def test_a_group_that_nobody_could_ask_about_is_not_said_to_be_gone() -> None:
+def test_a_group_of_unknown_state_is_not_called_stopped() -> None:
     assert billing(70, "UNKNOWN").active is None
     assert billing(70, "PREPARING_REBALANCING").active is True
 
 
 @pytest.mark.parametrize(("age", "found"), [(120, False), (121, True)])
-def test_a_group_ahead_of_the_copy_for_long_has_no_place_on_the_target(age: float, found: bool) -> None:
+def test_a_group_ahead_of_the_copy_for_long_is_a_finding(age: float, found: bool) -> None:
     partition = seen(95, flow=90, age=age)
     assert assessed(partition, billing(95)).groups[0].ahead_seconds == age
     assert (LagFindingKind.POSITION_NOT_COPIED in findings(partition, billing(95))) is found
@@ -188,7 +188,7 @@ def test_a_report_with_findings_begins_with_the_worst() -> None:
     )
 
 
-def test_a_report_that_shows_a_group_which_nobody_reads_for_is_not_ok() -> None:
+def test_a_report_that_shows_a_group_without_readers_is_not_ok() -> None:
     """It holds no failover back, so it is no finding; but nobody may read "ok, no findings" above it."""
     partition, idle = seen(95, flow=100, age=4389), GroupSeen("billing", "EMPTY", {("orders.a", 0): 95})
     first = assess([partition], [idle], look())

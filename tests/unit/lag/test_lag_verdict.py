@@ -56,7 +56,7 @@ def test_the_trend_decides(seen: list[tuple[int, int]], verdict: LagVerdict) -> 
     assert judged(looks(*seen)) is verdict
 
 
-def test_a_reader_that_is_gone_has_stopped_as_soon_as_two_looks_find_him_in_the_same_place() -> None:
+def test_a_reader_that_is_gone_has_stopped_as_soon_as_two_looks_find_the_same_position() -> None:
     assert judged(looks((5, 9), active=False)) is LagVerdict.NOT_ENOUGH_DATA
     assert judged(looks((5, 9), (5, 9), active=False)) is LagVerdict.STOP
     assert judged(looks((5, 9), (6, 9), (7, 9), active=False)) is LagVerdict.OK
@@ -64,7 +64,7 @@ def test_a_reader_that_is_gone_has_stopped_as_soon_as_two_looks_find_him_in_the_
     assert judged(looks((5, 5), (5, 9), (5, 9), active=False)) is LagVerdict.STOP
 
 
-def test_a_reader_of_whom_nothing_is_known_stalls_and_is_not_said_to_have_stopped() -> None:
+def test_a_reader_of_unknown_state_stalls_and_is_not_called_stopped() -> None:
     assert judged(looks((5, 9), (5, 9), (5, 9), active=None)) is LagVerdict.STALL
 
 
@@ -101,5 +101,5 @@ def test_three_looks_at_an_old_record_that_nobody_reads_are_never_called_fine(
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(50, 99)), min_size=1, max_size=12))
-def test_whoever_has_read_everything_is_fine_whatever_was(before: list[tuple[int, int]]) -> None:
+def test_a_reader_that_has_read_everything_is_ok_whatever_was_before(before: list[tuple[int, int]]) -> None:
     assert judged(looks(*before, (100, 100))) is LagVerdict.OK

@@ -48,7 +48,7 @@ def test_stretches_join_without_a_gap_from_the_first_reader_to_the_end(
     assert all(each.start < each.read_end <= min(each.end, each.start + most) for each in found)
 
 
-def test_before_a_reader_lie_all_stretches_from_his_position_on() -> None:
+def test_a_reader_has_not_read_the_stretches_from_its_position_on() -> None:
     one, two = stretches(10, 40)
     read = [(two, StretchContent(55, 5500, 2000)), (one, StretchContent(30, 600, 1000))]
     assert before(10, read) == Unread(85, 6100, 1000)

@@ -51,7 +51,7 @@ def test_a_reader_who_is_gone_is_forgotten() -> None:
     assert len(window.of(FLOW)) == 2
 
 
-def test_what_is_written_is_read_back_and_nothing_else_lies_there(tmp_path: Path) -> None:
+def test_what_is_written_is_read_back_and_no_other_file_is_left(tmp_path: Path) -> None:
     both = {FLOW: sample(0), GROUP: Sample(START, 7, 7, 0, None, active=False)}
     window = Window().add(both, dict.fromkeys(both, "one"))
     assert store(tmp_path).read() == Window()

@@ -51,7 +51,7 @@ def test_the_newest_pairs_are_kept_and_none_twice() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"schema_version": 2}', '{"schema_version": 1}'])
-def test_a_file_that_cannot_be_read_means_looking_anew_and_says_so(
+def test_a_file_that_cannot_be_read_is_ignored_and_reported(
     tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = AnchorCache(tmp_path, "orders")

@@ -133,7 +133,7 @@ def test_equal_counts_between_two_syncs_prove_nothing(made: Copying, data: st.Da
 
 @given(copyings(faulty=True), st.data())
 @settings(max_examples=150, deadline=None)
-def test_syncs_that_were_lost_make_nobody_late(made: Copying, data: st.DataObject) -> None:
+def test_syncs_that_were_lost_make_no_group_late(made: Copying, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, made.end))
     keep = data.draw(st.lists(st.booleans(), min_size=len(made.syncs), max_size=len(made.syncs)))
     left = [sync for sync, kept in zip(made.syncs, keep, strict=True) if kept]
@@ -215,7 +215,7 @@ def test_a_group_that_never_caught_up_comes_through_every_switch_exact(made: Swi
 
 @given(switchings(mapped=False), st.data())
 @settings(max_examples=100, deadline=None)
-def test_maps_of_parts_of_epochs_make_nobody_late(made: Switching, data: st.DataObject) -> None:
+def test_maps_of_parts_of_epochs_make_no_group_late(made: Switching, data: st.DataObject) -> None:
     side = data.draw(st.sampled_from(["east", "west"]))
     other = "west" if side == "east" else "east"
     position = data.draw(st.integers(0, made.ends[side]))
@@ -239,13 +239,13 @@ def facts(syncs: Sequence[tuple[int, int]] = (), **more: object) -> PartitionFac
     return PartitionFacts(**fields)  # type: ignore[arg-type]
 
 
-def test_an_idle_group_that_mirrormaker_forgot_gets_a_place() -> None:
+def test_an_idle_group_without_a_checkpoint_of_mirrormaker_gets_an_offset() -> None:
     known = facts([(0, 0), (9, 11)], mirrormaker=CheckpointRule([ArchivedSync(0, 9, 11, 0)]))
     found = with_checkpoint(4, known, translate_one(4, known))
     assert (found.mirrormaker, found.translation.target_offset, found.translation.redelivered_at_most) == (None, 1, 3)
 
 
-def test_a_group_ahead_of_replication_goes_on_behind_the_last_copy() -> None:
+def test_a_group_ahead_of_replication_resumes_after_the_last_copy() -> None:
     found = translate_one(10, facts([(0, 0), (5, 6)], target=OffsetRange(0, 8)))
     assert (found.kind, found.target_offset, found.redelivered_at_most) == ("bounded", 7, 1)
 
@@ -261,7 +261,7 @@ def test_a_position_past_the_end_is_unknown() -> None:
     assert "past the source's end 10" in found.reason
 
 
-def test_records_that_expired_on_both_sides_are_nobodys_to_read() -> None:
+def test_records_that_expired_on_both_clusters_are_not_unread() -> None:
     runs = composed_runs({1: [OffsetRun(0, 0, 10)]})
     found = translate_one(2, facts(source=OffsetRange(5, 10), target=OffsetRange(4, 12), runs=runs))
     assert (found.kind, found.target_offset, found.redelivered_at_most) == ("bounded", 4, 0)
@@ -338,7 +338,7 @@ def test_between_two_runs_the_next_record_is_the_first_of_the_next_run() -> None
     assert [translate_one(at, facts(runs=runs)).target_offset for at in (2, 3, 5, 7, 10)] == [2, 5, 5, 5, 8]
 
 
-def test_what_no_audit_read_between_two_epochs_has_no_place_in_the_map() -> None:
+def test_what_no_audit_read_between_two_epochs_is_not_in_the_map() -> None:
     runs = composed_runs({1: [OffsetRun(0, 0, 3)], 2: [OffsetRun(7, 5, 3)]})
     assert [runs.translate(at) for at in (3, 4, 6, 7)] == [3, None, None, 5]
     assert runs.between(0, 8) is None

@@ -41,11 +41,11 @@ def test_a_choice_is_counted_in_records(strategy: Strategy, offset: int, kind: s
     assert found.skipped_at_most == skipped
 
 
-def test_a_choice_that_hits_the_exact_place_is_exact() -> None:
+def test_a_choice_that_hits_the_exact_offset_is_exact() -> None:
     assert chosen("timestamp", by_time=16).kind == "exact"
 
 
-def test_a_checkpoint_that_is_ahead_of_the_exact_place_is_called_by_its_name() -> None:
+def test_a_checkpoint_that_is_ahead_of_the_exact_offset_is_called_declared() -> None:
     ahead = PartitionFacts(FACTS.source, FACTS.target, runs=RUNS, mirrormaker=CheckpointRule([OffsetPair(12, 20)]))
     found = chosen("mm2_checkpoint", facts=ahead)
     assert (found.kind, found.skipped_at_most) == ("declared", 3)
@@ -58,7 +58,7 @@ def test_without_a_checkpoint_or_a_time_the_choice_leads_nowhere() -> None:
     assert {chosen(each, facts=PartitionFacts(None, None)).kind for each in STRATEGIES} == {"unknown"}
 
 
-def test_where_the_exact_place_is_unknown_so_is_the_price() -> None:
+def test_if_the_exact_offset_is_unknown_so_is_the_price() -> None:
     blind = PartitionFacts(FACTS.source, OffsetRange(3, 40))
     found = chosen("latest", facts=blind)
     assert (found.target_offset, found.kind, found.skipped_at_most) == (40, "declared", None)

@@ -19,7 +19,7 @@ LOOK = LastLook(
 )  # fmt: skip
 
 
-def test_a_look_is_read_as_it_was_kept_and_the_newest_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+def test_a_look_is_read_as_it_was_kept_and_the_newest_replaces_the_one_before(tmp_path: Path) -> None:
     store = FileLookStore(tmp_path, "orders")
     assert store.read("east-to-west") is None
     store.write("east-to-west", LastLook(3, AT, {}, {}, {}))
@@ -47,7 +47,7 @@ def test_one_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path, content: 
         store.read("east-to-west")
 
 
-def test_what_was_seen_and_has_not_crossed_is_certainly_lost() -> None:
+def test_what_was_seen_and_not_copied_is_certainly_lost() -> None:
     assert LOOK.certainly_lost({P: 0, Q: 0}) == 3
     assert LOOK.certainly_lost({P: 10, Q: 7}) == 1
     assert LOOK.certainly_lost({P: 12, Q: 7}) == 0

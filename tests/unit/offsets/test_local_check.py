@@ -36,18 +36,18 @@ def judged(source: str, position: int, target: str, at: int) -> LocalCheck:
         ("abcdef", 6, "abcdefg", 6, "unknown", 0),
     ],
 )
-def test_a_place_is_judged_by_its_neighbours(
+def test_an_offset_is_checked_by_the_records_around_it(
     source: str, position: int, target: str, at: int, verdict: str, records: int
 ) -> None:
     found = judged(source, position, target, at)
     assert (found.verdict, found.records) == (verdict, records)
 
 
-def test_a_place_behind_a_lost_record_is_late_if_one_that_was_not_lost_lies_before_it() -> None:
+def test_an_offset_after_a_lost_record_is_late_if_one_that_was_not_lost_is_before_it() -> None:
     assert judged("abcd", 2, "abd", 3).verdict == "late"
 
 
-def test_a_record_that_was_read_and_is_written_again_makes_no_place_late() -> None:
+def test_a_record_that_was_read_and_is_written_again_makes_no_offset_late() -> None:
     assert judged("aba", 2, "ab", 2).verdict == "right"
 
 
@@ -57,13 +57,13 @@ def test_a_lost_record_that_another_one_looks_like_is_not_made_up_for() -> None:
 
 
 @pytest.mark.parametrize("at", range(5))
-def test_identical_records_on_both_sides_of_a_place_tell_nothing(at: int) -> None:
+def test_identical_records_before_and_after_an_offset_prove_nothing(at: int) -> None:
     assert judged("aaaa", 2, "aaaa", at).verdict == "unknown"
 
 
 @given(st.text("abcd", max_size=12), st.data())
 @settings(max_examples=500, deadline=None)
-def test_no_place_past_an_unread_record_is_ever_called_right_or_early(source: str, data: st.DataObject) -> None:
+def test_no_offset_past_an_unread_record_is_ever_called_right_or_early(source: str, data: st.DataObject) -> None:
     """Records that look alike, are lost, doubled or foreign; the generator knows whose copy each is."""
     position = data.draw(st.integers(0, len(source)))
     target: list[tuple[str, int | None]] = []

@@ -55,7 +55,7 @@ def test_the_map_of_the_way_back_is_read_the_other_way(maps: MapStore, tmp_path:
     assert near(maps, 65) == [(64, 74)]
 
 
-def test_what_is_known_of_other_topics_or_clusters_is_left_aside(maps: MapStore, tmp_path: Path) -> None:
+def test_what_is_known_of_other_topics_or_clusters_is_not_used(maps: MapStore, tmp_path: Path) -> None:
     keep(tmp_path, "east-to-west", ("E", "W"), {KEY: [OffsetRun(0, 5, 40)]})
     keep(tmp_path, "west-to-east", ("X", "E"), {MapKey(2, "b", "a", "orders", 0): [OffsetRun(70, 60, 30)]})
     assert near(maps, 20, ids={"orders": ("a", "new")}) == []

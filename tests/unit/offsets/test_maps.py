@@ -79,13 +79,13 @@ def test_a_map_of_a_topic_that_was_made_again_is_left_out(tmp_path: Path) -> Non
     assert seen_from_east(tmp_path).read(IDS).runs == {}
 
 
-def test_a_side_that_does_not_answer_is_not_compared(tmp_path: Path) -> None:
+def test_the_ids_of_a_cluster_that_does_not_answer_are_not_compared(tmp_path: Path) -> None:
     write(tmp_path, "east-to-west", epoch=1, named={"a": [(1, "e", "w", 0, 0, 10)]}, others={})
     found = seen_from_east(tmp_path).read({"orders.payments": ("", "w")})
     assert found.of(ONE).translate(4) == 4
 
 
-def test_findings_that_stand_are_a_caution(tmp_path: Path) -> None:
+def test_open_findings_are_a_caution(tmp_path: Path) -> None:
     write(tmp_path, "east-to-west", epoch=9, named={"a": [(9, "e", "w", 0, 0, 10)]}, others={})
     found = seen_from_east(tmp_path).read(IDS)
     assert found.cautions == {ONE: "2 open findings of the checksum audit (missing)"}

@@ -35,7 +35,7 @@ class Reading:
         return {(p, o): Translation(o, at, kind, 0, "read") for p in positions for o in positions[p]}  # type: ignore[arg-type]
 
 
-def test_records_are_read_only_where_no_audit_settled_the_position_and_both_sides_hold_the_partition() -> None:
+def test_records_are_read_only_if_no_audit_settled_the_offset_and_both_clusters_hold_the_partition() -> None:
     reading = Reading(7)
     found = translate_offsets(reading, {MATCHED: [4], SYNCED: [5], MISSING: [5]}, facts=FACTS)
     assert reading.asked == {SYNCED: [5]}
@@ -43,7 +43,7 @@ def test_records_are_read_only_where_no_audit_settled_the_position_and_both_side
     assert "not made it yet" in found[MISSING, 5].reason
 
 
-def test_a_position_that_records_cannot_place_keeps_what_the_syncs_say() -> None:
+def test_an_offset_that_records_cannot_translate_keeps_what_the_syncs_say() -> None:
     found = translate_offsets(Reading(None), {SYNCED: [5]}, facts=FACTS)
     assert (found[SYNCED, 5].kind, found[SYNCED, 5].target_offset) == ("bounded", 3)
 

@@ -51,7 +51,7 @@ def test_every_choice_has_its_price() -> None:
     assert found["timestamp_again"] is None
 
 
-def test_by_policy_a_position_without_a_place_begins_elsewhere_and_its_price_is_unknown() -> None:
+def test_by_policy_an_offset_without_a_translation_begins_elsewhere_and_its_price_is_unknown() -> None:
     past = TopicPartition("orders.payments", 2)
     placed = with_checkpoint(21, MATCHED, translate_one(21, MATCHED))
     times = RecordTimes(by_time={(past, 21): 6})
@@ -69,7 +69,7 @@ def test_by_policy_a_position_without_a_place_begins_elsewhere_and_its_price_is_
     assert found["timestamp"].skipped_at_most is None
 
 
-def test_an_unknown_place_is_not_a_sum() -> None:
+def test_an_unknown_offset_is_not_a_sum() -> None:
     rows = [row("orders-a", ONE, MATCHED), row("orders-a", TWO, MATCHED, at=21)]
     [found] = group_rows(rows, strategy_of={"orders-a": "exact"})
     assert (found["verdict"], found["redelivered_at_most"]) == ("unknown", None)

@@ -132,14 +132,14 @@ def test_syncs_of_a_topic_that_was_made_again_are_left_out_and_said(tmp_path: Pa
     assert found.problems == ("4 syncs are of another orders.payments, which was made again",)
 
 
-def test_an_archive_of_other_clusters_is_not_believed(tmp_path: Path) -> None:
+def test_an_archive_of_other_clusters_is_not_used(tmp_path: Path) -> None:
     filled(tmp_path, 4)
     found = archive(tmp_path, clusters=("e", "another")).read({"orders.payments"})
     assert found.histories == {}
     assert "expected e/another" in found.problems[0]
 
 
-def test_a_topic_of_syncs_that_was_made_again_goes_on_behind_the_old_one(tmp_path: Path) -> None:
+def test_a_topic_of_syncs_that_was_created_again_continues_after_the_old_one(tmp_path: Path) -> None:
     kept = filled(tmp_path, 4)
     later = [SyncRow(ONE, ArchivedSync(at, 5_000 + at, 6_000 + at, 9_000 + at), ("here", "there")) for at in range(2)]
     kept.extend("second-id", later, first=0, end=2)
@@ -201,14 +201,14 @@ def test_both_directions_make_one_history() -> None:
     )
 
 
-def test_of_pairs_that_cross_the_earlier_on_the_target_counts() -> None:
+def test_of_pairs_that_contradict_each_other_the_earlier_on_the_target_counts() -> None:
     found = composed(history([sync(0, 0), sync(100, 500)]), history([sync(200, 150)]))
     assert found.pairs == (OffsetPair(0, 0), OffsetPair(150, 200))
     assert found.left_out == 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=30), st.data())
-def test_what_is_relied_on_always_rises_on_both_sides(found: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_what_is_relied_on_always_rises_on_both_clusters(found: list[tuple[int, int]], data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(found)))
     forth = history([sync(*pair) for pair in found[:number]])
     back = history([sync(*pair) for pair in found[number:]])

@@ -62,7 +62,7 @@ def placed(world: World, known: KnownPoints, position: int) -> int:
 
 
 @given(worlds(), st.frozensets(st.integers(0, 40), max_size=4), st.integers(0, 45))
-def test_no_unread_record_lies_below_a_place(world: World, synced: frozenset[int], position: int) -> None:
+def test_no_unread_record_is_below_the_answer(world: World, synced: frozenset[int], position: int) -> None:
     offset = placed(world, known_of(world, synced), min(position, len(world.source)))
     unread = [there for here, there in zip(world.records, world.copies, strict=True) if here >= position]
     assert all(there >= offset for there in unread)
@@ -114,17 +114,17 @@ def test_where_every_offset_is_a_record_counting_is_exact() -> None:
     ]
 
 
-def test_behind_all_that_crossed_a_group_goes_on_at_the_end() -> None:
+def test_after_all_that_was_copied_a_group_resumes_at_the_end() -> None:
     known = KnownPoints.of([SeedPoint(0, 0), SeedPoint(5, 7)], OffsetRange(0, 7))
     assert translate_by_known_points(9, known, None).target_offset == 7
 
 
-def test_up_to_a_place_before_which_records_stay_aside_nothing_is_counted() -> None:
+def test_up_to_a_point_with_quarantined_records_below_it_nothing_is_counted() -> None:
     known = KnownPoints.of([SeedPoint(0, 0)], OffsetRange(0, 9), not_counted=[SeedPoint(5, 9)])
     assert known.to_count(3) is None
     assert translate_by_known_points(3, known, None).target_offset == 0
 
 
-def test_a_place_that_another_contradicts_gives_way_to_the_earlier_one() -> None:
+def test_of_two_points_that_contradict_each_other_the_earlier_one_counts() -> None:
     known = KnownPoints.of([SeedPoint(4, 9), SeedPoint(5, 6)], OffsetRange(0, 12))
     assert known.points == (SeedPoint(5, 6),)

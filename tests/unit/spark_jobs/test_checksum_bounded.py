@@ -83,7 +83,7 @@ def cut_to_time(plan: AuditPlan, since: int | None, until: int | None, *, restam
 
 @pytest.fixture
 def by_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobs.checksum.bounded.Times.of", lambda cluster: cluster)
+    monkeypatch.setattr("jobs.checksum.bounded.OffsetsByTime.of", lambda cluster: cluster)
 
 
 @pytest.mark.usefixtures("by_time")

@@ -165,7 +165,7 @@ def _synced(run: Run, same: Mapping[str, str]) -> Iterator[tuple[TopicPartition,
     )
     for p, syncs in found.syncs.items():
         written = [sync for sync in syncs if sync.synced_ms >= since_ms]
-        for sync in since_hole(written, found.behind_hole).pairs:
+        for sync in since_hole(written, found.after_hole).pairs:
             yield from ((p, point) for point in _around_record(sync.source, sync.target))
 
 

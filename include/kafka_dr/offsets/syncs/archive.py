@@ -137,9 +137,9 @@ def _look(flow: SyncFlow, target: KafkaCluster) -> tuple[str, OffsetRange] | Non
 def _topic_ids(
     topics: Collection[str], source: KafkaCluster | None, target: KafkaCluster
 ) -> dict[str, tuple[str, str]]:
-    here = _ids(topics, source) if source is not None else {}
-    there = _ids(topics, target)
-    return {topic: (here.get(topic, ""), there.get(topic, "")) for topic in topics}
+    source_ids = _ids(topics, source) if source is not None else {}
+    target_ids = _ids(topics, target)
+    return {topic: (source_ids.get(topic, ""), target_ids.get(topic, "")) for topic in topics}
 
 
 def _ids(topics: Collection[str], cluster: KafkaCluster) -> dict[str, str]:
@@ -167,6 +167,7 @@ class FoundSyncs:
         return self.histories.get(partition, NOTHING)
 
 
+@dataclass(frozen=True, slots=True)
 class SyncLookup:
     """Looks up what offset syncs say between two clusters.
 
@@ -176,21 +177,20 @@ class SyncLookup:
     :param cluster_ids: of source and target, as declared
     """
 
-    def __init__(self, source: KafkaCluster, target: KafkaCluster, *, root: Any, cluster_ids: tuple[str, str]) -> None:
-        here, there = cluster_ids
-        self._source = source
-        self._target = target
-        self._root = root
-        self._forth = SyncFlow(source.name, target.name, here, there)
-        self._back = SyncFlow(target.name, source.name, there, here)
+    source: KafkaCluster
+    target: KafkaCluster
+    root: Any
+    cluster_ids: tuple[str, str]
 
     def read(self, topics: Collection[str]) -> FoundSyncs:
         """Return what is known about topics."""
         wanted = set(topics)
-        here, there = both(lambda: _ids(wanted, self._source), lambda: _ids(wanted, self._target))
+        on_source, on_target = both(lambda: _ids(wanted, self.source), lambda: _ids(wanted, self.target))
+        forward = SyncFlow(self.source.name, self.target.name, *self.cluster_ids)
+        reverse = SyncFlow(self.target.name, self.source.name, *reversed(self.cluster_ids))
         forth, back = both(
-            lambda: self._one_way(self._forth, self._target, wanted, here, there),
-            lambda: self._one_way(self._back, self._source, wanted, there, here),
+            lambda: self._one_way(forward, self.target, wanted, on_source, on_target),
+            lambda: self._one_way(reverse, self.source, wanted, on_target, on_source),
         )
         partitions = forth.histories.keys() | back.histories.keys()
         return FoundSyncs(
@@ -204,12 +204,12 @@ class SyncLookup:
         flow: SyncFlow,
         holder: KafkaCluster,
         topics: Collection[str],
-        here: Mapping[str, str],
-        there: Mapping[str, str],
+        source_ids: Mapping[str, str],
+        target_ids: Mapping[str, str],
     ) -> ArchivedSyncs:
-        ids = {topic: (here.get(topic, ""), there.get(topic, "")) for topic in topics}
+        ids = {topic: (source_ids.get(topic, ""), target_ids.get(topic, "")) for topic in topics}
         try:
-            return archived_and_newer(flow, topics, root=self._root, target=holder, topic_ids=ids)
+            return archived_and_newer(flow, topics, root=self.root, target=holder, topic_ids=ids)
         except KafkaDrError as error:
-            kept = flow.archive(self._root).read(topics, topic_ids=ids)
+            kept = flow.archive(self.root).read(topics, topic_ids=ids)
             return kept.with_problem(f"the newest syncs of {flow.source}-to-{flow.target} are not known: {error}")

@@ -45,7 +45,7 @@ class ArchivedSyncs:
 
     :param problems: what is wrong with its files, a sentence each
     :param reached: next to read in the topic of syncs that counts now; ``None`` where nothing of it was archived
-    :param behind_hole: only what was written from here on is relied on
+    :param after_hole: only syncs from this offset on are relied on
     :param base: what is added to offsets of the topic of syncs that counts now, so that they follow those of earlier
         topics of that name
     """
@@ -54,7 +54,7 @@ class ArchivedSyncs:
     syncs: Mapping[TopicPartition, Sequence[ArchivedSync]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     reached: int | None = None
-    behind_hole: int = 0
+    after_hole: int = 0
     base: int = 0
 
     def of(self, partition: TopicPartition) -> History:
@@ -78,7 +78,7 @@ class ArchivedSyncs:
             )
         shifted = {p: [s._replace(at=self.base + s.at) for s in found] for p, found in newer.items()}
         together = {p: [*self.syncs.get(p, ()), *shifted.get(p, ())] for p in self.syncs.keys() | newer.keys()}
-        known = {p: since(found, self.behind_hole) for p, found in together.items()}
+        known = {p: since(found, self.after_hole) for p, found in together.items()}
         return replace(self, histories=known, syncs=together)
 
 
@@ -89,7 +89,7 @@ class _Generation:
     tables: list[Any] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     reached: int | None = None
-    behind_hole: int = 0
+    after_hole: int = 0
 
 
 class SyncArchive:
@@ -150,7 +150,7 @@ class SyncArchive:
         base = hole = 0
         for name, generation in ordered:
             bases[name] = base
-            hole = max(hole, base + generation.behind_hole if generation.behind_hole else 0)
+            hole = max(hole, base + generation.after_hole if generation.after_hole else 0)
             for table in generation.tables:
                 _collect(table, topic_ids or {}, base, syncs, strangers)
             base += (generation.reached or 0) + 1
@@ -176,7 +176,7 @@ class SyncArchive:
                 continue
             if first > reached and found.reached is not None:
                 found.problems.append(f"{self._folder.name}: nothing is kept of the syncs {reached} to {first}")
-                found.behind_hole = first
+                found.after_hole = first
             try:
                 found.tables.append(self._table(sync_topic_id, name, topics))
             except (OSError, ValueError) as error:
@@ -248,9 +248,9 @@ def _collect(
     syncs: dict[TopicPartition, list[ArchivedSync]],
     strangers: dict[str, int],
 ) -> None:
-    for at, topic, number, source, target, synced_ms, here, there in _tables().rows_of(table):
+    for at, topic, number, source, target, synced_ms, *ids in _tables().rows_of(table):
         now = topic_ids.get(topic, ("", ""))
-        if any(a and b and a != b for a, b in zip((here, there), now, strict=True)):
+        if any(a and b and a != b for a, b in zip(ids, now, strict=True)):
             strangers[topic] = strangers.get(topic, 0) + 1
             continue
         found = syncs.setdefault(TopicPartition(topic, number), [])

@@ -1,4 +1,4 @@
-"""Where in its logs a cluster stood at a moment."""
+"""Where the logs of a cluster ended at a moment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.positions import TopicPartition
 
 
-class Times:
+class OffsetsByTime:
     """Finds offsets by time.
 
     :param session: of one principal on one cluster
@@ -22,7 +22,7 @@ class Times:
         self._session = session
 
     @classmethod
-    def of(cls, cluster: KafkaCluster) -> Times:
+    def of(cls, cluster: KafkaCluster) -> OffsetsByTime:
         """Ask a cluster that is already reached."""
         return cls(cluster._session)
 
