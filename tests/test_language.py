@@ -206,6 +206,21 @@ SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
     ("include/kafka_dr/group_offsets/*.py", python_comments),
     ("include/kafka_dr/watch/*.py", python_texts),
     ("include/kafka_dr/watch/*.py", python_comments),
+    ("tests/unit/offsets/*.py", python_texts),
+    ("tests/unit/offsets/*.py", python_comments),
+    ("tests/unit/offsets/*.py", names_of_tests),
+    ("tests/unit/rescue/*.py", python_texts),
+    ("tests/unit/rescue/*.py", python_comments),
+    ("tests/unit/rescue/*.py", names_of_tests),
+    ("tests/unit/lag/*.py", python_texts),
+    ("tests/unit/lag/*.py", python_comments),
+    ("tests/unit/lag/*.py", names_of_tests),
+    ("tests/integration/offsets/*.py", python_texts),
+    ("tests/integration/offsets/*.py", python_comments),
+    ("tests/integration/offsets/*.py", names_of_tests),
+    ("tests/integration/lag/*.py", python_texts),
+    ("tests/integration/lag/*.py", python_comments),
+    ("tests/integration/lag/*.py", names_of_tests),
 )
 #: What a document quotes although it holds a word of the list, because a log or a report says exactly this. By file.
 QUOTED: dict[str, tuple[str, ...]] = {}

@@ -36,7 +36,7 @@ class Logs:
         return [found for found in self.copies.get(offset, ()) if found >= self.bounds.target.start]
 
     def late(self, position: int, answer: int) -> list[int]:
-        """Return the unread records whose every copy lies below the answer; those that expired there first, too."""
+        """Return the unread records whose copies are all below the answer; those that expired there first, too."""
         held, gone = (
             [e.offset for e in entries if e.offset >= position] for entries in (self.source, self.every_source)
         )
@@ -44,7 +44,7 @@ class Logs:
         return passed + [offset for offset in held if self.copies.get(offset) and not self.held(offset)]
 
     def unseen(self, position: int, answer: int, *, gone_too: bool) -> bool:
-        """Return whether a group that goes on at the answer misses a record, if equal ones stand for each other.
+        """Return whether a group that resumes at the answer misses a record. Equal records count as one.
 
         :param gone_too: whether it should see what the source holds and the target deleted
         """
@@ -149,7 +149,7 @@ def two_logs(source: str, target: str, *, source_start: int = 0, target_start: i
 
 
 def numbered(count: int, source_start: int, target_start: int) -> Logs:
-    """Return a log of records that all differ and its copy with a marker behind each, without their beginnings.
+    """Return a log of records that all differ and its copy with a marker after each, without their beginnings.
 
     :param target_start: the first record that the target holds, by its offset on the source
     """

@@ -126,7 +126,9 @@ class FileLookStore:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise NeedsPerson(f"the last look in {path} cannot be read ({error})") from error
+            raise NeedsPerson(
+                f"the last look in {path} cannot be read ({error}): restore the file from a copy"
+            ) from error
 
     def write(self, direction: str, look: LastLook) -> None:
         """Replace what was kept. A reader sees the old file or the new one, never a part of it."""

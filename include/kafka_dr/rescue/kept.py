@@ -46,9 +46,11 @@ def missing_from(found: StrandedList, folder: Any) -> str:
             with path.open("rb") as file:
                 rows += _parquet(file).metadata.num_rows
         except (OSError, ValueError) as error:
-            return f"{path} cannot be read ({error})"
+            return f"{path} cannot be read ({error}): restore it from a copy"
     if rows != found.records:
-        return f"the files below {folder} hold {rows} records, and {found.records} are stranded"
+        return (
+            f"the files below {folder} hold {rows} records, and {found.records} are stranded: restore what is missing"
+        )
     return ""
 
 
@@ -69,7 +71,7 @@ def read_partition(
                         if (row["topic"], row["partition"]) == (topic, partition) and row["offset"] >= from_offset
                     )
     except (OSError, ValueError) as error:
-        raise NeedsPerson(f"the records kept in {folder} cannot be read ({error}): restore them") from error
+        raise NeedsPerson(f"the records kept in {folder} cannot be read ({error}): restore them from a copy") from error
 
 
 def _files_of(found: StrandedList, folder: Any, topic: str, partition: int) -> Iterator[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""Positions carried between real clusters, judged by what lies in the logs: the next record that a group reads."""
+"""Offsets translated between real clusters, judged by the logs: the next record that a group reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.kafka
 
 
 def every_position(flowing: PlainFlow, cluster: str) -> dict[TopicPartition, list[int]]:
-    """Return each place where a group can stand: before the first record, after each, and at the very end."""
+    """Return each offset that a group can have: before the first record, after each, and at the very end."""
     held = flowing.audit(cluster).topics.last_stable_offsets(flowing.partitions)
     return {
         partition: sorted({0, *(offset + 1 for offset, _ in flowing.log(cluster, partition)), held[partition]})
@@ -106,7 +106,7 @@ def test_what_one_cleaner_took_away_makes_no_group_late_and_what_comes_again_is_
     for position in range(41):
         answer = found[table, position]
         assert answer.target_offset is not None, answer
-        # Offsets are the same on both sides here, so those below the position were read.
+        # Offsets are the same on both clusters here, so those below the position were read.
         again = [offset for offset, _ in west if answer.target_offset <= offset < position]
         assert not [offset for offset, _ in west if position <= offset < answer.target_offset], answer
         assert answer.redelivered_at_most is not None
@@ -204,7 +204,7 @@ def test_logs_that_begin_differently_do_not_matter_if_both_hold_the_records_arou
     flowing.write(180)
     flowing.start()
     flowing.wait_copied()
-    # On both sides something expired, and not the same.
+    # On both clusters something expired, and not the same.
     for number, side in enumerate(sides):
         for partition in flowing.partitions:
             flowing.expire(side, partition, flowing.log(side, partition)[50 - 10 * number][0])
@@ -213,7 +213,7 @@ def test_logs_that_begin_differently_do_not_matter_if_both_hold_the_records_arou
     positions = {p: sorted({read[p], read[p] + 1, 70, 80, 91}) for p in flowing.partitions}
     check(flowing, positions, between(flowing, seeds=False))
     if sides == ("west",):
-        # Who has not read what the target deleted still has no place.
+        # A group that has not read what the target deleted still has no translation.
         unread = {partition: [30] for partition in flowing.partitions}
         found = between(flowing).translate(unread)
         assert {answer.kind for answer in found.values()} == {"unknown"}

@@ -1,4 +1,4 @@
-"""The archive, the preview and the choices on real clusters, judged by what lies in the logs."""
+"""The archive, the preview and the choices on real clusters, judged by their logs."""
 
 from __future__ import annotations
 
@@ -252,11 +252,11 @@ def test_a_share_group_is_refused_by_name_and_never_passed_over(group: SwitchedG
         found = look(Run(protection.request("look"), clients))
         kept = last_look.look(Run(protection.request("look"), clients), active="east", standby="west", epoch=1)
         read = GroupReading.of(clients.cluster("east", "operator")).shared([shared, f"{group.name}-none"])
-    # Whom it is not declared to has to learn what it reads, although it has no positions.
+    # What it reads has to be shown although it has no offsets, in case it is not declared.
     assert read == {shared: {protection.topic}, f"{group.name}-none": frozenset()}
     assert found.watched.outcome == "failed"
     assert any(f"{shared} is a share group" in sentence for sentence in found.watched.sentences)
-    # Whoever approves a failover from a dead source is told so, too.
+    # The approval of a failover from a dead source shows it, too.
     assert [shared in sentence for sentence in kept.more_than_offsets] == [True]
     assert [(row["group"], row["state"]) for row in found.report["not_moved"]] == [(shared, "refused")]
     # It has no offset to move, and nothing is known against the others.

@@ -14,7 +14,7 @@ FRONTIER = Verified(TopicPartition("orders", 0), source_offset=2000, target_offs
 
 
 @pytest.mark.parametrize("offset", [0, 1999, 2000, 2040])
-def test_where_the_target_holds_everything_each_position_has_its_one_place(offset: int) -> None:
+def test_if_the_target_holds_everything_each_offset_has_one_translation(offset: int) -> None:
     assert matched_for(offset, FRONTIER, deleted=0)
 
 
@@ -23,7 +23,7 @@ def test_a_group_at_the_head_is_no_less_sure_where_the_target_has_deleted_what_w
     assert matched_for(2040, FRONTIER, deleted=500)
 
 
-def test_one_that_lies_behind_may_not_have_read_what_the_target_has_deleted() -> None:
+def test_a_group_before_the_frontier_may_not_have_read_what_the_target_has_deleted() -> None:
     assert not matched_for(1999, FRONTIER, deleted=500)
 
 

@@ -65,7 +65,7 @@ def test_a_flow_that_has_copied_everything_is_fine() -> None:
     assert find(found, LIMITS) == ()
 
 
-def test_lag_is_told_in_records_bytes_and_seconds() -> None:
+def test_lag_is_given_in_records_bytes_and_seconds() -> None:
     found = assessed(seen(flow=90))
     (lag,) = found.flow
     assert (lag.lag.unread.records, lag.lag.unread.size, lag.lag.seconds) == (10, 100, 5.0)

@@ -91,7 +91,7 @@ def test_control_records_before_a_reader_are_no_unread_records() -> None:
     assert age_seconds(MS - 10**10, position=5, now=NOW, earlier=earlier) == 600
 
 
-def test_what_lay_unread_at_a_look_is_at_least_as_old_as_the_look() -> None:
+def test_what_was_unread_at_a_look_is_at_least_as_old_as_the_look() -> None:
     future = MS + 10**9
     assert age_seconds(future, position=5, now=NOW, earlier=[look(10, position=5, end=6)]) == 600
     assert age_seconds(future, position=5, now=NOW, earlier=[look(10, position=4, end=6)]) == 0

@@ -28,7 +28,7 @@ def test_looks_pile_up_in_their_order_and_only_so_many() -> None:
     assert [each.position for each in window.of(FLOW)] == list(range(3, MOST + 3))
 
 
-def test_a_partition_that_was_made_again_begins_anew() -> None:
+def test_the_series_of_a_partition_that_was_created_again_starts_again() -> None:
     window = Window().add({FLOW: sample(0)}, {FLOW: "one"}).add({FLOW: sample(5)}, {FLOW: "two"})
     assert window.of(FLOW) == (sample(5),)
 

@@ -1,4 +1,4 @@
-"""I3 for places from facts alone, over random logs whose truth the generator knows; and each rule by itself."""
+"""I3 for offsets that facts alone translate, over random logs whose truth the generator knows; and each rule by itself."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def copyings(draw: st.DrawFn, *, faulty: bool) -> Copying:
         if event == "foreign":
             made.target_end += 1
         elif event == "restart":
-            # Not exactly once: it goes on at what it has noted down, and its first record is always synced.
+            # Not exactly once: it resumes at the offset that it has stored, and its first record is always synced.
             number, fresh = draw(st.integers(0, number)), True
             made.copy(made.source[number], synced=True)
             number += 1
@@ -164,7 +164,7 @@ class Switching:
     syncs: dict[str, list[ArchivedSync]] = field(default_factory=lambda: {"east": [], "west": []})
 
     def facts(self, source: str, target: str) -> PartitionFacts:
-        """Return what is known when a group moves from one side to the other."""
+        """Return what is known when a group moves from one cluster to the other."""
         runs = dict(self.maps[source]) | {epoch: inverse(found) for epoch, found in self.maps[target].items()}
         return PartitionFacts(
             OffsetRange(0, self.ends[source]),
@@ -327,13 +327,13 @@ def test_a_topic_that_nothing_is_known_of_is_read_from_its_start_while_that_is_t
 
 def test_an_audit_with_open_findings_is_not_relied_on() -> None:
     runs = composed_runs({1: [OffsetRun(0, 0, 10)]})
-    found = translate_one(7, facts([(0, 0), (4, 4)], runs=runs, caution="3 findings stand"))
+    found = translate_one(7, facts([(0, 0), (4, 4)], runs=runs, caution="3 open findings"))
     assert (found.kind, found.target_offset) == ("bounded", 5)
-    assert "3 findings stand" in found.reason
+    assert "3 open findings" in found.reason
 
 
 def test_between_two_runs_the_next_record_is_the_first_of_the_next_run() -> None:
-    """Markers and compacted records: nothing between two runs is on both sides."""
+    """Markers and compacted records: nothing between two runs is on both clusters."""
     runs = composed_runs({1: [OffsetRun(0, 0, 3), OffsetRun(7, 5, 3)]})
     assert [translate_one(at, facts(runs=runs)).target_offset for at in (2, 3, 5, 7, 10)] == [2, 5, 5, 5, 8]
 
@@ -356,7 +356,7 @@ def test_the_newest_epochs_map_counts_where_two_reach() -> None:
 
 def test_an_older_epochs_map_says_nothing_about_what_a_newer_one_contradicts() -> None:
     runs = composed_runs({1: [OffsetRun(0, 0, 10)], 2: [OffsetRun(4, 2, 6)]})
-    # By the older map 3 would lie at 3, past the record 4, which lies at 2.
+    # The older map translates 3 to 3, which is past the record 4, whose copy is at 2.
     assert [runs.translate(at) for at in (2, 3, 4)] == [2, None, 2]
 
 

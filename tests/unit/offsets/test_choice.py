@@ -37,7 +37,7 @@ def chosen(
 def test_a_choice_is_counted_in_records(strategy: Strategy, offset: int, kind: str, again: int, skipped: int) -> None:
     found = chosen(strategy)
     assert (found.target_offset, found.kind, found.redelivered_at_most) == (offset, kind, again)
-    # The end lies behind what audits counted: there a marker may count as a record.
+    # The end is after what audits counted: a marker there may count as a record.
     assert found.skipped_at_most == skipped
 
 

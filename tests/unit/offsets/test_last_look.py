@@ -51,5 +51,5 @@ def test_what_was_seen_and_not_copied_is_certainly_lost() -> None:
     assert LOOK.certainly_lost({P: 0, Q: 0}) == 3
     assert LOOK.certainly_lost({P: 10, Q: 7}) == 1
     assert LOOK.certainly_lost({P: 12, Q: 7}) == 0
-    # Of a partition of which it is not known what crossed, nothing is claimed.
+    # A partition does not count if it is not known what was copied of it.
     assert LOOK.certainly_lost({P: 0}) == 2

@@ -71,7 +71,7 @@ def test_no_offset_past_an_unread_record_is_ever_called_right_or_early(source: s
         foreign = data.draw(st.sampled_from(["", "", "", "a", "x"]))
         target += [(each, None) for each in foreign]
         target += [(content, number)] * data.draw(st.sampled_from([0, 1, 1, 1, 2]))
-    # One of somebody else's that equals a lost record in every byte stands in its at: nobody can tell these apart.
+    # A foreign record that equals a lost one in every byte replaces it: the two cannot be distinguished.
     there = {number for _, number in target}
     lost = {content for number, content in enumerate(source) if number not in there}
     assume(lost.isdisjoint(content for content, number in target if number is None))

@@ -1,4 +1,4 @@
-"""Places to begin a translation at, from what audits matched."""
+"""Offset pairs to begin a translation at, from what audits matched."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def test_records_that_look_alike_never_make_a_group_late(foreign: bool, data: st
     found = data.draw(logs(unique=False, foreign=foreign))
     position = data.draw(st.integers(0, found.bounds.source.end))
     answer = translate(found, position, some(data, found.anchors()))
-    # A foreign record that equals an expired one in every byte takes its place: nobody can tell them apart.
+    # A foreign record that equals an expired one in every byte replaces it: the two cannot be distinguished.
     assert answer.target_offset is None or not found.unseen(position, answer.target_offset, gone_too=not foreign)
 
 
@@ -59,7 +59,7 @@ def test_an_exact_answer_delivers_nothing_again_and_a_bounded_one_no_more_than_i
 @given(st.one_of(logs(unique=True, lossy=True, doubled=True), logs(unique=False, lossy=True)), st.data())
 @settings(max_examples=300, deadline=None)
 def test_the_records_around_an_offset_never_contradict_what_the_search_found(found: Logs, data: st.DataObject) -> None:
-    """Else a switch would be stopped for nothing: a late place refuses it.
+    """Otherwise a failover would be refused without a reason: a late offset refuses it.
 
     Undecidable, and so refused, is an unread record that equals in every byte one on the target whose original the
     source does not hold, as it has expired or never was there: nobody can say whether that is its copy.
@@ -97,7 +97,7 @@ def test_the_nearest_anchor_makes_up_for_foreign_records_below_it(found: Logs, d
 @given(logs(unique=True, foreign=False, expiring=False), st.data())
 @settings(max_examples=300, deadline=None)
 def test_compaction_on_either_cluster_never_makes_a_group_late(found: Logs, data: st.DataObject) -> None:
-    """Each side's cleaner works by itself: of what is superseded it may hold any part; the newest of a key stays."""
+    """The cleaner of each cluster works by itself: it may keep any superseded record, and keeps the newest of each key."""
     found = compacted(found, data)
     position = data.draw(st.integers(0, found.bounds.source.end))
     answer = translate(found, position, some(data, found.anchors()))

@@ -1,4 +1,4 @@
-"""Random logs whose truth the generator knows: counted on the target alone, no place is ever past an unread record."""
+"""Random logs whose truth the generator knows: counted on the target alone, no answer is ever past an unread record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class World:
     """A source of records and other offsets, and its copy, which has markers of its own.
 
     :param source: for each offset of the source, whether it is a record
-    :param copies: the offset on the target of each record that crossed, in order
+    :param copies: the offset on the target of each record that was copied, in order
     """
 
     source: tuple[bool, ...]
@@ -25,17 +25,17 @@ class World:
 
     @property
     def records(self) -> list[int]:
-        """Source offsets of the records that crossed."""
+        """Source offsets of the records that were copied."""
         return [offset for offset, record in enumerate(self.source) if record][: len(self.copies)]
 
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     source = tuple(draw(st.lists(st.booleans(), max_size=40)))
-    crossed = draw(st.integers(0, sum(source)))
-    gaps = draw(st.lists(st.integers(0, 2), min_size=crossed + 1, max_size=crossed + 1))
+    copied = draw(st.integers(0, sum(source)))
+    gaps = draw(st.lists(st.integers(0, 2), min_size=copied + 1, max_size=copied + 1))
     copies, at = [], 0
-    for gap in gaps[:crossed]:
+    for gap in gaps[:copied]:
         at += gap
         copies.append(at)
         at += 1
@@ -43,14 +43,14 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 def known_of(world: World, synced: frozenset[int]) -> KnownPoints:
-    """Return what syncs of some of the records tell, and what was committed at the end."""
+    """Return what syncs of some of the records say, and what was committed at the end."""
     pairs = [SeedPoint(0, 0)]
     for number in synced:
         if number < len(world.copies):
             here, there = world.records[number], world.copies[number]
             pairs += [SeedPoint(here, there), SeedPoint(here + 1, there + 1)]
-    crossed = world.records[-1] + 1 if world.copies else 0
-    return KnownPoints.of([*pairs, SeedPoint(crossed, world.end)], OffsetRange(0, world.end))
+    copied = world.records[-1] + 1 if world.copies else 0
+    return KnownPoints.of([*pairs, SeedPoint(copied, world.end)], OffsetRange(0, world.end))
 
 
 def placed(world: World, known: KnownPoints, position: int) -> int:
