@@ -1,4 +1,4 @@
-"""I3 for offsets that facts alone translate, over random logs whose truth the generator knows; and each rule by itself."""
+"""I3 for offsets that facts alone translate, over random logs with a known truth; and each rule by itself."""
 
 from __future__ import annotations
 

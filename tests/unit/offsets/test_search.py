@@ -97,7 +97,7 @@ def test_the_nearest_anchor_makes_up_for_foreign_records_below_it(found: Logs, d
 @given(logs(unique=True, foreign=False, expiring=False), st.data())
 @settings(max_examples=300, deadline=None)
 def test_compaction_on_either_cluster_never_makes_a_group_late(found: Logs, data: st.DataObject) -> None:
-    """The cleaner of each cluster works by itself: it may keep any superseded record, and keeps the newest of each key."""
+    """The cleaner of each cluster works by itself: it may keep superseded records, and keeps the newest ones."""
     found = compacted(found, data)
     position = data.draw(st.integers(0, found.bounds.source.end))
     answer = translate(found, position, some(data, found.anchors()))
