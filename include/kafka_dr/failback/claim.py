@@ -12,6 +12,7 @@ from kafka_dr.errors import NeedsPerson
 from kafka_dr.failback import decision
 from kafka_dr.failback.checks import failback_checks
 from kafka_dr.failback.context import FailbackContext
+from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import failback_begun
 from kafka_dr.runs.record import Check, claimed_facts
 from kafka_dr.runs.request import StepName
@@ -52,33 +53,35 @@ def act(run: Run) -> Mapping[str, Any]:
         approved_by=", ".join(answer.responder for answer in answers),
         at=run.clock.now(),
     )
-    approved = _approved(run, answers[0].digest)
-    run.write_fact(
-        "claim",
-        {
-            "verb": "failback",
-            "mode": context.mode,
-            "rescue": context.rescue,
-            "source": run.source,
-            "target": run.target,
-            "left_by": context.failover.run,
-            # Exactly these may be deleted: the approvers saw them, and they are named by their ids.
-            "deletes": approved["deletes"],
-            "list_sha256": approved["stranded"]["list_sha256"],
-            "epoch": state.epoch,
-            "reason": run.request.reason,
-            "approved_by": state.approved_by,
-            "approved_at": max(answer.responded_at for answer in answers).isoformat(),
-            "digest": state.evidence_sha256,
-            "claimed_at": state.at.isoformat(),
-        },
-    )
+    run.write_fact("claim", _fact(context, state, answers))
     run.clients.register(run.source).compare_and_set(before, state)
     run.clients.register(run.target).copy(state)
     return claimed_facts(state)
 
 
 prove = registers_name_this_run
+
+
+def _fact(context: FailbackContext, state: RegisterState, answers: Sequence[Answer]) -> dict[str, Any]:
+    run = context.run
+    approved = _approved(run, answers[0].digest)
+    return {
+        "verb": "failback",
+        "mode": context.mode,
+        "rescue": context.rescue,
+        "source": run.source,
+        "target": run.target,
+        "left_by": context.failover.run,
+        # Exactly these may be deleted: the approvers saw them, and they are named by their ids.
+        "deletes": approved["deletes"],
+        "list_sha256": approved["stranded"]["list_sha256"],
+        "epoch": state.epoch,
+        "reason": run.request.reason,
+        "approved_by": state.approved_by,
+        "approved_at": max(answer.responded_at for answer in answers).isoformat(),
+        "digest": state.evidence_sha256,
+        "claimed_at": state.at.isoformat(),
+    }
 
 
 def _judged_answers(context: FailbackContext) -> tuple[tuple[Check, ...], tuple[Answer, ...]]:

@@ -25,8 +25,8 @@ def sheet(run: Run, seen: Mapping[str, Any]) -> Sheet:
     group, active, old = (markdown(name) for name in (run.group.name, run.source, run.target))
     rebuild = decided["mode"] == "rebuild"
     republish = decided["rescue"] == "republish"
-    wish = "published again to the active cluster" if republish else "kept in files"
-    stranded = f"{decided['stranded']['records']:,} records of {old} were never copied; they are {wish}"
+    kept = "published again to the active cluster" if republish else "kept in files"
+    stranded = f"{decided['stranded']['records']:,} records of {old} were never copied; they are {kept}"
     return Sheet(
         subject=subject("failback", _question(run, decided), dry_run=run.request.dry_run),
         moves=f"no application: **{group}** stays active on **{active}**. **{old}**, the old cluster of an unplanned "

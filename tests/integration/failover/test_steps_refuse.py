@@ -203,7 +203,7 @@ def _behind_it(run: Hindered) -> None:
         (
             "a transaction on the target",
             "failed",
-            r"transactions still hold back the last stable offset of .*payments-0 on west: end them",
+            r"transactions still hold back the last stable offset of .*payments-0 .*on west: end them",
         ),
         ("a source that takes writes", "refused", r"source_refuses: .* leaders on east did not answer refused"),
         ("a target that moved", "refused", r"target_is_still: .*payments-0 on west moved after the flow was fenced"),

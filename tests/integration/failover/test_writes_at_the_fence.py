@@ -108,7 +108,7 @@ def test_a_topic_created_in_the_middle_of_a_run_is_copied_or_ends_the_run(group:
             group.roll_back(request)
     if refused is not None:
         assert refused.step == StepName.FENCE_SOURCE
-        assert "wait" in refused.detail
+        assert "then trigger a new run" in refused.detail
         assert topic in refused.detail
     group.assert_at_rest(source if refused else target)
 

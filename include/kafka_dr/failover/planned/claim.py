@@ -10,7 +10,7 @@ from kafka_dr.checks.cluster_checks import registers_name_this_run
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.failover.planned.checks import preflight_checks
 from kafka_dr.group_offsets import live_verification
-from kafka_dr.register import Phase
+from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import claimed
 from kafka_dr.runs.record import Check, claimed_facts
 from kafka_dr.runs.run import Run
@@ -62,25 +62,26 @@ def act(run: Run) -> Mapping[str, Any]:
         approved_by=answer.responder,
         at=run.clock.now(),
     )
-    run.write_fact(
-        "claim",
-        {
-            "source": run.source,
-            "target": run.target,
-            "epoch": state.epoch,
-            "reason": run.request.reason,
-            "approved_by": answer.responder,
-            "approved_at": answer.responded_at.isoformat(),
-            "digest": answer.digest,
-            "claimed_at": state.at.isoformat(),
-        },
-    )
+    run.write_fact("claim", _fact(run, state, answer))
     run.clients.register(run.source).compare_and_set(before, state)
     run.clients.register(run.target).copy(state)
     return claimed_facts(state)
 
 
 prove = registers_name_this_run
+
+
+def _fact(run: Run, state: RegisterState, answer: approval.Answer) -> dict[str, Any]:
+    return {
+        "source": run.source,
+        "target": run.target,
+        "epoch": state.epoch,
+        "reason": run.request.reason,
+        "approved_by": answer.responder,
+        "approved_at": answer.responded_at.isoformat(),
+        "digest": answer.digest,
+        "claimed_at": state.at.isoformat(),
+    }
 
 
 def is_claimed(run: Run) -> bool:

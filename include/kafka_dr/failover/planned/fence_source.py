@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import open_transactions, plan, proof
+from kafka_dr.fencing.change import AclChanges
 from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
 from kafka_dr.register import Phase
 from kafka_dr.runs.offset_rows import groups_to_json, positions_to_json
 from kafka_dr.runs.record import Check
+from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.run import Run
 
 
@@ -36,24 +38,8 @@ def act(run: Run) -> Mapping[str, Any]:
     fenced_at = run.clock.now()
 
     partitions = run.partitions(run.source)
-    topics = {partition.topic for partition in partitions}
-    grace = run.group.timing.transaction_grace_seconds
-    owns = run.group.owns_transactional_id
-    open_transactions.wait_until_ended(source, topics, owns=owns, clock=run.clock, grace_seconds=grace)
-    changes.add(plan.transaction_fence(run.group))
-    left = open_transactions.touching(source, topics, owns=owns)
-    if left:
-        guard.require()
-        source.transactions.take_over(transaction.transactional_id for transaction in left)
-    held = open_transactions.wait_until_stable(
-        source, partitions, clock=run.clock, deadline_seconds=run.group.timing.step_deadline_seconds
-    )
-    if held:
-        shown = ", ".join(f"{p} (LSO {low}, high watermark {high})" for p, (low, high) in sorted(held.items())[:5])
-        raise TryAgain(
-            f"open transactions still hold back the last stable offset of {shown} on {run.source}: end them and run "
-            "the step again"
-        )
+    ended = _end_transactions(run, {partition.topic for partition in partitions}, changes, guard)
+    wait_until_stable(run, run.source, partitions, seconds=run.group.timing.step_deadline_seconds)
 
     ends = source.topics.last_stable_offsets(partitions)
     # The next step judges the pace of the groups from these offsets on.
@@ -68,10 +54,39 @@ def act(run: Run) -> Mapping[str, Any]:
         },
     )
     return {
-        "ended_transactions": [transaction.transactional_id for transaction in left],
+        "ended_transactions": ended,
         "source_ends": positions_to_json(ends),
         "fenced_at": fenced_at,
     }
+
+
+def _end_transactions(run: Run, topics: Collection[str], changes: AclChanges, guard: RegisterGuard) -> list[str]:
+    """Wait for open transactions, deny their transactional ids, end those still open; return the ids of the ended."""
+    source, owns = run.operator(run.source), run.group.owns_transactional_id
+    grace = run.group.timing.transaction_grace_seconds
+    open_transactions.wait_until_ended(source, topics, owns=owns, clock=run.clock, grace_seconds=grace)
+    changes.add(plan.transaction_fence(run.group))
+    ids = [transaction.transactional_id for transaction in open_transactions.touching(source, topics, owns=owns)]
+    if ids:
+        guard.require()
+        source.transactions.take_over(ids)
+    return ids
+
+
+def wait_until_stable(run: Run, cluster: str, partitions: Collection[TopicPartition], *, seconds: float) -> None:
+    """Wait until no open transaction holds back the last stable offset of a partition.
+
+    :raises TryAgain: one still does after so many seconds
+    """
+    held = open_transactions.wait_until_stable(
+        run.operator(cluster), partitions, clock=run.clock, deadline_seconds=seconds
+    )
+    if held:
+        shown = ", ".join(f"{p} (LSO {low}, high watermark {high})" for p, (low, high) in sorted(held.items())[:5])
+        raise TryAgain(
+            f"open transactions still hold back the last stable offset of {shown} on {cluster}: end them and run the "
+            "step again"
+        )
 
 
 def _journal_beginning(run: Run) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.errors import TryAgain
-from kafka_dr.fencing import open_transactions, plan
+from kafka_dr.failover.planned.fence_source import wait_until_stable
+from kafka_dr.fencing import plan
 from kafka_dr.register import Phase
 from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
 from kafka_dr.runs.record import Check
@@ -39,15 +39,7 @@ def act(run: Run) -> Mapping[str, Any]:
     guard.require()
     target.transactions.take_over(replicator.transactional_ids())
     partitions = run.partitions(run.target)
-    held = open_transactions.wait_until_stable(
-        target, partitions, clock=run.clock, deadline_seconds=run.group.timing.step_deadline_seconds
-    )
-    if held:
-        shown = ", ".join(map(str, sorted(held)[:5]))
-        raise TryAgain(
-            f"open transactions still hold back the last stable offset of {shown} on {run.target}: end them and run "
-            "the step again"
-        )
+    wait_until_stable(run, run.target, partitions, seconds=run.group.timing.step_deadline_seconds)
     ends = target.topics.high_watermarks(partitions)
     run.write_fact("target_ends", {"ends": positions_to_json(ends)})
     return {"target_ends": positions_to_json(ends), "transactional_ids": list(replicator.transactional_ids())}

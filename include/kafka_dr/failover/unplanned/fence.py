@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.failover.planned.fence_source import wait_until_stable
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
 from kafka_dr.failover.unplanned import last_known, reachable_source
 from kafka_dr.failover.unplanned.old_flow import ask_to_stop
@@ -80,13 +81,7 @@ def _fence_flow(run: Run) -> list[str]:
     ids = {*run.clients.replicator(run.flow).transactional_ids(), *(each.transactional_id for each in found)}
     guard.require()
     target.transactions.take_over(ids)
-    held = open_transactions.wait_until_stable(target, partitions, clock=run.clock, deadline_seconds=_STABLE_SECONDS)
-    if held:
-        shown = ", ".join(map(str, sorted(held)[:5]))
-        raise TryAgain(
-            f"open transactions still hold back the last stable offset of {shown} on {run.target}: end them and run "
-            "the step again"
-        )
+    wait_until_stable(run, run.target, partitions, seconds=_STABLE_SECONDS)
     return sorted(ids)
 
 
