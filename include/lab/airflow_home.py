@@ -19,6 +19,8 @@ from lab.rights import AUDIT, OPERATOR, PROBE, REPLICATOR
 SPARK = "kafka_dr_spark"
 #: Airflow's own REST API, through which tasks leave notes on runs.
 AIRFLOW_API = "kafka_dr_airflow_api"
+#: The key that signs sealed runs, as the topology names it.
+SIGNING = "kafka_dr_signing"
 #: Of Airflow's simple auth manager; ``user`` is the least that may edit a run. Who is not named here operates.
 _AIRFLOW_ROLES = {"admin": "admin", NOTES: "user"}
 ROLES = {"operator": OPERATOR, "probe": PROBE, "audit": AUDIT, "replicator": REPLICATOR}
@@ -64,6 +66,12 @@ def connections(context: LabContext) -> dict[str, dict[str, Any]]:
             "login": NOTES,
             "password": context.credentials.airflow(NOTES),
         },
+    }
+    wanted[SIGNING] = {
+        "conn_type": "generic",
+        "description": "The key that signs sealed runs",
+        "port": _NO_PORT,
+        "extra": json.dumps({"private_key": context.credentials.signing_key}),
     }
     for cluster in CLUSTERS:
         for role, principal in ROLES.items():

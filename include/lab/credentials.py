@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
 from lab.errors import LabError
 from lab.layout import Home
 
@@ -16,6 +19,8 @@ BROKER = "broker"
 ADMIN = "admin"
 #: Leaves notes on runs through Airflow's API, for the tasks; it is nobody's, and approves nothing.
 NOTES = "dr-notes"
+#: The name under which the key that signs evidence is kept.
+SIGNING_KEY = "key/signing"
 AIRFLOW_USERS = ("admin", "alice", "bob", "carol", NOTES)
 
 
@@ -33,6 +38,11 @@ class Credentials:
         """Password of a user of Airflow."""
         return self._passwords[f"airflow/{user}"]
 
+    @property
+    def signing_key(self) -> str:
+        """The key that signs evidence, in PEM."""
+        return self._passwords[SIGNING_KEY]
+
     def key(self, name: str) -> str:
         """A key that Airflow signs or encrypts with."""
         return self._passwords[f"key/{name}"]
@@ -45,10 +55,19 @@ def obtain(home: Home, *, clusters: tuple[str, ...], principals: tuple[str, ...]
     wanted += [f"airflow/{user}" for user in AIRFLOW_USERS]
     wanted += ["key/jwt", "key/api", "key/fernet"]
     missing = [name for name in wanted if name not in stored]
+    if SIGNING_KEY not in stored:
+        stored[SIGNING_KEY] = _new_signing_key()
+        missing.append(SIGNING_KEY)
     if missing:
-        stored |= {name: secrets.token_urlsafe(64 if name.startswith("key/") else 24) for name in missing}
+        made = (name for name in missing if name != SIGNING_KEY)
+        stored |= {name: secrets.token_urlsafe(64 if name.startswith("key/") else 24) for name in made}
         write_private(home.credentials, json.dumps(stored, indent=1) + "\n")
     return Credentials(stored)
+
+
+def _new_signing_key() -> str:
+    key = Ed25519PrivateKey.generate()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode("ascii")
 
 
 def passwords_of(home: Home) -> Mapping[str, str]:

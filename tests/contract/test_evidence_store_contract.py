@@ -225,7 +225,7 @@ def test_a_manifest_that_was_rewritten_is_found_by_the_digest_kept_elsewhere(
     store: EvidenceStore, sealed: Seal, folder: Path
 ) -> None:
     (folder / "01-preflight.1.json").write_text("{}")
-    for name in ("manifest.json", "report.html"):
+    for name in ("manifest.json", "report.html", "SHA256SUMS"):
         (folder / name).unlink()
     forged = store.seal("orders", RUN)
 

@@ -25,6 +25,7 @@ from kafka_dr.clusters import (
     TopicPartition,
 )
 from kafka_dr.clusters.writing import NewRecord
+from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.runner import run_step
 from kafka_dr.register import RegisterState
@@ -36,6 +37,7 @@ from kafka_dr.topology import ProtectionGroup, Topology, load
 from lab import rights
 from lab.api import Lab
 from lab.clusters import CLUSTERS, cluster_named
+from lab.credentials import SIGNING_KEY, passwords_of
 
 #: The principal of the lab for each role.
 _PRINCIPALS = {
@@ -125,6 +127,7 @@ class Protection:
             ),
             evidence_root=root,
             clock=SystemClock(),
+            signing_key_of=lambda _: SigningKey.of(passwords_of(self.lab.home)[SIGNING_KEY]),
         )
 
     def cluster(self, name: str, principal: str) -> KafkaCluster:

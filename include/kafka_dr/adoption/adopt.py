@@ -22,6 +22,7 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.offset_rows import positions_to_json
 from kafka_dr.runs.record import Check, StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
+from kafka_dr.runs.sealing import seal_run
 
 _NUMBER = 1
 
@@ -34,7 +35,7 @@ def adopt(group: str, clients: Clients, run: str) -> StepRecord:
     """
     attempt = Attempt.start(group, run, clients, "adopt", _NUMBER)
     record = attempt.carry_out(clients, lambda: _go(GroupContext(group, clients), run, attempt))
-    clients.evidence.seal(group, run)
+    seal_run(clients, group, run)
     return record
 
 

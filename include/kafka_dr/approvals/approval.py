@@ -15,6 +15,7 @@ from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.record import Check, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName, definition
 from kafka_dr.runs.run import Run
+from kafka_dr.runs.sealing import seal_run
 
 #: How far the clocks of who stamps an answer and who judges it may lie apart.
 _SKEW_SECONDS = 5.0
@@ -134,7 +135,7 @@ def record_answer(
     )
     record = attempt.end(clients, "done" if allowed and named else "refused", detail if named else said)
     if not answer.approved:
-        clients.evidence.seal(run.group.name, request.run)
+        seal_run(clients, run.group.name, request.run)
     return record
 
 
@@ -143,7 +144,7 @@ def record_expiry(request: RunRequest, clients: Clients, step: StepName = StepNa
     attempt = Attempt.start(request.protection_group, request.run, clients, step, definition(step, request.verb).number)
     attempt.facts = {"expired": True}
     record = attempt.end(clients, "passed", "nobody answered before the approval expired; nothing was changed")
-    clients.evidence.seal(request.protection_group, request.run)
+    seal_run(clients, request.protection_group, request.run)
     return record
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.evidence.canonical import digest, plain
 
-SCHEMA_VERSION = 1
+#: Version 2 names the bundle before it and who signs; a manifest of version 1 is read as it was written.
+SCHEMA_VERSION = 2
+_FIRST_VERSION = 1
 
 
 class EvidenceChanged(NeedsPerson):
@@ -34,13 +37,33 @@ class FileDigest:
 
 
 @dataclass(frozen=True, slots=True)
+class PreviousSeal:
+    """The seal that was the group's newest when another one was made: a run that is removed leaves a gap.
+
+    :param digest: of its manifest
+    """
+
+    run: str
+    manifest: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
-    """Everything that a seal covers."""
+    """Everything that a seal covers.
+
+    :param previous: the group's seal before this one, of whatever run; ``None`` if none was known
+    :param signer: the fingerprint of the key that signs, see :func:`~kafka_dr.evidence.signing.fingerprint`; ``None``
+        if nobody does
+    """
 
     group: str
     run: str
     sealed_at: datetime
     files: tuple[FileDigest, ...]
+    previous: PreviousSeal | None = None
+    signer: str | None = None
+    version: int = SCHEMA_VERSION
 
     @property
     def digest(self) -> str:
@@ -48,13 +71,14 @@ class Manifest:
         return digest(self._facts())
 
     def _facts(self) -> dict[str, object]:
-        return {
-            "schema_version": SCHEMA_VERSION,
+        facts: dict[str, object] = {
+            "schema_version": self.version,
             "group": self.group,
             "run": self.run,
             "sealed_at": self.sealed_at,
             "files": self.files,
         }
+        return facts if self.version == _FIRST_VERSION else {**facts, "previous": self.previous, "signer": self.signer}
 
     def to_json(self) -> dict[str, object]:
         """Return the JSON of the manifest."""
@@ -66,14 +90,17 @@ class Manifest:
 
         :raises ValueError: it is not exactly what :meth:`to_json` returned, its own digest included
         """
-        if not isinstance(stored, dict) or stored.get("schema_version") != SCHEMA_VERSION:
-            raise ValueError(f"expected an object with schema_version {SCHEMA_VERSION}")
+        if not isinstance(stored, dict) or stored.get("schema_version") not in (_FIRST_VERSION, SCHEMA_VERSION):
+            raise ValueError(f"expected an object with schema_version {_FIRST_VERSION} or {SCHEMA_VERSION}")
         try:
             manifest = cls(
                 group=str(stored["group"]),
                 run=str(stored["run"]),
                 sealed_at=datetime.fromisoformat(str(stored["sealed_at"])),
                 files=tuple(FileDigest(str(f["name"]), str(f["sha256"]), int(f["size"])) for f in stored["files"]),
+                previous=PreviousSeal(**stored["previous"]) if stored.get("previous") else None,
+                signer=str(stored["signer"]) if stored.get("signer") else None,
+                version=int(stored["schema_version"]),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"a part is missing or of the wrong type: {error}") from error
@@ -98,6 +125,19 @@ class Seal:
     page: str
     manifest: str
     digest: str
+
+
+class ProofNames(NamedTuple):
+    """The files with which a seal can be checked without this project.
+
+    :param sums: the SHA-256 of every file, its manifest among them, as ``sha256sum`` writes them
+    :param signature: of that file, 64 bytes
+    :param public_key: of the signer, in PEM
+    """
+
+    sums: str
+    signature: str
+    public_key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +168,17 @@ def seal_names(number: int) -> tuple[str, str]:
     return f"report{middle}.html", f"manifest{middle}.json"
 
 
+def proof_names(number: int) -> ProofNames:
+    """Return the names of the checksums, the signature and the public key of the nth seal of a run."""
+    middle = "" if number == 1 else f".{number}"
+    return ProofNames(f"SHA256SUMS{middle}", f"SHA256SUMS{middle}.sig", f"signer{middle}.pem")
+
+
+def sums_of(files: Iterable[FileDigest]) -> str:
+    """Return checksums as ``sha256sum --check`` reads them."""
+    return "".join(f"{file.sha256}  {file.name}\n" for file in sorted(files))
+
+
 def seal_number(name: str) -> int | None:
     """Return the number of the seal whose manifest has this name; ``None`` for any other file."""
     found = re.fullmatch(r"manifest(?:\.([1-9][0-9]*))?\.json", name)
@@ -153,5 +204,10 @@ def compare(seal: Seal, stored: Mapping[str, bytes]) -> Verification:
             name for name, file in sealed.items() if name in stored and FileDigest.of(name, stored[name]) != file
         ),
         missing=tuple(name for name in sealed if name not in stored),
-        added=tuple(sorted(stored.keys() - sealed.keys() - {seal.manifest})),
+        added=tuple(sorted(stored.keys() - sealed.keys() - {seal.manifest, *_proofs_of(seal.manifest)})),
     )
+
+
+def _proofs_of(manifest: str) -> tuple[str, ...]:
+    number = seal_number(manifest)
+    return () if number is None else proof_names(number)

@@ -14,12 +14,16 @@ from kafka_dr.evidence.seal import (
     EvidenceChanged,
     FileDigest,
     Manifest,
+    PreviousSeal,
     Seal,
     Verification,
     compare,
+    proof_names,
     seal_names,
     seal_number,
+    sums_of,
 )
+from kafka_dr.evidence.signing import SigningKey, fingerprint
 from kafka_dr.evidence.step_files import newest_of
 from kafka_dr.evidence.storage_path import StoragePath, create_file, file_names, read_file, read_folder
 from kafka_dr.evidence.view_model import RunView
@@ -98,24 +102,34 @@ class SealedRun:
         files = (FileDigest.of(name, data) for name, data in sorted(stored.items()))
         return render_page(build_run_view(self.group, self.run, stored), files=files, sealed_at=None)
 
-    def write(self, sealed_at: datetime) -> Seal:
-        """Write a page and a manifest over everything that is stored.
+    def write(self, sealed_at: datetime, *, previous: PreviousSeal | None, key: SigningKey | None) -> Seal:
+        """Write a page, checksums and a manifest over everything that is stored; with a key, a signature, too.
 
         :param sealed_at: aware
+        :param previous: the group's newest seal so far
+        :param key: who signs; nobody if ``None``
         :raises OSError: the storage fails
         """
         stored = {name: self.folder.joinpath(name).read_bytes() for name in file_names(self.folder)}
         number = 1
-        while stored.keys() & set(seal_names(number)):
+        while stored.keys() & {*seal_names(number), *proof_names(number)}:
             number += 1
-        page, manifest = seal_names(number)
+        (page, manifest), proofs = seal_names(number), proof_names(number)
         evidence = tuple(FileDigest.of(name, data) for name, data in sorted(stored.items()))
         view = build_run_view(self.group, self.run, stored)
         html = render_page(view, files=evidence, sealed_at=sealed_at).encode("utf-8")
         files = tuple(sorted((*evidence, FileDigest.of(page, html))))
-        sealed = Manifest(self.group, self.run, sealed_at, files)
+        signer = fingerprint(key.public_pem) if key is not None else None
+        sealed = Manifest(self.group, self.run, sealed_at, files, previous, signer)
+        written = readable(sealed.to_json()).encode("utf-8")
+        sums = sums_of((*files, FileDigest.of(manifest, written))).encode("utf-8")
         create_file(self.folder.joinpath(page), html)
-        create_file(self.folder.joinpath(manifest), readable(sealed.to_json()).encode("utf-8"))
+        create_file(self.folder.joinpath(proofs.sums), sums)
+        if key is not None:
+            create_file(self.folder.joinpath(proofs.signature), key.sign(sums))
+            create_file(self.folder.joinpath(proofs.public_key), key.public_pem.encode("ascii"))
+        # The manifest is the last file: without it there is no seal, whatever else was written.
+        create_file(self.folder.joinpath(manifest), written)
         return self._seal(number, sealed)
 
     def _seal(self, number: int, manifest: Manifest) -> Seal:

@@ -19,8 +19,9 @@ from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.errors import TryAgain
 from kafka_dr.evidence.canonical import plain, readable
 from kafka_dr.evidence.known_secrets import KnownSecrets, refuse_secrets
-from kafka_dr.evidence.seal import EvidenceChanged, Seal, Verification, compare
+from kafka_dr.evidence.seal import EvidenceChanged, PreviousSeal, Seal, Verification, compare
 from kafka_dr.evidence.sealed_run import SealedRun
+from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.evidence.step_files import StepFile, newest_of, usable
 from kafka_dr.evidence.storage_path import StoragePath, create_file, file_names, read_folder
 from kafka_dr.evidence.view_model import RunView
@@ -115,9 +116,13 @@ class EvidenceStore:
         ends = [_finished(folder.joinpath(name)) for name in file_names(folder) if StepFile.of(name) is not None]
         return max(filter(None, ends), default=None)
 
-    def seal(self, group: str, run: str) -> Seal:
-        """Write the page and the manifest over everything that is stored. Without new files this changes nothing.
+    def seal(
+        self, group: str, run: str, *, previous: PreviousSeal | None = None, key: SigningKey | None = None
+    ) -> Seal:
+        """Write page, checksums and manifest over everything that is stored. Without new files this changes nothing.
 
+        :param previous: the group's newest seal so far
+        :param key: who signs; nobody if ``None``
         :raises EvidenceChanged: a file that was sealed before is not what it was
         :raises EvidenceUnwritable: the storage failed
         """
@@ -130,7 +135,7 @@ class EvidenceStore:
                 return newest
         try:
             sealed.folder.mkdir(parents=True, exist_ok=True)
-            return sealed.write(self.clock.now())
+            return sealed.write(self.clock.now(), previous=previous, key=key)
         except OSError as error:
             raise _unwritable(sealed.folder, error) from error
 

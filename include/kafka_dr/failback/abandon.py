@@ -12,6 +12,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepOutcome, StepRecord
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.runs.run import Run
+from kafka_dr.runs.sealing import seal_run
 
 
 def abandon(request: RunRequest, clients: Clients) -> StepRecord:
@@ -24,7 +25,7 @@ def abandon(request: RunRequest, clients: Clients) -> StepRecord:
         request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
     )
     record = attempt.carry_out(clients, lambda: _go(Run(request, clients)), refusal="refused")
-    clients.evidence.seal(request.protection_group, request.run)
+    seal_run(clients, request.protection_group, request.run)
     return record
 
 

@@ -16,6 +16,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RESUME_NUMBER, VERBS, ResumeRequest, RunRequest, StepName
 from kafka_dr.runs.run import Run
+from kafka_dr.runs.sealing import seal_run
 
 _ASKED_BEFORE = (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL)
 
@@ -43,7 +44,7 @@ def resume(request: ResumeRequest, clients: Clients) -> StepRecord:
         raise
     _add_steps(attempt, request, steps)
     record = attempt.end(clients, "done", _ending(request, held, steps[-1]))
-    clients.evidence.seal(held.protection_group, held.run)
+    seal_run(clients, held.protection_group, held.run)
     return record
 
 

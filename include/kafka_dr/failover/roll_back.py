@@ -28,6 +28,7 @@ from kafka_dr.runs.record import Check, StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.runs.run import Run
+from kafka_dr.runs.sealing import seal_run
 
 #: How long a source that may be dead gets to answer, in seconds.
 SOURCE_SECONDS = 5.0
@@ -42,7 +43,7 @@ def roll_back(request: RunRequest, clients: Clients) -> StepRecord:
         request.protection_group, request.run, clients, "roll_back", ROLL_BACK_NUMBER, goes_forward=True
     )
     record = attempt.carry_out(clients, lambda: _go(Run(request, clients), attempt))
-    clients.evidence.seal(request.protection_group, request.run)
+    seal_run(clients, request.protection_group, request.run)
     return record
 
 

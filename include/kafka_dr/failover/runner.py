@@ -37,6 +37,7 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import Check, StepFailed, StepOutcome, StepRecord, ended, shortfall
 from kafka_dr.runs.request import RunRequest, StepName, definition
 from kafka_dr.runs.run import Run
+from kafka_dr.runs.sealing import seal_run
 from kafka_dr.runs.step_order import Position, position
 
 
@@ -130,7 +131,7 @@ def run_step(step: StepName, request: RunRequest, clients: Clients) -> StepRecor
 
 def _seal_after(step: StepName, request: RunRequest, clients: Clients) -> None:
     if step is StepName.REPORT:
-        clients.evidence.seal(request.protection_group, request.run)
+        seal_run(clients, request.protection_group, request.run)
 
 
 #: Proofs that may be unknown, by step: these steps are past the point of no return when they ask.

@@ -13,7 +13,9 @@ from urllib.parse import urlsplit
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
 from kafka_dr.clusters.session import REQUEST_SECONDS
+from kafka_dr.errors import Refused
 from kafka_dr.evidence import EvidenceStore
+from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
 from kafka_dr.routing import FileRouter, Router
@@ -29,6 +31,7 @@ class Clients:
     :param settings_of: the client settings behind a Kafka connection id; secrets stay in memory
     :param connect_of: the REST endpoint behind a Connect connection id
     :param evidence_root: a path object, local or Airflow's ObjectStoragePath
+    :param signing_key_of: the signing key of a connection id; only asked if the topology names one
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class Clients:
         connect_of: Callable[[str], ConnectEndpoint],
         evidence_root: Any,
         clock: Clock,
+        signing_key_of: Callable[[str], SigningKey] | None = None,
     ) -> None:
         self.topology = topology
         self.clock = clock
@@ -46,6 +50,7 @@ class Clients:
         self.evidence = EvidenceStore(evidence_root)
         self._settings_of = settings_of
         self._connect_of = connect_of
+        self._signing_key_of = signing_key_of
         self._clusters: dict[tuple[str, Role], KafkaCluster] = {}
         self._connects: dict[str, ConnectClient] = {}
         self._registers: dict[str, KafkaRegister] = {}
@@ -114,6 +119,21 @@ class Clients:
         self._keep_out(endpoint.password, login=endpoint.username)
         self._keep_out(urlsplit(endpoint.base_url).password)
         return endpoint
+
+    @cached_property
+    def signing_key(self) -> SigningKey | None:
+        """What signs sealed runs; ``None`` if the topology names no key.
+
+        :raises Refused: it names one that cannot be used
+        """
+        connection = self.topology.evidence.signing_connection
+        if connection is None:
+            return None
+        if self._signing_key_of is None:
+            raise Refused(f"the topology names the signing connection {connection}, and no connection can be read here")
+        key = self._signing_key_of(connection)
+        self._keep_out("".join(key.private_pem.splitlines()[1:-1]))
+        return key
 
     @cached_property
     def _declared(self) -> frozenset[str]:

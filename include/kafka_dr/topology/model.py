@@ -16,6 +16,7 @@ from kafka_dr.topology.cluster import ClusterSpec
 from kafka_dr.topology.fields import (
     AbsolutePath,
     ConfigKey,
+    ConnectionId,
     Count,
     HttpAddress,
     Name,
@@ -325,6 +326,9 @@ class EvidenceSpec(Section):
 
     root: Annotated[str, Field(pattern=r"^(/|[a-z][a-z0-9+.-]*://)\S+$")] = Field(
         description="a URI or an absolute path, outside every datacenter that the evidence is to outlive"
+    )
+    signing_connection: ConnectionId | None = Field(
+        default=None, description="the connection id of the key that signs every sealed run; not signed without it"
     )
 
 

@@ -33,6 +33,7 @@ from kafka_dr.clusters import (
 )
 from kafka_dr.clusters.configuration import NewTopic
 from kafka_dr.config_sync import Plan
+from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients, Role
 from kafka_dr.runs.group_context import GroupContext
@@ -267,6 +268,7 @@ class _ConfigBench:
             ),
             evidence_root=root,
             clock=SystemClock(),
+            signing_key_of=lambda _: SigningKey.of(credentials.passwords_of(self._lab.home)[credentials.SIGNING_KEY]),
         )
 
     def _settings(self, connection: str) -> ClientSettings:

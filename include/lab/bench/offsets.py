@@ -17,6 +17,7 @@ from rich.console import Console
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings, KafkaCluster, OffsetRange, TopicPartition
+from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.group_offsets.sync_archive import archive_syncs
 from kafka_dr.offsets import ContentOffsetMap, MapStore, OffsetMap, SyncLookup, not_read_back, translate_offsets
 from kafka_dr.offsets.translate.choice import WithCheckpoint, with_checkpoint
@@ -28,6 +29,7 @@ from lab import credentials, rights
 from lab.api import Lab
 from lab.bench.audit import spark_audit
 from lab.clusters import cluster_named
+from lab.credentials import SIGNING_KEY, passwords_of
 from lab.errors import LabError
 
 GROUP, TOPIC = "orders", "orders.bench-offsets"
@@ -252,4 +254,11 @@ def _clients(lab: Lab) -> Clients:
 
     root = Path(topology.evidence.root.removeprefix("file://"))
     root.mkdir(parents=True, exist_ok=True)
-    return Clients(topology, settings_of=settings_of, connect_of=connect_of, evidence_root=root, clock=SystemClock())
+    return Clients(
+        topology,
+        settings_of=settings_of,
+        connect_of=connect_of,
+        evidence_root=root,
+        clock=SystemClock(),
+        signing_key_of=lambda _: SigningKey.of(passwords_of(lab.home)[SIGNING_KEY]),
+    )

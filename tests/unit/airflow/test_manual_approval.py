@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_dr.approvals.approval import ApprovalQuestion
+from kafka_dr.evidence.signing import SigningKey
 from kafka_dr_airflow.sensors.manual_approval import DIGEST, REASON, ManualApprovalSensor, given_answer
 
 AT = datetime(2026, 11, 20, 3, 5, tzinfo=UTC)
@@ -97,6 +99,12 @@ def test_no_answer_in_time_ends_the_run_says_where_to_start_a_new_one_and_is_kep
     monkeypatch.setenv("KAFKA_DR_LAB_HOME", str(tmp_path))
     monkeypatch.setenv("KAFKA_DR_LAB_EAST", "127.0.0.1:1")
     monkeypatch.setenv("KAFKA_DR_LAB_WEST", "127.0.0.1:2")
+    signing = json.dumps({"conn_type": "generic", "extra": {"private_key": SigningKey.generate().private_pem}})
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_DR_SIGNING", signing)
+    for cluster in ("EAST", "WEST"):
+        silent = {"conn_type": "kafka", "extra": {"bootstrap.servers": "127.0.0.1:1"}}
+        monkeypatch.setenv(f"AIRFLOW_CONN_KAFKA_{cluster}_OPERATOR", json.dumps(silent))
+    monkeypatch.setattr("kafka_dr.runs.sealing._REGISTER_SECONDS", 0.1)
     late = {"error": "The response timeout has passed", "error_type": "timeout"}
     with pytest.raises(AirflowSkipException, match=r"Nobody answered .* Nothing was changed\. A new run: .*/dags/dr_p"):
         approval.execute_complete(context, late)

@@ -136,7 +136,13 @@ def test_airflow_has_a_connection_for_each_cluster_and_role_for_each_worker_and_
     made = airflow_home.connections(context)
     roles = ("operator", "probe", "audit", "replicator")
     kafka = {f"kafka_{cluster}_{role}" for cluster in ("east", "west") for role in roles}
-    assert set(made) == kafka | {"connect_east", "connect_west", "kafka_dr_spark", "kafka_dr_airflow_api"}
+    assert set(made) == kafka | {
+        "connect_east",
+        "connect_west",
+        "kafka_dr_spark",
+        "kafka_dr_airflow_api",
+        "kafka_dr_signing",
+    }
     assert json.loads(made["kafka_west_operator"]["extra"])["sasl.username"] == "dr-operator"
     assert made["connect_west"]["port"] == 19180
 

@@ -1,0 +1,66 @@
+"""The command line: one command for each thing that a person or a program asks."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafka_dr.command_line.verify import BundleReport
+from kafka_dr.errors import Refused
+from kafka_dr.evidence.bundle_check import check_bundle
+
+
+class ExitCode(IntEnum):
+    """What a command ends with."""
+
+    GOOD = 0
+    CHANGED = 1
+    MISUSED = 2
+    UNPROVEN = 3
+
+
+app = typer.Typer(
+    help="Disaster recovery for Kafka without Airflow. No command reads Airflow's database.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def main() -> None:
+    """Keep the commands named also while there is only one."""
+
+
+@app.command()
+def verify(
+    bundle: Annotated[Path, typer.Argument(help="a run's folder: EVIDENCE_ROOT/runs/GROUP/RUN")],
+    key: Annotated[
+        Path | None,
+        typer.Option(help="the signer's public key (PEM), from the register or from a person that you trust"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object instead of sentences")] = False,
+) -> None:
+    """Check a sealed run: its files, its signature, and the group's seals before it.
+
+    Reads nothing but the folder of the run and those next to it.
+
+    Exit codes: 0 sound; 1 changed after it was sealed; 2 wrong arguments; 3 not proven (never sealed, not signed, or
+    signed by a key that was not given with --key).
+    """
+    if not bundle.is_dir():
+        raise typer.BadParameter(f"{bundle} is no folder: name a run's folder, EVIDENCE_ROOT/runs/GROUP/RUN")
+    try:
+        trusted = key.read_text("utf-8") if key is not None else None
+        report = BundleReport(check_bundle(bundle.resolve(), trusted=trusted))
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"the files cannot be read ({error})") from error
+    except Refused as error:
+        raise typer.BadParameter(f"--key {key}: {error}") from error
+    typer.echo(report.as_json() if as_json else report.in_words())
+    codes = {"sound": ExitCode.GOOD, "changed": ExitCode.CHANGED, "unproven": ExitCode.UNPROVEN}
+    raise typer.Exit(codes[report.found.verdict])

@@ -1,0 +1,185 @@
+"""Checking a sealed run from its folder alone: files, signature, and the seals that came before it.
+
+A bundle is a run's folder below ``runs/<group>/`` of the evidence root. Nothing but that folder and the folders of the
+group's other runs is read; no register, no topology, no connection.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from kafka_dr.evidence.seal import FileDigest, Manifest, PreviousSeal, proof_names, seal_names, seal_number, sums_of
+from kafka_dr.evidence.signing import UnusableKey, fingerprint, is_signed
+from kafka_dr.evidence.storage_path import StoragePath, read_file, read_folder
+
+#: ``sound``: nothing speaks against it. ``changed``: something was edited, removed or added after the seal.
+#: ``unproven``: the files agree with each other, and whoever could write them all could have made them so.
+BundleVerdict = Literal["sound", "changed", "unproven"]
+_STEP = re.compile(r"\d+-(.+)\.(\d+)\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class BundleCheck:
+    """What was found in a bundle.
+
+    :param changed: a sentence for each thing that is not as it was sealed
+    :param unproven: a sentence for each thing that could not be proven
+    :param signer: the fingerprint of the key that signed; empty if nobody did
+    :param seals: how many seals of this run were checked
+    :param chain: the runs whose seals were found to precede this one, newest first
+    """
+
+    group: str
+    run: str
+    changed: tuple[str, ...]
+    unproven: tuple[str, ...]
+    signer: str
+    seals: int
+    chain: tuple[str, ...]
+
+    @property
+    def verdict(self) -> BundleVerdict:
+        """What it means."""
+        if self.changed:
+            return "changed"
+        return "unproven" if self.unproven else "sound"
+
+
+def check_bundle(folder: StoragePath, *, trusted: str | None = None) -> BundleCheck:
+    """Check every seal of a run, and that each seal that it builds on is still there.
+
+    :param folder: the run's folder, with the folders of the group's other runs next to it
+    :param trusted: the public key in PEM that is known to be the right one, from the register or from a person
+    :raises UnusableKey: ``trusted`` is no public key
+    """
+    expected = fingerprint(trusted) if trusted is not None else None
+    stored = read_folder(folder)
+    numbers = sorted(filter(None, map(seal_number, stored)))
+    if not numbers:
+        return BundleCheck("", folder.name, (), (f"{folder.name} holds no seal: it was never sealed",), "", 0, ())
+    changed: list[str] = []
+    unproven: list[str] = []
+    newest: Manifest | None = None
+    for number in numbers:
+        try:
+            newest = Manifest.from_json(json.loads(stored[seal_names(number)[1]]))
+        except ValueError as error:
+            changed.append(f"{seal_names(number)[1]}: it is not what was written ({error})")
+            continue
+        changed += _differences(newest, stored)
+        wrong, open_ = _signature(number, newest, stored, expected)
+        changed += wrong
+        unproven += open_
+    if newest is None:
+        return BundleCheck("", folder.name, tuple(changed), (), "", len(numbers), ())
+    if newest.run != folder.name:
+        changed.append(f"the manifest is that of run {newest.run}, and the folder is that of run {folder.name}")
+    changed += _added(newest, numbers[-1], stored)
+    chain, missing, unread = _chain(folder, newest)
+    return BundleCheck(
+        newest.group,
+        newest.run,
+        tuple(dict.fromkeys((*changed, *missing))),
+        tuple(dict.fromkeys((*unproven, *unread))),
+        newest.signer or "",
+        len(numbers),
+        chain,
+    )
+
+
+def _differences(manifest: Manifest, stored: Mapping[str, bytes]) -> Iterator[str]:
+    for file in manifest.files:
+        if file.name not in stored:
+            yield f"{_named(file.name)}: it was sealed and is missing"
+        elif FileDigest.of(file.name, stored[file.name]) != file:
+            yield f"{_named(file.name)}: its content is not what was sealed"
+
+
+def _added(newest: Manifest, number: int, stored: Mapping[str, bytes]) -> Iterator[str]:
+    covered = {file.name for file in newest.files} | {seal_names(number)[1], *proof_names(number)}
+    for name in sorted(stored.keys() - covered):
+        yield f"{_named(name)}: it was added after the newest seal"
+
+
+def _signature(
+    number: int, manifest: Manifest, stored: Mapping[str, bytes], expected: str | None
+) -> tuple[list[str], list[str]]:
+    """Return what is wrong about the signature of a seal, and what stays unproven."""
+    names, page = proof_names(number), seal_names(number)[1]
+    if manifest.version == 1:
+        return [], [f"{page}: it was sealed by a version that did not sign"]
+    wanted = sums_of((*manifest.files, FileDigest.of(page, stored[page]))).encode("utf-8")
+    if stored.get(names.sums) != wanted:
+        return [f"{names.sums}: it is missing or does not list what the manifest lists"], []
+    if manifest.signer is None:
+        return [], [f"{page}: it is not signed; whoever can write the evidence could have written all of it"]
+    if names.signature not in stored or names.public_key not in stored:
+        return [f"{names.signature} or {names.public_key}: the seal was signed and the file is missing"], []
+    try:
+        public = stored[names.public_key].decode("utf-8", errors="replace")
+        good = is_signed(wanted, stored[names.signature], public) and fingerprint(public) == manifest.signer
+    except UnusableKey:
+        good = False
+    if not good:
+        return [f"{names.signature}: it is not the signature of {names.sums} by the key that the manifest names"], []
+    if expected is None:
+        said = f"the key {manifest.signer} signed; compare it with the register's, or give the key that you trust"
+        return [], [said]
+    if manifest.signer != expected:
+        return [f"{names.public_key}: the key {manifest.signer} signed, the trusted key is {expected}"], []
+    return [], []
+
+
+def _chain(folder: StoragePath, newest: Manifest) -> tuple[tuple[str, ...], list[str], list[str]]:
+    """Follow the seals that a seal builds on.
+
+    :returns: the runs that were found, newest first; what is missing or changed; what cannot be said
+    """
+    found: list[str] = []
+    wrong: list[str] = []
+    unread: list[str] = []
+    link, seen = newest.previous, {newest.digest}
+    while link is not None and link.digest not in seen:
+        seen.add(link.digest)
+        sealed = _linked(folder, newest.run, link, wrong)
+        if sealed is None:
+            break
+        found.append(link.run)
+        link = sealed.previous
+        if sealed.version == 1:
+            unread.append(
+                f"run {sealed.run} was sealed by a version that named no seal before it: the chain ends there"
+            )
+    return tuple(dict.fromkeys(found)), wrong, unread
+
+
+def _linked(folder: StoragePath, run: str, link: PreviousSeal, wrong: list[str]) -> Manifest | None:
+    """Return the manifest that a link names, and say what is wrong about it."""
+    other = folder if link.run == run else _sibling(folder, link.run)
+    data = read_file(other.joinpath(link.manifest)) if other is not None else None
+    if data is None:
+        wrong.append(f"run {link.run}: its seal {link.manifest} came before this one and is missing")
+        return None
+    try:
+        manifest = Manifest.from_json(json.loads(data))
+    except ValueError:
+        manifest = None
+    if manifest is None or manifest.digest != link.digest:
+        wrong.append(f"run {link.run}: its seal {link.manifest} is not the one that came before this one")
+        return None
+    return manifest
+
+
+def _sibling(folder: StoragePath, run: str) -> StoragePath | None:
+    parent = getattr(folder, "parent", None)
+    return None if parent is None or "/" in run else parent.joinpath(run)
+
+
+def _named(name: str) -> str:
+    """Name a file, and the step whose evidence it is."""
+    step = _STEP.fullmatch(name)
+    return f"{name} (step {step[1]}, attempt {step[2]})" if step else name

@@ -1,0 +1,92 @@
+"""Sealing the evidence of a run: signed, linked to the group's seal before it, and known to the registers.
+
+The evidence store alone cannot show that a whole run was removed. The registers can: each holds the digest of every
+run's newest seal, and each seal names the one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from kafka_dr.errors import KafkaDrError
+from kafka_dr.evidence import Seal
+from kafka_dr.evidence.seal import PreviousSeal
+from kafka_dr.runs import background
+from kafka_dr.runs.clients import Clients
+
+#: The name of the fact.
+SEALED = "sealed"
+#: How long a register may take to answer: a cluster that is down does not keep a run from its seal.
+_REGISTER_SECONDS = 5.0
+
+#: Everything that a register holds about a group, by run and fact.
+History = Mapping[str, Mapping[str, Any]]
+
+
+def seal_run(clients: Clients, group: str, run: str) -> Seal:
+    """Seal the evidence of a run, and write the seal's digest to every register of the group that answers.
+
+    Sealed again without news nothing changes, except in a register that does not know the digest yet.
+
+    :raises EvidenceChanged: a file that was sealed before is no longer what it was
+    :raises EvidenceUnwritable: the storage fails
+    :raises Refused: the topology names a signing key that cannot be used
+    """
+    key = clients.signing_key
+    histories = _histories(clients, group)
+    seal = clients.evidence.seal(group, run, previous=newest_seal(histories.values()), key=key)
+    fact = {
+        "manifest": seal.manifest,
+        "digest": seal.digest,
+        "sequence": sequence(histories.values(), seal.digest),
+        "public_key": key.public_pem if key is not None else None,
+        "sealed_at": clients.clock.now().isoformat(),
+    }
+    without = [name for name, found in histories.items() if _digest_in(found, run) != seal.digest]
+    _ask_each(without, lambda cluster: clients.register(cluster).write_fact(group, run, SEALED, fact))
+    return seal
+
+
+def newest_seal(histories: Iterable[History]) -> PreviousSeal | None:
+    """Return the group's newest seal that the registers know; ``None`` if they know none.
+
+    :param histories: of each register that answered
+    """
+    facts = [(fact, run) for history in histories for run, fact in _sealed(history).items()]
+    if not facts:
+        return None
+    fact, run = max(facts, key=lambda found: int(found[0]["sequence"]))
+    return PreviousSeal(run, str(fact["manifest"]), str(fact["digest"]))
+
+
+def sequence(histories: Iterable[History], digest: str) -> int:
+    """Return the number of a seal among the group's seals: that which it has, or the next one.
+
+    :param histories: of each register that answered
+    """
+    known = [fact for history in histories for fact in _sealed(history).values()]
+    own = [int(fact["sequence"]) for fact in known if fact["digest"] == digest]
+    return own[0] if own else max((int(fact["sequence"]) for fact in known), default=0) + 1
+
+
+def _digest_in(history: History, run: str) -> str | None:
+    found: str | None = _sealed(history).get(run, {}).get("digest")
+    return found
+
+
+def _sealed(history: History) -> dict[str, Mapping[str, Any]]:
+    return {run: facts[SEALED] for run, facts in history.items() if SEALED in facts}
+
+
+def _histories(clients: Clients, group: str) -> dict[str, History]:
+    answers = _ask_each(
+        clients.topology.group(group).clusters, lambda cluster: clients.register(cluster).history(group)
+    )
+    return {cluster: found for cluster, found in answers.items() if not isinstance(found, KafkaDrError)}
+
+
+def _ask_each(clusters: Iterable[str], question: Any) -> dict[str, Any]:
+    questions = {cluster: partial(question, cluster) for cluster in clusters}
+    return background.ask_all(questions, seconds=dict.fromkeys(questions, _REGISTER_SECONDS))
