@@ -11,7 +11,6 @@ background. If the run has changed it and it does not answer, the outcome is unk
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from kafka_dr.clusters import Acl
@@ -80,10 +79,7 @@ def _take_back(run: Run) -> RegisterState | None:
 def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
     guard = roll_back_guard(run, state)
     facts: dict[str, Any] = {"epoch": state.epoch}
-    if run.without_source:
-        facts |= _open_source_if_it_answers(run, state, guard)
-    else:
-        facts["lifted_on_source"] = len(_open_source(run, state, guard))
+    facts |= _open_source(run, state, guard)
     try:
         target = run.acl_changes(state.standby, guard)
         target.add(*plan.standby_in_order(run.group))
@@ -100,29 +96,27 @@ def _undo(run: Run, state: RegisterState) -> Mapping[str, Any]:
 def _resume_flow(run: Run, state: RegisterState) -> None:
     """Resume the flow. With a dead source Connect takes a minute, so after an unplanned run nobody waits for it."""
     resume = run.clients.replicator(_flow(run, state)).resume
-    if not run.without_source:
-        resume()
-        return
-    with suppress(KafkaDrError):
-        background.ask("Connect", resume, seconds=SOURCE_SECONDS)
+    run.source_policy.try_connect(resume, seconds=SOURCE_SECONDS)
 
 
-def _open_source(run: Run, state: RegisterState, guard: RegisterGuard) -> frozenset[Acl]:
-    return run.acl_changes(state.active, guard).lift(plan.shut_out(run.group), plan.change_fence(run.group))
-
-
-def _open_source_if_it_answers(run: Run, state: RegisterState, guard: RegisterGuard) -> dict[str, Any]:
-    def copy_and_open() -> frozenset[Acl]:
-        run.clients.register(state.active).copy(state)
-        return _open_source(run, state, guard)
+def _open_source(run: Run, state: RegisterState, guard: RegisterGuard) -> dict[str, Any]:
+    def open_it() -> frozenset[Acl]:
+        if decides(run, state) != state.active:
+            run.clients.register(state.active).copy(state)
+        return run.acl_changes(state.active, guard).lift(plan.shut_out(run.group), plan.change_fence(run.group))
 
     try:
-        lifted = background.ask(state.active, copy_and_open, seconds=SOURCE_SECONDS)
+        lifted = run.source_policy.ask_source(state.active, open_it, seconds=SOURCE_SECONDS)
     except KafkaDrError as error:
-        if isinstance(error, Refused):
+        if not run.source_policy.can_do_without(error):
             raise
         return {"source": str(error)}
     return {"lifted_on_source": len(lifted)}
+
+
+def decides(run: Run, state: RegisterState) -> str:
+    """Return the cluster whose register decided that the run is rolled back."""
+    return run.source_policy.decides(Phase.SWITCHING, source=state.active, target=state.standby)
 
 
 def _flow(run: Run, state: RegisterState) -> Flow:
@@ -134,11 +128,11 @@ def roll_back_guard(run: Run, state: RegisterState) -> RegisterGuard:
 
     :param state: the record that the roll back wrote
     """
-    return run.guard_by(state.standby if run.without_source else state.active, Unchanged(state))
+    return run.guard_by(decides(run, state), Unchanged(state))
 
 
 def _proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
-    if not run.without_source:
+    if decides(run, state) == state.active:
         return (*_source_proofs(run, state), *_target_proofs(run, state))
     try:
         source = background.ask(state.active, lambda: _source_proofs(run, state), seconds=SOURCE_SECONDS)

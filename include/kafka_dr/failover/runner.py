@@ -158,8 +158,8 @@ def _asked(module: StepModule, name: str, run: Run) -> tuple[Check, ...]:
 
 
 def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
-    if step in _READING and not run.without_source:
-        run.connect_readers()
+    if step in _READING:
+        run.source_policy.connect_ahead(run.connect_readers)
     where = position(step, run.request.run, run.register_state, run.request.verb)
     dry = run.request.dry_run
     if where.verdict == "passed":

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from functools import cached_property, partial
+from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Any
 
-from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused, TryAgain
+from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.replication import Flow
-from kafka_dr.runs import background, register_read
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.probe import Probe
@@ -17,6 +16,7 @@ from kafka_dr.runs.record import Check
 from kafka_dr.runs.register_guard import HeldBy, RegisterGuard
 from kafka_dr.runs.register_read import OTHERS_SECONDS
 from kafka_dr.runs.request import RunRequest
+from kafka_dr.runs.source_policy import policy_of
 
 
 class Run(GroupContext):
@@ -35,8 +35,11 @@ class Run(GroupContext):
         self.silent: frozenset[str] = frozenset()
         #: What the probes of this step saw of a source that may be down.
         self.probes: tuple[Probe, ...] = ()
-        if self.without_source:
-            self._hurry_all_but_the_target()
+        #: What this run does differently if its source may be dead.
+        self.source_policy = policy_of(request.verb)
+        hurried = self.source_policy.short_timeouts(self.group.clusters, source=request.source, target=request.target)
+        for cluster in hurried:
+            clients.hurry(cluster, OTHERS_SECONDS)
 
     @cached_property
     def register_state(self) -> RegisterState | None:
@@ -61,17 +64,12 @@ class Run(GroupContext):
     @property
     def arbiter(self) -> str:
         """The cluster whose journal holds everything, also what the other one could not be told."""
-        return self.target if self.without_source else self.source
+        return self.source_policy.keeps_journal(source=self.source, target=self.target)
 
     @property
     def flow(self) -> Flow:
         """Replication from source to target."""
         return Flow(self.group.name, self.source, self.target)
-
-    @property
-    def without_source(self) -> bool:
-        """Whether nothing of this run may wait for its source: then the target's register decides throughout."""
-        return self.request.verb == "unplanned_failover"
 
     def read_register_state(self) -> RegisterState | None:
         """Read the registers of the group's clusters at once and return the highest record.
@@ -82,21 +80,25 @@ class Run(GroupContext):
         def read(cluster: str) -> RegisterState | None:
             return self.clients.register(cluster).read(self.group.name)
 
-        if not self.without_source:
-            return super().read_register_state()
-        run, target = self.request.run, self.request.target
-        answers = register_read.read_patiently_from_one(self.group.clusters, read, run=run, target=target)
-        self.silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
-        return register_read.decided_without_source(self.group.name, answers, target=target)
+        found = self.source_policy.read_registers(
+            self.group.name,
+            self.group.clusters,
+            read,
+            self.each_cluster,
+            run=self.request.run,
+            target=self.request.target,
+        )
+        self.silent = found.silent
+        return found.state
 
     def guard(self, phase: Phase) -> RegisterGuard:
         """Return what is asked right before each change: does this run still hold the group?
 
         :param phase: the phase that the deciding register has to show
         """
-        before_hand_over = phase is Phase.SWITCHING and not self.without_source
+        decides = self.source_policy.decides(phase, source=self.source, target=self.target)
         epoch = self.register_state.epoch if self.register_state else -1
-        return self.guard_by(self.source if before_hand_over else self.target, HeldBy(self.request.run, epoch, phase))
+        return self.guard_by(decides, HeldBy(self.request.run, epoch, phase))
 
     def write_fact(self, fact: str, payload: Mapping[str, Any], *, needed_on: Collection[str] | None = None) -> None:
         """Journal a fact on source and target.
@@ -109,34 +111,20 @@ class Run(GroupContext):
         def write(cluster: str) -> None:
             self.clients.register(cluster).write_fact(self.group.name, self.request.run, fact, payload)
 
-        if self.without_source:
-            self._tell_source(write)
-            write(self.target)
-            # What this step has read of the journal before is to hold what it adds.
+        self.source_policy.write_fact(
+            write, self.each_cluster, source=self.source, target=self.target, needed_on=needed_on
+        )
+        if self.source_policy.sees_own_facts:
             self.__dict__.get("journal", {})[fact] = dict(payload)
-            return
-        needed = set(needed_on if needed_on is not None else (self.source, self.target))
-        answers = self.each_cluster(write)
-        for cluster in needed:
-            answer = answers[cluster]
-            if isinstance(answer, KafkaDrError):
-                raise answer
-
-    def _tell_source(self, tell: Callable[[str], None]) -> None:
-        """Let the source know, if it lives; what it does not hear of stands in the target's register."""
-        background.BackgroundCall(f"a fact for {self.source}", partial(tell, self.source))
 
     @cached_property
     def journal(self) -> dict[str, Any]:
         """What earlier steps of this run journaled, as it was when this step began."""
-        if self.without_source:
-            return self.clients.register(self.target).facts(self.group.name, self.request.run)
-        answers = self.each_cluster(lambda name: self.clients.register(name).facts(self.group.name, self.request.run))
-        facts: dict[str, Any] = {}
-        for answer in answers.values():
-            if not isinstance(answer, KafkaDrError):
-                facts |= answer
-        return facts
+
+        def read(cluster: str) -> dict[str, Any]:
+            return self.clients.register(cluster).facts(self.group.name, self.request.run)
+
+        return self.source_policy.read_facts(read, self.each_cluster, target=self.target)
 
     @cached_property
     def history(self) -> dict[str, dict[str, Any]]:
@@ -156,11 +144,6 @@ class Run(GroupContext):
                 f"the journal of run {self.request.run} holds no {name}: the step that writes it has to run first"
             )
         return self.journal[name]
-
-    def _hurry_all_but_the_target(self) -> None:
-        for cluster in self.group.clusters:
-            if cluster == self.request.source or (self.request.target and cluster != self.request.target):
-                self.clients.hurry(cluster, OTHERS_SECONDS)
 
     def _ends(self) -> tuple[str, str]:
         state = self.register_state

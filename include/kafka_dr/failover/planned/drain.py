@@ -117,8 +117,8 @@ def journal_frozen(
 
 def _refuse_outside_topics(run: Run, rows: Sequence[Elsewhere]) -> None:
     """Refuse if a group has begun to read outside since the approval; a run without its source only reports it."""
-    if rows and run.group.groups_policy.other_topics == "refuse" and not run.without_source:
-        raise Refused(other_topics.sentence(run, rows, cluster=run.source))
+    if rows and run.group.groups_policy.other_topics == "refuse":
+        run.source_policy.refuse_at_source(other_topics.sentence(run, rows, cluster=run.source))
 
 
 def prove(run: Run) -> Sequence[Check]:

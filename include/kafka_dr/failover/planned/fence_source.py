@@ -152,5 +152,5 @@ def never_replicated(run: Run, partitions: Sequence[TopicPartition]) -> list[Top
         positions = run.clients.replicator(run.flow).positions()
         return sorted(partition for partition in with_data if partition not in positions)
 
-    seconds = 0 if run.without_source else ARRIVAL_SECONDS
+    seconds = run.source_policy.seconds_for_source(ARRIVAL_SECONDS)
     return still_missing(without_position, clock=run.clock, seconds=seconds)

@@ -1,0 +1,280 @@
+"""Whether a run may wait for its source. One object decides everything that follows from it.
+
+A planned failover and a failback need their source. An unplanned failover does not: the source may be dead, so the
+target's register decides from the beginning, and nothing waits for the source longer than a given time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from kafka_dr.errors import KafkaDrError, Refused, TryAgain
+from kafka_dr.register import Phase, RegisterState, Verb
+from kafka_dr.runs import background, register_read
+from kafka_dr.runs.background import BackgroundCall
+
+T = TypeVar("T")
+
+#: Asks every cluster of the group at the same time; an error takes the place of an answer.
+AskEach = Callable[[Callable[[str], Any]], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class RegistersRead:
+    """The highest record that counts for a run, and the clusters whose registers did not answer."""
+
+    state: RegisterState | None
+    silent: frozenset[str] = frozenset()
+
+
+class SourcePolicy(Protocol):
+    """What a run does differently if its source may be dead."""
+
+    @property
+    def sees_own_facts(self) -> bool:
+        """Whether the journal that a step has read gains the facts that the step writes."""
+        ...
+
+    def short_timeouts(self, clusters: Collection[str], *, source: str | None, target: str | None) -> Collection[str]:
+        """Return the clusters whose requests give up early.
+
+        :param source: as asked for; ``None`` where the register says it
+        :param target: as asked for; ``None`` where the register says it
+        """
+        ...
+
+    def decides(self, phase: Phase, *, source: str, target: str) -> str:
+        """Return the cluster whose register decides in a phase."""
+        ...
+
+    def keeps_journal(self, *, source: str, target: str) -> str:
+        """Return the cluster whose register holds every fact of the run."""
+        ...
+
+    def read_registers(
+        self,
+        group: str,
+        clusters: Collection[str],
+        read: Callable[[str], RegisterState | None],
+        ask_each: AskEach,
+        *,
+        run: str,
+        target: str | None,
+    ) -> RegistersRead:
+        """Read the registers and return the record that counts.
+
+        :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
+        """
+        ...
+
+    def read_facts(self, read: Callable[[str], dict[str, Any]], ask_each: AskEach, *, target: str) -> dict[str, Any]:
+        """Return what earlier steps of the run journaled."""
+        ...
+
+    def write_fact(
+        self,
+        write: Callable[[str], None],
+        ask_each: AskEach,
+        *,
+        source: str,
+        target: str,
+        needed_on: Collection[str] | None,
+    ) -> None:
+        """Journal a fact.
+
+        :param needed_on: the clusters whose registers must take it; ``None`` means all that the policy needs
+        :raises KafkaDrError: one of those did not take it
+        """
+        ...
+
+    def seconds_for_source(self, seconds: float) -> float:
+        """Return how long a step waits for something that has to come from the source."""
+        ...
+
+    def connect_ahead(self, connect: Callable[[], None]) -> None:
+        """Connect to both logs before it is known whether it is the step's turn."""
+        ...
+
+    def refuse_at_source(self, why: str) -> None:
+        """Refuse because of what was seen on the source after the approval.
+
+        :raises Refused: the run needs its source; otherwise the run only reports it
+        """
+        ...
+
+    def ask_source(self, name: str, question: Callable[[], T], *, seconds: float) -> T:
+        """Ask the source, and wait for the answer as long as the run may.
+
+        :param name: what is asked, as it continues "no answer to …"
+        """
+        ...
+
+    def can_do_without(self, error: KafkaDrError) -> bool:
+        """Return whether the run continues although the source answered with this error, or not at all."""
+        ...
+
+    def try_connect(self, act: Callable[[], None], *, seconds: float) -> None:
+        """Ask Connect for something; it answers slowly if the source is dead."""
+        ...
+
+
+class SourceRequired:
+    """The source answers, or the run stops: planned failover, failback."""
+
+    sees_own_facts = False
+
+    def short_timeouts(self, clusters: Collection[str], *, source: str | None, target: str | None) -> Collection[str]:
+        """Return none: every cluster is needed."""
+        return ()
+
+    def decides(self, phase: Phase, *, source: str, target: str) -> str:
+        """Return the source until the hand-over, then the target."""
+        return source if phase is Phase.SWITCHING else target
+
+    def keeps_journal(self, *, source: str, target: str) -> str:
+        """Return the source."""
+        return source
+
+    def read_registers(
+        self,
+        group: str,
+        clusters: Collection[str],
+        read: Callable[[str], RegisterState | None],
+        ask_each: AskEach,
+        *,
+        run: str,
+        target: str | None,
+    ) -> RegistersRead:
+        """Read all registers; the one that decides has to answer."""
+        return RegistersRead(register_read.decided(group, ask_each(read)))
+
+    def read_facts(self, read: Callable[[str], dict[str, Any]], ask_each: AskEach, *, target: str) -> dict[str, Any]:
+        """Return the facts of all registers that answer."""
+        facts: dict[str, Any] = {}
+        for answer in ask_each(read).values():
+            if not isinstance(answer, KafkaDrError):
+                facts |= answer
+        return facts
+
+    def write_fact(
+        self,
+        write: Callable[[str], None],
+        ask_each: AskEach,
+        *,
+        source: str,
+        target: str,
+        needed_on: Collection[str] | None,
+    ) -> None:
+        """Write to all registers; both have to take it unless fewer are needed."""
+        answers = ask_each(write)
+        for cluster in set(needed_on if needed_on is not None else (source, target)):
+            answer = answers[cluster]
+            if isinstance(answer, KafkaDrError):
+                raise answer
+
+    def seconds_for_source(self, seconds: float) -> float:
+        """Return all of the time."""
+        return seconds
+
+    def connect_ahead(self, connect: Callable[[], None]) -> None:
+        """Connect."""
+        connect()
+
+    def refuse_at_source(self, why: str) -> None:
+        """Refuse."""
+        raise Refused(why)
+
+    def ask_source(self, name: str, question: Callable[[], T], *, seconds: float) -> T:
+        """Wait for the answer."""
+        return question()
+
+    def can_do_without(self, error: KafkaDrError) -> bool:
+        """Return that it cannot."""
+        return False
+
+    def try_connect(self, act: Callable[[], None], *, seconds: float) -> None:
+        """Ask, and wait for the answer."""
+        act()
+
+
+class SourceOptional:
+    """The source may be dead, so nothing waits for it for long: unplanned failover."""
+
+    # Its fence step runs the steps that fence and drain the source, and these read what was just written.
+    sees_own_facts = True
+
+    def short_timeouts(self, clusters: Collection[str], *, source: str | None, target: str | None) -> Collection[str]:
+        """Return all but the target, as far as the request names them."""
+        return [name for name in clusters if name == source or (target and name != target)]
+
+    def decides(self, phase: Phase, *, source: str, target: str) -> str:
+        """Return the target, from the claim on."""
+        return target
+
+    def keeps_journal(self, *, source: str, target: str) -> str:
+        """Return the target."""
+        return target
+
+    def read_registers(
+        self,
+        group: str,
+        clusters: Collection[str],
+        read: Callable[[str], RegisterState | None],
+        ask_each: AskEach,
+        *,
+        run: str,
+        target: str | None,
+    ) -> RegistersRead:
+        """Read all registers at once, and wait only for the target's."""
+        answers = register_read.read_patiently_from_one(clusters, read, run=run, target=target)
+        silent = frozenset(name for name, found in answers.items() if isinstance(found, TryAgain))
+        return RegistersRead(register_read.decided_without_source(group, answers, target=target), silent)
+
+    def read_facts(self, read: Callable[[str], dict[str, Any]], ask_each: AskEach, *, target: str) -> dict[str, Any]:
+        """Return the facts in the target's register."""
+        return read(target)
+
+    def write_fact(
+        self,
+        write: Callable[[str], None],
+        ask_each: AskEach,
+        *,
+        source: str,
+        target: str,
+        needed_on: Collection[str] | None,
+    ) -> None:
+        """Write to the target's register, and in the background to the source's: it may never answer."""
+        BackgroundCall(f"a fact for {source}", partial(write, source))
+        write(target)
+
+    def seconds_for_source(self, seconds: float) -> float:
+        """Return 0: what is not there now may never come."""
+        return 0
+
+    def connect_ahead(self, connect: Callable[[], None]) -> None:
+        """Do nothing: it would wait for the source."""
+
+    def refuse_at_source(self, why: str) -> None:
+        """Continue: the approvers know that the source is given up."""
+
+    def ask_source(self, name: str, question: Callable[[], T], *, seconds: float) -> T:
+        """Give up after so many seconds."""
+        return background.ask(name, question, seconds=seconds)
+
+    def can_do_without(self, error: KafkaDrError) -> bool:
+        """Return whether the source only failed to answer: a refusal is an answer."""
+        return not isinstance(error, Refused)
+
+    def try_connect(self, act: Callable[[], None], *, seconds: float) -> None:
+        """Ask, and give up after so many seconds."""
+        with suppress(KafkaDrError):
+            background.ask("Connect", act, seconds=seconds)
+
+
+def policy_of(verb: Verb) -> SourcePolicy:
+    """Return the policy of a verb: only an unplanned failover continues without its source."""
+    return SourceOptional() if verb == "unplanned_failover" else SourceRequired()
