@@ -99,10 +99,15 @@ class ContentOffsetMap:
         self, wanted: Mapping[TopicPartition, Sequence[int]], held: Mapping[TopicPartition, RangePair]
     ) -> dict[TopicPartition, list[OffsetSearch]]:
         """Search from the anchors that are known so far; with the syncs, too, if those are far from an offset."""
-        searches = self._prepared(wanted, held)
-        if any(search.distance > _NEAR for found in searches.values() for search in found):
+        searches: dict[TopicPartition, list[OffsetSearch]] = {}
+        for partition, offsets in wanted.items():
+            known, ranges = self._known.get(partition, ()), held[partition]
+            usable, whole = consistent(known, ranges), nothing_expired_early(known, ranges)
+            searches[partition] = [OffsetSearch(o, held=ranges, anchors=usable, whole=whole) for o in offsets]
+        far = any(search.distance > _NEAR for found in searches.values() for search in found)
+        if far and not self._syncs_are_known:
             self._use_syncs(wanted)
-            searches = self._prepared(wanted, held)
+            return self._search(wanted, held)
 
         def read_both(source: Ranges, target: Ranges) -> tuple[Entries, Entries]:
             return both_ways(
@@ -115,20 +120,8 @@ class ContentOffsetMap:
         finish(searches, read_both)
         return searches
 
-    def _prepared(
-        self, wanted: Mapping[TopicPartition, Sequence[int]], held: Mapping[TopicPartition, RangePair]
-    ) -> dict[TopicPartition, list[OffsetSearch]]:
-        searches: dict[TopicPartition, list[OffsetSearch]] = {}
-        for partition, offsets in wanted.items():
-            known, ranges = self._known.get(partition, ()), held[partition]
-            usable, whole = consistent(known, ranges), nothing_expired_early(known, ranges)
-            searches[partition] = [OffsetSearch(o, held=ranges, anchors=usable, whole=whole) for o in offsets]
-        return searches
-
     def _use_syncs(self, wanted: Collection[TopicPartition]) -> None:
         """Take in the offset syncs: each is a pair of offsets of one record, whichever direction wrote it."""
-        if self._syncs_are_known:
-            return
         for partition, found in self._syncs.read({p.topic for p in wanted}).histories.items():
             self._known.setdefault(partition, []).extend(Anchor(*pair, "record") for pair in found.pairs)
         self._syncs_are_known = True
