@@ -20,7 +20,7 @@ _FIGURES = (
     ("reordered", "Reordered", ""),
     ("redelivered", "Delivered again", ""),
     ("redelivered_at_most", "Delivered again, at most", ""),
-    ("mm2_redelivered_at_most", "By MirrorMaker's checkpoints", ""),
+    ("mm2_redelivered_at_most", "Delivered again by MirrorMaker's checkpoints, at most", ""),
     ("positions_left_out", "Offsets not moved", ""),
 )
 
@@ -31,7 +31,7 @@ class Figure:
 
     label: str
     value: str
-    promised: str
+    objective: str
     colour: StatusColour
 
 
@@ -41,16 +41,16 @@ def figures(facts: Mapping[str, Any]) -> Iterable[Figure]:
     :param facts: of the whole run; ``objectives`` lists the name and the objective of each
     """
     judged = facts.get("objectives")
-    promised = {
+    objectives = {
         row.get("name"): row.get("objective")
         for row in (judged if isinstance(judged, list) else ())
         if isinstance(row, dict) and _is_number(row.get("objective"))
     }
     for key, label, unit in _FIGURES:
-        value, limit = facts.get(key), promised.get(key)
+        value, limit = facts.get(key), objectives.get(key)
         if not _is_number(value) and limit is None:
             continue
-        shown = f"promised {_number(limit, unit)}" if limit is not None else ""
+        shown = f"objective {_number(limit, unit)}" if limit is not None else ""
         yield Figure(label, _number(value, unit), shown, _kept(key, value, limit))
 
 

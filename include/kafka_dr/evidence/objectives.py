@@ -37,7 +37,7 @@ class MeasuredObjective:
         """The result for a person, such as ``write outage 7.3 s, missed 5 s by 2.3 s``."""
         label = _NAMES.get(self.name, self.name.removesuffix("_seconds").replace("_", " "))
         if self.measured is None:
-            return f"{label} not known, promised {self.objective:g} s"
+            return f"{label} not known, objective {self.objective:g} s"
         said = f"{label} {_seconds(self.measured)} s, {self.verdict} {self.objective:g} s"
         return said if self.missed_by is None else f"{said} by {_seconds(self.missed_by)} s"
 

@@ -46,7 +46,7 @@ def test_a_run_that_moved_a_group_names_each_objective_the_missed_ones_first() -
 
 def test_a_run_whose_old_cluster_differs_says_so_and_what_is_not_known() -> None:
     found = said(preflight=step(decision=ENDS), report=step(phase="unfenced", objectives=UNKNOWN))
-    assert found == Ending("MOVED to west, unfenced: data at risk not known, promised 60 s", good=True)
+    assert found == Ending("MOVED to west, unfenced: data at risk not known, objective 60 s", good=True)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_no_note_is_longer_than_airflow_takes() -> None:
             {"name": "write_outage_seconds", "measured": 5.02, "objective": 5},
             "write outage 5.0 s, missed 5 s by 0.02 s",
         ),
-        ({"name": "rpo_seconds", "measured": None, "objective": 5}, "data at risk not known, promised 5 s"),
+        ({"name": "rpo_seconds", "measured": None, "objective": 5}, "data at risk not known, objective 5 s"),
     ],
 )
 def test_an_objective_in_words(row: dict[str, object], words: str) -> None:
