@@ -186,7 +186,7 @@ def test_of_a_hand_over_and_a_roll_back_at_the_same_moment_exactly_one_wins(grou
         group.assert_at_rest(source)
 
 
-def test_a_dead_target_does_not_keep_the_source_shut(group: SwitchedGroup) -> None:
+def test_a_dead_target_does_not_keep_the_source_fenced(group: SwitchedGroup) -> None:
     source, target = group.active, group.standby
     request = group.go(StepName.STOP_FLOW)
     assert group.protection.refuses_writes(source)
