@@ -1,7 +1,7 @@
 """Records that earlier audits reported lost, and that have come since.
 
-Such a record was not copied twice: nothing of it was there. It is *late*, and closes its finding. What else is wrong
-with it is a finding of its own: it came after a newer record of its key, it is in another partition, or it differs.
+The target had no copy of such a record, so its copy now is not a duplicate. The record is *late*, which closes the
+finding. If its copy came after a newer record of its key, is in another partition, or differs, that is a new finding.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from kafka_dr.audit.corruption import ChangedCopy, PayloadOf, changed_copies
 from kafka_dr.audit.difference import Difference, Suspects, UnmatchedRecord, runs, step
 from kafka_dr.audit.finding import FindingKind
 
-#: Of more records that are missing, or strange, only the first are compared by their payloads.
+#: If more records are missing, or foreign, only the first ones are compared by their payloads.
 MOST_COMPARED = 10_000
 _LATE = "it was reported lost, and came later"
 _OVERTAKEN = f"{_LATE}, after a newer record of its key"
-_UNTOLD = f"{_LATE}; whether after a newer record of its key cannot be told any more"
+_UNTOLD = f"{_LATE}; whether after a newer record of its key is not known"
 
 #: Returns the keys of the source's records by offset: of a partition, from an offset on, to one next after the last.
-#: ``None`` where they cannot be told.
+#: ``None`` if they are not known.
 Keys = Callable[[int, int, int], Mapping[int, bytes | None] | None]
-#: Fetches what suspects consist of, and returns how to look at it, by side.
+#: Reads the payloads of suspects, and returns how to look them up on the source and on the target.
 Payloads = Callable[[Sequence[Suspects]], tuple[PayloadOf, PayloadOf]]
 
 
 def no_keys(_partition: int, _start: int, _end: int) -> None:
-    """What to say where nobody can be asked."""
+    """What to use if nothing can be asked."""
 
 
 class Arrival(NamedTuple):
@@ -50,11 +50,11 @@ class Arrival(NamedTuple):
 
 @dataclass(slots=True)
 class Arrivals:
-    """What has come of what was missing in one partition of the source.
+    """What has come of the missing records of one partition of the source.
 
-    :param missing: what has not come
-    :param found: what has, as it was
-    :param changed: what has, changed in one part
+    :param missing: the records that have not come
+    :param found: those that have come, unchanged
+    :param changed: those that have come with one part changed
     """
 
     partition: int
@@ -64,36 +64,36 @@ class Arrivals:
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """The offsets of the source whose records have come."""
+        """The offsets on the source of the records that have come."""
         come = [*(each.source for each in self.found), *(each.source for each in self.changed)]
         return tuple(sorted(record.offset for record in come))
 
-    def take(self, strange: UnmatchedRecords, came_before: Callable[[Longs], Longs]) -> UnmatchedRecords:
-        """Take what was missing from what was not matched on the target, and return the rest.
+    def take(self, foreign: UnmatchedRecords, came_before: Callable[[Longs], Longs]) -> UnmatchedRecords:
+        """Take the missing records from the unmatched records of the target, and return the other ones.
 
-        :param came_before: returns, for indexes on the target, what was matched before: see :class:`Arrival`
+        :param came_before: returns, for indexes of the target, what was matched before: see :class:`Arrival`
         """
-        if not len(self.missing) or not len(strange):
-            return strange
-        rows, others = paired(self.missing.hashes, strange.hashes)
+        if not len(self.missing) or not len(foreign):
+            return foreign
+        rows, others = paired(self.missing.hashes, foreign.hashes)
         records = self._records(rows)
-        befores = came_before(strange.indexes[others]).tolist()
-        self.found += map(Arrival, records, (strange.record(row) for row in others.tolist()), befores)
+        befores = came_before(foreign.indexes[others]).tolist()
+        self.found += map(Arrival, records, (foreign.record(row) for row in others.tolist()), befores)
         self._forget(record.offset for record in records)
-        return strange.without(others)
+        return foreign.without(others)
 
-    def take_changed(self, strange: Sequence[UnmatchedRecord], payloads: Payloads) -> list[UnmatchedRecord]:
-        """Take what is a changed copy of what was missing from strange records, and return the rest."""
-        if not len(self.missing) or not strange:
-            return list(strange)
+    def take_changed(self, foreign: Sequence[UnmatchedRecord], payloads: Payloads) -> list[UnmatchedRecord]:
+        """Take changed copies of missing records from foreign records, and return the other ones."""
+        if not len(self.missing) or not foreign:
+            return list(foreign)
         missing = self._records(np.arange(min(len(self.missing), MOST_COMPARED)))
-        suspects = Suspects(tuple(missing), tuple(strange[:MOST_COMPARED]))
+        suspects = Suspects(tuple(missing), tuple(foreign[:MOST_COMPARED]))
         source, target = payloads([suspects])
         found = changed_copies(suspects, source=source, target=target)
         self.changed += found
         self._forget(each.source.offset for each in found)
         taken = {each.target for each in found}
-        return [record for record in strange if record not in taken]
+        return [record for record in foreign if record not in taken]
 
     def differences(self, keys: Keys) -> list[Difference]:
         """Say what each of them is."""
@@ -115,7 +115,7 @@ class Arrivals:
     def _overtaken(self, keys: Keys) -> dict[int, tuple[FindingKind, str]]:
         """Return which of them came after a newer record of their key, or may have.
 
-        Whoever reads the copy takes the older one for the newer: that is no closed matter.
+        A consumer of the copy takes the older record for the newer one, so this finding is not closed.
         """
         own = [each for each in self.found if each.target.partition == self.partition]
         own.sort(key=lambda each: each.target.offset)
@@ -150,7 +150,7 @@ class Arrivals:
 
 
 class _Order:
-    """Which records of each key have come, in the order in which the target got them.
+    """Which records of each key have come, in the order in which the target received them.
 
     :param keys: of the source's records that were never missing, by offset
     """
@@ -162,7 +162,7 @@ class _Order:
         self._newest: dict[bytes | None, int] = {}
 
     def overtakes(self, offset: int, key: bytes | None, before: int) -> bool:
-        """Whether a record that comes next is older than one of its key that came before.
+        """Return whether the next record is older than one of its key that came before.
 
         :param before: next after the last record that came before and was never missing
         """

@@ -1,9 +1,9 @@
-"""Explaining what was not matched in order, one reason after the other: the same content elsewhere (REORDERED, MOVED),
-content that had been delivered before (DUPLICATE, REPLAY), another content in the same index (suspects, for which
-payloads are needed), and what is left over on one side (LOST, FOREIGN, or nothing that can be held against the copy).
+"""Finds out why records were not matched in order, one reason after the other: the same content at another offset
+(REORDERED, MOVED), content that was delivered before (DUPLICATE, REPLAY), other content at the same position (suspects,
+whose payloads are needed), and records that only one cluster has (LOST, FOREIGN, or nothing that is wrong).
 
-All of a topic may be unmatched: a target that was created again, a worker that rewrites every record. So this works on
-arrays, and a record becomes an object of its own where a run of differences begins, or where its payload is looked at.
+All records of a topic may be unmatched: a target that was created again, a worker that changes every record. So this
+works on arrays, and only the first record of a run, or one whose payload is read, becomes an object.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from kafka_dr.audit.alignment import aligned
 from kafka_dr.audit.difference import Difference, OneSidedRules, Suspects, UnmatchedRecord
 from kafka_dr.audit.finding import FindingKind
 
-#: Records of a side whose payloads are looked at; of more in a topic, the rest is judged by time alone.
+#: Records of a cluster whose payloads are read; if a topic has more, the rest is judged by timestamps alone.
 MOST_SUSPECTS = 200_000
-_BY_TIME = "too many records of the topic differ to read all of them again: told by time alone"
+_BY_TIME = "too many records of the topic differ to read all of them again: paired by timestamp alone"
 _AT_ONCE = 1 << 20
-#: Odd, so that no two of few gaps and times meet.
+#: Odd, so that gaps and timestamps of nearby records have different numbers.
 _MIXED = np.int64(0x1E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """What became of the unmatched records of a topic.
+    """What was found out about the unmatched records of a topic.
 
-    :param differences: faults, in runs
-    :param suspects: what only payloads can tell
+    :param differences: findings, in runs
+    :param suspects: records whose payloads have to be compared
     """
 
     differences: tuple[Difference, ...]
@@ -52,34 +52,34 @@ def classify(
     rules: Mapping[int, OneSidedRules],
     most_suspects: int = MOST_SUSPECTS,
 ) -> Classified:
-    """Explain the unmatched records of one topic.
+    """Find out why the records of one topic were not matched.
 
     :param source: by partition
     :param target: the same partitions
     :param rules: by partition
     """
-    here, there = UnmatchedTopic(tuple(source)), UnmatchedTopic(tuple(target))
+    on_source, on_target = UnmatchedTopic(tuple(source)), UnmatchedTopic(tuple(target))
     found: list[Difference] = []
-    # Its own partition first: only what no record there wants can have moved.
+    # Its own partition first: only a record that no record of its own partition equals can have moved.
     for look in (_reordered, _moved):
-        differences, here, there = look(here, there)
+        differences, on_source, on_target = look(on_source, on_target)
         found += differences
-    differences, there = _repeated(there, ancestors)
+    differences, on_target = _repeated(on_target, ancestors)
     found += differences
     suspects: list[Suspects] = []
     room = most_suspects
-    for ours, theirs in zip(here.parts, there.parts, strict=True):
-        facing, alone = _face_to_face(ours, theirs)
+    for of_source, of_target in zip(on_source.parts, on_target.parts, strict=True):
+        facing, alone = _face_to_face(of_source, of_target)
         cut = _cut(*facing, room)
-        suspects += _suspects(*(side.at(slice(0, end)) for side, end in zip(facing, cut, strict=True)))
+        suspects += _suspects(*(records.at(slice(0, end)) for records, end in zip(facing, cut, strict=True)))
         room -= max(cut)
-        differences, *rest = _by_time(*(side.at(slice(end, None)) for side, end in zip(facing, cut, strict=True)))
+        differences, *rest = _by_time(*(records.at(slice(end, None)) for records, end in zip(facing, cut, strict=True)))
         found += differences
-        known = rules[ours.partition]
+        known = rules[of_source.partition]
         for missing in (alone[0], rest[0]):
             found += _one_sided(missing, known.on_missing, known, on_source=True)
-        for strange in (alone[1], rest[1]):
-            found += _one_sided(strange, known.on_foreign, known, on_source=False)
+        for foreign in (alone[1], rest[1]):
+            found += _one_sided(foreign, known.on_foreign, known, on_source=False)
     return Classified(tuple(sorted(found, key=_index)), tuple(suspects))
 
 
@@ -87,15 +87,15 @@ def _reordered(
     source: UnmatchedTopic, target: UnmatchedTopic
 ) -> tuple[list[Difference], UnmatchedTopic, UnmatchedTopic]:
     """Find the records that are in another order."""
-    ours, theirs = [], []
-    for number, (here, there) in enumerate(zip(source.parts, target.parts, strict=True)):
-        if len(here) and len(there):
-            rows, others = paired(here.hashes, there.hashes)
-            ours.append(rows + source.bounds[number])
-            theirs.append(others + target.bounds[number])
-    if not ours:
+    of_source, of_target = [], []
+    for number, (on_source, on_target) in enumerate(zip(source.parts, target.parts, strict=True)):
+        if len(on_source) and len(on_target):
+            rows, others = paired(on_source.hashes, on_target.hashes)
+            of_source.append(rows + source.bounds[number])
+            of_target.append(others + target.bounds[number])
+    if not of_source:
         return [], source, target
-    return _displaced(FindingKind.REORDERED, (source, np.concatenate(ours)), (target, np.concatenate(theirs)))
+    return _displaced(FindingKind.REORDERED, (source, np.concatenate(of_source)), (target, np.concatenate(of_target)))
 
 
 def _moved(source: UnmatchedTopic, target: UnmatchedTopic) -> tuple[list[Difference], UnmatchedTopic, UnmatchedTopic]:
@@ -107,10 +107,10 @@ def _moved(source: UnmatchedTopic, target: UnmatchedTopic) -> tuple[list[Differe
 
 
 def _displaced(
-    kind: FindingKind, ours: tuple[UnmatchedTopic, Longs], theirs: tuple[UnmatchedTopic, Longs]
+    kind: FindingKind, of_source: tuple[UnmatchedTopic, Longs], of_target: tuple[UnmatchedTopic, Longs]
 ) -> tuple[list[Difference], UnmatchedTopic, UnmatchedTopic]:
-    """Join rows that were paired to runs; return what is left of both sides, too."""
-    (source, rows), (target, others) = ours, theirs
+    """Join paired rows to runs; return the differences, and the remaining records of source and target."""
+    (source, rows), (target, others) = of_source, of_target
     if not len(rows):
         return [], source, target
     in_a_row = _in_a_row(source.indexes[rows], source.numbers[rows]) & _in_a_row(
@@ -118,14 +118,16 @@ def _displaced(
     )
     found = []
     for start, count in runs(in_a_row):
-        here, there = source.record(int(rows[start])), target.record(int(others[start]))
-        detail = "" if kind is FindingKind.REORDERED else f"on the target it is in partition {there.partition}"
-        found.append(Difference(kind, here.partition, here.offset, there.offset, count, here.timestamp, detail))
+        original, copy = source.record(int(rows[start])), target.record(int(others[start]))
+        detail = "" if kind is FindingKind.REORDERED else f"on the target it is in partition {copy.partition}"
+        found.append(
+            Difference(kind, original.partition, original.offset, copy.offset, count, original.timestamp, detail)
+        )
     return found, source.without(rows), target.without(others)
 
 
 def _repeated(target: UnmatchedTopic, ancestors: Ancestors) -> tuple[list[Difference], UnmatchedTopic]:
-    """Find what had been delivered before; two and more in a row are a replay."""
+    """Find records that were delivered before; two or more in a row are a replay."""
     found: list[Difference] = []
     left = []
     for part in target.parts:
@@ -147,7 +149,7 @@ def _add_repetitions(
 ) -> tuple[int, int, int]:
     """Join repeated records to runs.
 
-    :param before: the index of the last one before these, and the partition and offset of its ancestor
+    :param before: the index of the last record before these, and the partition and offset of its ancestor
     :returns: the same of the last one of these
     """
     indexes, partitions, offsets = (
@@ -167,31 +169,31 @@ def _add_repetitions(
     return int(indexes[-1]), int(partitions[-1]), int(offsets[-1])
 
 
-_TwoSides = tuple[UnmatchedRecords, UnmatchedRecords]
+_SourceAndTarget = tuple[UnmatchedRecords, UnmatchedRecords]
 
 
-def _face_to_face(source: UnmatchedRecords, target: UnmatchedRecords) -> tuple[_TwoSides, _TwoSides]:
-    """Return the records in whose gap there are some on the other side, too, and the others."""
-    counts = [np.diff(side.bounds) for side in (source, target)]
+def _face_to_face(source: UnmatchedRecords, target: UnmatchedRecords) -> tuple[_SourceAndTarget, _SourceAndTarget]:
+    """Return the records whose gap has records on both clusters, and the others."""
+    counts = [np.diff(records.bounds) for records in (source, target)]
     faced = (counts[0] > 0) & (counts[1] > 0)
-    sides = [_apart(side, faced, count) for side, count in zip((source, target), counts, strict=True)]
-    return (sides[0][0], sides[1][0]), (sides[0][1], sides[1][1])
+    both = [_apart(records, faced, count) for records, count in zip((source, target), counts, strict=True)]
+    return (both[0][0], both[1][0]), (both[0][1], both[1][1])
 
 
-def _apart(side: UnmatchedRecords, gaps: Flags, counts: Longs) -> _TwoSides:
-    """Return the records of some gaps, and those of the others."""
-    nothing = side.at(slice(0, 0))
+def _apart(records: UnmatchedRecords, gaps: Flags, counts: Longs) -> _SourceAndTarget:
+    """Return the records of the given gaps, and those of the others."""
+    nothing = records.at(slice(0, 0))
     if gaps[counts > 0].all():
-        return side, nothing
+        return records, nothing
     if not gaps.any():
-        return nothing, side
+        return nothing, records
     chosen = np.repeat(gaps, counts)
-    return side.at(np.flatnonzero(chosen)), side.at(np.flatnonzero(~chosen))
+    return records.at(np.flatnonzero(chosen)), records.at(np.flatnonzero(~chosen))
 
 
 def _cut(source: UnmatchedRecords, target: UnmatchedRecords, room: int) -> tuple[int, int]:
-    """Return how many records of both sides can be looked at one by one: up to a gap, or, in a long one, up to where
-    both sides were made at the same time.
+    """Return how many records of source and target can be read one by one: up to a gap or, in a long one, up to records
+    with the same timestamp.
     """
     if max(len(source), len(target)) <= room:
         return len(source), len(target)
@@ -199,63 +201,62 @@ def _cut(source: UnmatchedRecords, target: UnmatchedRecords, room: int) -> tuple
     fitting = int((ends <= room).all(axis=0).sum())
     done = (int(ends[0, fitting - 1]), int(ends[1, fitting - 1])) if fitting else (0, 0)
     left = room - max(done)
-    sides = [
-        side.at(slice(start, min(int(end), start + left))).timestamps
-        for side, start, end in zip((source, target), done, ends[:, fitting], strict=True)
+    both = [
+        records.at(slice(start, min(int(end), start + left))).timestamps
+        for records, start, end in zip((source, target), done, ends[:, fitting], strict=True)
     ]
-    agreeing = deque(aligned(ArrayPair(*sides)), maxlen=1)
+    agreeing = deque(aligned(ArrayPair(*both)), maxlen=1)
     if agreeing:
         last = agreeing[0]
         return done[0] + last.source + last.length, done[1] + last.target + last.length
-    return done if max(done) else (len(sides[0]), len(sides[1]))
+    return done if max(done) else (len(both[0]), len(both[1]))
 
 
 def _suspects(source: UnmatchedRecords, target: UnmatchedRecords) -> list[Suspects]:
     """Return the records of each gap as objects."""
-    sides: list[dict[int, list[UnmatchedRecord]]] = [{}, {}]
-    for of_gap, records in zip(sides, (source.records(), target.records()), strict=True):
+    both: list[dict[int, list[UnmatchedRecord]]] = [{}, {}]
+    for of_gap, records in zip(both, (source.records(), target.records()), strict=True):
         for record in records:
             of_gap.setdefault(record.gap, []).append(record)
-    here, there = sides
-    gaps = sorted(here.keys() | there.keys())
-    return [Suspects(tuple(here.get(gap, ())), tuple(there.get(gap, ()))) for gap in gaps]
+    on_source, on_target = both
+    gaps = sorted(on_source.keys() | on_target.keys())
+    return [Suspects(tuple(on_source.get(gap, ())), tuple(on_target.get(gap, ()))) for gap in gaps]
 
 
 def _by_time(
     source: UnmatchedRecords, target: UnmatchedRecords
 ) -> tuple[list[Difference], UnmatchedRecords, UnmatchedRecords]:
-    """SequencePair records of the same gap that were made at the same time; return what is left of both sides, too."""
+    """Pair records of the same gap with the same timestamp; return the remaining records, too."""
     if not len(source) or not len(target):
         return [], source, target
     found: list[Difference] = []
     kept = np.ones(len(source), np.bool_), np.ones(len(target), np.bool_)
-    goes_on = (-1, -1)
+    continued = (-1, -1)
     for block in aligned(ArrayPair(_Times(source), _Times(target))):  # type: ignore[arg-type]
         for done in range(0, block.length, _AT_ONCE):
             length = min(_AT_ONCE, block.length - done)
             rows = slice(block.source + done, block.source + done + length)
             others = slice(block.target + done, block.target + done + length)
             kept[0][rows], kept[1][others] = False, False
-            here, there = source.at(rows), target.at(others)
-            begins = (int(here.indexes[0]), int(there.indexes[0]))
-            for row, count in runs((np.diff(here.indexes) == 1) & (np.diff(there.indexes) == 1)):
-                if row == 0 and begins == goes_on:
+            on_source, on_target = source.at(rows), target.at(others)
+            begins = (int(on_source.indexes[0]), int(on_target.indexes[0]))
+            for row, count in runs((np.diff(on_source.indexes) == 1) & (np.diff(on_target.indexes) == 1)):
+                if row == 0 and begins == continued:
                     found[-1] = replace(found[-1], count=found[-1].count + count)
                 else:
-                    found.append(_told_by_time(here.record(row), there.record(row), count))
-            goes_on = (int(here.indexes[-1]) + 1, int(there.indexes[-1]) + 1)
-    left = [side.at(np.flatnonzero(rows)) for side, rows in zip((source, target), kept, strict=True)]
+                    found.append(_paired_by_time(on_source.record(row), on_target.record(row), count))
+            continued = (int(on_source.indexes[-1]) + 1, int(on_target.indexes[-1]) + 1)
+    left = [records.at(np.flatnonzero(rows)) for records, rows in zip((source, target), kept, strict=True)]
     return found, left[0], left[1]
 
 
-def _told_by_time(here: UnmatchedRecord, there: UnmatchedRecord, count: int) -> Difference:
-    return Difference(
-        FindingKind.CORRUPT_UNKNOWN, here.partition, here.offset, there.offset, count, here.timestamp, _BY_TIME
-    )
+def _paired_by_time(original: UnmatchedRecord, copy: UnmatchedRecord, count: int) -> Difference:
+    offsets = original.offset, copy.offset
+    return Difference(FindingKind.CORRUPT_UNKNOWN, original.partition, *offsets, count, original.timestamp, _BY_TIME)
 
 
 class _Times:
-    """What stands for the gap and the time of records, made when it is looked at."""
+    """Numbers for the gap and the timestamp of records, computed when they are needed."""
 
     def __init__(self, records: UnmatchedRecords) -> None:
         self._records = records
@@ -275,7 +276,7 @@ def _one_sided(
     *,
     on_source: bool,
 ) -> list[Difference]:
-    """Judge records that nothing on the other side explains: the first of each run speaks for it."""
+    """Judge records that only one cluster has; the first record of each run is judged for all of it."""
     found: list[Difference] = []
     last = -1
     for start in range(0, len(records), _AT_ONCE):
@@ -289,18 +290,18 @@ def _one_sided(
             said = verdict(record)
             if said is None:
                 continue
-            goes_on = found and last + 1 == record.ordinal and (found[-1].kind, found[-1].detail) == said
-            if goes_on:
+            continued = found and last + 1 == record.ordinal and (found[-1].kind, found[-1].detail) == said
+            if continued:
                 found[-1] = replace(found[-1], count=found[-1].count + count)
             else:
-                here, there = (record.offset, None) if on_source else (None, record.offset)
-                found.append(Difference(said[0], record.partition, here, there, count, record.timestamp, said[1]))
+                source, target = (record.offset, None) if on_source else (None, record.offset)
+                found.append(Difference(said[0], record.partition, source, target, count, record.timestamp, said[1]))
             last = record.ordinal + count - 1
     return found
 
 
 def _in_a_row(indexes: Longs, numbers: Longs) -> Flags:
-    """Return of each row but the first whether it goes on where the one before ends."""
+    """Return of each row but the first whether it continues the row before."""
     flags: Flags = (np.diff(indexes) == 1) & (np.diff(numbers) == 0)
     return flags
 

@@ -1,6 +1,6 @@
-"""What compaction explains: a record may be gone on one side because a newer one of its key replaced it.
+"""What compaction explains: one cluster may lack a record because a newer record of its key replaced it.
 
-The cleaner leaves a hole in the offsets. Where there is no hole a record was never there, and no key excuses that.
+The log cleaner leaves a hole in the offsets. Without a hole the record was never on that cluster, whatever its key.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from copy_audit.partitions import PartitionLogs
 
 
-#: Says which of these keys a side of a partition may still have a value of, from before what is compared.
+#: Returns which of these keys a cluster may still have a value of in a partition, from before what is compared.
 Living = Callable[[Literal["source", "target"], int, Longs], frozenset[int]]
 
 
-def none_living(_side: Literal["source", "target"], _partition: int, _keys: Longs) -> frozenset[int]:
-    """What to say where nothing comes before what is compared."""
+def none_living(_cluster: Literal["source", "target"], _partition: int, _keys: Longs) -> frozenset[int]:
+    """What to use if nothing was compared before."""
     return frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompactedAway:
-    """IndexedHashes of unmatched records that the other side may have compacted away."""
+    """Indexes of unmatched records whose counterparts compaction may have removed from the other cluster."""
 
     source: Longs
     target: Longs
@@ -38,10 +38,10 @@ class CompactedAway:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Gaps:
-    """The gaps between blocks of one side.
+    """The gaps between the blocks of one cluster.
 
-    :param ends: the offset of the first record of the block behind each, or the end of what is compared
-    :param holes: how many offsets of each have no record
+    :param ends: the offset of the first record of the block after each gap, or the end of what is compared
+    :param holes: how many offsets of each gap have no record
     """
 
     ends: Longs
@@ -51,25 +51,25 @@ class _Gaps:
 def superseded(
     comparison: AlignedPartition, logs: PartitionLogs, unmatched: tuple[Longs, Longs], living: Living
 ) -> CompactedAway:
-    """Return which unmatched records compaction of the other side explains.
+    """Return the unmatched records that compaction of the other cluster explains.
 
     :param unmatched: indexes on the source and on the target
     """
-    starts_here, starts_there = comparison.blocks[:, 0], comparison.blocks[:, 1]
-    here = _gaps(comparison.source, logs.source_stretch, starts_here, comparison.blocks[:, 2])
-    there = _gaps(comparison.target, logs.target_stretch, starts_there, comparison.blocks[:, 2])
+    source_starts, target_starts = comparison.blocks[:, 0], comparison.blocks[:, 1]
+    on_source = _gaps(comparison.source, logs.source_range, source_starts, comparison.blocks[:, 2])
+    on_target = _gaps(comparison.target, logs.target_range, target_starts, comparison.blocks[:, 2])
     partition = comparison.partition
     return CompactedAway(
         source=_explained(
-            _UnmatchedKeys(comparison.source, unmatched[0], starts_here),
+            _UnmatchedKeys(comparison.source, unmatched[0], source_starts),
             comparison.target,
-            there,
+            on_target,
             lambda keys: living("target", partition, keys),
         ),
         target=_explained(
-            _UnmatchedKeys(comparison.target, unmatched[1], starts_there),
+            _UnmatchedKeys(comparison.target, unmatched[1], target_starts),
             comparison.source,
-            here,
+            on_source,
             lambda keys: living("source", partition, keys),
         ),
     )
@@ -77,9 +77,9 @@ def superseded(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _UnmatchedKeys:
-    """UnmatchedRecord records of one side.
+    """The unmatched records of one cluster.
 
-    :param starts: the first index of each block there
+    :param starts: the first index of each block on that cluster
     """
 
     log: Fingerprints
@@ -90,10 +90,10 @@ class _UnmatchedKeys:
 def _explained(
     unmatched: _UnmatchedKeys, other: Fingerprints, across: _Gaps, living: Callable[[Longs], frozenset[int]]
 ) -> Longs:
-    """Return the indexes of those for whose record the other side has a hole, and needs no such record.
+    """Return the indexes of records for which the other cluster has a hole, and needs no such record.
 
-    :param across: the other side's gaps
-    :param living: of these keys, which the other side may still have a value of
+    :param across: the other cluster's gaps
+    :param living: returns which of these keys the other cluster may still have a value of
     """
     log, indexes = unmatched.log, unmatched.indexes
     if log.keys is None or not len(indexes):
@@ -101,8 +101,8 @@ def _explained(
     keys = log.keys[indexes]
     plain, gaps = keys >> 1, np.searchsorted(unmatched.starts, indexes)
     newest, others = latest_offsets(log, keys), latest_offsets(other, keys)
-    # The newer record may be one that only the other side has: that one is a finding, and what it replaced is none.
-    # In the same gap it may be what became of this very record.
+    # The newer record may be one that only the other cluster has: that record is a finding, the one it replaced is not.
+    # In the same gap it may be this very record, changed.
     after = zip(plain.tolist(), log.offsets[indexes].tolist(), across.ends[gaps].tolist(), strict=True)
     chosen = np.array([newest[key] > offset or others.get(key, -1) >= end for key, offset, end in after], np.bool_)
     deletions = ~chosen & (keys & 1).astype(np.bool_) & ~np.isin(plain, np.array(list(others), np.int64))

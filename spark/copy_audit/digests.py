@@ -1,8 +1,8 @@
-"""Digests by minute: how many records a side has of it, and the sum of their hashes.
+"""Digests by minute: how many records a cluster has of each minute, and the sum of their hashes.
 
-The sum wraps around at 64 bits, so digests of two audits, or of several partitions, add up to those of the whole: who
-keeps them can compare months of two clusters without a record of either. They see every loss, copy and change, and no
-change of order; the findings come from the sequences themselves, which see that, too.
+The sum wraps around at 64 bits, so the digests of two audits, or of several partitions, add up to those of the whole:
+kept digests allow to compare months of two clusters without their records. They show every loss, copy and change, but
+no change of order; the findings come from the sequences themselves, which show that as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _AT_ONCE = 1 << 22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Digests:
-    """Both sides of a partition, minute by minute of CreateTime; what only one side has is nothing on the other.
+    """Both clusters' digests of a partition, by minute of CreateTime; zero for minutes that only the other cluster has.
 
     :param minutes: since the epoch, rising
     :param source: a row for each minute: records, and the sum of their hashes
@@ -37,14 +37,14 @@ class Digests:
 
 
 def digests(source: Fingerprints, target: Fingerprints) -> Digests:
-    """Digest what was compared of both sides."""
-    here, there = _of(source), _of(target)
-    minutes = np.union1d(here[0], there[0])
-    return Digests(minutes, _spread(minutes, *here), _spread(minutes, *there))
+    """Digest the compared records of both clusters."""
+    on_source, on_target = _of(source), _of(target)
+    minutes = np.union1d(on_source[0], on_target[0])
+    return Digests(minutes, _spread(minutes, *on_source), _spread(minutes, *on_target))
 
 
 def _of(log: Fingerprints) -> tuple[Longs, Longs]:
-    """Return minutes and their digests; a minute may come more than once."""
+    """Return minutes and their digests; a minute may occur more than once."""
     found = [_of_stretch(log.timestamps[s : s + _AT_ONCE], log.hashes[s : s + _AT_ONCE]) for s in _starts(log)]
     if not found:
         return np.empty(0, np.int64), np.empty((0, 2), np.int64)
@@ -56,7 +56,7 @@ def _starts(log: Fingerprints) -> range:
 
 
 def _of_stretch(timestamps: Longs, hashes: Longs) -> tuple[Longs, Longs]:
-    # Time mostly rises: a minute is a stretch or a few, and nothing has to be sorted.
+    # Timestamps mostly rise: a minute is one range or a few, and nothing has to be sorted.
     minutes = timestamps // _MINUTE_MS
     starts = np.concatenate(([0], np.flatnonzero(np.diff(minutes)) + 1))
     counts = np.diff(np.concatenate((starts, [len(minutes)])))

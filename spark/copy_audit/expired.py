@@ -1,7 +1,8 @@
-"""Offsets of a log that no record has: which of them may have been deleted before anybody read them.
+"""Offsets of a log that have no record: which of them may have been deleted before they were read.
 
-Markers and aborted records leave such offsets, too, and the log does not say which is which. So only what was deleted
-counts as unread: what lay between two audits, and what went while the log was being read and is not among what came.
+Transaction markers and aborted records leave such offsets, too, and the log does not show which is which. So only
+deleted offsets count as expired: those that were deleted between two audits, and those that were deleted while the log
+was being read and are not among what was read.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ComparedRange:
-    """The offsets of one side of a partition that are compared.
+    """The offsets of one partition on one cluster that are compared.
 
     :param start: next to read when comparing begins
     :param end: next to read when it ends
     :param expired: offsets in between that were deleted before they were read
     :param first_kept: the first offset that the log held when it was read for the first time
-    :param vanished: what was deleted while it was being read: what is in the log was read in time, the rest was not
+    :param vanished: what was deleted while it was being read: records that are in the log were read in time
     """
 
     start: int
@@ -37,47 +38,47 @@ class ComparedRange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpiredOffsets:
-    """What one side of a partition no longer had when it was to be read.
+    """The offsets of one partition on one cluster that were deleted before they could be read.
 
     :param first: whether nothing of it was compared before
-    :param aside: offsets that were left out of the log on purpose
+    :param quarantined: offsets that were left out of the log on purpose
     """
 
     log: Fingerprints
     stretch: ComparedRange
     first: bool
-    aside: tuple[Span, ...] = ()
+    quarantined: tuple[Span, ...] = ()
 
     @property
     def headless(self) -> bool:
-        """Whether the log's first records were gone before they could be read for the first time."""
+        """Whether the log's first records were deleted before they could be read for the first time."""
         start, end = self.stretch.vanished
         begins_later = start < end and (not len(self.log) or int(self.log.offsets[0]) > start)
         return self.first and (self.stretch.first_kept > 0 or begins_later)
 
     @property
     def holes(self) -> tuple[Span, ...]:
-        """What was deleted before reading began; that of a first audit may be what came before it."""
+        """What was deleted before reading began; of a first audit, that includes everything before its first record."""
         before = ((0, self.stretch.first_kept),) if self.first and self.stretch.first_kept else ()
         return (*before, *self.stretch.expired)
 
     def between(self, start: int, end: int) -> int:
-        """Count the offsets of a stretch that were deleted unread, those that are left out aside."""
+        """Count the offsets of a range that were deleted unread, without those that are quarantined."""
         expired = sum(_overlap(hole, (start, end)) for hole in self.holes)
         return expired + self.vanished_between(start, end)
 
     def vanished_between(self, start: int, end: int) -> int:
-        """Count those of them that went while the log was being read."""
+        """Count those of them that were deleted while the log was being read."""
         span = max(start, self.stretch.vanished[0]), min(end, self.stretch.vanished[1])
         if span[0] >= span[1]:
             return 0
         first, after = np.searchsorted(self.log.offsets, span)
-        return span[1] - span[0] - int(after - first) - sum(_overlap(each, span) for each in self.aside)
+        return span[1] - span[0] - int(after - first) - sum(_overlap(each, span) for each in self.quarantined)
 
     def gaps(self, starts: Longs, lengths: Longs) -> frozenset[int]:
-        """Return the gaps between blocks in which something was deleted unread; -1 stands for the inside of a block.
+        """Return the gaps between blocks in which something was deleted unread; -1 means inside of a block.
 
-        :param starts: the first index on this side of each block
+        :param starts: the first index of each block on this cluster
         """
         offsets = np.array([start for start, _ in self.stretch.expired] + list(self._vanished_from()), np.int64)
         indexes = np.searchsorted(self.log.offsets, offsets)

@@ -1,4 +1,4 @@
-"""One partition of the fingerprint log as arrays, and two of them as a pair that can be aligned."""
+"""The fingerprints of one partition as arrays, and two arrays as a pair that can be aligned."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from kafka_dr.audit.alignment import IndexedHashes
 Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-#: Records of one topic and side beyond which they lie in files.
+#: Records of one topic and cluster. If there are more, the arrays are files.
 MOST_IN_MEMORY = 16_000_000
 _FIRST_STRETCH, _LONGEST_STRETCH = 1 << 10, 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprints:
-    """The records of one partition on one side, by rising offset.
+    """The fingerprints of the records of one partition on one cluster, by rising offset.
 
     :param timestamps: milliseconds since the epoch
-    :param keys: on compacted topics, what stands for the key
+    :param keys: on compacted topics, a number for the key: see :data:`kafka_dr_spark.fingerprints`
     """
 
     offsets: Longs
@@ -37,9 +37,9 @@ class Fingerprints:
 
     @classmethod
     def joined(cls, parts: Sequence[Fingerprints], *, most_in_memory: int = MOST_IN_MEMORY) -> Fingerprints:
-        """Join parts of a log that were read in any order; mostly each is a stretch of its own.
+        """Join parts that were read in any order; mostly each part is a range of its own.
 
-        :param most_in_memory: records; of more the log lies in files
+        :param most_in_memory: records; if there are more, the arrays are files
         """
         filled = sorted((part for part in parts if len(part)), key=lambda part: int(part.offsets[0]))
         if len(filled) == 1:
@@ -62,7 +62,7 @@ class Fingerprints:
         return log.rising()
 
     def rising(self) -> Fingerprints:
-        """Return the same by rising offset: itself, mostly."""
+        """Return the same by rising offset; mostly this is the same object."""
         for start in range(0, len(self), _LONGEST_STRETCH):
             if not (np.diff(self.offsets[start : start + _LONGEST_STRETCH + 1]) > 0).all():
                 return self.at(np.argsort(self.offsets))
@@ -74,13 +74,13 @@ class Fingerprints:
         return Fingerprints(self.offsets[indexes], self.timestamps[indexes], self.hashes[indexes], keys)
 
     def without(self, stretches: Sequence[tuple[int, int]]) -> Fingerprints:
-        """Return the records outside of these stretches of offsets: first, and next after the last."""
+        """Return the records outside of these ranges of offsets: the first, and next after the last."""
         parts, start = [], 0
         for first, after in sorted(stretches):
-            cut, goes_on = np.searchsorted(self.offsets, [first, after]).tolist()
-            if goes_on > max(start, cut):
+            cut, continued = np.searchsorted(self.offsets, [first, after]).tolist()
+            if continued > max(start, cut):
                 parts.append(self._between(start, max(start, cut)))
-                start = goes_on
+                start = continued
         return Fingerprints.joined([*parts, self._between(start, len(self))]) if parts else self
 
     def since(self, offset: int) -> Fingerprints:
@@ -100,9 +100,9 @@ NOTHING = Fingerprints.joined([])
 
 
 class Spool:
-    """A log that is written to files without a name, part by part: memory is bounded, whatever the volume.
+    """Fingerprints that are written to files without a name, part by part: memory is bounded, whatever the volume.
 
-    The files are gone with the log.
+    The files are deleted with the object.
     """
 
     def __init__(self, total: int) -> None:
@@ -110,9 +110,9 @@ class Spool:
         self._index, self._keyed = 0, True
 
     def add(self, part: Fingerprints) -> None:
-        """Write what follows."""
+        """Write the next part."""
         if not len(part):
-            return  # nothing says whether it would have had keys
+            return  # whether it would have had keys is not known
         end = self._index + len(part)
         for column, values in zip(self._columns, (part.offsets, part.timestamps, part.hashes, part.keys), strict=True):
             if values is not None:
@@ -127,13 +127,13 @@ class Spool:
 
 
 def _in_a_file(length: int) -> Longs:
-    """Return an array that lies in a file without a name; it is gone with the array."""
+    """Return an array in a file without a name, which is deleted with the array."""
     with tempfile.TemporaryFile() as file:
         return np.memmap(file, np.int64, "w+", shape=(length,))
 
 
 class ArrayPair:
-    """The hashes of both sides of a partition."""
+    """The hashes of one partition on source and target."""
 
     def __init__(self, source: Longs, target: Longs) -> None:
         self._source = source
@@ -149,20 +149,20 @@ class ArrayPair:
         most = min(len(self._source) - source, len(self._target) - target)
         length, stretch = 0, _FIRST_STRETCH
         while length < most:
-            here = self._source[source + length : source + min(most, length + stretch)]
-            there = self._target[target + length : target + min(most, length + stretch)]
-            differs = here != there
+            on_source = self._source[source + length : source + min(most, length + stretch)]
+            on_target = self._target[target + length : target + min(most, length + stretch)]
+            differs = on_source != on_target
             first = int(differs.argmax())
             if differs[first]:
                 return length + first
-            length += len(here)
+            length += len(on_source)
             stretch = min(stretch * 4, _LONGEST_STRETCH)
         return length
 
     def shared(self, source: range, target: range, most: int | None = None) -> tuple[IndexedHashes, IndexedHashes]:
         """Return the records of two windows whose hashes occur in both; of each window only the first ``most``."""
-        here, there = self._source[source.start : source.stop], self._target[target.start : target.stop]
-        return _kept(here, there, source.start, most), _kept(there, here, target.start, most)
+        on_source, on_target = self._source[source.start : source.stop], self._target[target.start : target.stop]
+        return _kept(on_source, on_target, source.start, most), _kept(on_target, on_source, target.start, most)
 
 
 def _kept(hashes: Longs, others: Longs, start: int, most: int | None) -> IndexedHashes:
@@ -171,9 +171,9 @@ def _kept(hashes: Longs, others: Longs, start: int, most: int | None) -> Indexed
 
 
 def runs(in_a_row: Flags) -> Iterator[tuple[int, int]]:
-    """Yield where each run of rows begins, and how long it is.
+    """Yield the first row of each run, and its length.
 
-    :param in_a_row: of each row but the first, whether it goes on where the one before ends
+    :param in_a_row: of each row but the first, whether it continues the row before
     """
     starts = np.concatenate(([0], np.flatnonzero(~in_a_row) + 1))
     lengths = np.diff(np.concatenate((starts, [len(in_a_row) + 1])))

@@ -1,4 +1,4 @@
-"""Records that may still come: some are on their way, and some should have come by now."""
+"""Records that may still come: some are in flight, and some should have come by now."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ NEVER_LATE = -(2**62)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InFlightRecords:
-    """What of a partition's source may still come.
+    """The records of a partition of the source that may still come.
 
-    A flow reads in order: what lies before a record that waits too long waits longer still, whatever time it bears.
+    A flow reads in order: a record before one that waits too long waits even longer, whatever its timestamp.
 
     :param indexes: of these records, rising
-    :param position: next to be read by the flow; ``None`` where nobody could tell, and then nothing is late
-    :param seen_below: what lies below was there, longer ago than a record may wait
-    :param late_before: milliseconds since the epoch; what is older waits too long
+    :param position: next to be read by the flow; ``None`` if it is not known, and then nothing is late
+    :param seen_below: records below were on the source longer ago than a record may wait
+    :param late_before: milliseconds since the epoch; an older record waits too long
     """
 
     log: Fingerprints
@@ -34,7 +34,7 @@ class InFlightRecords:
 
     @property
     def late(self) -> tuple[int, int] | None:
-        """The offset of the first that is late, and next after that of the last; ``None`` where none is."""
+        """The offset of the first late record, and next after that of the last one; ``None`` if none is late."""
         first, after = self._late_indexes()
         offsets = self.log.offsets[self.indexes]
         return (int(offsets[first]), int(offsets[after - 1]) + 1) if first < after else None

@@ -17,9 +17,9 @@ _AT_ONCE = 1 << 22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignedPartition:
-    """Both sides of one partition, aligned.
+    """The records of one partition on both clusters, aligned.
 
-    :param blocks: a row for each block: its first index on the source, that on the target, and its length
+    :param blocks: a row for each block of equal records: its first index on the source, that on the target, its length
     """
 
     partition: int
@@ -34,12 +34,12 @@ class AlignedPartition:
 
     @property
     def tail(self) -> int:
-        """The number of the gap behind the last block."""
+        """The number of the gap after the last block."""
         return len(self.blocks)
 
     @property
     def tail_indexes(self) -> tuple[int, int]:
-        """Where the tail begins, on the source and on the target: behind the last record that was matched."""
+        """Where the tail begins on source and target: after the last record that was matched."""
         if not len(self.blocks):
             return 0, 0
         source, target, length = self.blocks[-1]
@@ -47,7 +47,7 @@ class AlignedPartition:
 
     @property
     def matched_until(self) -> int | None:
-        """The source's offset after the last record that was matched; ``None`` where none was."""
+        """The source's offset after the last matched record; ``None`` if no record was matched."""
         after, _ = self.tail_indexes
         return int(self.source.offsets[after - 1]) + 1 if after else None
 
@@ -66,49 +66,50 @@ class AlignedPartition:
         )
 
     def gap_at(self, source_offset: int) -> int:
-        """Return the gap in which an offset of the source lies that no record has; -1 inside of a block."""
+        """Return the gap in which an offset of the source is that has no record; -1 inside of a block."""
         index = int(np.searchsorted(self.source.offsets, source_offset))
         gap = int(np.searchsorted(self.blocks[:, 0], index))
         inside = gap > 0 and index < self.blocks[gap - 1, 0] + self.blocks[gap - 1, 2]
         return -1 if inside else gap
 
     def runs(self) -> list[OffsetRun]:
-        """Return the offset map of what is matched."""
+        """Return the offset map of the matched records."""
         return joined([run for stretch in self._stretches() for run in self._runs_of(*stretch)])
 
     def _stretches(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the blocks in parts, so that no more memory is needed however long they are."""
+        """Yield the blocks in parts, so that long ones need no more memory."""
         for source, target, length in self.blocks.tolist():
             for done in range(0, length, _AT_ONCE):
                 yield source + done, target + done, min(_AT_ONCE, length - done)
 
     def _runs_of(self, source: int, target: int, length: int) -> list[OffsetRun]:
-        here, there = self.source.offsets[source : source + length], self.target.offsets[target : target + length]
-        breaks = np.flatnonzero((np.diff(here) != 1) | (np.diff(there) != 1)) + 1
+        on_source = self.source.offsets[source : source + length]
+        on_target = self.target.offsets[target : target + length]
+        breaks = np.flatnonzero((np.diff(on_source) != 1) | (np.diff(on_target) != 1)) + 1
         starts = np.concatenate(([0], breaks))
         lengths = np.diff(np.concatenate((starts, [length])))
-        rows = zip(here[starts].tolist(), there[starts].tolist(), lengths.tolist(), strict=True)
+        rows = zip(on_source[starts].tolist(), on_target[starts].tolist(), lengths.tolist(), strict=True)
         return [OffsetRun(*row) for row in rows]
 
 
 def compare(partition: int, source: Fingerprints, target: Fingerprints) -> AlignedPartition:
-    """Align both sides of a partition."""
+    """Align the records of one partition."""
     blocks = list(aligned(ArrayPair(source.hashes, target.hashes)))
     return AlignedPartition(partition, source, target, np.array(blocks, np.int64).reshape(-1, 3))
 
 
 def find_ancestors(comparisons: Sequence[AlignedPartition], partitions: Longs, hashes: Longs) -> Ancestry:
-    """Find which records of the source have these hashes: in the same partition if any has, and of several the first.
+    """Find which records of the source have these hashes: of the same partition if possible, and of several the first.
 
-    :param partitions: of the records that are asked for
-    :param hashes: theirs
+    :param partitions: of the records to look up
+    :param hashes: of the same records
     """
     wanted, number = np.unique(hashes, return_inverse=True)
     found, anywhere = Ancestry.unknown(len(hashes)), Ancestry.unknown(len(wanted))
     for comparison in comparisons:
         offsets = _first_offsets(comparison.source, wanted)
-        there = np.flatnonzero((offsets >= 0) & (anywhere.offsets < 0))
-        anywhere.put(there, comparison.partition, offsets[there])
+        first = np.flatnonzero((offsets >= 0) & (anywhere.offsets < 0))
+        anywhere.put(first, comparison.partition, offsets[first])
         own = np.flatnonzero((partitions == comparison.partition) & (offsets[number] >= 0))
         found.put(own, comparison.partition, offsets[number[own]])
     left = found.missing
@@ -117,7 +118,7 @@ def find_ancestors(comparisons: Sequence[AlignedPartition], partitions: Longs, h
 
 
 def _first_offsets(log: Fingerprints, wanted: Longs) -> Longs:
-    """Return the offset of the first record with each of these hashes; -1 where there is none."""
+    """Return the offset of the first record with each of these hashes; -1 if there is none."""
     offsets = np.full(len(wanted), -1, np.int64)
     indexes = _holding(log.hashes, wanted)
     numbers, first = np.unique(np.searchsorted(wanted, log.hashes[indexes]), return_index=True)
@@ -135,7 +136,7 @@ def latest_offsets(log: Fingerprints, keys: Longs) -> Mapping[int, int]:
 
 
 def _holding(values: Longs, wanted: Longs) -> Longs:
-    """Return the indexes of values that are wanted; mostly few are, and most are ruled out by their lowest bits alone.
+    """Return the indexes of values that are wanted. Mostly few are, and their lowest bits alone rule out most others.
 
     :param wanted: rising
     """

@@ -1,4 +1,4 @@
-"""What the audit of a topic is given for each partition, what it may ask of others, and what it says."""
+"""What the audit of a topic is given for each partition, what it may look up, and what it returns."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from kafka_dr.audit.offset_runs import OffsetRun
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionLogs:
-    """One partition, as the fingerprint log holds it, and what was found out when its ranges were resolved.
+    """One partition as the fingerprint log holds it, and what was found out when its ranges were resolved.
 
     :param first: whether nothing of it was compared before
-    :param position: next to be read by the flow; ``None`` where nobody could tell
+    :param position: next to be read by the flow; ``None`` if it is not known
     :param held_back: whether an open transaction hides the end of the target's log
-    :param left_over: below this offset the target has copies of what the source had before its log was cut off
-    :param aside: offsets of the source that were left out, because they are meant to have no copy
-    :param seen_below: what is below was there, longer ago than a record may wait
+    :param left_over: below this offset the target has copies of what the source had before its log was truncated
+    :param quarantined: offsets of the source that were left out, because they are meant to have no copy
+    :param seen_below: records below were on the source longer ago than a record may wait
     :param missing: records of the source that earlier audits reported lost, and that have not come
     """
 
     partition: int
     source: Fingerprints
     target: Fingerprints
-    source_stretch: ComparedRange
-    target_stretch: ComparedRange
+    source_range: ComparedRange
+    target_range: ComparedRange
     first: bool = True
     position: int | None = None
     held_back: bool = False
     left_over: int = 0
-    aside: tuple[tuple[int, int], ...] = ()
+    quarantined: tuple[tuple[int, int], ...] = ()
     seen_below: int = 0
     missing: Fingerprints = NOTHING
 
@@ -49,15 +49,15 @@ class PartitionLogs:
 class PartitionOutcome:
     """What is known about a partition now.
 
-    :param settled: differences that will not be looked at again
-    :param waiting: what may still be copied, and what comes after it
-    :param settled_coverage: of the source's offsets from the start to ``resume``, and what changes in the account of
-        those before: what had been lost and came late is verified
-    :param waiting_coverage: from there to the end
+    :param settled: differences that no later audit looks at again
+    :param waiting: differences of what may still be copied, and of what comes after it
+    :param settled_coverage: of the source's offsets from the start to ``resume``, and corrections for earlier ones: a
+        record that had been lost and came late is verified
+    :param waiting_coverage: from ``resume`` to the end
     :param frontier: next to verify on the source and on the target: below, every record was matched in order
-    :param resume: where the next audit goes on, on the source and on the target
-    :param digests: of what is settled; ``None`` where compaction takes from one side what the other has
-    :param late: first of what waits too long, and next after the last of it; ``None`` where nothing does
+    :param resume: where the next audit resumes, on the source and on the target
+    :param digests: of what is settled; ``None`` if compaction removes records from one cluster that the other one has
+    :param late: the first record that waits too long, and next after the last one; ``None`` if there is none
     :param missing: records of the source that are reported lost, by this audit and by earlier ones
     :param came: offsets of the source whose records earlier audits reported lost, and that have come since
     """
@@ -78,7 +78,7 @@ class PartitionOutcome:
     came: tuple[int, ...] = ()
 
     def in_time(self) -> PartitionOutcome:
-        """Return the same where what waits has turned out to be on its way, however old its time says it is."""
+        """Return the same for a partition whose late records turned out to be in flight, despite their timestamps."""
         waiting = tuple(
             replace(d, kind=FindingKind.IN_FLIGHT) if d.kind is FindingKind.LATE else d for d in self.waiting
         )
@@ -90,12 +90,12 @@ class PartitionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class AuditLookups:
-    """What has to be asked of others.
+    """What the audit of a topic has to look up.
 
-    :param payloads: fetches what suspects consist of, and returns how to look at it, by side
-    :param ancestors: finds records in what earlier audits kept, by hash; of none twice
-    :param living: which keys a side of a partition may still have a value of, from before what is compared now
-    :param keys: of records of the source
+    :param payloads: reads the payloads of suspects, and returns how to look them up on the source and on the target
+    :param ancestors: finds records by hash in what earlier audits kept; each hash is asked for once
+    :param living: returns which keys a cluster may still have a value of, from before what is compared now
+    :param keys: returns the keys of records of the source
     """
 
     payloads: Callable[[Sequence[Suspects]], tuple[PayloadOf, PayloadOf]]

@@ -1,42 +1,24 @@
 """The audit of one topic, from its fingerprints: what differs, what is covered, how far it is verified.
 
-Everything up to where the next audit resumes is settled: it is never looked at again. What the target has is settled at
-once, because its end was read before the source's; of the source, what may still be copied is not.
+Everything up to the offset at which the next audit resumes is settled: no later audit looks at it again. The records of
+the target are settled at once, because its end was read before the source's. Records of the source that may still be
+copied are not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from copy_audit.arrivals import MOST_COMPARED, Arrivals
 from copy_audit.classify import classify
-from copy_audit.compaction import CompactedAway, Living, superseded
-from copy_audit.digests import digests
-from copy_audit.expired import ExpiredOffsets
-from copy_audit.fingerprints import Fingerprints, Longs, runs
-from copy_audit.in_flight import NEVER_LATE, InFlightRecords
-from copy_audit.matching import AlignedPartition, compare, find_ancestors
+from copy_audit.fingerprints import Longs
+from copy_audit.in_flight import NEVER_LATE
+from copy_audit.matching import find_ancestors
+from copy_audit.partition_audit import PartitionAudit
 from copy_audit.partitions import AuditLookups, PartitionLogs, PartitionOutcome
-from copy_audit.unmatched import Ancestry, UnmatchedRecords
-from kafka_dr.audit.circumstances import PartitionCircumstances
+from copy_audit.unmatched import Ancestry
 from kafka_dr.audit.corruption import judge
-from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference
-from kafka_dr.audit.finding import FindingKind
-
-#: Records at the end of the source that are looked at one by one although they may still come: one of the strange
-#: records at the target's end may be one of them, changed.
-_LOOKED_AT = 64
-_REPEATED = frozenset({FindingKind.DUPLICATE, FindingKind.REPLAY})
-#: What is on both sides, though not as it should be. What came again may have its first copy in another partition.
-_ARRIVED = (
-    frozenset(FindingKind)
-    - _REPEATED
-    - {FindingKind.LOST, FindingKind.IN_FLIGHT, FindingKind.LATE, FindingKind.UNVERIFIABLE, FindingKind.FOREIGN}
-)
 
 
 def audit_topic(
@@ -44,19 +26,19 @@ def audit_topic(
     *,
     compacted: bool,
     young_from: int,
-    outside: AuditLookups,
+    lookups: AuditLookups,
     late_before: int = NEVER_LATE,
 ) -> list[PartitionOutcome]:
     """Compare all partitions of a topic.
 
-    :param compacted: whether either side compacts the topic
-    :param young_from: milliseconds since the epoch; younger records may still be on their way
-    :param late_before: milliseconds since the epoch; what the flow has not read and is older waits too long
+    :param compacted: whether either cluster compacts the topic
+    :param young_from: milliseconds since the epoch; younger records may still be in flight
+    :param late_before: milliseconds since the epoch; an older record that the flow has not read waits too long
     """
-    audits = [_PartitionAudit(logs, compacted=compacted, young_from=young_from) for logs in partitions]
+    audits = [PartitionAudit(logs, compacted=compacted, young_from=young_from) for logs in partitions]
     _take_arrivals(audits)
     for audit in audits:
-        audit.excuse(outside.living)
+        audit.excuse(lookups.living)
     comparisons = [audit.comparison for audit in audits]
 
     def ancestors(partitions: Longs, hashes: Longs) -> Ancestry:
@@ -64,25 +46,25 @@ def audit_topic(
         left = found.missing
         if len(left):
             unknown, number = np.unique(hashes[left], return_inverse=True)
-            earlier = outside.ancestors(unknown)
+            earlier = lookups.ancestors(unknown)
             found.put(left, earlier.partitions[number], earlier.offsets[number])
         return found
 
-    rules = {audit.logs.partition: audit.facts.rules for audit in audits}
+    rules = {audit.logs.partition: audit.circumstances.rules for audit in audits}
     classified = classify(
         [audit.missing for audit in audits],
-        [audit.strange for audit in audits],
+        [audit.foreign for audit in audits],
         ancestors=ancestors,
         rules=rules,
     )
     differences = list(classified.differences)
     if classified.suspects:
-        source, target = outside.payloads(classified.suspects)
+        source, target = lookups.payloads(classified.suspects)
         for suspects in classified.suspects:
             differences += judge(suspects, source=source, target=target, rules=rules)
     for audit in audits:
-        differences = audit.without_changed_arrivals(differences, outside)
-    arrivals = [d for audit in audits for d in audit.arrivals.differences(outside.keys)]
+        differences = audit.without_changed_arrivals(differences, lookups)
+    arrivals = [d for audit in audits for d in audit.arrivals.differences(lookups.keys)]
     return [
         audit.outcome(
             [d for d in differences if d.partition == audit.logs.partition],
@@ -93,302 +75,10 @@ def audit_topic(
     ]
 
 
-def _take_arrivals(audits: Sequence[_PartitionAudit]) -> None:
-    """Look for what was missing among what was not matched: in its own partition first."""
+def _take_arrivals(audits: Sequence[PartitionAudit]) -> None:
+    """Look for missing records among the unmatched ones of the target, in their own partition first."""
     for audit in audits:
         audit.take_arrivals(audit)
     for audit in audits:
         for other in (each for each in audits if each is not audit):
             audit.take_arrivals(other)
-
-
-class _PartitionAudit:
-    """One partition, aligned. Its unmatched records are sorted: some need an explanation, the others do not."""
-
-    def __init__(self, logs: PartitionLogs, *, compacted: bool, young_from: int) -> None:
-        self.logs = logs
-        self.compacted = compacted
-        self.comparison = compare(logs.partition, logs.source, logs.target)
-        self.unread = ExpiredOffsets(logs.source, logs.source_stretch, logs.first, logs.aside)
-        self.facts = _facts(logs, self.comparison, self.unread, young_from)
-        self.missing, self.strange = self.comparison.unmatched_source(), self.comparison.unmatched_target()
-        self.in_flight = self._in_flight(self.missing.indexes, self.strange.indexes)
-        nothing = np.empty(0, np.int64)
-        self.gone = CompactedAway(nothing, nothing)
-        self.arrivals = Arrivals(logs.partition, logs.missing)
-
-    def take_arrivals(self, other: _PartitionAudit) -> None:
-        """Take what was missing here from what is strange in a partition."""
-        other.strange = self.arrivals.take(other.strange, other.came_before)
-
-    def came_before(self, indexes: Longs) -> Longs:
-        """Return, for indexes on the target, next after the last record of the source that was matched before."""
-        starts, targets, lengths = self.comparison.blocks.T
-        blocks = np.searchsorted(targets, indexes) - 1
-        ends = np.concatenate(
-            (self.comparison.source.offsets[starts + lengths - 1] + 1, [self.logs.source_stretch.start])
-        )
-        return ends[blocks]
-
-    def excuse(self, living: Living) -> None:
-        """Leave out what needs no explanation."""
-        if self.compacted:
-            # What may still come needs no excuse; counted twice, nothing would add up.
-            missed = np.setdiff1d(self.missing.indexes, self.in_flight, assume_unique=True)
-            self.gone = superseded(self.comparison, self.logs, (missed, self.strange.indexes), living)
-        self.missing = self.missing.besides(self.gone.source).besides(self.in_flight)
-        self.strange = self.strange.besides(self.gone.target).since(self.logs.left_over)
-
-    def without_changed_arrivals(self, differences: Sequence[Difference], outside: AuditLookups) -> list[Difference]:
-        """Take what was missing from what is foreign here, and return all other differences."""
-        foreign: list[Difference] = []
-        others: list[Difference] = []
-        for each in differences:
-            is_foreign = each.kind is FindingKind.FOREIGN and each.partition == self.logs.partition
-            (foreign if is_foreign else others).append(each)
-        if not len(self.arrivals.missing) or not foreign:
-            return list(differences)
-        log, starts = self.comparison.target, self.comparison.blocks[:, 1]
-        indexes = np.sort(_indexes(log, [(d.target_offset, d.count) for d in foreign]))
-        # There may be as many as the topic has: of more than can be compared none becomes an object.
-        strange = UnmatchedRecords(self.logs.partition, log, indexes[:MOST_COMPARED], starts).records()
-        left = [record.ordinal for record in self.arrivals.take_changed(strange, outside.payloads)]
-        return [*others, *self._foreign(np.concatenate((np.array(left, np.int64), indexes[MOST_COMPARED:])))]
-
-    def _foreign(self, indexes: Longs) -> list[Difference]:
-        """Return records of the target that nothing explains, in runs.
-
-        :param indexes: rising
-        """
-        if not len(indexes):
-            return []
-        log, partition = self.comparison.target, self.logs.partition
-        offsets, times = log.offsets[indexes], log.timestamps[indexes]
-        return [
-            Difference(FindingKind.FOREIGN, partition, None, int(offsets[row]), count, int(times[row]))
-            for row, count in runs(np.diff(indexes) == 1)
-        ]
-
-    def _in_flight(self, source: Longs, target: Longs) -> Longs:
-        """Return the indexes of records that may still come, and that nothing on the target could be."""
-        comparison, facts = self.comparison, self.facts
-        tail_source, tail_target = comparison.tail_indexes
-        tail = source[source >= tail_source]
-        if facts.position is None:
-            strangers = target[target >= tail_target]
-            tail = tail[len(strangers) + (_LOOKED_AT if len(strangers) else 0) :]
-        log = comparison.source
-        if facts.held_back:
-            return tail
-        if facts.position is not None:
-            return tail[log.offsets[tail] >= facts.position]
-        # One that is old was passed over, and so was whatever lies before it.
-        old = np.flatnonzero(log.timestamps[tail] < facts.young_from)
-        return tail[old[-1] + 1 if len(old) else 0 :]
-
-    def outcome(
-        self, differences: Sequence[Difference], arrivals: Sequence[Difference], late_before: int
-    ) -> PartitionOutcome:
-        """Say what became of the partition.
-
-        :param arrivals: what has come of what was missing: it counts among what was compared before
-        """
-        log, end = self.comparison.source, self.logs.source_stretch.end
-        # These have no record that could be counted: their offsets are among the expired ones.
-        unread = self._never_copied()
-        on_its_way = InFlightRecords(log, self.in_flight, self.logs.position, self.logs.seen_below, late_before)
-        found = sorted([*_none_on_its_way(differences), *unread], key=_source_first)
-        coming = [d.source_offset for d in found if d.kind is FindingKind.IN_FLIGHT and d.source_offset is not None]
-        coming += log.offsets[self.in_flight[:1]].tolist()
-        resume = min(coming, default=end)
-        waiting = [
-            d
-            for d in found
-            if d.source_offset is not None and d.source_offset >= resume and _only_here(d) and d not in unread
-        ]
-        waiting += on_its_way.differences(self.logs.partition)
-        settled = [d for d in found if d not in waiting]
-        frontier = self._frontier([*settled, *waiting], resume)
-        return PartitionOutcome(
-            partition=self.logs.partition,
-            matched=self.comparison.matched,
-            settled=(*settled, *arrivals),
-            waiting=tuple(waiting),
-            settled_coverage=self._coverage(
-                self.logs.source_stretch.start, resume, [d for d in settled if d not in unread]
-            )
-            + _found_equal(arrivals),
-            waiting_coverage=self._coverage(resume, end, [d for d in waiting if d not in unread]),
-            frontier=frontier,
-            resume=(resume, self.logs.target_stretch.end),
-            runs=tuple(self.comparison.runs()),
-            unverified_since=self._unverified_since(frontier[0]),
-            digests=None if self.compacted else digests(log.below(resume), self.comparison.target),
-            late=on_its_way.late,
-            missing=self._missing([d for d in settled if d.kind is FindingKind.LOST and d not in unread]),
-            came=self.arrivals.offsets,
-        )
-
-    def _missing(self, lost: Sequence[Difference]) -> Fingerprints:
-        """Return what was missing and has not come, and what is lost now."""
-        log = self.comparison.source
-        now = log.at(_indexes(log, [(d.source_offset, d.count) for d in lost]))
-        return Fingerprints.joined([self.arrivals.missing, replace(now, keys=None)])
-
-    def _never_copied(self) -> list[Difference]:
-        """Return what the source deleted before the flow had read it, as far as that is certain."""
-        found = []
-        position = self.logs.position
-        for start, end in self.unread.holes:
-            gap = self.comparison.gap_at(start)
-            copies = int((self.strange.gaps == gap).sum()) if gap >= 0 else 0
-            beginning = self.logs.first and start == 0
-            lost_from = start + copies if not beginning else end
-            # Nothing was copied yet: what a first audit finds gone by then may have gone before there was a flow.
-            if position is not None and position < end and not (beginning and position == 0):
-                lost_from = max(start, position)
-            if gap == self.comparison.tail and position is None:
-                lost_from = end  # nobody knows what the flow did meanwhile, and nothing came after it
-            if lost_from < end:
-                detail = "deleted on the source before it was copied; at most so many, control records among them"
-                found.append(
-                    Difference(FindingKind.LOST, self.logs.partition, lost_from, None, end - lost_from, 0, detail)
-                )
-        return [*found, *self._perhaps_not_copied()]
-
-    def _perhaps_not_copied(self) -> list[Difference]:
-        """Return what the source deleted while it was being read. The flow had read what lies below its position: that
-        was asked for before, when all of it was there. Of what lies above nobody knows. Without a position it had read
-        as far as its copies match.
-        """
-        start, end = self.logs.source_stretch.vanished
-        read = self.comparison.matched_until if self.logs.position is None else self.logs.position
-        start = max(start, read or 0)
-        if start >= end:
-            return []
-        count = self.unread.vanished_between(start, end)
-        detail = "deleted on the source while it was being read, perhaps before it was copied; at most so many"
-        return (
-            [Difference(FindingKind.UNVERIFIABLE, self.logs.partition, start, None, count, 0, detail)] if count else []
-        )
-
-    def _coverage(self, start: int, end: int, differences: Sequence[Difference]) -> Coverage:
-        """Account for every offset of a stretch of the source."""
-        offsets = self.comparison.source.offsets
-        indexes = slice(*np.searchsorted(offsets, [start, end]).tolist())
-        records = indexes.stop - indexes.start
-        expired = self.unread.between(start, end)
-        gone = _within(self.gone.source, indexes)
-        in_flight = sum(d.count for d in differences if d.kind is FindingKind.IN_FLIGHT)
-        differing = sum(
-            d.count for d in differences if d.kind not in _REPEATED | {FindingKind.IN_FLIGHT, FindingKind.FOREIGN}
-        )
-        differing -= sum(d.count for d in differences if d.source_offset is None and d.kind is FindingKind.UNVERIFIABLE)
-        matched = self._matched_within(indexes)
-        excused = records - gone - in_flight - differing - matched
-        excluded = self._left_out(start, end)
-        without_record = end - start - records - expired - excluded
-        return Coverage(
-            produced=end - start,
-            verified=matched,
-            differing=differing,
-            in_flight=in_flight,
-            expired=expired + (excused if self.facts.shorter_target else 0),
-            control=0 if self.compacted else without_record,
-            compacted=gone + (without_record if self.compacted else 0),
-            excluded=excluded,
-        )
-
-    def _left_out(self, start: int, end: int) -> int:
-        """Count the offsets of a stretch that were left out; those that expired count as such."""
-        count = 0
-        for first, after in self.logs.aside:
-            low, high = max(start, first), min(end, after)
-            gone = (max(0, min(high, hole_end) - max(low, hole)) for hole, hole_end in self.unread.holes)
-            count += max(0, high - low) - sum(gone)
-        return max(0, count)
-
-    def _matched_within(self, indexes: slice) -> int:
-        starts, lengths = self.comparison.blocks[:, 0], self.comparison.blocks[:, 2]
-        ends = np.minimum(starts + lengths, indexes.stop)
-        return int(np.maximum(ends - np.maximum(starts, indexes.start), 0).sum())
-
-    def _frontier(self, differences: Sequence[Difference], resume: int) -> tuple[int, int]:
-        """Return the first index that is not verified; repetitions and late copies do not hold it back."""
-        late = {each.target.offset for each in self.arrivals.found if each.target.partition == self.logs.partition}
-        offsets = [d.source_offset for d in differences if d.source_offset is not None and d.kind not in _REPEATED]
-        source = min([*offsets, resume])
-        index = int(np.searchsorted(self.comparison.source.offsets, source))
-        blocks = self.comparison.blocks
-        before = int(np.searchsorted(blocks[:, 0], index)) - 1
-        there = self.comparison.target.offsets
-        after = 0
-        if before >= 0:
-            start, target, length = blocks[before].tolist()
-            after = target + min(length, index - start)
-        while after < len(there) and int(there[after]) in late:
-            after += 1
-        return source, int(there[after - 1]) + 1 if after else self.logs.target_stretch.start
-
-    def _unverified_since(self, frontier: int) -> int | None:
-        """Return when the first record was made that is not verified, in milliseconds; ``None`` where all are."""
-        log = self.comparison.source
-        index = int(np.searchsorted(log.offsets, frontier))
-        return int(log.timestamps[index]) if index < len(log) else None
-
-
-def _facts(
-    logs: PartitionLogs, comparison: AlignedPartition, here: ExpiredOffsets, young_from: int
-) -> PartitionCircumstances:
-    there = ExpiredOffsets(logs.target, logs.target_stretch, logs.first)
-    starts_here, starts_there, lengths = comparison.blocks.T
-    return PartitionCircumstances(
-        tail=comparison.tail,
-        position=logs.position,
-        held_back=logs.held_back,
-        young_from=young_from,
-        expired_on_source=here.gaps(starts_here, lengths),
-        expired_on_target=there.gaps(starts_there, lengths),
-        shorter_source=here.headless,
-        shorter_target=there.headless,
-    )
-
-
-def _none_on_its_way(differences: Sequence[Difference]) -> list[Difference]:
-    """A record is not on its way if a later one has arrived: then it was passed over."""
-    arrived = max(
-        (d.source_offset for d in differences if d.kind in _ARRIVED and d.source_offset is not None), default=-1
-    )
-    return [
-        replace(d, kind=FindingKind.LOST) if d.kind is FindingKind.IN_FLIGHT and (d.source_offset or 0) < arrived else d
-        for d in differences
-    ]
-
-
-def _found_equal(arrivals: Sequence[Difference]) -> Coverage:
-    """Return what changes in the account of earlier audits: as lost, these counted among what differs."""
-    late = sum(each.count for each in arrivals if each.kind is FindingKind.LATE)
-    return Coverage(verified=late, differing=-late)
-
-
-def _indexes(log: Fingerprints, found: Sequence[tuple[int | None, int]]) -> Longs:
-    """Return the indexes of runs of records.
-
-    :param found: the offset of the first of each, and how many there are
-    """
-    first = np.searchsorted(log.offsets, [offset for offset, _ in found if offset is not None])
-    parts = [np.arange(start, start + count) for start, (_, count) in zip(first.tolist(), found, strict=True)]
-    return np.concatenate([np.empty(0, np.int64), *parts])
-
-
-def _only_here(difference: Difference) -> bool:
-    return difference.target_offset is None
-
-
-def _source_first(difference: Difference) -> tuple[int, int]:
-    source, target = difference.source_offset, difference.target_offset
-    return -1 if source is None else source, -1 if target is None else target
-
-
-def _within(indexes: Longs, wanted: slice) -> int:
-    return int(((indexes >= wanted.start) & (indexes < wanted.stop)).sum())

@@ -14,17 +14,17 @@ import numpy as np
 from copy_audit.fingerprints import Fingerprints, Longs
 from kafka_dr.audit.difference import UnmatchedRecord
 
-#: So many numbers are sorted at once; of more, those with the same lowest bits.
+#: How many numbers are sorted at once (a power of 2). If there are more, those with the same lowest bits are.
 _AT_ONCE_BITS = 22
 _NO_ROWS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnmatchedRecords:
-    """Those of one partition on one side.
+    """Those of one partition on one cluster.
 
     :param indexes: in the log, rising
-    :param starts: where the blocks of matched records begin in the log
+    :param starts: the indexes in the log at which the blocks of matched records begin
     """
 
     partition: int
@@ -37,7 +37,7 @@ class UnmatchedRecords:
 
     @property
     def hashes(self) -> Longs:
-        """What stands for the content of each."""
+        """The hash of each record."""
         return self.log.hashes[self.indexes]
 
     @property
@@ -52,7 +52,7 @@ class UnmatchedRecords:
 
     @property
     def gaps(self) -> Longs:
-        """Between which two blocks each lies."""
+        """The gap that each record is in."""
         return np.searchsorted(self.starts, self.indexes)
 
     @property
@@ -72,17 +72,17 @@ class UnmatchedRecords:
         kept[rows] = False
         return self.at(np.flatnonzero(kept))
 
-    def besides(self, indexes: Longs) -> UnmatchedRecords:
-        """Return those at other indexes than these."""
+    def other_than(self, indexes: Longs) -> UnmatchedRecords:
+        """Return the records at other indexes than these."""
         return self.without(np.flatnonzero(np.isin(self.indexes, indexes, assume_unique=True)))
 
     def since(self, offset: int) -> UnmatchedRecords:
-        """Return those from an offset on."""
+        """Return the records from an offset on."""
         first = int(np.searchsorted(self.log.offsets, offset))
         return self.at(slice(int(np.searchsorted(self.indexes, first)), None))
 
     def record(self, row: int) -> UnmatchedRecord:
-        """Return one of them."""
+        """Return one record."""
         index = int(self.indexes[row])
         gap = int(np.searchsorted(self.starts, index))
         log = self.log
@@ -91,7 +91,7 @@ class UnmatchedRecords:
         )
 
     def records(self) -> list[UnmatchedRecord]:
-        """Return all of them; for few."""
+        """Return all records; only for a few."""
         columns = (self.indexes, self.gaps, self.offsets, self.timestamps, self.hashes)
         return [
             UnmatchedRecord(self.partition, *row) for row in zip(*(column.tolist() for column in columns), strict=True)
@@ -100,7 +100,7 @@ class UnmatchedRecords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnmatchedTopic:
-    """Those of all partitions of a topic on one side: rows, counted through."""
+    """Those of all partitions of a topic on one cluster, with consecutive row numbers."""
 
     parts: tuple[UnmatchedRecords, ...]
 
@@ -114,7 +114,7 @@ class UnmatchedTopic:
 
     @property
     def numbers(self) -> Longs:
-        """Which of the parts each row is of."""
+        """The number of the partition's part, for each row."""
         return np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
 
     @property
@@ -124,11 +124,11 @@ class UnmatchedTopic:
 
     @property
     def hashes(self) -> Longs:
-        """What stands for the content of each row."""
+        """The hash of each row."""
         return _joined([part.hashes for part in self.parts])
 
     def record(self, row: int) -> UnmatchedRecord:
-        """Return one of them."""
+        """Return one record."""
         bounds = self.bounds
         number = bisect_right(bounds, row) - 1
         return self.parts[number].record(row - bounds[number])
@@ -149,9 +149,9 @@ class UnmatchedTopic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ancestry:
-    """Where on the source the records lie that others have the content of; -1 where there is none.
+    """The offsets of records of the source that have the same content as other records; -1 if there is none.
 
-    :param partitions: one for each record that was asked for
+    :param partitions: one for each record that was looked up
     :param offsets: the same
     """
 
@@ -160,60 +160,61 @@ class Ancestry:
 
     @classmethod
     def unknown(cls, count: int) -> Ancestry:
-        """Return that so many records have no ancestor."""
+        """Return that this many records have no ancestor."""
         return cls(np.full(count, -1, np.int64), np.full(count, -1, np.int64))
 
     @property
     def known(self) -> Longs:
-        """The rows that have one."""
+        """The rows that have an ancestor."""
         return np.flatnonzero(self.offsets >= 0)
 
     @property
     def missing(self) -> Longs:
-        """The rows that have none."""
+        """The rows that have no ancestor."""
         return np.flatnonzero(self.offsets < 0)
 
     def at(self, rows: Longs) -> Ancestry:
-        """Return those of some rows."""
+        """Return the ancestry of some rows."""
         return Ancestry(self.partitions[rows], self.offsets[rows])
 
     def put(self, rows: Longs, partitions: Longs | int, offsets: Longs) -> None:
-        """Say where the ancestors of some rows are."""
+        """Set the ancestors of some rows."""
         self.partitions[rows] = partitions
         self.offsets[rows] = offsets
 
 
 def nowhere(hashes: Longs) -> Ancestry:
-    """Return that none of these has an ancestor."""
+    """Return that none of these hashes has an ancestor."""
     return Ancestry.unknown(len(hashes))
 
 
-def paired(here: Longs, there: Longs) -> tuple[Longs, Longs]:
-    """SequencePair equal numbers, the first with the first; return the rows of both sides, rising on the other one."""
-    parts = 1 << (max(len(here), len(there)) >> _AT_ONCE_BITS).bit_length()
-    rows = [_paired((here, _rows_of(here, parts, n)), (there, _rows_of(there, parts, n))) for n in range(parts)]
-    ours, theirs = (np.concatenate(found) for found in zip(*rows, strict=True))
-    order = np.argsort(theirs)
-    return ours[order], theirs[order]
+def paired(source: Longs, target: Longs) -> tuple[Longs, Longs]:
+    """Pair equal numbers, the first with the first; return the rows of source and target, rising on the target."""
+    parts = 1 << (max(len(source), len(target)) >> _AT_ONCE_BITS).bit_length()
+    rows = [_paired((source, _rows_of(source, parts, n)), (target, _rows_of(target, parts, n))) for n in range(parts)]
+    source_rows, target_rows = (np.concatenate(found) for found in zip(*rows, strict=True))
+    order = np.argsort(target_rows)
+    return source_rows[order], target_rows[order]
 
 
 def _rows_of(values: Longs, parts: int, number: int) -> Longs:
     return np.arange(len(values)) if parts == 1 else np.flatnonzero((values & (parts - 1)) == number)
 
 
-def _paired(mine: tuple[Longs, Longs], others: tuple[Longs, Longs]) -> tuple[Longs, Longs]:
-    """SequencePair some rows.
+def _paired(of_source: tuple[Longs, Longs], of_target: tuple[Longs, Longs]) -> tuple[Longs, Longs]:
+    """Pair some rows.
 
-    :param mine: the numbers of one side, and which rows of them
-    :param others: the same of the other side
+    :param of_source: the numbers of the source, and some of their rows
+    :param of_target: the same of the target
     """
-    (here, ours), (there, theirs) = mine, others
-    ours, theirs = (rows[np.argsort(numbers[rows], kind="stable")] for rows, numbers in ((ours, here), (theirs, there)))
-    values, wanted = here[ours], there[theirs]
+    (source, target), (source_rows, target_rows) = zip(of_source, of_target, strict=True)
+    source_rows = source_rows[np.argsort(source[source_rows], kind="stable")]
+    target_rows = target_rows[np.argsort(target[target_rows], kind="stable")]
+    values, wanted = source[source_rows], target[target_rows]
     first, after = np.searchsorted(values, wanted), np.searchsorted(values, wanted, "right")
     partner = first + np.arange(len(wanted)) - np.searchsorted(wanted, wanted)
     has_one = partner < after
-    return ours[partner[has_one]], theirs[has_one]
+    return source_rows[partner[has_one]], target_rows[has_one]
 
 
 def _joined(columns: Sequence[Longs]) -> Longs:

@@ -68,7 +68,7 @@ def audited(
         )
         for partition, records in copy.source.items()
     ]
-    return audit_topic(logs, compacted=False, young_from=young_from, outside=outside(copy), late_before=late_before)
+    return audit_topic(logs, compacted=False, young_from=young_from, lookups=outside(copy), late_before=late_before)
 
 
 def found(outcomes: Sequence[PartitionOutcome]) -> list[Known]:

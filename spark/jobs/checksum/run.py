@@ -222,7 +222,7 @@ class ChecksumRun:
         for topic in sorted({p.topic for p in plan.partitions}):
             logs = self._logs(scan, topic, plan, resolved, gone)
             records += sum(len(each.source) + len(each.target) for each in logs)
-            outside = AuditLookups(
+            lookups = AuditLookups(
                 payloads_of(topic, source=self.source, target=self.target, restamped=topic in resolved.restamped),
                 lambda hashes, topic=topic: self._ancestors(plan, topic, hashes),  # type: ignore[misc]
                 PreviousKeys(self.memory.log, plan, topic, {"source": self.source, "target": self.target}).living,
@@ -233,7 +233,7 @@ class ChecksumRun:
                 [replace(each, seen_below=seen[TopicPartition(topic, each.partition)]) for each in logs],
                 compacted=topic in resolved.compacted,
                 young_from=young_from,
-                outside=outside,
+                lookups=lookups,
                 late_before=int(late_before.timestamp() * 1000),
             )
             outcomes |= {TopicPartition(topic, outcome.partition): outcome for outcome in found}
@@ -297,13 +297,13 @@ class ChecksumRun:
                     partition=partition.partition,
                     source=sides["source"][partition],
                     target=sides["target"][partition],
-                    source_stretch=here,
-                    target_stretch=there,
+                    source_range=here,
+                    target_range=there,
                     first=each.first,
                     position=None if resolved.positions is None else resolved.positions.get(partition, 0),
                     held_back=partition in resolved.target.hidden,
                     left_over=each.left_over,
-                    aside=tuple(aside["source"].get(partition, ())),
+                    quarantined=tuple(aside["source"].get(partition, ())),
                     missing=_missing(each),
                 )
             )
@@ -368,10 +368,10 @@ class ChecksumRun:
             )
             for partition in sorted(batch.source)
         ]
-        outside = AuditLookups(
+        lookups = AuditLookups(
             payloads_of(self_test.TOPIC, source=self.source, target=self.target, restamped=False), nowhere
         )
-        outcomes = audit_topic(logs, compacted=False, young_from=_NEVER_YOUNG, outside=outside)
+        outcomes = audit_topic(logs, compacted=False, young_from=_NEVER_YOUNG, lookups=lookups)
         return batch.missed([d for outcome in outcomes for d in (*outcome.settled, *outcome.waiting)])
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from copy_audit import topic_audit
+from copy_audit import partition_audit
 from copy_audit.arrivals import Arrivals, Payloads
 from copy_audit.expired import ComparedRange
 from copy_audit.fingerprints import NOTHING, Longs
@@ -58,7 +58,7 @@ class Flow:
             missing=NOTHING if self.before is None else self.before.missing,
         )
         asked = AuditLookups(known.payloads, self._ancestors, keys=self._keys)
-        (self.before,) = audit_topic([logs], compacted=False, young_from=OLD, outside=asked)
+        (self.before,) = audit_topic([logs], compacted=False, young_from=OLD, lookups=asked)
         return self.before
 
     def told(self) -> Told:
@@ -135,7 +135,7 @@ def test_a_changed_copy_that_comes_later_is_named_after_what_it_was() -> None:
 
 
 def test_of_many_foreign_records_no_more_become_objects_than_can_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_audit, "MOST_COMPARED", 3)
+    monkeypatch.setattr(partition_audit, "MOST_COMPARED", 3)
     seen: list[int] = []
     take = Arrivals.take_changed
 

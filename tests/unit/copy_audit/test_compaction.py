@@ -51,7 +51,7 @@ def audited(
         nowhere,
         lambda _side, _partition, keys: frozenset(living) & set(keys.tolist()),
     )
-    (outcome,) = audit_topic([logs], compacted=True, young_from=2**62, outside=outside)
+    (outcome,) = audit_topic([logs], compacted=True, young_from=2**62, lookups=outside)
     assert (outcome.settled_coverage + outcome.waiting_coverage).adds_up
     return outcome
 

@@ -50,10 +50,10 @@ def audited(
         ComparedRange(0, len(copied)),
         first=first,
         position=position,
-        aside=aside,
+        quarantined=aside,
     )
     outside = AuditLookups(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
-    (outcome,) = audit_topic([logs], compacted=False, young_from=2**62, outside=outside)
+    (outcome,) = audit_topic([logs], compacted=False, young_from=2**62, lookups=outside)
     coverage = outcome.settled_coverage + outcome.waiting_coverage
     assert (coverage.adds_up, coverage.produced) == (True, END - start)
     return outcome
@@ -113,7 +113,7 @@ def test_a_first_audit_of_a_flow_that_has_copied_nothing_yet_does_not_call_lost_
         position=0,
     )
     outside = AuditLookups(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
-    (outcome,) = audit_topic([logs], compacted=False, young_from=2**62, outside=outside)
+    (outcome,) = audit_topic([logs], compacted=False, young_from=2**62, lookups=outside)
     assert (found(outcome), outcome.settled_coverage.expired, outcome.frontier[0]) == ([], 500, 500)
 
 
@@ -123,7 +123,7 @@ def test_a_target_that_forgets_while_it_is_read_has_lost_nothing() -> None:
         stretches = ComparedRange(0, END), ComparedRange(0, len(RECORDS), vanished=(0, 20))
         logs = PartitionLogs(0, source_log(RECORDS), target, *stretches, first=first, position=END)
         outside = AuditLookups(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
-        (outcome,) = audit_topic([logs], compacted=False, young_from=2**62, outside=outside)
+        (outcome,) = audit_topic([logs], compacted=False, young_from=2**62, lookups=outside)
         assert {kind for kind, *_ in found(outcome)} == expected
         assert outcome.settled_coverage.adds_up
 

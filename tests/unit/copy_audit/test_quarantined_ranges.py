@@ -33,9 +33,9 @@ def nothing_to_look_at(_suspects: Sequence[Suspects]) -> tuple[PayloadOf, Payloa
 def audited(
     source: Fingerprints, target: Fingerprints, *, ends: tuple[int, int], aside: tuple[tuple[int, int], ...]
 ) -> PartitionOutcome:
-    logs = PartitionLogs(0, source, target, ComparedRange(0, ends[0]), ComparedRange(0, ends[1]), aside=aside)
+    logs = PartitionLogs(0, source, target, ComparedRange(0, ends[0]), ComparedRange(0, ends[1]), quarantined=aside)
     outside = AuditLookups(nothing_to_look_at, nowhere)
-    (found,) = audit_topic([logs], compacted=False, young_from=2**60, outside=outside)
+    (found,) = audit_topic([logs], compacted=False, young_from=2**60, lookups=outside)
     return found
 
 

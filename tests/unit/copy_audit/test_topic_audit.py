@@ -152,7 +152,7 @@ def test_copies_of_what_a_cut_off_source_no_longer_has_are_no_strangers() -> Non
     source, target = copy.source[0][:60], copy.target[0][:90]
     stretches = ComparedRange(0, 60), ComparedRange(0, 90)
     logs = PartitionLogs(0, log_of(source), log_of(target), *stretches, left_over=80)
-    (outcome,) = audit_topic([logs], compacted=False, young_from=OLD, outside=outside(copy))
+    (outcome,) = audit_topic([logs], compacted=False, young_from=OLD, lookups=outside(copy))
     assert [(d.kind, d.target_offset, d.count) for d in outcome.settled] == [(FindingKind.FOREIGN, 80, 10)]
     assert outcome.settled_coverage.verified == 60
 
@@ -176,7 +176,7 @@ def test_two_audits_cover_and_find_what_one_does(seed: int, faults: list[Finding
     first = PartitionLogs(
         0, whole[0].below(end), whole[1].below(there), ComparedRange(0, end), ComparedRange(0, there), position=position
     )
-    (one,) = audit_topic([first], compacted=False, young_from=0, outside=outside(copy))
+    (one,) = audit_topic([first], compacted=False, young_from=0, lookups=outside(copy))
     rest = PartitionLogs(
         0,
         whole[0].since(one.resume[0]),
@@ -185,7 +185,7 @@ def test_two_audits_cover_and_find_what_one_does(seed: int, faults: list[Finding
         ComparedRange(one.resume[1], end_of(target)),
         first=False,
     )
-    (two,) = audit_topic([rest], compacted=False, young_from=OLD, outside=outside(copy))
+    (two,) = audit_topic([rest], compacted=False, young_from=OLD, lookups=outside(copy))
     covered = total([one.settled_coverage, two.settled_coverage, two.waiting_coverage])
     assert (covered.adds_up, covered.produced) == (True, end_of(source))
     once = audited(copy)[0]
@@ -239,7 +239,7 @@ _GONE = AuditLookups(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhe
 
 def test_an_old_record_behind_a_young_one_that_came_in_another_order_is_settled_once() -> None:
     logs = between(0, bare([1, 3, 5, 2], [0, 0, 9, 0]), bare([2, 1, 3]))
-    (outcome,) = audit_topic([logs], compacted=False, young_from=5, outside=_GONE)
+    (outcome,) = audit_topic([logs], compacted=False, young_from=5, lookups=_GONE)
     assert [(d.kind, d.source_offset) for d in outcome.settled] == [(FindingKind.LOST, 2), (FindingKind.REORDERED, 3)]
     assert outcome.resume[0] == 4
     assert outcome.settled_coverage.adds_up
@@ -248,6 +248,6 @@ def test_an_old_record_behind_a_young_one_that_came_in_another_order_is_settled_
 def test_what_came_again_in_another_partition_says_nothing_about_what_is_on_its_way() -> None:
     here = between(0, bare([1, 2, 3, 4, 5, 6], [0, 0, 0, 0, 9, 9]), bare([1, 2, 3, 4, 1007]))
     there = between(1, bare(range(1000, 1020)), bare(range(1000, 1020)))
-    outcome, _ = audit_topic([here, there], compacted=False, young_from=5, outside=_GONE)
+    outcome, _ = audit_topic([here, there], compacted=False, young_from=5, lookups=_GONE)
     assert [(d.kind, d.source_offset, d.count) for d in outcome.waiting] == [(FindingKind.IN_FLIGHT, 4, 2)]
     assert [d.kind for d in outcome.settled] == [FindingKind.DUPLICATE]
