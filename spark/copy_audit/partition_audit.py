@@ -187,7 +187,9 @@ class PartitionAudit:
             if gap == self.comparison.tail and position is None:
                 lost_from = end  # what the flow did since is not known, and no record follows
             if lost_from < end:
-                detail = "deleted on the source before they were copied; the count is an upper limit and includes control records"
+                detail = (
+                    "deleted on the source before they were copied; the count is an upper limit, with control records"
+                )
                 found.append(
                     Difference(FindingKind.LOST, self.logs.partition, lost_from, None, end - lost_from, 0, detail)
                 )

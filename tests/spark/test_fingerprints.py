@@ -173,7 +173,8 @@ def test_a_log_is_read_back_by_partition_and_in_order(spark: SparkSession, tmp_p
 
 def test_a_log_that_is_too_long_for_memory_is_read_the_same(spark: SparkSession, tmp_path: Path) -> None:
     from copy_audit.fingerprints import Fingerprints
-    from jobs.fingerprint_log import FingerprintLog, collected, spooled
+    from jobs.fingerprint_log import FingerprintLog
+    from jobs.log_files import collected, spooled
     from kafka_dr.clusters import TopicPartition
     from kafka_dr_spark.fingerprints import WRITE_OPTIONS, fingerprints
 

@@ -44,13 +44,13 @@ class ScanFacts:
     """What is kept of an audit besides its report.
 
     :param scan: the name of its part of the fingerprint log
-    :param begun_anew: partitions whose logs are not those that were audited before
+    :param begun_again: partitions whose logs are not those that were audited before
     :param keep_for: what only older scans hold is removed
     """
 
     scan: str
     at: datetime
-    begun_anew: frozenset[TopicPartition]
+    begun_again: frozenset[TopicPartition]
     keep_for: timedelta
 
 
@@ -104,10 +104,10 @@ class AuditStore:
         Small parts are joined: an audit every few minutes would leave a file of a few runs each time.
         """
         runs = report.offset_map()
-        if found.begun_anew and maps:
+        if found.begun_again and maps:
             # What was known about a log that was cut off says nothing about what lies at these offsets now.
             kept = merged(part for name in maps if (part := self._part(name)) is not None)
-            others = {k: r for k, r in kept.items() if TopicPartition(k.topic, k.partition) not in found.begun_anew}
+            others = {k: r for k, r in kept.items() if TopicPartition(k.topic, k.partition) not in found.begun_again}
             runs, maps = merged([others, runs]), ()
         if not runs:
             return maps

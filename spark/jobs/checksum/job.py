@@ -11,10 +11,11 @@ from typing import Any
 from jobs.checksum.audit_store import AuditStore
 from jobs.checksum.bounded import AuditOptions, OffsetBounds
 from jobs.checksum.grace import FlowWait
-from jobs.checksum.run import ChecksumRun, Stopwatch, ask
+from jobs.checksum.run import ChecksumRun, ask
 from jobs.connections import Connections
 from jobs.flows import declared_flow, reached
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
+from jobs.stopwatch import Stopwatch
 from jobs.storage import local, place, rename_old_report
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.clusters import KafkaCluster

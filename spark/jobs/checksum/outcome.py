@@ -1,4 +1,4 @@
-"""What becomes of a partition when it was compared: what is said about it, and what the next audit goes on from."""
+"""What an audit says about a compared partition, and the state that the next audit continues from."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from copy_audit.fingerprints import Fingerprints
 from copy_audit.partitions import PartitionOutcome
 from jobs.checksum.plan import PartitionAuditPlan
 from jobs.checksum.ranges import ResolvedRanges
-from jobs.checksum.report import REPEATED, ChecksumReport, PartitionReport, counted
+from jobs.checksum.report import ChecksumReport, PartitionReport, counted
 from jobs.checksum.state import Both, MissingRecord, PartitionState
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.difference import Difference
+from kafka_dr.audit.difference import REPEATED, Difference
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import TopicPartition
 
-#: Lost records of a partition that are remembered; what comes of others is called a duplicate, and all stays open.
+#: Lost records of a partition that are kept. If others come late, they are called duplicates and stay open.
 _MOST_MISSING = 100_000
 
 
@@ -26,7 +26,7 @@ def next_state(
 ) -> PartitionState:
     """Return how far a partition is settled now.
 
-    :param scan: what this audit read
+    :param scan: the name of this audit's scan
     """
     known = plan.known
     found = _open(known, [*plan.events, *outcome.settled], outcome)
@@ -41,8 +41,8 @@ def next_state(
         faulty_from=outcome.frontier if faulty else before,
         faulty_since=outcome.unverified_since if faulty else None if before is None else known.faulty_since,
         held=held_since(partition, known, resolved),
-        begun=scan if plan.anew else known.begun,
-        from_start=(known.from_start and not plan.anew) or (plan.first and not plan.events),
+        begun=scan if plan.fresh else known.begun,
+        from_start=(known.from_start and not plan.fresh) or (plan.first and not plan.events),
         missing=_missing(outcome.missing),
     )
 
@@ -54,12 +54,12 @@ def reported(
     resolved: ResolvedRanges,
     blocked: Sequence[Difference],
 ) -> PartitionReport:
-    """Return what is said about a partition."""
+    """Return what is reported about a partition."""
     known = plan.known
     differences = (*plan.events, *outcome.settled, *outcome.waiting, *blocked)
     found = _open(known, differences, outcome)
     before = None if _over(_open(known, [*plan.events, *outcome.settled], outcome), outcome) else known.faulty_from
-    # Only a bounded audit begins or ends elsewhere than the log does and the audits before did.
+    # Only a bounded audit begins or ends at other offsets than the log and earlier audits.
     held = resolved.source.ranges.get(partition)
     end = plan.source.end if held is None else max(held.end, plan.source.end)
     excluded = end - plan.source.end + (0 if known.coverage.produced else known.resume[0])
@@ -73,8 +73,8 @@ def reported(
         end=end,
         unverified_since=outcome.unverified_since if before is None else known.faulty_since,
         hidden={
-            side: {"from_offset": held.ranges[partition].end, "offsets": held.hidden[partition]}
-            for side, held in (("source", resolved.source), ("target", resolved.target))
+            cluster: {"from_offset": held.ranges[partition].end, "offsets": held.hidden[partition]}
+            for cluster, held in (("source", resolved.source), ("target", resolved.target))
             if partition in held.hidden
         },
         runs=outcome.runs,
@@ -85,7 +85,7 @@ def reported(
 def held_since(
     partition: TopicPartition, known: PartitionState, resolved: ResolvedRanges
 ) -> tuple[Both | None, Both | None]:
-    """Return from which offset on an open transaction hides each side, and since when that is known."""
+    """Return the offset from which an open transaction hides each cluster's log, and since when that is known."""
     now_ms = int(resolved.at.timestamp() * 1000)
     found: list[Both | None] = []
     for before, side in zip(known.held, (resolved.source, resolved.target), strict=True):
@@ -98,22 +98,24 @@ def held_since(
 def blocked_too_long(
     partition: TopicPartition, known: PartitionState, resolved: ResolvedRanges, age: timedelta
 ) -> list[Difference]:
-    """Return open transactions that an audit long enough ago has seen at the same offset."""
+    """Return open transactions that an audit long enough ago found at the same offset."""
     found = []
     now_ms = int(resolved.at.timestamp() * 1000)
     sides = (("source", resolved.source), ("target", resolved.target))
     for number, held in enumerate(held_since(partition, known, resolved)):
         name, side = sides[number]
         if held is not None and now_ms - held[1] >= age.total_seconds() * 1000:
-            here, there = (held[0], None) if number == 0 else (None, held[0])
-            detail = f"an open transaction on the {name} has held back what follows since an earlier audit"
+            source, target = (held[0], None) if number == 0 else (None, held[0])
+            detail = (
+                f"an open transaction on the {name} has hidden the records from this offset on since an earlier audit"
+            )
             count = side.hidden[partition]
-            found.append(Difference(FindingKind.UNVERIFIABLE, partition.partition, here, there, count, 0, detail))
+            found.append(Difference(FindingKind.UNVERIFIABLE, partition.partition, source, target, count, 0, detail))
     return found
 
 
 def _open(known: PartitionState, found: Iterable[Difference], outcome: PartitionOutcome) -> dict[str, int]:
-    """Add up what stays open: what was lost and has come since is closed."""
+    """Add up the open findings; a lost record that has come since closes its finding."""
     counts = Counter(known.open)
     counts.update(counted(found))
     counts[FindingKind.LOST] -= len(outcome.came)
@@ -121,7 +123,7 @@ def _open(known: PartitionState, found: Iterable[Difference], outcome: Partition
 
 
 def _over(found: Mapping[str, int], outcome: PartitionOutcome) -> bool:
-    """Whether all that was wrong is closed, because what was missing has come."""
+    """Whether every finding is closed, because the missing records have come."""
     return bool(outcome.came) and not found.keys() - {str(each) for each in REPEATED}
 
 
@@ -132,10 +134,11 @@ def _missing(log: Fingerprints) -> tuple[MissingRecord, ...]:
 
 
 def failure_of(report: ChecksumReport) -> str:
-    """Return why nothing can be said; empty where that is not so."""
+    """Return why the audit's result is unknown; empty if it is known."""
     if report.self_test:
-        return f"the audit missed what was known to be wrong ({report.self_test[0]}): nothing it says counts"
+        return f"the audit failed its self-test ({report.self_test[0]}), so its result does not count: run it again"
     for each in report.partitions:
         if not each.coverage.adds_up or each.coverage.produced != each.end:
-            return f"{each.partition}: the coverage does not add up ({each.coverage}): nothing the audit says counts"
+            wrong = f"{each.partition}: the coverage does not add up to {each.end} offsets ({each.coverage})"
+            return f"{wrong}, so the result does not count: audit in full"
     return ""

@@ -15,7 +15,7 @@ from kafka_dr.clusters import KafkaCluster, TopicPartition
 
 def previous_scans(plan: AuditPlan, partition: TopicPartition) -> list[Scan]:
     """Return the scans that hold what may have to be compared again of a partition; none where it begins anew."""
-    if plan.partitions[partition].anew:
+    if plan.partitions[partition].fresh:
         return []
     return [scan for scan in plan.state.scans_of(partition) if partition in scan.ranges]
 

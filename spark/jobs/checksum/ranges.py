@@ -1,7 +1,7 @@
-"""What a checksum audit asks of clusters and Connect: numeric ranges, resolved once, for both sides.
+"""What a checksum audit asks clusters and Connect: numeric offset ranges, resolved once for both clusters.
 
-The order matters. The flow's positions come first, then the target's ends, then the source's: so whatever lies below a
-position is on the target, and whatever the target has within its range comes from within the source's.
+The order matters. The flow's positions come first, then the target's ends, then the source's. So everything below a
+position is on the target, and everything in the target's range was copied from the source's range.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from kafka_dr.topology import ProtectionGroup
 class ClusterRanges:
     """What one cluster holds at one moment.
 
-    :param ranges: from the first offset that is still there to the last stable offset
-    :param hidden: by partition, how many offsets an open transaction hides behind the last stable one
+    :param ranges: from the log start offset to the last stable offset
+    :param hidden: by partition, how many offsets after the last stable one an open transaction hides
     """
 
     cluster_id: str
@@ -38,10 +38,10 @@ class ResolvedRanges:
     """Everything that is asked before anything is read.
 
     :param at: when the source's ends were read
-    :param positions: next to be read by the flow; ``None`` where there is no flow that could be asked
+    :param positions: next to be read by the flow; ``None`` if there is no flow that could be asked
     :param epoch: of the flow's seed; ``None`` for a flow that was never seeded
-    :param compacted: topics that either side compacts
-    :param stamped: topics whose records are stamped by the broker, on the source and on the target
+    :param compacted: topics that either cluster compacts
+    :param stamped: topics whose records the broker stamps, on the source and on the target
     """
 
     at: datetime
@@ -54,36 +54,41 @@ class ResolvedRanges:
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """Every partition that either side has."""
+        """Every partition that either cluster has."""
         return sorted(self.source.ranges.keys() | self.target.ranges.keys())
 
     @property
     def restamped(self) -> frozenset[str]:
-        """Topics whose times cannot be compared."""
-        here, there = self.stamped
-        # A flow that was never placed, or in a later epoch: the source may hold copies as well.
+        """Topics whose timestamps cannot be compared."""
+        source, target = self.stamped
+        # A flow that was never seeded, or in a later epoch: the source may hold copies as well.
         turned = self.epoch is None or self.epoch > 1
         return frozenset(
             topic
-            for topic in here | there
-            if not times_count(source_stamps=topic in here, target_stamps=topic in there, turned=turned)
+            for topic in source | target
+            if not times_count(source_stamps=topic in source, target_stamps=topic in target, turned=turned)
         )
 
     def times_lost(self, source: str, target: str) -> str:
-        """Say why times of some topics cannot be compared; nothing where all can.
+        """Return why the timestamps of some topics cannot be compared; empty if all can be.
 
-        :param source: its name, as that of the target
+        :param source: the name of the source
+        :param target: the name of the target
         """
-        here, there = self.stamped
-        sides = ((target, there), (source, here - there))
-        return "; ".join(filter(None, (times_lost(name, found & self.restamped) for name, found in sides)))
+        on_source, on_target = self.stamped
+        stamped = ((target, on_target), (source, on_source - on_target))
+        return "; ".join(filter(None, (times_lost(name, found & self.restamped) for name, found in stamped)))
 
-    def with_stamped(self, here: Collection[str], there: Collection[str]) -> ResolvedRanges:
-        """Return this with what the records themselves said: settings speak only of what is written now."""
-        return replace(self, stamped=(self.stamped[0].union(here), self.stamped[1].union(there)))
+    def with_stamped(self, source: Collection[str], target: Collection[str]) -> ResolvedRanges:
+        """Return the same with topics whose records say that a broker stamped them: settings apply only to new records.
+
+        :param source: such topics of the source
+        :param target: such topics of the target
+        """
+        return replace(self, stamped=(self.stamped[0].union(source), self.stamped[1].union(target)))
 
     def kind(self, topic: str) -> Kind:
-        """Return how a topic's fingerprints are made now; those made in another way do not compare."""
+        """Return how a topic's fingerprints are made now; those made in another way cannot be compared."""
         return topic in self.compacted, topic not in self.restamped
 
 
@@ -98,22 +103,24 @@ def resolve(
 ) -> ResolvedRanges:
     """Ask the flow and both clusters.
 
-    :param only: these topics; all of the group's where empty
-    :raises Refused: one of these is not the group's, or is on neither side
+    :param only: these topics; empty: all of the group's
+    :raises Refused: one of these is not a topic of the group, or is on neither cluster
     """
     positions, epoch = _positions(replicator)
     names = {cluster: _names(group, cluster, only) for cluster in (source, target)}
     if missing := set(only) - names[source] - names[target]:
-        raise Refused(f"{group.name} has no topic {sorted(missing)[0]!r} on {source.name} or {target.name}")
-    there = _held(target, names[target])
-    here = _held(source, names[source])
+        raise Refused(
+            f"{group.name} has no topic {sorted(missing)[0]!r} on {source.name} or {target.name}: correct --topics"
+        )
+    on_target = _held(target, names[target])
+    on_source = _held(source, names[source])
     at = clock.now()
     configs = {cluster: cluster.topics.configs(found) for cluster, found in names.items()}
     both = [configs[source], configs[target]]
     return ResolvedRanges(
         at=at,
-        source=here,
-        target=there,
+        source=on_source,
+        target=on_target,
         positions=positions,
         epoch=epoch,
         compacted=frozenset(t for found in both for t, c in found.items() if "compact" in c.get("cleanup.policy", "")),
@@ -136,7 +143,7 @@ def _held(cluster: KafkaCluster, names: Iterable[str]) -> ClusterRanges:
     topics = cluster.topics.describe(names)
     wanted = [partition for topic in topics.values() for partition in topic.partitions]
     starts = cluster.topics.log_starts(wanted)
-    # AuditInput in this order an ordinary end is never taken for one that a transaction hides.
+    # In this order, records that are appended meanwhile are never counted as hidden by a transaction.
     ends = cluster.topics.high_watermarks(wanted)
     stable = cluster.topics.last_stable_offsets(wanted)
     return ClusterRanges(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,56 +9,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from copy_audit.digests import Digests
+from jobs.checksum.report_tables import digests_table, findings_table, map_table, parquet
 from kafka_dr.audit.coverage import Coverage, total
-from kafka_dr.audit.difference import Difference
+from kafka_dr.audit.difference import REPEATED, Difference
 from kafka_dr.audit.finding import FindingKind
-from kafka_dr.audit.kept_map import MapKey, Runs
+from kafka_dr.audit.kept_map import MapKey
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters import TopicPartition
 
 SCHEMA_VERSION = 1
-_FINDINGS = pa.schema(
-    [
-        ("kind", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("source_offset", pa.int64()),
-        ("target_offset", pa.int64()),
-        ("count", pa.int64()),
-        ("timestamp", pa.int64()),
-        ("detail", pa.string()),
-    ]
-)
-_DIGESTS = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("minute", pa.int64()),
-        ("source_records", pa.int64()),
-        ("source_sum", pa.int64()),
-        ("target_records", pa.int64()),
-        ("target_sum", pa.int64()),
-    ]
-)
-_MAP = pa.schema(
-    [
-        ("epoch", pa.int64()),
-        ("source_topic_id", pa.string()),
-        ("target_topic_id", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("source_start", pa.int64()),
-        ("target_start", pa.int64()),
-        ("length", pa.int64()),
-    ]
-)
-#: What was copied more than once.
-REPEATED = frozenset({FindingKind.DUPLICATE, FindingKind.REPLAY})
 #: Findings that the report names in words; all of them are in ``findings.jsonl``.
 _NAMED = 20
 
@@ -238,54 +198,17 @@ class ChecksumReport:
             if p.runs
         }
 
-    def minutes(self) -> pa.Table:
-        """Return the digests by minute: they add up over audits, modulo 2^64."""
-        tables = [_DIGESTS.empty_table()]
-        for each in self.partitions:
-            if each.digests is not None and len(each.digests.minutes):
-                places = [
-                    [value] * len(each.digests.minutes) for value in (each.partition.topic, each.partition.partition)
-                ]
-                columns = [*places, each.digests.minutes, *each.digests.source.T, *each.digests.target.T]
-                tables.append(pa.table(dict(zip(_DIGESTS.names, columns, strict=True)), schema=_DIGESTS))
-        return pa.concat_tables(tables)
-
     def write(self, out: Any) -> None:
         """Write everything into a folder; ``report.json`` comes last, so that it stands for the rest."""
         found = list(self.findings())
         write_whole(out.joinpath("findings.jsonl"), "".join(f"{json.dumps(each)}\n" for each in found).encode())
-        write_whole(out.joinpath("findings", "part-0.parquet"), parquet(pa.Table.from_pylist(found, _FINDINGS)))
-        write_whole(out.joinpath("digests", "part-0.parquet"), parquet(self.minutes()))
+        write_whole(out.joinpath("findings", "part-0.parquet"), parquet(findings_table(found)))
+        write_whole(
+            out.joinpath("digests", "part-0.parquet"),
+            parquet(digests_table({each.partition: each.digests for each in self.partitions})),
+        )
         write_whole(out.joinpath("offset_map", "part-0.parquet"), parquet(map_table(self.offset_map())))
         write_whole(out.joinpath("report.json"), (json.dumps(self.to_json(), indent=1) + "\n").encode())
-
-
-def parquet(table: pa.Table) -> bytes:
-    """Return a table as the bytes of a small Parquet file: numbers that rise are kept as differences."""
-    buffer = io.BytesIO()
-    rising = [
-        name
-        for name in ("source_start", "target_start", "source_offset", "target_offset")
-        if name in table.column_names
-    ]
-    pq.write_table(
-        table,
-        buffer,
-        compression="zstd",
-        use_dictionary=[name for name in table.column_names if name not in rising],
-        column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
-    )
-    return buffer.getvalue()
-
-
-def map_table(runs: Runs) -> pa.Table:
-    """Return runs of the offset map as rows."""
-    columns: list[list[Any]] = [[] for _ in _MAP.names]
-    for key, found in runs.items():
-        for run in found:
-            for column, value in zip(columns, (*key, *run), strict=True):
-                column.append(value)
-    return pa.table(dict(zip(_MAP.names, columns, strict=True)), schema=_MAP)
 
 
 def counted(differences: Iterable[Difference]) -> dict[str, int]:

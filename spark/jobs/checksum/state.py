@@ -6,14 +6,13 @@ that would ever be read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from kafka_dr.audit.coverage import Coverage
-from kafka_dr.audit.whole_file import read_json, write_whole
+from kafka_dr.audit.whole_file import FileDamaged, JsonFile
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
 
@@ -117,32 +116,27 @@ class StateStore:
     """
 
     def __init__(self, folder: Any) -> None:
-        self._folder = folder
+        self._file = JsonFile(folder.joinpath("state.json"), _SCHEMA_VERSION, _to_json, _from_json)
 
     def read(self) -> AuditState | None:
-        """Return what was kept; ``None`` where nothing was.
+        """Return the state; ``None`` if none was kept.
 
-        :raises NeedsPerson: what is there cannot be read
+        :raises NeedsPerson: the file is damaged
         """
-        place = self._folder.joinpath("state.json")
         try:
-            return _from_json(read_json(place, schema=_SCHEMA_VERSION))
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return self._file.read()
+        except FileDamaged as error:
             raise NeedsPerson(
-                f"{place} is damaged ({error}), so nothing is known of what was verified: look at it, then remove it "
-                "and audit in full"
+                f"{error}. What was verified is not known: find out what changed the file, move it away, then audit in full"
             ) from error
 
     def write(self, state: AuditState) -> None:
-        """Replace what was kept."""
-        write_whole(self._folder.joinpath("state.json"), json.dumps(_to_json(state.slimmed())).encode())
+        """Replace the state."""
+        self._file.write(state.slimmed())
 
 
 def _to_json(state: AuditState) -> dict[str, Any]:
     return {
-        "schema_version": _SCHEMA_VERSION,
         "identity": state.identity,
         "topic_ids": dict(state.topic_ids),
         "kinds": dict(state.kinds),
@@ -179,7 +173,7 @@ def _from_json(content: Any) -> AuditState:
     source, target, epoch = content["identity"]
     return AuditState(
         identity=(str(source), str(target), int(epoch)),
-        topic_ids={topic: (str(here), str(there)) for topic, (here, there) in content["topic_ids"].items()},
+        topic_ids={topic: (str(source), str(target)) for topic, (source, target) in content["topic_ids"].items()},
         partitions={
             TopicPartition(str(each["partition"][0]), int(each["partition"][1])): PartitionState(
                 resume=_both(each["resume"]),
@@ -210,8 +204,8 @@ def _from_json(content: Any) -> AuditState:
 
 
 def _both(values: Any) -> Both:
-    here, there = values
-    return int(here), int(there)
+    source, target = values
+    return int(source), int(target)
 
 
 def _both_or_none(values: Any) -> Both | None:

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from jobs.checksum.run import Stopwatch
 from jobs.connections import Connections
 from jobs.session import Sessions, exit_code, spark_session
+from jobs.stopwatch import Stopwatch
 from jobs.storage import place
 from jobs.stranded.plan import AbandonedGroup, abandoned_group, plan
 from jobs.stranded.run import find

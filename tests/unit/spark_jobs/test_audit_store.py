@@ -66,8 +66,8 @@ def keep(memory: AuditStore, log: Folder, at: datetime, said: ChecksumReport, **
     before = memory.read() or AuditState(("E", "W", 1))
     maps = () if more.get("full") else before.maps
     state = AuditState(before.identity, scans=(*before.scans, Scan(scan, at, {})), maps=maps)
-    begun_anew = cast("frozenset[TopicPartition]", more.get("anew", frozenset()))
-    memory.keep(state, said, ScanFacts(scan, at, begun_anew, keep_for=3 * DAY))
+    begun_again = cast("frozenset[TopicPartition]", more.get("anew", frozenset()))
+    memory.keep(state, said, ScanFacts(scan, at, begun_again, keep_for=3 * DAY))
     return scan
 
 

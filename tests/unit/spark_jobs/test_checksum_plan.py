@@ -9,7 +9,7 @@ import pytest
 
 from copy_audit.partitions import PartitionOutcome
 from jobs.checksum.outcome import next_state
-from jobs.checksum.plan import make, stretches, without_times
+from jobs.checksum.plan import compared_ranges, make, without_times
 from jobs.checksum.previous_scans import previous_scans
 from jobs.checksum.ranges import ClusterRanges, ResolvedRanges
 from jobs.checksum.state import AuditState, PartitionState, Scan
@@ -57,7 +57,7 @@ def test_a_topic_that_was_stamped_once_stays_so_until_it_is_made_again() -> None
 def test_the_first_audit_reads_all_that_is_there() -> None:
     plan = make(None, resolved(("a", 5, 50), ("b", 0, 60)), full=False).partitions[P]
     assert (plan.first, plan.source, plan.target) == (True, OffsetRange(5, 50), OffsetRange(0, 60))
-    here, there = stretches(plan, [], (5, 0))
+    here, there = compared_ranges(plan, [], (5, 0))
     assert (here.start, here.end, here.expired, here.first_kept) == (0, 50, (), 5)
     assert (there.start, there.end, there.expired) == (0, 60, ())
 
@@ -65,22 +65,22 @@ def test_the_first_audit_reads_all_that_is_there() -> None:
 def test_the_next_audit_reads_on_and_compares_from_where_it_was_settled() -> None:
     plan = make(settled(), resolved(("a", 0, 150), ("b", 0, 160)), full=False).partitions[P]
     assert (plan.first, plan.source, plan.target) == (False, OffsetRange(100, 150), OffsetRange(95, 160))
-    here, there = stretches(plan, [((80, 100), (80, 95))], (0, 0))
+    here, there = compared_ranges(plan, [((80, 100), (80, 95))], (0, 0))
     assert [(s.start, s.end, s.expired) for s in (here, there)] == [(90, 150, ()), (95, 160, ())]
 
 
 def test_what_was_deleted_between_two_audits_is_a_gap() -> None:
     plan = make(settled(), resolved(("a", 130, 150), ("b", 0, 160)), full=False).partitions[P]
-    here, _ = stretches(plan, [((80, 100), (80, 95))], (0, 0))
+    here, _ = compared_ranges(plan, [((80, 100), (80, 95))], (0, 0))
     assert (plan.source, here.expired) == (OffsetRange(130, 150), ((100, 130),))
 
 
 def test_what_was_deleted_while_it_was_read_is_told_from_what_was_gone_before() -> None:
     plan = make(settled(), resolved(("a", 110, 150), ("b", 0, 160)), full=False).partitions[P]
-    here, there = stretches(plan, [((80, 100), (80, 95))], (120, 0))
+    here, there = compared_ranges(plan, [((80, 100), (80, 95))], (120, 0))
     assert (here.expired, here.vanished) == (((100, 110),), (110, 120))
     assert (there.expired, there.vanished) == ((), (0, 0))
-    assert stretches(plan, [], (900, 0))[0].vanished == (110, 150)
+    assert compared_ranges(plan, [], (900, 0))[0].vanished == (110, 150)
 
 
 def test_another_epoch_begins_anew() -> None:
@@ -126,7 +126,7 @@ def test_what_waits_is_read_again_where_fingerprints_are_made_in_another_way_now
     for changed in (replace(now, compacted=frozenset({"orders"})), now.with_stamped((), {"orders"})):
         found = make(before, changed, full=False)
         plan = found.partitions[P]
-        assert (plan.first, plan.anew, plan.known.open) == (False, True, {"LOST": 2})
+        assert (plan.first, plan.fresh, plan.known.open) == (False, True, {"LOST": 2})
         assert (plan.source, plan.target) == (OffsetRange(90, 150), OffsetRange(95, 160))
         assert previous_scans(found, P) == []
         assert found.state.kinds == {"orders": changed.kind("orders")}

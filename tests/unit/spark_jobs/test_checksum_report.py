@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pyarrow.parquet as pq
 
-from jobs.checksum.report import ChecksumReport, PartitionReport, map_table, parquet
+from jobs.checksum.report import ChecksumReport, PartitionReport
+from jobs.checksum.report_tables import map_table, parquet
 from kafka_dr.audit.coverage import Coverage
 from kafka_dr.audit.difference import Difference
 from kafka_dr.audit.finding import FindingKind

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.fingerprint_log import read_file
+from jobs.log_files import read_file
 from kafka_dr.clusters import TopicPartition
 
 _ROW = tuple[str, int, int, int, int, int | None]
