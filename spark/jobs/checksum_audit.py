@@ -6,7 +6,7 @@ By hand::
         --topology include/topology.yaml --flow orders.east-to-west --out DIR [--full]
 
 Writes ``report.json``, ``findings.jsonl``, ``findings/``, ``digests/`` and ``offset_map/`` into the folder and, below
-the evidence root, the fingerprint log and what the next audit goes on from. Exit code 0: equal; 1: findings; 2:
+the evidence root, the fingerprint log and what the next audit continues from. Exit code 0: equal; 1: findings; 2:
 unknown.
 """
 

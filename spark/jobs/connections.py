@@ -29,9 +29,9 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """The connections of one file. Their settings never show in ``repr``.
+    """The connections of one file. Their settings are never part of ``repr``.
 
-    :param source: the file, for sentences
+    :param source: the file, for messages
     """
 
     source: Path
@@ -41,7 +41,7 @@ class Connections:
     def read(cls, environ: Mapping[str, str]) -> Connections:
         """Read the file that the environment names.
 
-        :raises Refused: none is named, it cannot be read, others may read it, or it is no JSON of that form
+        :raises Refused: no file is named, it cannot be read, other users may read it, or it has another form
         """
         named = environ.get(SETTING)
         if not named:
@@ -57,7 +57,7 @@ class Connections:
         except ValueError:
             # Without the cause: its text could quote the file.
             raise Refused(
-                f"{path} ({SETTING}) is no JSON: write an object of connection id → client settings"
+                f"{path} ({SETTING}) is not JSON: write an object of connection id → client settings"
             ) from None
         if not isinstance(content, dict) or not all(isinstance(each, dict) for each in content.values()):
             raise Refused(f"{path} ({SETTING}) has another form: write an object of connection id → client settings")
@@ -69,14 +69,14 @@ class Connections:
     def kafka(self, connection_id: str) -> ClientSettings:
         """Return how a principal reaches a cluster.
 
-        :raises Refused: there is no such connection, or it is not usable
+        :raises Refused: the file has no such connection, or it cannot be used
         """
         return ClientSettings.from_librdkafka(self._of(connection_id))
 
     def connect(self, connection_id: str) -> ConnectEndpoint:
-        """Return where a Connect cluster's REST API is.
+        """Return the address and the login of a Connect cluster's REST API.
 
-        :raises Refused: there is no such connection, or it names no address
+        :raises Refused: the file has no such connection, or it has no address
         """
         settings = self._of(connection_id)
         username, password = settings.get("username"), settings.get("password")

@@ -1,6 +1,6 @@
-"""The fingerprint log: what was read of Kafka, as Parquet below the evidence root, a folder for each scan and side.
+"""The fingerprint log: what was read of Kafka, as Parquet below the evidence root, a folder for each scan and cluster.
 
-A scan counts once the state names it; what was written by an audit that died is never read.
+A scan counts once the state names it; what an audit that died has written is never read.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from kafka_dr_spark.fingerprints import WRITE_OPTIONS, Special, fingerprints
 
 FlowEnd = Literal["source", "target"]
 FLOW_ENDS: tuple[FlowEnd, FlowEnd] = ("source", "target")
-#: Hashes up to which each task is given all that are looked for.
+#: Up to this many hashes, each task is given all of them.
 _MOST_SENT_TO_ALL = 1_000_000
-#: What a fetch may bring. The source's defaults are made for streams that trickle.
+#: How much a fetch may return. The source's defaults are made for streams with few records.
 _READING = {
     "kafka.max.poll.records": "10000",
     "kafka.max.partition.fetch.bytes": str(8 * 1024**2),
@@ -39,9 +39,9 @@ _READING = {
     "kafkaConsumer.pollTimeoutMs": "20000",
     "groupIdPrefix": "dr-audit",
     "includeHeaders": "true",
-    # Long stretches are read by several tasks, and no file of the log grows beyond what one can take into memory.
+    # Long ranges are read by several tasks, and no file of the log becomes too large for memory.
     "maxRecordsPerPartition": "5000000",
-    # What was deleted meanwhile is found out by asking again where the log starts.
+    # Records that were deleted meanwhile are noticed by the log start offset, which is asked again afterwards.
     "failOnDataLoss": "false",
 }
 
@@ -65,7 +65,7 @@ class FingerprintLog:
         ranges: Mapping[FlowEnd, Mapping[TopicPartition, OffsetRange]],
         special: Special,
     ) -> None:
-        """Read the ranges of both sides, each once and both at the same time, and keep their fingerprints."""
+        """Read the ranges of both clusters at the same time, each once, and keep their fingerprints."""
         with ThreadPoolExecutor(2) as pool:
             for done in [pool.submit(self._scan, name, s, settings[s], ranges[s], special) for s in settings]:
                 done.result()
@@ -73,7 +73,7 @@ class FingerprintLog:
     def _scan(
         self,
         name: str,
-        side: FlowEnd,
+        end: FlowEnd,
         settings: ClientSettings,
         ranges: Mapping[TopicPartition, OffsetRange],
         special: Special,
@@ -90,26 +90,24 @@ class FingerprintLog:
         }
         records = self.session.read.format("kafka").options(**options).load()
         writer = fingerprints(records, special).write.mode("overwrite").options(**WRITE_OPTIONS)
-        writer.parquet(self._folder(name, side))
-        self._files.pop(str(Path(self._folder(name, side).removeprefix("file://"))), None)
+        writer.parquet(self._folder(name, end))
+        self._files.pop(str(Path(self._folder(name, end).removeprefix("file://"))), None)
 
-    def stamped(self, name: str, side: FlowEnd) -> frozenset[str]:
+    def stamped(self, name: str, end: FlowEnd) -> frozenset[str]:
         """Return the topics of which a scan has read records that their broker stamped."""
-        if not self.exists(name, side):
+        if not self.exists(name, end):
             return frozenset()
-        folder = self._folder(name, side)
+        folder = self._folder(name, end)
         if folder.startswith("file://"):
             files = self._files_of(Path(folder.removeprefix("file://")))
             return frozenset(topic for topic, found in files.items() if any(map(holds_stamped, found)))
         kept = self.session.read.parquet(folder).where("stamped").select("topic").distinct()
         return frozenset(row.topic for row in kept.collect())
 
-    def read(
-        self, side: FlowEnd, scans: Collection[str], topics: Collection[str]
-    ) -> dict[TopicPartition, Fingerprints]:
-        """Return what scans have kept of some topics."""
+    def read(self, end: FlowEnd, scans: Collection[str], topics: Collection[str]) -> dict[TopicPartition, Fingerprints]:
+        """Return what scans hold of some topics."""
         parts: dict[TopicPartition, list[Fingerprints]] = defaultdict(list)
-        folders = [self._folder(name, side) for name in scans]
+        folders = [self._folder(name, end) for name in scans]
         local = [Path(folder.removeprefix("file://")) for folder in folders if folder.startswith("file://")]
         if len(local) == len(folders):
             files = [file for folder in local for topic in topics for file in self._files_of(folder).get(topic, [])]
@@ -124,7 +122,7 @@ class FingerprintLog:
         return collected(self.session.read.parquet(*folders).where(f.col("topic").isin(list(topics))))
 
     def _files_of(self, folder: Path) -> dict[str, list[Path]]:
-        """Return the files of a folder by topic. Each holds what one task read: a stretch of one partition."""
+        """Return the files of a folder by topic. Each file holds a range of one partition, read by one task."""
         known = self._files.get(str(folder))
         if known is None:
             known = self._files[str(folder)] = {}
@@ -135,7 +133,7 @@ class FingerprintLog:
         return known
 
     def holding(self, scans: Collection[str], topic: str, hashes: Longs) -> Ancestry:
-        """Return where scans have kept records of the source with these hashes: of several, the first.
+        """Return the records of the source with these hashes in scans: of several, the first.
 
         :param hashes: rising
         """
@@ -154,39 +152,39 @@ class FingerprintLog:
         return found
 
     def newest_of_keys(
-        self, side: FlowEnd, scans: Collection[str], place: TopicPartition, keys: Collection[int]
+        self, end: FlowEnd, scans: Collection[str], partition: TopicPartition, keys: Collection[int]
     ) -> dict[int, tuple[int, bool]]:
-        """Return the newest record of each of these keys that scans have kept: its offset, and whether it deletes.
+        """Return the newest record of each of these keys in scans: its offset, and whether it deletes the key.
 
-        :param keys: what stands for them, without the mark of what deletes
+        :param keys: numbers for the keys, without the bit that marks a deletion
         """
-        folders = [self._folder(name, side) for name in scans]
+        folders = [self._folder(name, end) for name in scans]
         if not folders or not keys:
             return {}
         wanted = self.session.createDataFrame([(each,) for each in keys], "plain long")
         kept = self.session.read.parquet(*folders).where(
-            (f.col("topic") == place.topic) & (f.col("partition") == place.partition) & f.col("key").isNotNull()
+            (f.col("topic") == partition.topic) & (f.col("partition") == partition.partition) & f.col("key").isNotNull()
         )
         found = kept.withColumn("plain", f.shiftright("key", 1)).join(f.broadcast(wanted), "plain").groupBy("plain")
         rows = found.agg(f.max("offset"), f.max_by("key", "offset")).collect()
         return {row[0]: (row[1], bool(row[2] & 1)) for row in rows}
 
     def bytes_of(self, name: str) -> int:
-        """Return how much room a scan takes, in bytes; 0 where it is not on this machine."""
+        """Return the size of a scan in bytes; 0 if it is not on this machine."""
         folder = Path(f"{self.uri}/{name}".removeprefix("file://"))
         return sum(file.stat().st_size for file in folder.rglob("*.parquet"))
 
-    def exists(self, name: str, side: FlowEnd) -> bool:
-        """Whether a scan has kept anything of a side."""
-        path = self._path(self._folder(name, side))
+    def exists(self, name: str, end: FlowEnd) -> bool:
+        """Whether a scan holds anything of a cluster."""
+        path = self._path(self._folder(name, end))
         return bool(path.getFileSystem(self._configuration).exists(path))
 
     def names(self) -> list[str]:
-        """Return the names of all scans that there are, also of those that no state names."""
+        """Return the names of all scans, also of those that no state names."""
         return self.names_in(self.uri)
 
     def names_in(self, uri: str) -> list[str]:
-        """Return the names of what lies in a folder; nothing where there is none."""
+        """Return the names of the files in a folder; none if it does not exist."""
         path = self._path(uri if "://" in uri else f"file://{uri}")
         files = path.getFileSystem(self._configuration)
         return sorted(each.getPath().getName() for each in files.listStatus(path)) if files.exists(path) else []
@@ -196,12 +194,12 @@ class FingerprintLog:
         self.remove_file(f"{self.uri}/{name}")
 
     def remove_file(self, uri: str) -> None:
-        """Remove a file or folder, if it is there."""
+        """Remove a file or folder, if it exists."""
         path = self._path(uri if "://" in uri else f"file://{uri}")
         path.getFileSystem(self._configuration).delete(path, True)
 
-    def _folder(self, name: str, side: FlowEnd) -> str:
-        return f"{self.uri}/{name}/{side}"
+    def _folder(self, name: str, end: FlowEnd) -> str:
+        return f"{self.uri}/{name}/{end}"
 
     def _path(self, uri: str) -> Any:
         return self.session._jvm.org.apache.hadoop.fs.Path(uri)  # type: ignore[union-attr]

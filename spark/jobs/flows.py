@@ -1,4 +1,4 @@
-"""The flow that a job is about, and both clusters as the audit sees them."""
+"""The flow that a job is about, and both of its clusters in the role of the audit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kafka_dr.topology import Topology
 def declared_flow(topology: Topology, name: str) -> Flow:
     """Return the flow of that name.
 
-    :param name: ``GROUP.SOURCE-to-TARGET``; the name of its connector, which puts ``dr.`` before that, is understood
-    :raises Refused: it is none of those that the topology makes possible
+    :param name: ``GROUP.SOURCE-to-TARGET``; the name of its connector, which begins with ``dr.``, is accepted
+    :raises Refused: the topology declares no such flow
     """
     flows = {
         f"{group.name}.{source}-to-{target}": Flow(group.name, source, target)
@@ -27,7 +27,7 @@ def declared_flow(topology: Topology, name: str) -> Flow:
     }
     known = flows.get(name) or flows.get(name.removeprefix("dr."))
     if known is None:
-        raise Refused(f"the topology makes no flow {name!r} possible: choose among {', '.join(sorted(flows))}")
+        raise Refused(f"the topology has no flow {name!r}: choose one of {', '.join(sorted(flows))}")
     return known
 
 
@@ -35,15 +35,19 @@ def declared_flow(topology: Topology, name: str) -> Flow:
 def reached(
     topology: Topology, flow: Flow, connections: Connections, clock: Clock
 ) -> Iterator[tuple[KafkaCluster, KafkaCluster, Mm2Replicator]]:
-    """Lend both clusters, as audit, and the flow's Connect; a cluster of another id is refused."""
-    here, there = topology.cluster(flow.source), topology.cluster(flow.target)
+    """Lend both clusters in the role of the audit, and the flow's Connect; a cluster with another id is refused."""
+    source_cluster, target_cluster = topology.cluster(flow.source), topology.cluster(flow.target)
     with (
-        KafkaCluster(flow.source, connections.kafka(here.connections.audit)) as source,
-        KafkaCluster(flow.target, connections.kafka(there.connections.audit)) as target,
-        ConnectClient(connections.connect(there.connect), clock=clock) as connect,
+        KafkaCluster(flow.source, connections.kafka(source_cluster.connections.audit)) as source,
+        KafkaCluster(flow.target, connections.kafka(target_cluster.connections.audit)) as target,
+        ConnectClient(connections.connect(target_cluster.connect), clock=clock) as connect,
     ):
-        for cluster, declared in ((source, here), (target, there)):
+        for cluster, declared in ((source, source_cluster), (target, target_cluster)):
             if (seen := cluster.topics.identity().cluster_id) != declared.cluster_id:
                 raise Refused(f"{cluster.name} answers with cluster id {seen}, the topology says {declared.cluster_id}")
         group = topology.group(flow.group)
-        yield source, target, Mm2Replicator(flow, group=group, source=here, target=there, connect=connect)
+        yield (
+            source,
+            target,
+            Mm2Replicator(flow, group=group, source=source_cluster, target=target_cluster, connect=connect),
+        )

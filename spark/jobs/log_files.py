@@ -23,20 +23,20 @@ _NUMBERS = _COLUMNS[2:5]
 
 
 def read_file(path: Path) -> list[tuple[TopicPartition, Fingerprints]]:
-    """Read a file of the log. Mostly a task reads one partition, and then the numbers alone have to be read."""
+    """Read a file of the log. Mostly it holds one partition, and then only the numbers are read."""
     metadata = pq.read_metadata(path)
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    places = {_partition_of(group) for group in groups}
-    place = places.pop() if len(places) == 1 else None
-    if place is None:
+    partitions = {_partition_of(group) for group in groups}
+    partition = partitions.pop() if len(partitions) == 1 else None
+    if partition is None:
         return _split(pq.read_table(path, partitioning=None))
     keyed = all(_nulls(group.column(_COLUMNS.index("key"))) == 0 for group in groups)
     table = pq.read_table(path, partitioning=None, columns=[*_NUMBERS, *(["key"] if keyed else [])])
-    return [(place, Fingerprints(*(longs(column) for column in table.columns)))]
+    return [(partition, Fingerprints(*(longs(column) for column in table.columns)))]
 
 
 def holds_stamped(path: Path) -> bool:
-    """Return whether a file holds a record that its broker stamped; its metadata say so."""
+    """Return whether a file holds a record that its broker stamped, from its metadata."""
     metadata = pq.read_metadata(path)
     columns = (
         metadata.row_group(group).column(column)
@@ -48,7 +48,7 @@ def holds_stamped(path: Path) -> bool:
 
 
 def _partition_of(group: pq.RowGroupMetaData) -> TopicPartition | None:
-    """Return the partition that all rows of a group are of, if that is certain."""
+    """Return the partition of all rows of a group, if that is certain."""
     found = []
     for column in (group.column(0), group.column(1)):
         statistics = column.statistics
@@ -59,7 +59,7 @@ def _partition_of(group: pq.RowGroupMetaData) -> TopicPartition | None:
 
 
 def _nulls(column: pq.ColumnChunkMetaData) -> int | None:
-    """Return how many values are missing; ``None`` where the file does not say."""
+    """Return how many values are null; ``None`` if the file does not say."""
     statistics = column.statistics
     return statistics.null_count if statistics is not None and statistics.has_null_count else None
 
@@ -67,10 +67,10 @@ def _nulls(column: pq.ColumnChunkMetaData) -> int | None:
 def collected(
     kept: DataFrame, *, most_in_memory: int = MOST_IN_MEMORY, at_once: int = _AT_ONCE
 ) -> dict[TopicPartition, Fingerprints]:
-    """Return what lies where only Spark reaches; of much, one stretch of one partition after the other.
+    """Return fingerprints that only Spark can read; if there are many, one range of one partition after the other.
 
-    :param most_in_memory: records; of more each log lies in files
-    :param at_once: offsets of a stretch
+    :param most_in_memory: records; if there are more, the arrays are files
+    :param at_once: offsets of a range
     """
     counted = kept.groupBy("topic", "partition").agg(f.count("*"), f.min("offset"), f.max("offset")).collect()
     if sum(row[2] for row in counted) <= most_in_memory:
@@ -87,28 +87,28 @@ def collected(
 
 
 def spooled(files: Sequence[Path]) -> dict[TopicPartition, Fingerprints]:
-    """Read files one by one into arrays that lie in files themselves: memory is bounded, whatever the volume.
+    """Read files one by one into arrays that are files themselves: memory is bounded, whatever the volume.
 
-    :param files: of one topic each, a stretch of one partition in each
+    :param files: each of one topic, with a range of one partition
     """
-    stretches: dict[TopicPartition, list[tuple[int, int, Path]]] = defaultdict(list)
+    ranges: dict[TopicPartition, list[tuple[int, int, Path]]] = defaultdict(list)
     for path in files:
         metadata = pq.read_metadata(path)
         topic, number, offset = (metadata.row_group(0).column(column).statistics.min for column in range(3))
-        stretches[TopicPartition(topic, number)].append((offset, metadata.num_rows, path))
-    return {partition: _spooled(sorted(found)) for partition, found in stretches.items()}
+        ranges[TopicPartition(topic, number)].append((offset, metadata.num_rows, path))
+    return {partition: _spooled(sorted(found)) for partition, found in ranges.items()}
 
 
-def _spooled(stretches: Sequence[tuple[int, int, Path]]) -> Fingerprints:
-    spool = Spool(sum(rows for _, rows, _ in stretches))
-    for _, _, path in stretches:
+def _spooled(ranges: Sequence[tuple[int, int, Path]]) -> Fingerprints:
+    spool = Spool(sum(rows for _, rows, _ in ranges))
+    for _, _, path in ranges:
         for _, log in read_file(path):
             spool.add(log)
     return spool.log()
 
 
 def _split(table: pa.Table) -> list[tuple[TopicPartition, Fingerprints]]:
-    """Split what was read by partition."""
+    """Split rows by partition."""
     topics, numbers = table["topic"].combine_chunks(), table["partition"].to_numpy()
     offsets, timestamps, hashes = (longs(table[name]) for name in ("offset", "timestamp", "hash"))
     all_keys = None if table["key"].null_count else longs(table["key"])
@@ -117,10 +117,10 @@ def _split(table: pa.Table) -> list[tuple[TopicPartition, Fingerprints]]:
     found = []
     for code in np.unique(whole):
         rows = slice(None) if (whole == code).all() else np.flatnonzero(whole == code)
-        place = int(np.flatnonzero(whole == code)[0])
+        row = int(np.flatnonzero(whole == code)[0])
         keys = None if all_keys is None else all_keys[rows]
         log = Fingerprints(offsets[rows], timestamps[rows], hashes[rows], keys)
-        found.append((TopicPartition(str(topics[place]), int(numbers[place])), log.rising()))
+        found.append((TopicPartition(str(topics[row]), int(numbers[row])), log.rising()))
     return found
 
 

@@ -47,9 +47,9 @@ Sessions = Callable[[str], AbstractContextManager[SparkSession]]
 def spark_session(application: str, *, settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """Lend a session with the settings that every job needs; it is stopped afterwards.
 
-    The master, memory and jars are the submitter's: the Kafka source has to be on the class path.
+    The master, the memory and the jars are set by ``spark-submit``; the Kafka source has to be on the class path.
 
-    :param application: the application's name, as clusters show it
+    :param application: the application's name in Spark's UI
     :param settings: more of Spark's settings, no secrets among them
     """
     session = _started(application, settings or {})
@@ -61,11 +61,11 @@ def spark_session(application: str, *, settings: Mapping[str, str] | None = None
 
 @contextmanager
 def session_begun(job: str, arguments: Sequence[str]) -> Iterator[Sessions]:
-    """Begin to start a session, and lend what lends it to whoever asks later.
+    """Begin to start a session, and lend a function that returns it later.
 
-    The JVM is busy with it for seconds, in which this process imports what it needs and asks clusters.
+    The JVM needs seconds to start. Meanwhile this process imports its modules and asks the clusters.
 
-    :param job: what is done; the flow that the arguments name is added
+    :param job: its name; the flow that the arguments name is added
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--flow", default="?")
@@ -92,9 +92,9 @@ def _started(application: str, settings: Mapping[str, str]) -> SparkSession:
 
 
 def exit_code(job: Callable[[], int]) -> int:
-    """Run a job, and say in one sentence why it could not be done.
+    """Run a job; if it fails, print one sentence that says why.
 
-    :returns: the job's exit code; :data:`UNKNOWN` where it was refused or the world did not answer
+    :returns: the job's exit code; :data:`UNKNOWN` if it was refused, or if a system did not answer
     """
     try:
         return job()
@@ -112,7 +112,7 @@ def exit_code(job: Callable[[], int]) -> int:
 
 
 def _cause(error: PySparkException | Py4JJavaError) -> str:
-    """Return the first line of what went wrong first."""
+    """Return the first line of the original error."""
     java = getattr(error, "java_exception", None)
     while java is not None and java.getCause() is not None:
         java = java.getCause()

@@ -1,6 +1,6 @@
-"""Where a job writes small files: a folder of this machine, or a file system or object store that Spark reaches.
+"""Small files that a job writes: in a folder of this machine, or on a file system or object store that Spark reaches.
 
-Airflow reaches the same places by paths of its own; both have pathlib's manners, as far as they are asked for.
+Airflow reaches the same files by its own paths; both have the methods of ``pathlib.Path`` that are used.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 from kafka_dr.errors import TryAgain
 
 
-def place(uri: str, session: SparkSession) -> Any:
-    """Return a place.
+def path_of(uri: str, session: SparkSession) -> Any:
+    """Return a path.
 
     :param uri: a path, a ``file://`` URI, or a URI that Spark's Hadoop libraries know
     """
@@ -27,13 +27,13 @@ def place(uri: str, session: SparkSession) -> Any:
 
 
 def local(uri: str) -> Path | None:
-    """Return a place on this machine, for which no session is needed; ``None`` where it is another's."""
+    """Return a path on this machine, for which no session is needed; ``None`` if the URI is of another storage."""
     path = uri.removeprefix("file://")
     return None if "://" in path else Path(path)
 
 
 def rename_old_report(out: Any) -> None:
-    """Give the report of an earlier run another name, so that nobody takes it for that of a run that fails."""
+    """Rename the report of an earlier run, so that it is never taken for the report of a run that fails."""
     report = out.joinpath("report.json")
     try:
         report.read_bytes()
@@ -43,7 +43,7 @@ def rename_old_report(out: Any) -> None:
 
 
 class HadoopPath:
-    """A place that Hadoop's file systems reach.
+    """A path that Hadoop's file systems reach.
 
     :param uri: with its scheme, such as ``s3a://bucket/folder``
     """
@@ -62,26 +62,26 @@ class HadoopPath:
 
     @property
     def parent(self) -> HadoopPath:
-        """The folder around it."""
+        """The folder that contains it."""
         return HadoopPath(self._session, self._uri.rpartition("/")[0])
 
     def joinpath(self, *parts: str) -> HadoopPath:
-        """Return a place below this one."""
+        """Return a path below this one."""
         return HadoopPath(self._session, "/".join((self._uri, *parts)))
 
     def mkdir(self, *, parents: bool, exist_ok: bool) -> None:
-        """Make the folder here; those around it are made, too, and one that is there is left as it is."""
+        """Create the folder, and those that contain it; an existing folder is kept."""
         if not (parents and exist_ok):
-            raise ValueError("Hadoop always makes the folders around a folder and keeps one that exists")
-        with _told(self._uri):
+            raise ValueError("Hadoop always creates the parent folders and keeps an existing folder")
+        with _one_sentence(self._uri):
             self._files.mkdirs(self._path)
 
     def read_bytes(self) -> bytes:
-        """Return the content of the file here.
+        """Return the content of the file.
 
-        :raises FileNotFoundError: there is none
+        :raises FileNotFoundError: the file does not exist
         """
-        with _told(self._uri):
+        with _one_sentence(self._uri):
             if not self._files.exists(self._path):
                 raise FileNotFoundError(self._uri)
             stream = self._files.open(self._path)
@@ -91,17 +91,17 @@ class HadoopPath:
                 stream.close()
 
     def open(self, mode: str) -> _Draft:
-        """Open the file here for writing; it is there, whole, when it is closed.
+        """Open the file for writing; the whole file is written when it is closed.
 
-        :param mode: ``wb`` replaces what is there
+        :param mode: ``wb`` replaces an existing file
         """
         if mode != "wb":
-            raise ValueError(f"a file is written whole or not at all, with mode wb and not {mode}")
+            raise ValueError(f"only whole files are written: the mode is {mode}, expected wb")
         return _Draft(self)
 
     def rename(self, target: HadoopPath) -> None:
-        """Put the file here in the place of another, at once."""
-        with _told(self._uri):
+        """Replace another file by this one, at once."""
+        with _one_sentence(self._uri):
             options = self._jvm.org.apache.hadoop.fs
             rename = getattr(options, "Options$Rename")
             overwrite = self._session.sparkContext._gateway.new_array(rename, 1)  # type: ignore[union-attr]
@@ -111,7 +111,7 @@ class HadoopPath:
 
     def write(self, content: bytes) -> None:
         """Write the whole file."""
-        with _told(self._uri):
+        with _one_sentence(self._uri):
             stream = self._files.create(self._path, True)
             stream.write(bytearray(content))
             stream.close()
@@ -134,23 +134,23 @@ class HadoopPath:
 
 
 class _Draft(io.BytesIO):
-    """What is to be written when it is closed without an error."""
+    """Content that is written when the draft is closed without an error."""
 
-    def __init__(self, place: HadoopPath) -> None:
+    def __init__(self, target: HadoopPath) -> None:
         super().__init__()
-        self._place = place
+        self._target = target
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            self._place.write(self.getvalue())
+            self._target.write(self.getvalue())
         super().__exit__(kind, error, trace)
 
 
 @contextmanager
-def _told(uri: str) -> Iterator[None]:
-    """Tell in one sentence what Java tells in many."""
+def _one_sentence(uri: str) -> Iterator[None]:
+    """Turn an error of Java into one sentence."""
     try:
         yield
     except Py4JJavaError as error:

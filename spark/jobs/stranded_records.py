@@ -1,6 +1,6 @@
-"""The records that the side that was left in a disaster holds, and that never crossed.
+"""The records that the old cluster holds after an unplanned failover, and that were never copied.
 
-By hand, once that side is back and fenced::
+By hand, once that cluster is back and fenced::
 
     KAFKA_DR_SECRETS_FILE=secrets.json spark-submit spark/jobs/stranded_records.py \\
         --topology include/topology.yaml --group orders

@@ -1,7 +1,7 @@
-"""From records to fingerprints: where a record lies, when it was made, and a 64-bit hash of everything in it.
+"""From records to fingerprints: topic, partition, offset, timestamp, and a 64-bit hash of everything else.
 
-All of it is expressions of the JVM. The hash chains the parts from left to right; a null adds nothing to it, so flags
-and the number of headers come first and no two different records look alike by where one part ends.
+All of it is expressions of the JVM. The hash chains the parts from left to right. A null adds nothing to it, so flags
+and the number of headers come first, and the end of each part is unambiguous.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-#: What stands for a key: 47 bits of its hash, and whether the record deletes it. More would not fit into 16 bytes.
+#: The number of a key: 47 bits of its hash, and a bit that marks a deletion. More would not fit into 16 bytes.
 _KEY_BITS = 47
 
 #: What Spark's Kafka source calls a time that the broker gave.
@@ -35,7 +35,7 @@ class Special:
     """Topics whose fingerprints are made in another way.
 
     :param compacted: the hash of the key is kept, too
-    :param restamped: times of originals and copies differ there (:mod:`kafka_dr.audit.copies`), so the hash has none
+    :param restamped: timestamps cannot be compared (:mod:`kafka_dr.audit.copies`), so the hash has none
     """
 
     compacted: Collection[str] = ()
@@ -69,7 +69,7 @@ def fingerprints(records: DataFrame, special: Special | None = None) -> DataFram
 
 
 def _headers() -> Column:
-    """Headers in their order, a null told from an empty one; most records have none, and pay nothing."""
+    """Headers in their order, with null and empty distinguished; records without headers cost nothing."""
     flagged = f.transform("headers", lambda header: f.struct(header["key"], header["value"].isNull(), header["value"]))
     return f.when(f.col("headers").isNotNull(), f.xxhash64(f.size("headers"), flagged)).otherwise(f.lit(0))
 

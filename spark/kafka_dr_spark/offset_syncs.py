@@ -1,8 +1,8 @@
-"""MirrorMaker's offset syncs, as they lie in their topic: which record has arrived where, and when that was noted.
+"""MirrorMaker's offset syncs, as they are in their topic: which record has arrived at which offset, and when.
 
-An exactly-once flow writes a sync after the transaction that holds the record was committed on the target, and the
-Connect worker stamps it. So the stamp is not before the record could be read there: measured with it, no record crossed
-more slowly than is said, as far as the worker's clock and that of whoever stamped the record agree.
+An exactly-once flow writes a sync after the transaction with the record was committed on the target, and the Connect
+worker stamps it. So the timestamp is not before the record could be read on the target: no latency that is measured
+with it is too small, as far as the clocks of the worker and of the producer agree.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _TOPIC_LENGTH = "cast(conv(hex(substring(key, 1, 2)), 16, 10) as int)"
 
 
 def decode(records: DataFrame) -> DataFrame:
-    """Decode offset syncs; tombstones and whatever else lies there is left out.
+    """Decode offset syncs; tombstones and other records are left out.
 
     :param records: of the topic of syncs, as Spark's Kafka source returns them
     :returns: ``topic, partition, source_offset, target_offset, synced_ms``; offsets are those *of* the record
@@ -31,11 +31,11 @@ def decode(records: DataFrame) -> DataFrame:
 
 
 def newest(syncs: DataFrame, *, since_ms: int, most: int, span: int) -> DataFrame:
-    """Keep what tells about the records that crossed last.
+    """Keep the syncs of the records that were copied last.
 
-    :param since_ms: leave out what was written down before
+    :param since_ms: leave out syncs from before
     :param most: how many of each partition to keep
-    :param span: how many source offsets they may lie apart: that is what has to be read
+    :param span: the greatest distance of their source offsets: this many offsets have to be read
     """
     fresh = syncs.where(F.col("synced_ms") >= since_ms)
     each = Window.partitionBy("topic", "partition")

@@ -25,7 +25,7 @@ def whole(records: DataFrame) -> DataFrame:
 
 
 def within(session: SparkSession, records: DataFrame, stretches: Iterable[StrandedRange]) -> DataFrame:
-    """Return the records that lie in one of the stretches."""
+    """Return the records that are in one of the ranges."""
     wanted = session.createDataFrame(
         list(stretches), "wanted_topic string, wanted_partition int, first long, after long"
     )

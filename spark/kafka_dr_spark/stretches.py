@@ -1,23 +1,23 @@
-"""What lies in stretches of a log, and when some of its records were written: one pass over the records for both."""
+"""The content of ranges of a log, and the timestamps of some of its records, in one pass over the records."""
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-#: Frames of few rows that :func:`measure` is given besides the records.
+#: The schemas of the two small frames of :func:`measure`.
 STRETCHES = "topic string, partition int, start bigint, read_end bigint"
 POINTS = "topic string, partition int, offset bigint"
 
 
 def measure(records: DataFrame, stretches: DataFrame, points: DataFrame) -> DataFrame:
-    """Count what lies in each stretch, and look up the timestamps of single records.
+    """Count the records of each range, and look up the timestamps of single records.
 
     :param records: as Spark's Kafka source returns them, with headers
     :param stretches: offsets ``start <= offset < read_end`` of partitions, none twice; see :data:`STRETCHES`
     :param points: offsets of records whose timestamps are wanted; see :data:`POINTS`
-    :returns: ``topic, partition, start, records, size, first_timestamp_ms, points``: a row for each stretch in which
-        there are records, and one with ``start`` null for what lies in none; ``size`` counts the bytes of keys, values
+    :returns: ``topic, partition, start, records, size, first_timestamp_ms, points``: a row for each range that
+        holds records, and one with ``start`` null for the other records; ``size`` counts the bytes of keys, values
         and headers, ``points`` is an array of ``(offset, timestamp_ms)``
     """
     small = records.select(

@@ -51,11 +51,11 @@ def test_a_place_that_cannot_be_reached_is_said_in_one_sentence(spark: SparkSess
 
 
 def test_this_machines_own_folders_need_no_hadoop(spark: SparkSession, tmp_path: Path) -> None:
-    from jobs.storage import HadoopPath, place
+    from jobs.storage import HadoopPath, path_of
 
-    assert place(str(tmp_path), spark) == place(f"file://{tmp_path}", spark) == tmp_path
-    assert place("report", spark) == Path("report")
-    assert isinstance(place("s3a://bucket/folder", spark), HadoopPath)
+    assert path_of(str(tmp_path), spark) == path_of(f"file://{tmp_path}", spark) == tmp_path
+    assert path_of("report", spark) == Path("report")
+    assert isinstance(path_of("s3a://bucket/folder", spark), HadoopPath)
 
 
 def test_a_file_that_was_not_finished_is_not_there(root: Any, tmp_path: Path) -> None:

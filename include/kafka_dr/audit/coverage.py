@@ -16,7 +16,7 @@ class Coverage:
     :param in_flight: not copied yet, and not late
     :param expired: deleted before they were read
     :param control: transaction markers and aborted records: offsets without a record that a consumer could read
-    :param compacted: replaced by a newer record of the same key, on either side
+    :param compacted: replaced by a newer record of the same key, on either cluster
     :param excluded: left out because the audit was asked to, or because a failback quarantined them
     """
 

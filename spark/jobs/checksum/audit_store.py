@@ -1,8 +1,8 @@
 """What checksum audits keep below the evidence root, and the order in which it is written.
 
 ``audits/<group>/checksum/<source>-to-<target>/`` holds the state, the offset map and the newest result,
-``fingerprints/<group>/<source>-to-<target>/`` the fingerprint log. The state is what makes an audit count: it is
-written when everything that it refers to is there.
+``fingerprints/<group>/<source>-to-<target>/`` the fingerprint log. An audit counts as soon as its state is written, so
+the state is written after everything that it refers to.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from jobs.checksum.report import ChecksumReport
 from jobs.checksum.state import AuditState, StateStore
 from jobs.fingerprint_log import FingerprintLog
-from jobs.storage import place
+from jobs.storage import path_of
 from kafka_dr.audit import (
     AuditKind,
     AuditResult,
@@ -31,9 +31,9 @@ from kafka_dr.audit.kept_map import KeptMap, Runs, merged
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.replication import Flow
 
-#: Runs up to which parts of the offset map become one.
+#: Parts of the offset map with fewer runs than this are joined.
 _MOST_JOINED = 20_000
-#: What nothing names belongs to an audit that is still at work, or to one that died: after so long, to the latter.
+#: A scan that no state names belongs to an audit that is still running, or to one that died; after this time it died.
 _LONG = timedelta(days=1)
 _SCAN = re.compile(r"(\d{8}T\d{6})Z-[0-9a-f]+")
 _VERDICTS = {"equal": AuditVerdict.GREEN, "findings": AuditVerdict.RED, "unknown": AuditVerdict.UNKNOWN}
@@ -41,11 +41,11 @@ _VERDICTS = {"equal": AuditVerdict.GREEN, "findings": AuditVerdict.RED, "unknown
 
 @dataclass(frozen=True, slots=True)
 class ScanFacts:
-    """What is kept of an audit besides its report.
+    """What is kept of an audit, next to its report.
 
     :param scan: the name of its part of the fingerprint log
     :param begun_again: partitions whose logs are not those that were audited before
-    :param keep_for: what only older scans hold is removed
+    :param keep_for: how long scans are kept that are no longer needed
     """
 
     scan: str
@@ -56,7 +56,7 @@ class ScanFacts:
 
 @dataclass(frozen=True, slots=True)
 class AuditStore:
-    """The memory of one flow's checksum audits."""
+    """Everything that the checksum audits of one flow keep."""
 
     root: Any
     flow: Flow
@@ -64,21 +64,21 @@ class AuditStore:
 
     @classmethod
     def of(cls, root: str, session: SparkSession, flow: Flow) -> AuditStore:
-        """Return the memory below an evidence root.
+        """Return the store below an evidence root.
 
         :param root: a path, or a URI that Spark knows
         """
         uri = root if "://" in root else f"file://{root}"
         log = FingerprintLog(session, f"{uri.rstrip('/')}/fingerprints/{flow.group}/{_direction(flow)}")
-        return cls(place(root, session), flow, log)
+        return cls(path_of(root, session), flow, log)
 
     @property
     def folder(self) -> Any:
-        """Where the state and the map lie."""
+        """The folder of the state and the offset map."""
         return self.root.joinpath("audits", self.flow.group, str(AuditKind.CHECKSUM), _direction(self.flow))
 
     def read(self) -> AuditState | None:
-        """Return what the audit before has left."""
+        """Return the state that the previous audit left."""
         return StateStore(self.folder).read()
 
     def known_runs(self, clusters: tuple[str, str]) -> Runs:
@@ -89,7 +89,7 @@ class AuditStore:
         return self._map.read(clusters)
 
     def keep(self, state: AuditState, report: ChecksumReport, found: ScanFacts) -> None:
-        """Keep what an audit found out; what is not needed any more is removed when that is done."""
+        """Keep the result of an audit, then remove what is no longer needed."""
         before = self.read()
         maps = self._extend_map(state.maps, report, found)
         slim = state.slimmed()
@@ -99,13 +99,13 @@ class AuditStore:
         self._sweep(before, slim, found)
 
     def _extend_map(self, maps: tuple[str, ...], report: ChecksumReport, found: ScanFacts) -> tuple[str, ...]:
-        """Add an audit's runs to the map, and return the parts that make it up.
+        """Add an audit's runs to the offset map, and return the parts that count.
 
-        Small parts are joined: an audit every few minutes would leave a file of a few runs each time.
+        Small parts are joined: an audit every few minutes would otherwise leave a file of a few runs each time.
         """
         runs = report.offset_map()
         if found.begun_again and maps:
-            # What was known about a log that was cut off says nothing about what lies at these offsets now.
+            # A truncated log has other records at these offsets now.
             kept = merged(part for name in maps if (part := self._part(name)) is not None)
             others = {k: r for k, r in kept.items() if TopicPartition(k.topic, k.partition) not in found.begun_again}
             runs, maps = merged([others, runs]), ()
@@ -129,9 +129,7 @@ class AuditStore:
             return None
 
     def _sweep(self, before: AuditState | None, now: AuditState, found: ScanFacts) -> None:
-        """Remove parts of the map that were replaced, what the log has kept long enough, and what audits that died have
-        left.
-        """
+        """Remove replaced parts of the map, scans that were kept long enough, and files of audits that died."""
         named = {each.name for each in now.scans}
         for name in self.log.names():
             if name not in named and _is_older(name, found.at, max(found.keep_for, _LONG)):
@@ -143,10 +141,11 @@ class AuditStore:
             if name in replaced or (name not in now.maps and _is_older(name, found.at, _LONG)):
                 self.log.remove_file(f"{folder}/{file}")
 
-    def publish(self, report: ChecksumReport, *, report_place: str, whole: bool) -> None:
-        """Keep the verdict where a failover looks for it.
+    def publish(self, report: ChecksumReport, *, report_path: str, whole: bool) -> None:
+        """Keep the verdict in the file that a failover reads.
 
-        :param whole: whether all of the flow was audited; of a part only what is wrong is worth keeping
+        :param report_path: of ``report.json``
+        :param whole: whether all of the flow was audited; of a part, only findings are worth keeping
         """
         ResultStore(self.root).write(
             AuditResult(
@@ -158,14 +157,14 @@ class AuditStore:
                 verdict=_VERDICTS[report.verdict],
                 at=report.at,
                 sentence=report.sentence if whole else f"in a part of the flow: {report.sentence}",
-                report=report_place,
+                report=report_path,
             )
         )
 
     def advance_frontier(self, state: AuditState, report: ChecksumReport) -> None:
-        """Let the failover's own comparison begin where this audit ended; it never goes back.
+        """Let the failover's own comparison begin where this audit ended; it never moves back.
 
-        Only a flow whose epoch is known has a frontier there, and only topics that both sides have.
+        Only a flow whose epoch is known has such a frontier, and only topics that both clusters have.
         """
         if report.epoch is None:
             return
@@ -173,16 +172,16 @@ class AuditStore:
         before = store.read(direction)
         same = before is not None and before.identity == state.identity
         ids = {**(before.topic_ids if before and same else {})}
-        places = {**(before.points if before and same else {})}
+        points = {**(before.points if before and same else {})}
         for each in report.partitions:
             topic, number = each.partition.topic, each.partition.partition
             found = report.topic_ids[topic]
-            known = places.get((topic, number))
+            known = points.get((topic, number))
             if not all(found) or (known and ids.get(topic) == found and known.source_offset >= each.frontier[0]):
                 continue
             ids[topic] = found
-            places[topic, number] = FrontierPoint(*each.frontier, each.coverage.verified)
-        store.write(direction, KeptFrontier(state.identity, ids, places))
+            points[topic, number] = FrontierPoint(*each.frontier, each.coverage.verified)
+        store.write(direction, KeptFrontier(state.identity, ids, points))
 
 
 def _direction(flow: Flow) -> str:
@@ -190,11 +189,11 @@ def _direction(flow: Flow) -> str:
 
 
 def scan_name(at: datetime, chance: str) -> str:
-    """Return a name for a scan that says when it began."""
+    """Return a name for a scan that contains the time at which it began."""
     return f"{at.astimezone(UTC):%Y%m%dT%H%M%SZ}-{chance}"
 
 
 def _is_older(scan: str, at: datetime, age: timedelta) -> bool:
-    """Whether a scan of this name began longer ago than that; what has another name is not ours."""
+    """Whether a scan of this name began longer ago than that; a file with another name was not made by an audit."""
     found = _SCAN.fullmatch(scan)
     return found is not None and at - datetime.strptime(found[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC) > age

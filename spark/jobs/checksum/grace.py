@@ -1,7 +1,7 @@
-"""Records that wait too long, by their own time: some have only just been written and bear an old one.
+"""Grace for records that seem late by their own timestamp: some were written just now with an old timestamp.
 
-Who writes may bear any time, and nobody else says when a record came. So a flow that runs is given as long as a record
-may take, counted from when it was seen: what it has read by then had only just come.
+A producer may set any timestamp, and nothing else shows when a record was written. So a running flow is given as long
+as a record may take, from the moment when the record was seen: what it has read by then is not late.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.replication import Replicator
 
-#: A flow in one of these states reads nothing, however long one waits.
+#: A flow in one of these states reads nothing, so there is no reason to wait.
 _STILL = frozenset({"absent", "stopped", "paused", "failed"})
 _SECONDS_BETWEEN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class FlowWait:
-    """How long a flow is given.
+    """Waits for the flow.
 
     :param seconds: how long a record may take from the source to the target
     """
@@ -33,9 +33,10 @@ class FlowWait:
     def judged(
         self, outcomes: Mapping[TopicPartition, PartitionOutcome], seen_below: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, PartitionOutcome]:
-        """Return the outcomes, without what was called late and had only just come.
+        """Return the outcomes, without the late records that turned out to be new.
 
-        :param seen_below: by partition, what an audit saw longer ago than a record may wait: that is late for certain
+        :param seen_below: by partition, what an audit saw longer ago than a record may wait: such a record is late for
+            certain
         """
         late = {partition: each.late for partition, each in outcomes.items() if each.late is not None}
         if not late:

@@ -16,7 +16,7 @@ from jobs.connections import Connections
 from jobs.flows import declared_flow, reached
 from jobs.session import UNKNOWN, Sessions, exit_code, spark_session
 from jobs.stopwatch import Stopwatch
-from jobs.storage import local, place, rename_old_report
+from jobs.storage import local, path_of, rename_old_report
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.register import KafkaRegister
@@ -30,15 +30,15 @@ FINDINGS = 1
 def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Sessions = spark_session) -> int:
     """Audit one flow.
 
-    :param sessions: where the Spark session comes from
-    :returns: 0 where the copy is equal, 1 where there are findings, 2 where that is not known
+    :param sessions: lends the Spark session
+    :returns: 0 if the copy is equal, 1 if there are findings, 2 if the result is unknown
     """
     parsed = _parse(arguments)
     return exit_code(lambda: _audit(parsed, environ, SystemClock(), sessions))
 
 
 def _history(flow: Flow, clusters: Sequence[KafkaCluster], clock: Clock) -> History:
-    """Return what either register holds about the group, run by run; each fact is written to both."""
+    """Return the journals of the group in both registers, by run; a fact may be in one of them only."""
     merged: dict[str, dict[str, Any]] = {}
     for cluster in clusters:
         for run, facts in KafkaRegister(cluster, clock).history(flow.group).items():
@@ -53,9 +53,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--topology", required=True, type=Path, help="the topology file")
     parser.add_argument("--flow", required=True, help="GROUP.SOURCE-to-TARGET")
     parser.add_argument("--out", required=True, help="a folder for the report: a path, or a URI that Spark knows")
-    parser.add_argument("--full", action="store_true", help="begin anew instead of where the last audit ended")
+    parser.add_argument("--full", action="store_true", help="begin again instead of continuing the previous audit")
     parser.add_argument("--topics", nargs="+", default=[], metavar="TOPIC", help="only these topics of the group")
-    when = "; ISO 8601, UTC unless it says otherwise; nothing but the report is kept then"
+    when = "; ISO 8601, UTC unless it says otherwise; only the report is kept then"
     parser.add_argument("--since", type=_moment, metavar="TIME", help=f"only records made then or later{when}")
     parser.add_argument("--until", type=_moment, metavar="TIME", help=f"only records made before{when}")
     parser.add_argument(
@@ -64,11 +64,11 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         default=[],
         type=_stretch,
         metavar="TOPIC-PARTITION:START-END",
-        help="only these offsets of the source, END excluded, both may be left out; nothing but the report is kept",
+        help="only these offsets of the source, END excluded, both may be left out; only the report is kept",
     )
     options = parser.parse_args(arguments)
     if options.offsets and (options.topics or options.since or options.until):
-        parser.error("--offsets says what is audited: leave out --topics, --since and --until")
+        parser.error("--offsets cannot be combined with --topics, --since or --until: leave these out")
     return options
 
 
@@ -104,20 +104,20 @@ def _audit(arguments: argparse.Namespace, environ: Mapping[str, str], clock: Clo
         watch.lap("resolve")
         with sessions(f"checksum audit of {arguments.flow}") as session:
             watch.lap("session")
-            out = place(arguments.out, session)
+            out = path_of(arguments.out, session)
             out.mkdir(parents=True, exist_ok=True)
             rename_old_report(out)
-            memory = AuditStore.of(topology.evidence.root, session, flow)
+            store = AuditStore.of(topology.evidence.root, session, flow)
             flow_wait = FlowWait(replicator, clock, group.thresholds.max_replication_latency_seconds)
-            run = ChecksumRun(group, source, target, memory, watch, flow_wait, history)
+            run = ChecksumRun(group, source, target, store, watch, flow_wait, history)
             done = run.audit(options, asked)
             report = done.report
-            # In this order: whatever dies in between, no finding is settled that nobody can read, and nothing that was
-            # not kept lets a failover begin.
+            # In this order: wherever the process dies, every settled finding is in a report, and only a result that was
+            # kept permits a failover.
             report.write(out)
             if not options.bounded and not report.failure:
                 run.keep(done)
             if options.whole or report.verdict == "findings":
-                memory.publish(report, report_place=f"{out}/report.json", whole=options.whole)
+                store.publish(report, report_path=f"{out}/report.json", whole=options.whole)
     print(f"{report.verdict}: {report.sentence}")
     return {"equal": 0, "findings": FINDINGS}.get(report.verdict, UNKNOWN)

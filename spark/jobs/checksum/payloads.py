@@ -1,6 +1,6 @@
 """The payloads of the few records that a finding is about, read again by their offsets.
 
-A payload may have ten megabytes, so none is kept: what stands for its parts is, and that is enough to tell them apart.
+A payload may be ten megabytes, so only digests of its parts are kept; they are enough to compare it.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from kafka_dr.audit.difference import Suspects, UnmatchedRecord
 from kafka_dr.clusters import ClusterError, KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.model import Record
 
-#: Records nearer together than this are read in one go: what lies between costs less than another request.
+#: Records closer than this are read at once: reading what is between them costs less than another request.
 _NEAR = 64
-#: What is read in one go: between two such ranges it is seen how much that was.
+#: Offsets that are read at once; after each such range, the bytes are counted.
 _LONGEST = 1_000
-#: Readers of one side, and how many rounds each is worth.
+#: Readers of one cluster, and the least number of rounds for each.
 _MOST_READERS, _ROUNDS_EACH = 4, 8
-#: After so many bytes of a topic and side no more are read: that takes minutes, and an audit has to end.
+#: After this many bytes of a topic and cluster, no more are read: that takes minutes, and an audit has to end.
 _MOST_BYTES = 8 * 1024**3
 
 #: Offsets of a partition whose keys are asked for at once.
 _MOST_KEYS = 200_000
 
-_Place = tuple[int, int]
+_PartitionOffset = tuple[int, int]
 _Round = Mapping[TopicPartition, OffsetRange]
 
 
 def payloads_of(
     topic: str, *, source: KafkaCluster, target: KafkaCluster, restamped: bool, most_bytes: int = _MOST_BYTES
 ) -> Callable[[Sequence[Suspects]], tuple[PayloadOf, PayloadOf]]:
-    """Return what fetches the payloads of suspects of a topic, from both sides at once.
+    """Return a function that reads the payloads of suspects of a topic, from both clusters at once.
 
-    :param restamped: whether the target stamps records itself, so that times say nothing
-    :param most_bytes: what is read of each side at most
+    :param restamped: whether timestamps cannot be compared
+    :param most_bytes: how much is read of each cluster at most
     """
 
     def fetch(suspects: Sequence[Suspects]) -> tuple[PayloadOf, PayloadOf]:
-        here = [record for each in suspects for record in each.source]
-        there = [record for each in suspects for record in each.target]
+        of_source = [record for each in suspects for record in each.source]
+        of_target = [record for each in suspects for record in each.target]
         with ThreadPoolExecutor(2) as pool:
-            wanted = [(source, here), (target, there)]
+            wanted = [(source, of_source), (target, of_target)]
             jobs = [
-                pool.submit(_Reading.of(cluster, topic, records, restamped, most_bytes).all)
+                pool.submit(_PayloadReader.of(cluster, topic, records, restamped, most_bytes).all)
                 for cluster, records in wanted
             ]
             found = [job.result() for job in jobs]
@@ -59,22 +59,22 @@ def payloads_of(
 
 
 def keys_of(topic: str, source: KafkaCluster, *, most_bytes: int = _MOST_BYTES) -> Keys:
-    """Return what reads the keys of a topic's records on the source.
+    """Return a function that reads the keys of a topic's records on the source.
 
-    :param most_bytes: what is read of each partition at most; brokers give out no key without its value
+    :param most_bytes: how much is read of each partition at most; brokers return no key without its value
     """
 
     def read(partition: int, start: int, end: int) -> Mapping[int, bytes | None] | None:
-        place = TopicPartition(topic, partition)
+        about = TopicPartition(topic, partition)
         found: dict[int, bytes | None] = {}
         left = most_bytes
         try:
-            if end - start > _MOST_KEYS or source.topics.log_starts([place])[place] > start:
+            if end - start > _MOST_KEYS or source.topics.log_starts([about])[about] > start:
                 return None
             for first in range(start, end, _LONGEST):
                 if left <= 0:
                     return None
-                for record in source.log.read({place: OffsetRange(first, min(end, first + _LONGEST))}):
+                for record in source.log.read({about: OffsetRange(first, min(end, first + _LONGEST))}):
                     found[record.offset] = record.key
                     left -= len(record.key or b"") + len(record.value or b"")
         except ClusterError:
@@ -84,15 +84,15 @@ def keys_of(topic: str, source: KafkaCluster, *, most_bytes: int = _MOST_BYTES) 
     return read
 
 
-def _looking_in(found: Mapping[_Place, Parts | Unseen]) -> PayloadOf:
+def _looking_in(found: Mapping[_PartitionOffset, Parts | Unseen]) -> PayloadOf:
     return lambda record: found[record.partition, record.offset]
 
 
 @dataclass(slots=True)
-class _Reading:
-    """The payloads of one side while they are read.
+class _PayloadReader:
+    """The payloads of one cluster while they are read.
 
-    :param found: by partition and offset; that there is too much to be read, until it was
+    :param found: by partition and offset; :attr:`Unseen.TOO_MUCH` until the payload was read
     :param wanted: the offsets by partition, rising
     :param left: bytes that may still be read
     """
@@ -100,7 +100,7 @@ class _Reading:
     cluster: KafkaCluster
     topic: str
     restamped: bool
-    found: dict[_Place, Parts | Unseen]
+    found: dict[_PartitionOffset, Parts | Unseen]
     wanted: Mapping[int, Sequence[int]]
     left: int
     _lock: Lock = field(default_factory=Lock)
@@ -108,17 +108,19 @@ class _Reading:
     @classmethod
     def of(
         cls, cluster: KafkaCluster, topic: str, records: Iterable[UnmatchedRecord], restamped: bool, most_bytes: int
-    ) -> _Reading:
-        found: dict[_Place, Parts | Unseen] = {(each.partition, each.offset): Unseen.TOO_MUCH for each in records}
+    ) -> _PayloadReader:
+        found: dict[_PartitionOffset, Parts | Unseen] = {
+            (each.partition, each.offset): Unseen.TOO_MUCH for each in records
+        }
         wanted: dict[int, list[int]] = {}
         for partition, offset in sorted(found):
             wanted.setdefault(partition, []).append(offset)
         return cls(cluster, topic, restamped, found, wanted, most_bytes)
 
-    def all(self) -> Mapping[_Place, Parts | Unseen]:
-        """Read them, and return what was found out about each."""
+    def all(self) -> Mapping[_PartitionOffset, Parts | Unseen]:
+        """Read them, and return what was found of each."""
         rounds = list(_rounds(self.topic, self.wanted))
-        # Most of a round is waiting for the brokers; a reader of its own costs as much as some of them.
+        # Most of a round is waiting for the brokers; another reader costs as much as a few rounds.
         readers = min(_MOST_READERS, len(rounds) // _ROUNDS_EACH + 1)
 
         def read(number: int) -> None:
@@ -145,16 +147,16 @@ class _Reading:
                 self._say(partition, wanted, Unseen.GONE)
 
     def _take(self, record: Record) -> None:
-        place = (record.partition, record.offset)
+        about = (record.partition, record.offset)
         size = len(record.key or b"") + len(record.value or b"")
-        if place in self.found:
+        if about in self.found:
             stamped = None if self.restamped else record.timestamp_ms
-            self.found[place] = Parts.of(Payload(record.key, record.value, record.headers, stamped))
+            self.found[about] = Parts.of(Payload(record.key, record.value, record.headers, stamped))
         with self._lock:
             self.left -= size
 
     def _refused(self, partition: TopicPartition, wanted: OffsetRange) -> None:
-        """Find out why a range could not be read: what the log no longer has says nothing about the rest."""
+        """Find out why a range could not be read: records that were deleted do not make the rest unreadable."""
         try:
             start = self.cluster.topics.log_starts([partition])[partition]
         except ClusterError:
@@ -167,7 +169,7 @@ class _Reading:
             self._round({partition: OffsetRange(gone.end, wanted.end)})
 
     def _say(self, partition: TopicPartition, within: OffsetRange, why: Unseen) -> None:
-        """Say why what was not found in a range was not."""
+        """Set why records of a range were not found."""
         number = partition.partition
         offsets = self.wanted[number]
         for offset in offsets[bisect_left(offsets, within.start) : bisect_left(offsets, within.end)]:
@@ -176,14 +178,14 @@ class _Reading:
 
 
 def _rounds(topic: str, wanted: Mapping[int, Sequence[int]]) -> Iterator[_Round]:
-    """Yield ranges that cover the records: in each round one of every partition, so that all are fetched together."""
+    """Yield ranges that cover the records: one of each partition in each round, so that they are fetched together."""
     queues = {partition: deque(covering(offsets)) for partition, offsets in wanted.items()}
     while queues := {partition: queue for partition, queue in queues.items() if queue}:
         yield {TopicPartition(topic, partition): queue.popleft() for partition, queue in queues.items()}
 
 
 def covering(offsets: Sequence[int]) -> Iterator[OffsetRange]:
-    """Yield ranges, none of them long, that cover these rising offsets."""
+    """Yield short ranges that cover these rising offsets."""
     if not offsets:
         return
     start = end = offsets[0]

@@ -1,4 +1,4 @@
-"""What earlier audits have read of a partition, and which keys of it a compacted topic may still hold."""
+"""What earlier audits have read of a partition, and which of its keys a compacted topic may still hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafka_dr.clusters import KafkaCluster, TopicPartition
 
 
 def previous_scans(plan: AuditPlan, partition: TopicPartition) -> list[Scan]:
-    """Return the scans that hold what may have to be compared again of a partition; none where it begins anew."""
+    """Return the scans that hold what may have to be compared again; none if the partition begins again."""
     if plan.partitions[partition].fresh:
         return []
     return [scan for scan in plan.state.scans_of(partition) if partition in scan.ranges]
@@ -22,9 +22,9 @@ def previous_scans(plan: AuditPlan, partition: TopicPartition) -> list[Scan]:
 
 @dataclass(frozen=True, slots=True)
 class PreviousKeys:
-    """The keys of one topic that were compared by earlier audits.
+    """The keys of one topic that earlier audits compared.
 
-    :param clusters: of both sides, where it is looked up whether a record is there still
+    :param clusters: source and target, which are asked whether a record still exists
     """
 
     log: FingerprintLog
@@ -32,31 +32,31 @@ class PreviousKeys:
     topic: str
     clusters: Mapping[FlowEnd, KafkaCluster]
 
-    def living(self, side: FlowEnd, partition: int, keys: Longs) -> frozenset[int]:
-        """Return which keys a side may still have a value of, from before what is compared now.
+    def living(self, end: FlowEnd, partition: int, keys: Longs) -> frozenset[int]:
+        """Return which keys a cluster may still have a value of, from before what is compared now.
 
-        The newest record of a key that the fingerprint log knows is looked for on the cluster. Where the log does not
-        reach back to the beginning, a key that it does not know may have one, too.
+        The newest record of each key that the fingerprint log knows is looked up on the cluster. If the log does not
+        reach back to the start, a key that it does not know may have a value, too.
 
-        :param keys: what stands for them, without the mark of what deletes
+        :param keys: numbers for the keys, without the bit that marks a deletion
         """
-        place = TopicPartition(self.topic, partition)
-        each = self.plan.partitions[place]
+        about = TopicPartition(self.topic, partition)
+        each = self.plan.partitions[about]
         if each.first:
             return frozenset()
         wanted = set(keys.tolist())
-        scans = [scan.name for scan in self.plan.state.scans_of(place)]
-        there = [name for name in scans if self.log.exists(name, side)]
-        complete = each.known.from_start and not each.again and there == scans and each.known.begun in scans
-        newest = self.log.newest_of_keys(side, there, place, wanted)
+        scans = [scan.name for scan in self.plan.state.scans_of(about)]
+        existing = [name for name in scans if self.log.exists(name, end)]
+        complete = each.known.from_start and not each.again and existing == scans and each.known.begun in scans
+        newest = self.log.newest_of_keys(end, existing, about, wanted)
         values = {key: offset for key, (offset, deletes) in newest.items() if not deletes}
-        present = self._present(side, place, values.values())
+        present = self._present(end, about, values.values())
         unknown = set() if complete else wanted - newest.keys()
         return frozenset({key for key, offset in values.items() if offset in present} | unknown)
 
-    def _present(self, side: FlowEnd, partition: TopicPartition, offsets: Iterable[int]) -> set[int]:
-        """Return which of these offsets have a record still."""
-        cluster = self.clusters[side]
+    def _present(self, end: FlowEnd, partition: TopicPartition, offsets: Iterable[int]) -> set[int]:
+        """Return at which of these offsets the cluster still has a record."""
+        cluster = self.clusters[end]
         start = cluster.topics.log_starts([partition])[partition]
         ranges = covering(sorted(offset for offset in offsets if offset >= start))
         return {record.offset for each in ranges for record in cluster.log.read({partition: each})}

@@ -1,4 +1,4 @@
-"""What a checksum audit says: for programs, for people, and for the failover's gate."""
+"""What a checksum audit reports: for programs, for people, and for the gate of a failover."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clusters import TopicPartition
 
 SCHEMA_VERSION = 1
-#: Findings that the report names in words; all of them are in ``findings.jsonl``.
+#: Findings that ``report.json`` has in words; ``findings.jsonl`` has all of them.
 _NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionReport:
-    """What is said about one partition.
+    """What is reported about one partition.
 
     :param differences: found by this audit
-    :param open: all findings that stand, of earlier audits, too: how many records, by kind
+    :param open: all open findings, also of earlier audits: how many records, by kind
     :param frontier: next to verify, on the source and on the target
     :param end: of the source: next to be written
-    :param unverified_since: when the first record that is not verified was made, in ms; ``None`` where all are
-    :param hidden: offsets that an open transaction hides, on the source and on the target, and where
+    :param unverified_since: the timestamp of the first unverified record, in ms; ``None`` if all are verified
+    :param hidden: offsets that an open transaction hides, on the source and on the target
     :param digests: by minute, of what this audit settled
     """
 
@@ -49,12 +49,12 @@ class PartitionReport:
     digests: Digests | None = None
 
     def verified_rpo_seconds(self, at: datetime) -> float:
-        """Return how old the first record is that is not verified; 0 where all are."""
+        """Return the age of the first unverified record; 0 if all are verified."""
         since = self.unverified_since
         return 0.0 if since is None else max(0.0, round(at.timestamp() - since / 1000, 3))
 
     def to_json(self, at: datetime) -> dict[str, Any]:
-        """Return it for ``report.json``.
+        """Return the partition for ``report.json``.
 
         :param at: when the source's ends were read
         """
@@ -78,10 +78,10 @@ class ChecksumReport:
     """The whole audit.
 
     :param topic_ids: on the source and on the target
-    :param failure: why nothing can be said, where that is so
-    :param duplicates_fail: whether what was copied twice makes the audit red
-    :param restamped: topics whose times are not compared
-    :param times_lost: why not: a property of their configuration, said once; empty where there is none
+    :param failure: why the result is unknown; empty if it is known
+    :param duplicates_fail: whether records that were copied twice make the audit red
+    :param restamped: topics whose timestamps are not compared
+    :param times_lost: why not; empty if there are none
     """
 
     flow: str
@@ -101,7 +101,7 @@ class ChecksumReport:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many records each kind of finding is about."""
+        """How many records have an open finding, by kind."""
         counts: Counter[str] = Counter()
         for partition in self.partitions:
             counts.update(partition.open)
@@ -128,9 +128,9 @@ class ChecksumReport:
         said = ", ".join(f"{count} {kind}" for kind, count in sorted(self.counts.items()))
         verified = total(p.coverage for p in self.partitions).sentence
         if late := self.came_late:
-            verified += f", {late} reported lost before came late"
+            verified += f", {late} that were reported lost came late"
         verified += f". {self.times_lost}" if self.times_lost else ""
-        return f"{said}; {verified}" if said else f"every record that could be compared is equal: {verified}"
+        return f"{said}; {verified}" if said else f"every compared record is equal: {verified}"
 
     def to_json(self) -> dict[str, Any]:
         """Return ``report.json``."""
@@ -174,7 +174,7 @@ class ChecksumReport:
         }
 
     def findings(self) -> Iterator[dict[str, Any]]:
-        """Yield what this audit found, as ``findings.jsonl`` has it."""
+        """Yield what this audit found, as lines of ``findings.jsonl``."""
         for partition in self.partitions:
             for found in partition.differences:
                 yield {
@@ -199,7 +199,7 @@ class ChecksumReport:
         }
 
     def write(self, out: Any) -> None:
-        """Write everything into a folder; ``report.json`` comes last, so that it stands for the rest."""
+        """Write all files into a folder; ``report.json`` is last, so that it exists only if the others do."""
         found = list(self.findings())
         write_whole(out.joinpath("findings.jsonl"), "".join(f"{json.dumps(each)}\n" for each in found).encode())
         write_whole(out.joinpath("findings", "part-0.parquet"), parquet(findings_table(found)))
@@ -212,7 +212,7 @@ class ChecksumReport:
 
 
 def counted(differences: Iterable[Difference]) -> dict[str, int]:
-    """Count records by kind; what is only on its way is no finding, and what came late is none any more."""
+    """Count records by kind; a record in flight is not a finding, and one that came late no longer is."""
     counts: Counter[str] = Counter()
     for found in differences:
         if found.kind is not FindingKind.IN_FLIGHT and not _came_late(found):
@@ -226,10 +226,10 @@ def _came_late(found: Difference) -> bool:
 
 def _in_words(found: Mapping[str, Any]) -> str:
     where = [
-        f"{side} offset {found[f'{side}_offset']}"
-        for side in ("source", "target")
-        if found[f"{side}_offset"] is not None
+        f"{cluster} offset {found[f'{cluster}_offset']}"
+        for cluster in ("source", "target")
+        if found[f"{cluster}_offset"] is not None
     ]
-    records = "one record" if found["count"] == 1 else f"{found['count']} records from there on"
+    records = "one record" if found["count"] == 1 else f"{found['count']} records from this offset on"
     detail = f" ({found['detail']})" if found["detail"] else ""
     return f"{found['kind']}: {found['topic']}-{found['partition']}, {', '.join(where)}: {records}{detail}"

@@ -46,7 +46,7 @@ _NEVER_YOUNG = 2**62
 class AuditInput:
     """What an audit knows before it reads anything.
 
-    :param batch: known faults that were written, which it has to find
+    :param batch: known faults that were written, which the audit has to find
     """
 
     resolved: ResolvedRanges
@@ -62,7 +62,7 @@ def ask(
     clock: Clock,
     options: AuditOptions,
 ) -> AuditInput:
-    """Ask both clusters and Connect what there is to be read, and write the self test meanwhile."""
+    """Ask both clusters and Connect which offsets to read, and write the self-test at the same time."""
     now_ms, copies = int(clock.now().timestamp() * 1000), group.flow.replication_factor
     with ThreadPoolExecutor(1) as pool:
         testing = pool.submit(self_test.write, source, target, now_ms=now_ms, replication_factor=copies)
@@ -74,10 +74,10 @@ def ask(
 
 @dataclass(frozen=True, slots=True)
 class AuditOutcome:
-    """What an audit has come to, before anything of it counts.
+    """The result of an audit, before any of it counts.
 
-    :param state: what the next audit would go on from
-    :param found: what is kept besides
+    :param state: what the next audit would continue from
+    :param found: what else is kept
     """
 
     report: ChecksumReport
@@ -91,8 +91,8 @@ class ChecksumRun:
 
     :param source: reached as audit
     :param target: reached as audit
-    :param flow_wait: what is asked about records that seem to wait too long
-    :param history: what the registers hold about the group, where ranges are named that stay aside
+    :param flow_wait: gives the flow time for records that seem late
+    :param history: the journals of the group, which name the ranges that a failback quarantined
     """
 
     group: ProtectionGroup
@@ -110,8 +110,8 @@ class ChecksumRun:
         before = self.store.read()
         kept = None if options.bounded else before
         if kept is not None and any(each.at >= resolved.at for each in kept.scans):
-            # Beside it these ends would look like those of logs that were cut off.
-            raise TryAgain("another audit of this flow has ended since this one began: run it again")
+            # Compared with its state, these ends would look like those of truncated logs.
+            raise TryAgain("another audit of this flow ended after this one had begun: run this one again")
         if before is not None and not options.full:
             resolved = resolved.with_stamped((), checksum_plan.without_times(before, resolved))
         resolved, plan = self._planned(kept, resolved, options, scan, batch)
@@ -135,7 +135,7 @@ class ChecksumRun:
         scan: str,
         batch: self_test.SelfTestBatch,
     ) -> tuple[ResolvedRanges, AuditPlan]:
-        """AuditPlan and scan; once more where the records bear other times than the settings of their topics say."""
+        """Plan and scan; again, if records say that a broker stamped them, and the settings of their topics do not."""
         while True:
             plan = checksum_plan.make(kept, resolved, full=options.full or options.bounded)
             if options.bounded:
@@ -154,8 +154,9 @@ class ChecksumRun:
         return within_time(plan, options, clusters, restamped=resolved.restamped, known=known)
 
     def keep(self, done: AuditOutcome) -> None:
-        """Let the next audit go on from this one. The report has to be written before: what is settled now is never
-        looked at again, and stands nowhere else.
+        """Let the next audit continue from this one.
+
+        The report has to be written before: what is settled now is never looked at again, and is kept nowhere else.
         """
         self.store.keep(done.state, done.report, done.found)
         self.store.advance_frontier(done.state, done.report)
@@ -177,7 +178,7 @@ class ChecksumRun:
         )
 
     def _log_starts(self, plan: AuditPlan) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
-        """Ask where the logs begin now: what lies below may have been deleted before it was read."""
+        """Ask where the logs start now: records below may have been deleted before they were read."""
         with ThreadPoolExecutor(2) as pool:
             jobs: list[Future[dict[TopicPartition, int]]] = []
             for end, cluster in zip(FLOW_ENDS, (self.source, self.target), strict=True):
@@ -227,7 +228,7 @@ class ChecksumRun:
             states[partition] = next_state(partition, each, outcome, resolved, scan)
         self.watch.lap("wait")
         done = Scan(scan, resolved.at, {p: _ranges(each) for p, each in plan.partitions.items()})
-        # What is compared from the beginning makes the whole map again.
+        # An audit from the start of the logs makes a whole new map.
         maps = () if options.full and not options.topics else plan.state.maps
         state = replace(plan.state, partitions=states, scans=(*plan.state.scans, done), maps=maps)
         report = ChecksumReport(
@@ -269,7 +270,7 @@ class ChecksumRun:
 
 
 def _seen_below(plan: AuditPlan, partition: TopicPartition, before: datetime) -> int:
-    """Return up to where an audit that long ago has seen a partition of the source."""
+    """Return up to which offset an audit at that time or before had seen a partition of the source."""
     return max((s.ranges[partition][0][1] for s in previous_scans(plan, partition) if s.at <= before), default=0)
 
 

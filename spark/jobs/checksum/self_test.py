@@ -1,4 +1,4 @@
-"""Each audit audits itself: a topic of known faults, written on both sides, in which it must find every one.
+"""The audit's self-test: a topic of known faults, written to both clusters, in which each audit must find every fault.
 
 Every run appends a batch of its own, and compares nothing else of the topic.
 """
@@ -26,7 +26,7 @@ _Expected = tuple[FindingKind, int, int | None, int | None, int]
 class SelfTestBatch:
     """What one run wrote.
 
-    Others may append to the topic at the same time, so the ranges may hold more than that.
+    Other audits may append to the topic at the same time, so the ranges may hold more than that.
 
     :param source: the offsets that it wrote on the source, by partition
     :param target: the same on the target
@@ -39,11 +39,11 @@ class SelfTestBatch:
 
     @staticmethod
     def ranges(offsets: dict[TopicPartition, tuple[int, ...]]) -> dict[TopicPartition, OffsetRange]:
-        """Return what has to be read of a side."""
+        """Return what has to be read of a cluster."""
         return {partition: OffsetRange(min(each), max(each) + 1) for partition, each in offsets.items()}
 
     def missed(self, found: Sequence[Difference]) -> list[str]:
-        """Return, in words, what was found wrongly or not at all."""
+        """Return, in words, what was not found, and what was found without being there."""
         seen = {(d.kind, d.partition, d.source_offset, d.target_offset, d.count) for d in found}
         missing = [f"{each[0]} in partition {each[1]} was not found" for each in self.expected if each not in seen]
         invented = [f"{each[0]} in partition {each[1]} is not there" for each in seen.difference(self.expected)]
@@ -52,9 +52,9 @@ class SelfTestBatch:
 
 @dataclass(frozen=True, slots=True)
 class _Copied:
-    """A record of the target: which one of the source it stands for, and what was done to it.
+    """A record of the target: which record of the source it is a copy of, and how it was changed.
 
-    :param moved_from: the partition that it has on the source, where that is another one
+    :param moved_from: the partition of the original, if that is another one
     """
 
     origin: int
@@ -63,7 +63,7 @@ class _Copied:
 
 
 def _faulty() -> dict[int, list[_Copied]]:
-    """Return the copy, by partition. What it lacks, repeats and changes stands in :func:`truth`, too."""
+    """Return the copy, by partition. :func:`truth` lists what it lacks, repeats and changes."""
     first = [_Copied(n) for n in range(_RECORDS)]
     second = [_Copied(n) for n in range(_RECORDS)]
     del first[22]
@@ -82,9 +82,9 @@ def _faulty() -> dict[int, list[_Copied]]:
 
 
 def truth() -> list[tuple[FindingKind, int, int | None, int | None, int]]:
-    """Return the faults: kind, partition, which record of the source and which of the target, how many.
+    """Return the faults: kind, partition, number of the record on the source and on the target, count.
 
-    What moved came from the first partition, and is in the second one on the target.
+    The moved record was in the first partition of the source, and is in the second one of the target.
     """
     return [
         (FindingKind.LOST, 0, 2, None, 1),
@@ -102,23 +102,23 @@ def truth() -> list[tuple[FindingKind, int, int | None, int | None, int]]:
 
 
 def write(source: KafkaCluster, target: KafkaCluster, *, now_ms: int, replication_factor: int) -> SelfTestBatch:
-    """Append a batch on both sides.
+    """Append a batch to both clusters.
 
     :param now_ms: milliseconds since the epoch
     """
     nonce = secrets.token_bytes(8)
     originals = {p: [_record(p, n, nonce, now_ms) for n in range(_RECORDS)] for p in range(_PARTITIONS)}
-    strange = NewRecord(TopicPartition(TOPIC, 1), b"alien", secrets.token_bytes(16), (), now_ms)
-    copies = {p: [_copy(each, originals, p, strange) for each in draft] for p, draft in _faulty().items()}
+    foreign = NewRecord(TopicPartition(TOPIC, 1), b"alien", secrets.token_bytes(16), (), now_ms)
+    copies = {p: [_copy(each, originals, p, foreign) for each in draft] for p, draft in _faulty().items()}
     with ThreadPoolExecutor(2) as pool:
-        sides = ((source, originals), (target, copies))
-        jobs = [pool.submit(_append, cluster, records, replication_factor) for cluster, records in sides]
-        here, there = (job.result() for job in jobs)
+        wanted = ((source, originals), (target, copies))
+        jobs = [pool.submit(_append, cluster, records, replication_factor) for cluster, records in wanted]
+        on_source, on_target = (job.result() for job in jobs)
     expected = tuple(
-        (kind, p, _at(here, p, s), _at(there, 1 if kind is FindingKind.MOVED else p, t), count)
+        (kind, p, _at(on_source, p, s), _at(on_target, 1 if kind is FindingKind.MOVED else p, t), count)
         for kind, p, s, t, count in truth()
     )
-    return SelfTestBatch(_by_partition(here), _by_partition(there), expected)
+    return SelfTestBatch(_by_partition(on_source), _by_partition(on_target), expected)
 
 
 def _record(partition: int, number: int, nonce: bytes, now_ms: int) -> NewRecord:
@@ -127,10 +127,10 @@ def _record(partition: int, number: int, nonce: bytes, now_ms: int) -> NewRecord
 
 
 def _copy(
-    wanted: _Copied, originals: Mapping[int, Sequence[NewRecord]], partition: int, strange: NewRecord
+    wanted: _Copied, originals: Mapping[int, Sequence[NewRecord]], partition: int, foreign: NewRecord
 ) -> NewRecord:
     if wanted.origin >= _RECORDS:
-        return strange
+        return foreign
     origin = partition if wanted.moved_from is None else wanted.moved_from
     return wanted.change(replace(originals[origin][wanted.origin], partition=TopicPartition(TOPIC, partition)))
 
@@ -144,8 +144,8 @@ def _append(
     return {partition: tuple(next(offsets) for _ in each) for partition, each in records.items()}
 
 
-def _at(offsets: dict[int, tuple[int, ...]], partition: int, place: int | None) -> int | None:
-    return None if place is None else offsets[partition][place]
+def _at(offsets: dict[int, tuple[int, ...]], partition: int, number: int | None) -> int | None:
+    return None if number is None else offsets[partition][number]
 
 
 def _by_partition(offsets: dict[int, tuple[int, ...]]) -> dict[TopicPartition, tuple[int, ...]]:

@@ -1,7 +1,6 @@
-"""What one checksum audit leaves for the next: how far it got, and which scans of the log are still needed.
+"""What one checksum audit leaves for the next: how far it was verified, and which scans of the log are still needed.
 
-One JSON file, replaced as a whole. It names the scans that count, so an audit that dies before it leaves nothing behind
-that would ever be read.
+One JSON file, replaced as a whole. It names the scans that count, so what an audit that died has left is never read.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from kafka_dr.errors import NeedsPerson
 _SCHEMA_VERSION = 1
 #: On the source and on the target.
 Both = tuple[int, int]
-#: The offset, when it was made in milliseconds since the epoch, and what stands for the content.
+#: The offset, the timestamp in milliseconds since the epoch, and the hash of the content.
 MissingRecord = tuple[int, int, int]
 #: Of a topic's fingerprints: whether keys are kept, and whether times are part of the hash.
 Kind = tuple[bool, bool]
@@ -30,17 +29,17 @@ class PartitionState:
     """How far a partition is settled. All offsets are next to read.
 
     :param resume: where the next comparison begins
-    :param scanned: what the fingerprint log reaches to
-    :param first_kept: what the logs began with when they were read for the first time
+    :param scanned: the end of what the fingerprint log holds
+    :param first_kept: the log start offsets when the logs were read for the first time
     :param coverage: of the source's offsets below ``resume``
     :param open: settled findings below ``resume``: how many records, by kind
-    :param faulty_from: the first offset of the source that is not as it should be, and what is next on the target there
-    :param faulty_since: when that record was made, milliseconds since the epoch; ``None`` where nobody knows
-    :param begun: the scan that comparing began with, or began anew: older ones say nothing about it; empty where
-        nobody knows
-    :param from_start: whether that scan read all that both sides had
-    :param held: on the source and on the target, the offset from which an open transaction hides what follows, and when
-        that was seen first, in milliseconds since the epoch
+    :param faulty_from: the first offset of the source with a finding, and what is next on the target at that record
+    :param faulty_since: the timestamp of that record, milliseconds since the epoch; ``None`` if it is not known
+    :param begun: the scan with which comparing began, or began again: older scans say nothing about it; empty if it is
+        not known
+    :param from_start: whether that scan read everything that both clusters had
+    :param held: on the source and on the target, the offset from which an open transaction hides the log, and when that
+        was first seen, in milliseconds since the epoch
     :param missing: records of the source that are reported lost and have not come
     """
 
@@ -70,9 +69,9 @@ class Scan:
 class AuditState:
     """The state of one flow.
 
-    :param identity: cluster ids of source and target, and the epoch; another one begins anew
-    :param topic_ids: on the source and on the target; empty where there is none
-    :param kinds: how the topics' fingerprints were made the last time: with keys, and with times
+    :param identity: cluster ids of source and target, and the epoch; if one of them changes, the audit begins again
+    :param topic_ids: on the source and on the target; empty if the topic does not exist
+    :param kinds: how the topics' fingerprints were made the last time: with keys, and with timestamps
     :param maps: the parts of the offset map that count
     """
 
@@ -84,15 +83,15 @@ class AuditState:
     kinds: Mapping[str, Kind] = field(default_factory=dict)
 
     def scans_of(self, partition: TopicPartition) -> tuple[Scan, ...]:
-        """Return the scans that hold what was compared of a partition since it began."""
+        """Return the scans that hold what was compared of a partition since comparing began."""
         return self.scans[self._first_scan(partition) :]
 
     def slimmed(self) -> AuditState:
-        """Return the same without the ranges that no audit will ask for again."""
+        """Return the same without the ranges that no audit will need again."""
 
         def needed(number: int, partition: TopicPartition, ranges: tuple[Both, Both]) -> bool:
             known = self.partitions.get(partition)
-            # Of a log that was there before it began anew nothing counts, whatever its offsets.
+            # Scans from before comparing began again do not count, whatever their offsets.
             if known is None or number < self._first_scan(partition):
                 return False
             return any(r[1] > at for r, at in zip(ranges, known.resume, strict=True))
@@ -127,7 +126,7 @@ class StateStore:
             return self._file.read()
         except FileDamaged as error:
             raise NeedsPerson(
-                f"{error}. What was verified is not known: find out what changed the file, move it away, then audit in full"
+                f"{error}. What was verified is not known: find out what changed it, move it away, then audit in full"
             ) from error
 
     def write(self, state: AuditState) -> None:

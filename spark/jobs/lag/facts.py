@@ -1,4 +1,4 @@
-"""What a lag audit asks of clusters and Connect before anything is read."""
+"""What a lag audit asks clusters and Connect before anything is read."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ MOST_SYNCS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class LagFacts:
-    """Everything but content.
+    """Everything except the content of records.
 
-    :param state: what the flow's connector does
+    :param state: of the flow's connector
     :param epoch: of the flow's seed; ``None`` for a flow that was never seeded
-    :param at: when the ends were read: after the positions, so that a lag is never said to be less than it was
+    :param at: when the ends were read: after the positions, so that no lag is reported too small
     :param partitions: of the source, without what has to be read
-    :param syncs: where the newest offset syncs lie on the target; ``None`` where they cannot be read
-    :param syncs_missing: why not; empty where they can
+    :param syncs: the newest offset syncs on the target; ``None`` if they cannot be read
+    :param syncs_missing: why not; empty if they can
     """
 
     state: FlowState
@@ -40,7 +40,7 @@ class LagFacts:
 
     @property
     def active(self) -> bool | None:
-        """Whether the flow's connector runs; ``None`` where that is not known or changing just now."""
+        """Whether the flow's connector runs; ``None`` if that is not known, or is changing."""
         return {"running": True, "stopped": False, "failed": False, "absent": False, "paused": False}.get(self.state)
 
 
@@ -93,9 +93,9 @@ def _groups(group: ProtectionGroup, source: KafkaCluster) -> tuple[GroupSeen, ..
 
 
 def _syncs(flow: Flow, target: KafkaCluster) -> tuple[tuple[TopicPartition, OffsetRange] | None, str]:
-    place = TopicPartition(f"mm2-offset-syncs.{flow.source}.internal", SYNCS)
+    syncs = TopicPartition(f"mm2-offset-syncs.{flow.source}.internal", SYNCS)
     try:
-        start, end = target.topics.log_starts([place])[place], target.topics.last_stable_offsets([place])[place]
+        start, end = target.topics.log_starts([syncs])[syncs], target.topics.last_stable_offsets([syncs])[syncs]
     except ClusterError as error:
         return None, f"the offset syncs on {flow.target} cannot be read ({error})"
-    return (place, OffsetRange(max(start, end - MOST_SYNCS), max(start, end))), ""
+    return (syncs, OffsetRange(max(start, end - MOST_SYNCS), max(start, end))), ""

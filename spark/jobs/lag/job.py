@@ -14,7 +14,7 @@ from jobs.flows import declared_flow, reached
 from jobs.lag.facts import LagFacts, ask
 from jobs.lag.reading import LagReading, read
 from jobs.session import Sessions, exit_code, spark_session
-from jobs.storage import local, place, rename_old_report
+from jobs.storage import local, path_of, rename_old_report
 from kafka_dr.audit import AuditKind, AuditResult, AuditVerdict, ResultStore
 from kafka_dr.audit.whole_file import write_whole
 from kafka_dr.clock import Clock, SystemClock
@@ -42,8 +42,8 @@ FINDINGS = 1
 def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Sessions = spark_session) -> int:
     """Audit the lag of one flow.
 
-    :param sessions: where the Spark session comes from
-    :returns: 0 where nothing is beyond its limit, 1 where something is, 2 where that is not known
+    :param sessions: lends the Spark session
+    :returns: 0 if nothing exceeds its limit, 1 if something does, 2 if the result is unknown
     """
     return exit_code(lambda: _audit(_parse(arguments), environ, SystemClock(), sessions))
 
@@ -57,7 +57,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--most-offsets",
         type=int,
         default=1_000_000,
-        help="offsets between two readers of a partition that are read; what lies beyond is estimated (%(default)s)",
+        help="offsets between two readers of a partition that are read; the rest is estimated (%(default)s)",
     )
     return parser.parse_args(arguments)
 
@@ -70,9 +70,9 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
     flow = declared_flow(topology, options.flow)
     connections = Connections.read(environ)
     with sessions(f"lag audit of {options.flow}") as session:
-        memory = _LagStore(place(topology.evidence.root, session), flow)
+        memory = _LagStore(path_of(topology.evidence.root, session), flow)
         window = memory.window()
-        out = place(options.out, session)
+        out = path_of(options.out, session)
         out.mkdir(parents=True, exist_ok=True)
         rename_old_report(out)
         with reached(topology, flow, connections, clock) as (source, target, replicator):
@@ -92,7 +92,7 @@ def _audit(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock
 
 @dataclass(frozen=True, slots=True)
 class _LagStore:
-    """What lies below the evidence root."""
+    """What the lag audits of one flow keep below the evidence root."""
 
     root: Any
     flow: Flow
@@ -105,12 +105,14 @@ class _LagStore:
         try:
             return self._windows.read()
         except WindowUnreadable as error:
-            raise NeedsPerson(f"{error}: look at it, then remove it, and the trend is judged from now on") from error
+            raise NeedsPerson(
+                f"{error}: find out what changed it, then remove it; the trend is then judged from now on"
+            ) from error
 
     def keep(
         self, found: Assessment, facts: LagFacts, findings: Sequence[LagFinding], *, sentence: str, report: str
     ) -> None:
-        """Remember the look first: a result without it would be judged by less the next time."""
+        """Keep the window before the result: otherwise the next audit would judge by fewer looks."""
         self._windows.write(found.window)
         blocking = any(finding.blocks_failover for finding in findings)
         ResultStore(self.root).write(

@@ -1,4 +1,4 @@
-"""What a lag audit reads: the offset syncs on the target, then each offset of the source that matters, once."""
+"""What a lag audit reads: the offset syncs on the target, then each offset of the source that is needed, once."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from kafka_dr_spark.kafka_ranges import Ranges, read_ranges
 from kafka_dr_spark.offset_syncs import decode, newest
 from kafka_dr_spark.stretches import POINTS, STRETCHES, measure
 
-#: Latency is that of records that crossed lately: so long ago at most, so many of each partition, so near together.
-CROSSED_WITHIN = timedelta(minutes=15)
-MOST_CROSSED = 100
-CROSSED_SPAN = 10_000
+#: Latency is that of records that were copied lately: their greatest age, their number in each partition, and the
+#: offsets between the first and the last of them.
+COPIED_WITHIN = timedelta(minutes=15)
+MOST_COPIED = 100
+COPIED_SPAN = 10_000
 
 #: A topic and the number of a partition.
-Place = tuple[str, int]
+_Partition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class LagReading:
     """What was read.
 
-    :param partitions: with what lies in their stretches and how long their records took
+    :param partitions: with the content of their ranges, and the latencies of their records
     :param records: records of the source that were read
     :param latency_from: how the time of arrival is known, or why it is not
     """
@@ -40,10 +41,10 @@ class LagReading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Crossed:
-    """A record of the source that was written down to have arrived."""
+class _CopiedRecord:
+    """A record of the source of which an offset sync says that it arrived."""
 
-    place: Place
+    partition: _Partition
     offset: int
     synced_ms: int
 
@@ -51,20 +52,20 @@ class _Crossed:
 def read(
     session: SparkSession, facts: LagFacts, *, source: ClientSettings, target: ClientSettings, most_offsets: int
 ) -> LagReading:
-    """Read what lies before each reader, and when what crossed lately was written.
+    """Read the records before each reader, and the timestamps of those that were copied lately.
 
-    :param most_offsets: of one stretch that are read; the rest is estimated
+    :param most_offsets: of one range that are read; the rest is estimated
     """
     stretches = {seen.place: _stretches(seen, facts, most_offsets) for seen in facts.partitions}
-    crossed = _still_there(_crossed(session, facts, target), facts)
-    ranges = _ranges(stretches, crossed)
-    rows = _measured(session, stretches, crossed, ranges, source) if ranges else []
+    copied = _still_there(_copied(session, facts, target), facts)
+    ranges = _ranges(stretches, copied)
+    rows = _measured(session, stretches, copied, ranges, source) if ranges else []
     contents = {(row.topic, row.partition, row.start): row for row in rows}
     written = {((row.topic, row.partition), point.offset): point.timestamp_ms for row in rows for point in row.points}
-    latencies: dict[Place, list[float]] = defaultdict(list)
-    for each in crossed:
-        if (timestamp_ms := written.get((each.place, each.offset))) is not None:
-            latencies[each.place].append((each.synced_ms - timestamp_ms) / 1000)
+    latencies: dict[_Partition, list[float]] = defaultdict(list)
+    for each in copied:
+        if (timestamp_ms := written.get((each.partition, each.offset))) is not None:
+            latencies[each.partition].append((each.synced_ms - timestamp_ms) / 1000)
     partitions = tuple(
         replace(
             seen,
@@ -85,33 +86,35 @@ def _stretches(seen: PartitionSeen, facts: LagFacts, most: int) -> tuple[Stretch
     return cut(*seen.place, positions=[flow, *positions], start=seen.start, end=seen.stable_end, most=most)
 
 
-def _crossed(session: SparkSession, facts: LagFacts, target: ClientSettings) -> list[_Crossed]:
+def _copied(session: SparkSession, facts: LagFacts, target: ClientSettings) -> list[_CopiedRecord]:
     if facts.syncs is None or not len(facts.syncs[1]):
         return []
-    place, offsets = facts.syncs
-    records = read_ranges(session, target.spark(), {(place.topic, place.partition): [(offsets.start, offsets.end)]})
-    since = round((facts.at - CROSSED_WITHIN).timestamp() * 1000)
-    found = newest(decode(records), since_ms=since, most=MOST_CROSSED, span=CROSSED_SPAN).collect()
-    return [_Crossed((row.topic, row.partition), row.source_offset, row.synced_ms) for row in found]
+    partition, offsets = facts.syncs
+    records = read_ranges(
+        session, target.spark(), {(partition.topic, partition.partition): [(offsets.start, offsets.end)]}
+    )
+    since = round((facts.at - COPIED_WITHIN).timestamp() * 1000)
+    found = newest(decode(records), since_ms=since, most=MOST_COPIED, span=COPIED_SPAN).collect()
+    return [_CopiedRecord((row.topic, row.partition), row.source_offset, row.synced_ms) for row in found]
 
 
-def _still_there(crossed: Iterable[_Crossed], facts: LagFacts) -> list[_Crossed]:
+def _still_there(copied: Iterable[_CopiedRecord], facts: LagFacts) -> list[_CopiedRecord]:
     held = {seen.place: OffsetRange(seen.start, seen.stable_end) for seen in facts.partitions}
     nothing = OffsetRange(0, 0)
-    return [each for each in crossed if (within := held.get(each.place, nothing)).start <= each.offset < within.end]
+    return [each for each in copied if (within := held.get(each.partition, nothing)).start <= each.offset < within.end]
 
 
-def _ranges(stretches: Mapping[Place, Sequence[Stretch]], crossed: Iterable[_Crossed]) -> Ranges:
-    """Join what is wanted, so that no offset is read twice."""
-    wanted: dict[Place, list[tuple[int, int]]] = defaultdict(list)
-    for place, parts in stretches.items():
-        wanted[place] += [(part.start, part.read_end) for part in parts]
-    points: dict[Place, list[int]] = defaultdict(list)
-    for each in crossed:
-        points[each.place].append(each.offset)
-    for place, offsets in points.items():
-        wanted[place].append((min(offsets), max(offsets) + 1))
-    return {place: joined(ranges) for place, ranges in wanted.items() if ranges}
+def _ranges(stretches: Mapping[_Partition, Sequence[Stretch]], copied: Iterable[_CopiedRecord]) -> Ranges:
+    """Join the ranges, so that no offset is read twice."""
+    wanted: dict[_Partition, list[tuple[int, int]]] = defaultdict(list)
+    for partition, parts in stretches.items():
+        wanted[partition] += [(part.start, part.read_end) for part in parts]
+    points: dict[_Partition, list[int]] = defaultdict(list)
+    for each in copied:
+        points[each.partition].append(each.offset)
+    for partition, offsets in points.items():
+        wanted[partition].append((min(offsets), max(offsets) + 1))
+    return {partition: joined(ranges) for partition, ranges in wanted.items() if ranges}
 
 
 def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -127,13 +130,13 @@ def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _measured(
     session: SparkSession,
-    stretches: Mapping[Place, Sequence[Stretch]],
-    crossed: Iterable[_Crossed],
+    stretches: Mapping[_Partition, Sequence[Stretch]],
+    copied: Iterable[_CopiedRecord],
     ranges: Ranges,
     source: ClientSettings,
 ) -> list[Row]:
     parts = [(each.topic, each.partition, each.start, each.read_end) for found in stretches.values() for each in found]
-    points = [(*each.place, each.offset) for each in crossed]
+    points = [(*each.partition, each.offset) for each in copied]
     return measure(
         read_ranges(session, source.spark(), ranges),
         session.createDataFrame(parts, STRETCHES),
@@ -149,7 +152,7 @@ def _latency_from(facts: LagFacts, measured: int) -> str:
     if facts.syncs_missing:
         return f"not known: {facts.syncs_missing}"
     if not measured:
-        minutes = CROSSED_WITHIN.total_seconds() / 60
+        minutes = COPIED_WITHIN.total_seconds() / 60
         return f"not known: the flow wrote down no arrival in the last {minutes:g} minutes"
     return (
         f"offset syncs of {measured} records: from a record's own timestamp to the moment at which the Connect worker "

@@ -1,4 +1,4 @@
-"""The list of stranded records: arguments, session, who is asked, exit code."""
+"""The list of stranded records: arguments, session, the clusters that are asked, exit code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from jobs.connections import Connections
 from jobs.session import Sessions, exit_code, spark_session
 from jobs.stopwatch import Stopwatch
-from jobs.storage import place
+from jobs.storage import path_of
 from jobs.stranded.plan import AbandonedGroup, abandoned_group, plan
 from jobs.stranded.run import find
 from kafka_dr.audit.stranded import StrandedList, StrandedStore, StrandedUnreadable, knows_less
@@ -29,8 +29,8 @@ FINDINGS = 1
 def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Sessions = spark_session) -> int:
     """List the stranded records of one protection group, and keep them.
 
-    :param sessions: where the Spark session comes from
-    :returns: 0 where nothing is stranded, 1 where something is, 2 where that is not known
+    :param sessions: lends the Spark session
+    :returns: 0 if nothing is stranded, 1 if there are stranded records, 2 if the result is unknown
     """
     return exit_code(lambda: _list(_parse(arguments), environ, SystemClock(), sessions))
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], sessions: Session
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="stranded_records.py",
-        description="List and keep the records that the side that was left holds, and that never crossed.",
+        description="List and keep the records that the old cluster holds and that were never copied.",
     )
     parser.add_argument("--topology", required=True, type=Path, help="the topology file")
     parser.add_argument("--group", required=True, help="the protection group")
@@ -56,7 +56,7 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
         old, new = clusters[left.abandonment.old], clusters[left.abandonment.new]
         session = stack.enter_context(sessions(f"stranded records of {group.name}"))
         watch.lap("session")
-        root = place(topology.evidence.root, session)
+        root = path_of(topology.evidence.root, session)
         store = StrandedStore(root, group.name, left.abandonment.run)
         kept = _kept(store)
         if kept is not None and (left.held or failback_changed_it_since(left.history, left.abandonment.run)):
@@ -73,7 +73,7 @@ def _list(options: argparse.Namespace, environ: Mapping[str, str], clock: Clock,
 
 
 def _said_before(kept: StrandedList, why: str) -> int:
-    """Let a list stand that knows what the old side does not tell any more, or that somebody has approved."""
+    """Keep the former list: the old cluster may no longer hold its records, or somebody has approved it."""
     print(f"{kept.verdict}: {kept.sentence} (kept before; {why})")
     return FINDINGS if kept.records else 0
 
@@ -90,7 +90,7 @@ def _reached(topology: Topology, name: str, connections: Connections) -> KafkaCl
 def _flow_says(
     topology: Topology, left: AbandonedGroup, connections: Connections, clock: Clock
 ) -> Mapping[TopicPartition, int]:
-    """Return up to where the flow says that it copied; nothing where Connect is silent: content decides anyway."""
+    """Return up to where the flow says that it copied; empty if Connect does not answer: content decides anyway."""
     old, new = left.abandonment.old, left.abandonment.new
     group = topology.group(left.group)
     try:
@@ -106,7 +106,7 @@ def _kept(store: StrandedStore) -> StrandedList | None:
     try:
         return store.read()
     except StrandedUnreadable as error:
-        raise NeedsPerson(f"{error}: look at it, and move it away before another list takes its place") from error
+        raise NeedsPerson(f"{error}: find out what changed it, and move it away; then run this again") from error
 
 
 def _uri(topology: Topology, store: StrandedStore) -> Any:

@@ -1,4 +1,4 @@
-"""What the list of stranded records is made from: the registers, the journal, and the ends of both sides' logs."""
+"""What the list of stranded records is made from: the registers, the journal, and the ends of both clusters' logs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from kafka_dr.topology import ProtectionGroup
 
 @dataclass(frozen=True, slots=True)
 class AbandonedGroup:
-    """How the group stands, and what is journaled about it.
+    """The group according to the registers, and what is journaled about it.
 
-    :param held: a failback holds the group, and rests on the list that was approved
+    :param held: whether a failback holds the group, and relies on the list that was approved
     """
 
     group: str
@@ -32,14 +32,14 @@ class AbandonedGroup:
 
 @dataclass(frozen=True, slots=True)
 class StrandedPartitionPlan:
-    """One partition of the old side.
+    """One partition of the old cluster.
 
-    :param old: what is read of the old side
-    :param new: what is read of the new side: to where nothing could be copied any more
-    :param since: what was written to the new side afterwards; read on compacted topics
+    :param old: what is read of the old cluster
+    :param new: what is read of the active cluster: to the offset after which nothing could be copied any more
+    :param since: what was written to the active cluster afterwards; read for compacted topics
     :param position: what the flow said: next to be copied
-    :param expired: whether the old side deleted records behind the place where comparing begins
-    :param copies_expired: whether the new side deleted copies behind it
+    :param expired: whether the old cluster deleted records after the offset at which comparing begins
+    :param copies_expired: whether the active cluster deleted copies after that offset
     """
 
     old: OffsetRange
@@ -52,7 +52,7 @@ class StrandedPartitionPlan:
 
 @dataclass(frozen=True, slots=True)
 class StrandedPlan:
-    """All partitions that the old side has."""
+    """All partitions that the old cluster has."""
 
     abandoned_group: AbandonedGroup
     at: datetime
@@ -66,7 +66,7 @@ class StrandedPlan:
     def as_list(self, partitions: Iterable[StrandedPartition] | None = None) -> StrandedList:
         """Return the list that this plan leads to.
 
-        :param partitions: what was found; without it, only the ends are told
+        :param partitions: what was found; without it, the list has only the ends of the logs
         """
         left = self.abandoned_group.abandonment
         found = tuple(partitions) if partitions is not None else tuple(map(self._ends_of, sorted(self.partitions)))
@@ -90,15 +90,15 @@ class StrandedPlan:
 
 
 def abandoned_group(group: ProtectionGroup, registers: Mapping[str, KafkaRegister]) -> AbandonedGroup:
-    """Ask the registers how the group stands.
+    """Ask the registers about the group.
 
-    :raises Refused: no side of it was left
+    :raises Refused: on_new is no old cluster that could hold stranded records
     """
     states = {name: register.read(group.name) for name, register in registers.items()}
     state = highest(states)
     if state is None or state.phase not in (Phase.UNFENCED, Phase.DIVERGED):
-        stands = "not adopted" if state is None else f"{state.phase} on {state.active}"
-        raise Refused(f"{group.name} is {stands}: no side was left behind, so nothing can be stranded")
+        phase = "not adopted" if state is None else f"{state.phase} on {state.active}"
+        raise Refused(f"{group.name} is {phase}, expected unfenced or diverged: no cluster can hold stranded records")
     history = registers[state.active].history(group.name)
     return AbandonedGroup(group.name, abandonment(history, state), history, held=state.verb == "failback")
 
@@ -117,13 +117,13 @@ def plan(
 
     :param root: the evidence root
     :param positions: what the flow says: next to be copied
-    :raises TryAgain: an open transaction hides the end of the old side's log
+    :raises TryAgain: an open transaction hides the end of the old cluster's log
     """
-    here, there = _owned(group, old), _owned(group, new)
-    starts, ends = _held(old, here)
-    configs = [cluster.topics.configs(found) for cluster, found in ((old, here), (new, there))]
-    begins = _beginnings(left, old, new, here, there, root=root)
-    new_held = {p for topic in there.values() for p in topic.partitions}
+    on_old, on_new = _owned(group, old), _owned(group, new)
+    starts, ends = _held(old, on_old)
+    configs = [cluster.topics.configs(found) for cluster, found in ((old, on_old), (new, on_new))]
+    begins = _beginnings(left, old, new, on_old, on_new, root=root)
+    new_held = {p for topic in on_new.values() for p in topic.partitions}
     new_starts, new_ends = new.topics.log_starts(new_held), new.topics.last_stable_offsets(new_held)
     switched = left.abandonment.new_ends
     compacted = {t for found in configs for t, c in found.items() if "compact" in c.get("cleanup.policy", "")}
@@ -131,7 +131,7 @@ def plan(
     for p, end in ends.items():
         begin, copied = begins.get(p, (0, 0))
         if begin > end:
-            # Made again or cut off since: of this log nothing is known.
+            # Created again or truncated since: nothing is known of this log.
             begin, copied = 0, 0
         until = min(switched.get(p, 0), new_ends.get(p, 0))
         copy = min(max(copied, new_starts.get(p, 0)), until)
@@ -148,10 +148,10 @@ def plan(
         abandoned_group=left,
         at=now,
         cluster_ids={cluster.name: cluster.topics.identity().cluster_id for cluster in (old, new)},
-        topic_ids={name: topic.topic_id for name, topic in here.items()},
+        topic_ids={name: topic.topic_id for name, topic in on_old.items()},
         compacted=frozenset(compacted),
         restamped=stamped_topics(configs[1]),
-        gone=tuple(sorted({p.topic for p in switched} - here.keys())),
+        gone=tuple(sorted({p.topic for p in switched} - on_old.keys())),
         partitions=partitions,
     )
 
@@ -169,8 +169,8 @@ def _held(
     hidden = sorted(p for p in wanted if stable[p] < ends[p])
     if hidden:
         raise TryAgain(
-            f"{cluster.name}: an open transaction hides the end of {', '.join(map(str, hidden[:3]))}, so nobody can "
-            "say what is stranded there: fence it and end its transactions, as dr_health does, and run this again"
+            f"{cluster.name}: an open transaction hides the end of {', '.join(map(str, hidden[:3]))}, so it is not "
+            "known which records are stranded: wait until dr_health has ended its transactions, then run this again"
         )
     return starts, ends
 
@@ -179,36 +179,36 @@ def _beginnings(
     left: AbandonedGroup,
     old: KafkaCluster,
     new: KafkaCluster,
-    here: Mapping[str, Topic],
-    there: Mapping[str, Topic],
+    on_old: Mapping[str, Topic],
+    on_new: Mapping[str, Topic],
     *,
     root: Any,
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """Return from where on both sides are compared: where the last direction began, or up to where it was verified."""
-    epoch, begins = newest_seed(left, {name: topic.topic_id for name, topic in here.items()})
+    """Return the offsets at which comparing begins: the flow's seed, or up to where it was verified."""
+    epoch, begins = newest_seed(left, {name: topic.topic_id for name, topic in on_old.items()})
     identity = (old.topics.identity().cluster_id, new.topics.identity().cluster_id, epoch)
-    remembered = FileFrontierStore(root, left.group).read(f"{old.name}-to-{new.name}")
-    if remembered is None or remembered.identity != identity:
+    frontier = FileFrontierStore(root, left.group).read(f"{old.name}-to-{new.name}")
+    if frontier is None or frontier.identity != identity:
         return begins
-    for (topic, number), verified in remembered.points.items():
-        ids = (here[topic].topic_id, there[topic].topic_id) if topic in here and topic in there else None
+    for (topic, number), verified in frontier.points.items():
+        ids = (on_old[topic].topic_id, on_new[topic].topic_id) if topic in on_old and topic in on_new else None
         partition = TopicPartition(topic, number)
         reached = left.abandonment.new_ends.get(partition, 0)
-        then = remembered.topic_ids.get(topic)
+        then = frontier.topic_ids.get(topic)
         if ids == then and verified.target_offset <= reached:
             begins[partition] = (verified.source_offset, verified.target_offset)
         elif ids is not None and then is not None and ids[0] != then[0]:
-            begins.pop(partition, None)  # the topic was made again: where its former log began says nothing
+            begins.pop(partition, None)  # the topic was created again: the seed of its former log is not valid
     return begins
 
 
 def newest_seed(
     left: AbandonedGroup, topic_ids: Mapping[str, str]
 ) -> tuple[int, dict[TopicPartition, tuple[int, int]]]:
-    """Return the epoch in which the flow from the old side began, and where on both sides; 0 and nothing where it
-    always was that one.
+    """Return the epoch of the newest seed of the flow from the old cluster, and the seed; 0 and empty if the flow was
+    never seeded.
 
-    :param topic_ids: of the old side now; a topic that was made again since has no such place
+    :param topic_ids: of the old cluster now; the seed of a topic that was created again since is not valid
     """
     ends = (left.abandonment.old, left.abandonment.new)
     seeds = [facts["flow_seed"] for facts in left.history.values() if "flow_seed" in facts]
@@ -219,11 +219,11 @@ def newest_seed(
     )
     if newest is None:
         return 0, {}
-    here = {(topic, number): offset for topic, number, offset in newest["source_positions"]}
-    there = {(topic, number): offset for topic, number, offset in newest["target_positions"]}
+    on_old = {(topic, number): offset for topic, number, offset in newest["source_positions"]}
+    on_new = {(topic, number): offset for topic, number, offset in newest["target_positions"]}
     then = by_name(newest.get("topic_ids", {}), **ID_OF_A_TOPIC)
     return int(newest["epoch"]), {
-        TopicPartition(*place): (here[place], there[place])
-        for place in here.keys() & there.keys()
-        if then.get(place[0], topic_ids.get(place[0])) == topic_ids.get(place[0])
+        TopicPartition(*about): (on_old[about], on_new[about])
+        for about in on_old.keys() & on_new.keys()
+        if then.get(about[0], topic_ids.get(about[0])) == topic_ids.get(about[0])
     }

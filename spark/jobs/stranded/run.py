@@ -1,4 +1,4 @@
-"""Reading both sides once, aligning them, and keeping what is loose on the old one with everything in it."""
+"""Reads both clusters once, aligns them, and keeps whole every record of the old cluster that is stranded."""
 
 from __future__ import annotations
 
@@ -62,22 +62,22 @@ def _align(
     while True:
         special = Special(compacted=planned.compacted, restamped=restamped)
         log.scan(name, settings=settings, ranges=ranges, special=special)  # type: ignore[arg-type]
-        # What was written before a setting changed still bears the new side's time.
+        # Copies from before the setting was changed have the active cluster's timestamps.
         if log.stamped(name, "target") <= restamped:
             break
         restamped |= log.stamped(name, "target")
     found = {}
     for topic in sorted({p.topic for p in planned.partitions}):
-        here, there = (
-            log.read(side, [name], [topic]) if log.exists(name, side) else {} for side in ("source", "target")
+        on_old, on_new = (
+            log.read(end, [name], [topic]) if log.exists(name, end) else {} for end in ("source", "target")
         )
         for p in (p for p in planned.partitions if p.topic == topic):
             each = planned.partitions[p]
-            copies = there.get(p, _NOTHING)
+            copies = on_new.get(p, _NOTHING)
             switch = int(np.searchsorted(copies.offsets, each.new.end))
-            sides = StrandingInput(
+            given = StrandingInput(
                 p.partition,
-                here.get(p, _NOTHING),
+                on_old.get(p, _NOTHING),
                 copies.at(np.arange(switch)),
                 copies.at(np.arange(switch, len(copies))),
                 begins=each.old.start,
@@ -85,7 +85,7 @@ def _align(
                 expired=each.expired,
                 copies_expired=each.copies_expired,
             )
-            found[p] = strand(sides, compacted=topic in planned.compacted)
+            found[p] = strand(given, compacted=topic in planned.compacted)
     return found
 
 
@@ -126,7 +126,7 @@ def _counted(found: StrandedPartition, row: Mapping[str, Any]) -> StrandedPartit
     if row.get("records", 0) != found.records:
         raise TryAgain(
             f"{found.topic}-{found.partition}: {found.records} records are stranded, {row.get('records', 0)} could be "
-            "read again and kept: does retention delete them? Raise it, and run this again at once"
+            "read again and kept: raise the topic's retention on the old cluster, and run this again at once"
         )
     return replace(found, **{name: row[name] for name in ("keys", "size", "oldest_ms", "newest_ms") if name in row})
 
@@ -148,7 +148,7 @@ def _files(session: SparkSession, folder: str, *, below: str) -> tuple[StrandedF
 
 
 def _sha256(session: SparkSession, system: Any, path: Any) -> str:
-    """Return the digest of a file, computed where the file is read: its bytes never come to Python."""
+    """Return the digest of a file, computed by the JVM: its bytes never come to Python."""
     stream = system.open(path)
     try:
         return str(session._jvm.org.apache.commons.codec.digest.DigestUtils.sha256Hex(stream))  # type: ignore[union-attr]
