@@ -64,7 +64,7 @@ def test_what_was_lost_and_comes_later_is_late_and_closes_its_finding(flowing: P
     assert (late.code, late.report["verdict"], late.report["counts"]) == (0, "equal", {})
     for topic in topics:
         assert late.found(topic) == [Known(FindingKind.LATE, 0, _LOST, _COUNT - 1)]
-    assert "2 reported lost before came late" in late.report["sentence"]
+    assert "2 that were reported lost came late" in late.report["sentence"]
     assert late.report["verified_rpo_records"] == 0
     kept = ResultStore(protection.folder / "evidence").newest(
         AuditKind.CHECKSUM, group=protection.name, source="east", target="west"

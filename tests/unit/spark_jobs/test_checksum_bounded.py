@@ -112,16 +112,16 @@ def test_a_map_of_another_topic_of_the_same_name_is_not_used() -> None:
 
 @pytest.mark.parametrize("asked", [["orders-7:0-5"], ["orders-0:0-5", "orders-0:7-9"]])
 def test_a_partition_that_is_not_there_or_named_twice_is_refused(asked: list[str]) -> None:
-    with pytest.raises(Refused, match="name one stretch of offsets of a partition that there is"):
+    with pytest.raises(Refused, match="give --offsets one range for each existing partition"):
         within_offsets(whole(), [OffsetBounds.parse(each) for each in asked], KNOWN)
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--offsets", "orders"], "'orders' is no stretch of offsets"),
+        (["--offsets", "orders"], "'orders' is not a range of offsets"),
         (["--offsets", "orders-0:9-9"], "holds no offset"),
-        (["--offsets", "orders-0:1-9", "--topics", "orders"], "leave out --topics"),
+        (["--offsets", "orders-0:1-9", "--topics", "orders"], "cannot be combined with --topics"),
     ],
 )
 def test_what_cannot_be_meant_ends_as_unknown(
