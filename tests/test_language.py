@@ -241,11 +241,27 @@ SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
     ("include/kafka_dr/audit/*.py", python_comments),
     ("spark/**/*.py", python_texts),
     ("spark/**/*.py", python_comments),
+    ("tests/unit/copy_audit/*.py", python_texts),
+    ("tests/unit/copy_audit/*.py", python_comments),
+    ("tests/unit/copy_audit/*.py", names_of_tests),
+    ("tests/unit/spark_jobs/*.py", python_texts),
+    ("tests/unit/spark_jobs/*.py", python_comments),
+    ("tests/unit/spark_jobs/*.py", names_of_tests),
+    ("tests/unit/audit/*.py", python_texts),
+    ("tests/unit/audit/*.py", python_comments),
+    ("tests/unit/audit/*.py", names_of_tests),
+    ("tests/spark/*.py", python_texts),
+    ("tests/spark/*.py", python_comments),
+    ("tests/spark/*.py", names_of_tests),
+    ("tests/integration/audit/*.py", python_texts),
+    ("tests/integration/audit/*.py", python_comments),
+    ("tests/integration/audit/*.py", names_of_tests),
 )
 #: What a document quotes although it holds a word of the list, because a log or a report says exactly this. By file.
 QUOTED: dict[str, tuple[str, ...]] = {
     # The words of a former version, of which the digest of an approved list was made.
     "include/kafka_dr/audit/stranded.py": ("had crossed are gone there", "never crossed to"),
+    "tests/unit/audit/test_stranded.py": ("had crossed are gone there", "never crossed to"),
 }
 
 

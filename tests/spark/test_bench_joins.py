@@ -34,10 +34,10 @@ def side(spark: SparkSession, rows: Sequence[tuple[Any, ...]], *, first: int) ->
 
 
 @pytest.mark.parametrize("how", ["alone", "alone_by_hash"])
-def test_a_join_finds_what_one_side_alone_has_and_takes_null_for_null(spark: SparkSession, how: str) -> None:
+def test_a_join_finds_what_one_cluster_alone_has_and_takes_null_for_null(spark: SparkSession, how: str) -> None:
     from lab.bench import warm
 
     copy = [*_ROWS[:3], (b"k", b"changed", [("h", b"2")]), _ROWS[5]]
     here, there = side(spark, _ROWS, first=0), side(spark, copy, first=100)
     found = getattr(warm, how)(here, there).collect()
-    assert len(found) == 3, "one was lost, one was changed: that makes one more on either side"
+    assert len(found) == 3, "one was lost, one was changed: that makes one more on either cluster"

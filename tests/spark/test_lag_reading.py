@@ -49,7 +49,7 @@ def measured(
     }
 
 
-def test_each_stretch_is_counted_by_itself_and_points_are_looked_up_wherever_they_lie(spark: SparkSession) -> None:
+def test_each_range_is_counted_by_itself_and_points_are_looked_up_at_any_offset(spark: SparkSession) -> None:
     rows = [
         ("a", 0, 3, 9_000, b"k", b"four", []),
         ("a", 0, 5, 1_500, None, b"", None),

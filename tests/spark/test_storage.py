@@ -1,4 +1,4 @@
-"""A place that Hadoop reaches has the manners that the stores of state ask for; here with Hadoop's own local files."""
+"""A path that Hadoop reaches has the methods that the stores of state need, tested with Hadoop's own local files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_results_and_windows_are_kept_replaced_and_read_back(root: Any, tmp_path
     assert kept == {"newest.json", "window.json"}
 
 
-def test_a_place_that_cannot_be_reached_is_said_in_one_sentence(spark: SparkSession) -> None:
+def test_a_path_that_cannot_be_reached_is_said_in_one_sentence(spark: SparkSession) -> None:
     from jobs.storage import HadoopPath
 
     with pytest.raises(TryAgain, match=r"nowhere://x/y cannot be read or written: .*No FileSystem for scheme"):

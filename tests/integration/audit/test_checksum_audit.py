@@ -60,7 +60,7 @@ def wait_for_connect(flowing: PlainFlow) -> None:
         time.sleep(0.5)
 
 
-def test_an_audit_goes_on_where_the_last_one_ended_and_what_waits_too_long_is_late(
+def test_an_audit_continues_where_the_last_one_ended_and_what_waits_too_long_is_late(
     flowing: PlainFlow, audit: Auditor
 ) -> None:
     protection = flowing.protection
@@ -168,7 +168,9 @@ def delete_before_the_end(flowing: PlainFlow) -> None:
         future.result(30)
 
 
-def test_a_topic_that_was_deleted_and_created_again_on_either_side_is_found(flowing: PlainFlow, audit: Auditor) -> None:
+def test_a_topic_that_was_deleted_and_created_again_on_either_cluster_is_found(
+    flowing: PlainFlow, audit: Auditor
+) -> None:
     topic = flowing.protection.topic
     flowing.write(20)
     flowing.start()
@@ -300,15 +302,15 @@ def test_a_damaged_state_and_a_folder_that_cannot_be_written_change_nothing(
     assert audit().code == 0
     folder = flowing.protection.folder / "evidence" / "audits" / flowing.protection.name / "checksum" / "east-to-west"
     before = (folder / "state.json").read_bytes()
-    audit.folder.joinpath(f"out-{audit.number + 1}").write_text("a file stands where the folder should be")
+    audit.folder.joinpath(f"out-{audit.number + 1}").write_text("a file is at the path of the folder")
     assert audit().code == 2
     assert (folder / "state.json").read_bytes() == before
     flowing.write_foreign("west")
     good = newest(flowing)
-    # What cannot be written is found out only when there is something to write, and an old report lies there.
+    # What cannot be written is found out only when there is something to write, and an old report exists.
     audit.folder.joinpath(f"out-{audit.number + 1}").mkdir()
     for name in ("report.json", "offset_map"):
-        audit.folder.joinpath(f"out-{audit.number + 1}", name).write_text("what lies in the way")
+        audit.folder.joinpath(f"out-{audit.number + 1}", name).write_text("what is in the way")
     assert audit().code == 2
     out = audit.folder / f"out-{audit.number}"
     assert (out / "findings.jsonl").read_text().count("FOREIGN") == 2

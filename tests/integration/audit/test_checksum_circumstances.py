@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 _SECONDS = 60.0
 _OLD_MS = 1_800_000  # nothing as old as this is still on its way
 _UI_PORT = 790  # from the first port of the tests on
-#: What has to be seen in each place where secrets are looked for: a page that shows nothing hides nothing.
+#: What has to be seen wherever secrets are looked for: a page that shows nothing hides nothing.
 _SHOWN_IN = {
     "argv": "checksum_audit.py",
     "environ": "KAFKA_DR_SECRETS_FILE",
@@ -56,7 +56,7 @@ def now_ms() -> int:
 
 
 def kept(protection: Protection) -> dict[str, bytes]:
-    """Return the files that the next audit goes on from."""
+    """Return the files that the next audit continues from."""
     folder = protection.folder / "evidence" / "audits" / protection.name
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
@@ -134,7 +134,7 @@ def test_what_the_cleaner_took_is_no_finding_and_what_it_left_is_compared(flowin
     assert (coverage["differing"], coverage["compacted"] >= gone) == (1, True)
 
 
-def test_a_deletion_lost_beside_a_marker_is_found_and_what_waits_is_missed_when_its_scan_is_gone(
+def test_a_deletion_lost_next_to_a_marker_is_found_and_what_waits_is_missed_when_its_scan_is_gone(
     flowing: PlainFlow, audit: Auditor, capsys: pytest.CaptureFixture[str]
 ) -> None:
     protection = flowing.protection
@@ -228,9 +228,7 @@ def begun_transaction(protection: Protection, topic: str) -> Producer:
 
 
 @pytest.mark.long
-def test_a_source_whose_log_was_cut_off_is_told_from_a_copy_that_has_too_much(
-    flowing: PlainFlow, audit: Auditor
-) -> None:
+def test_a_truncated_source_is_not_a_copy_that_has_too_much(flowing: PlainFlow, audit: Auditor) -> None:
     protection = flowing.protection
     topic = f"{protection.name}.cut"
     copy = FaultyCopy.make(partitions=1, records=200, faults=[], seed=1, start=now_ms() - _OLD_MS)
@@ -263,7 +261,7 @@ def wait_for(protection: Protection, cluster: str, topic: str) -> None:
             time.sleep(0.5)
 
 
-def test_records_of_ten_megabytes_are_compared_and_told_apart(flowing: PlainFlow, audit: Auditor) -> None:
+def test_records_of_ten_megabytes_are_compared_and_distinguished(flowing: PlainFlow, audit: Auditor) -> None:
     protection = flowing.protection
     topic, size = f"{protection.name}.huge", 10 * 1024**2
     config = {"max.message.bytes": str(size + 4096)}
@@ -304,7 +302,7 @@ def test_a_stretch_of_offsets_is_audited_where_the_map_says_it_is(flowing: Plain
     }
 
 
-def test_a_payload_that_is_not_looked_at_is_told_from_one_that_is_gone(flowing: PlainFlow) -> None:
+def test_a_payload_that_is_not_read_is_not_one_that_is_gone(flowing: PlainFlow) -> None:
     protection = flowing.protection
     topic, offsets = f"{protection.name}.gone", (10, 100, 200, 300)
     copy = FaultyCopy.make(partitions=1, records=400, faults=[], seed=7, start=now_ms() - _OLD_MS)
@@ -342,7 +340,7 @@ def translated_by_the_map_alone(
     return offsets.translate({partition: [391, 398]})
 
 
-def test_evidence_may_lie_where_only_spark_reaches(
+def test_evidence_may_be_where_only_spark_reaches(
     flowing: PlainFlow, audit: Auditor, spark: SparkSession, tmp_path: Path
 ) -> None:
     protection, far = flowing.protection, tmp_path / "far"

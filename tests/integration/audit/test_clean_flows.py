@@ -30,7 +30,7 @@ _HOUR_MS = 3_600_000
 
 
 def partitions_of(flowing: PlainFlow) -> tuple[dict[str, TopicPartition], TopicPartition]:
-    """Create a topic for each codec, which another one keeps on the target, and a compacted one on both sides."""
+    """Create a topic for each codec, which another one keeps on the target, and a compacted one on both clusters."""
     name = flowing.protection.name
     topics = {codec: f"{name}.{codec}" for codec in _CODECS}
     sides = {"east": _CODECS, "west": (*_CODECS[1:], _CODECS[0])}

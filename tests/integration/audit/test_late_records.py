@@ -36,7 +36,7 @@ def records(topic: str, *, keys: int) -> list[NewRecord]:
 
 
 def made(protection: Protection, name: str, *, keys: int = _COUNT, policy: str = "delete") -> list[NewRecord]:
-    """Create a topic on both sides, write it on the source, and all but one record on the target."""
+    """Create a topic on both clusters, write it on the source, and all but one record on the target."""
     topic = f"{protection.name}.{name}"
     written = records(topic, keys=keys)
     for cluster, there in (("east", written), ("west", [*written[:_LOST], *written[_LOST + 1 :]])):

@@ -131,7 +131,7 @@ def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few_at_once")
-def test_of_millions_that_are_shared_the_first_ones_tell_where_both_run_in_step_again() -> None:
+def test_of_millions_that_are_shared_the_first_ones_show_where_both_run_in_step_again() -> None:
     source = list(range(40_000))
     assert blocks_of(source, source[5_000:]) == [Block(5_000, 0, 35_000)]
     assert blocks_of(source[5_000:], source) == [Block(0, 5_000, 35_000)]
@@ -148,7 +148,7 @@ def test_records_that_never_run_in_step_for_long_are_matched_part_by_part(every:
 
 
 @pytest.mark.usefixtures("few_at_once")
-def test_halves_that_changed_places_are_looked_at_as_a_whole() -> None:
+def test_halves_that_were_swapped_are_looked_at_as_a_whole() -> None:
     source = list(range(4_000))
     target = [*source[2_000:], *source[:2_000]]
     assert matched(blocks_of(source, target)) == 2_000

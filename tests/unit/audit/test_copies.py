@@ -35,7 +35,7 @@ LOGS = st.lists(st.tuples(MADE, st.booleans(), st.booleans()), max_size=14)
 
 
 def copied(log: list[tuple[Made, bool, bool]]) -> tuple[list[Entry], list[Entry]]:
-    """Store records on the source and copy them; each cluster stamps those that it is told to stamp."""
+    """Store records on the source and copy them; each cluster stamps the topics that are configured so."""
     here = [stored(made, n, stamp=100 + n if first else None) for n, (made, first, _) in enumerate(log)]
     there = []
     for n, (made, first, second) in enumerate(log):
@@ -77,7 +77,7 @@ def test_a_copy_that_differs_is_found_at_its_offset(log: list[tuple[Made, bool, 
 
 @given(LOGS, st.booleans())
 @settings(max_examples=200, deadline=None)
-def test_stretches_of_two_directions_are_equal_in_content_whichever_side_holds_the_copies(
+def test_ranges_of_two_directions_are_equal_in_content_whichever_cluster_holds_the_copies(
     log: list[tuple[Made, bool, bool]], turned: bool
 ) -> None:
     here, there = copied(log)

@@ -1,4 +1,4 @@
-"""Records in the place of each other: which is which, however many there are and whatever cannot be looked at."""
+"""Records of one gap: which is which, however many there are and whatever cannot be looked at."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def loose(number: int, timestamp: int) -> UnmatchedRecord:
 def told(
     source: dict[int, Payload | Unseen], target: dict[int, Payload | Unseen], *, time_of: Callable[[int], int]
 ) -> list[tuple[FindingKind, int | None, int | None, int, str]]:
-    """Say what became of records, by place."""
+    """Say what became of records, by ordinal."""
 
     def looking(at: dict[int, Payload | Unseen]) -> PayloadOf:
         return lambda record: found if isinstance(found := at[record.offset], Unseen) else Parts.of(found)
@@ -129,7 +129,7 @@ def test_a_deletion_whose_time_was_changed_is_named_by_its_key(value: bytes | No
     )
 
 
-def test_a_value_that_is_missing_is_told_from_an_empty_one() -> None:
+def test_a_value_that_is_missing_is_not_an_empty_one() -> None:
     here, there = {0: Payload(b"key", None, (), 5)}, {0: Payload(b"key", b"", (), 5)}
     assert told({**here}, {**there}, time_of=lambda _n: 5) == [(FindingKind.CORRUPT_VALUE, 0, 0, 1, "")]
 
@@ -147,12 +147,12 @@ def test_a_value_that_is_missing_is_told_from_an_empty_one() -> None:
         ),
     ],
 )
-def test_why_a_payload_was_not_looked_at_is_said_of_each_side(
+def test_why_a_payload_was_not_read_is_said_of_each_cluster(
     here: Payload | Unseen, there: Payload | Unseen, detail: str
 ) -> None:
     assert told({0: here}, {0: there}, time_of=lambda _n: 0) == [(FindingKind.CORRUPT_UNKNOWN, 0, 0, 1, detail)]
 
 
-def test_what_stands_for_a_payload_takes_no_more_room_than_what_stands_for_a_small_one() -> None:
+def test_the_digests_of_a_payload_take_no_more_room_than_those_of_a_small_one() -> None:
     large = Parts.of(Payload(b"k" * 10**6, b"v" * 10**6, (("h", b"1" * 10**6),), 0))
     assert [len(part) for part in large[:3] if isinstance(part, bytes)] == [16, 16, 16]

@@ -17,7 +17,7 @@ def test_a_coverage_adds_up_or_says_so() -> None:
 
 @st.composite
 def copied(draw: st.DrawFn) -> tuple[list[int], list[int]]:
-    """Return the offsets of records on both sides; both logs have holes of their own."""
+    """Return the offsets of records on both clusters; both logs have holes of their own."""
     count = draw(st.integers(1, 30))
     steps = st.lists(st.integers(1, 3), min_size=count, max_size=count)
     return [sum(s[: n + 1]) for s in (draw(steps),) for n in range(count)], [

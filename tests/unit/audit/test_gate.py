@@ -75,7 +75,7 @@ def test_a_fresh_green_audit_opens_the_gate(tmp_path: Path) -> None:
         ({"verdict": AuditVerdict.RED, "at": NOW - timedelta(days=9)}, GateAnswer.RED, "is red"),
     ],
 )
-def test_anything_but_fresh_and_green_keeps_it_shut(
+def test_only_a_fresh_and_green_audit_passes(
     tmp_path: Path, change: dict[str, object], answer: GateAnswer, said: str
 ) -> None:
     ResultStore(tmp_path).write(replace(GREEN, **change))  # type: ignore[arg-type]
@@ -84,7 +84,7 @@ def test_anything_but_fresh_and_green_keeps_it_shut(
     assert said in found.sentence
 
 
-def test_a_flow_that_was_never_audited_is_told_from_one_that_is_not_known(tmp_path: Path) -> None:
+def test_a_flow_that_was_never_audited_is_not_one_that_is_not_known(tmp_path: Path) -> None:
     ResultStore(tmp_path).write(GREEN)
     found = asked(tmp_path, source="west", target="east")
     assert (found.answer, found.result) == (GateAnswer.NEVER, None)
@@ -107,7 +107,7 @@ def test_a_result_that_is_damaged_is_unknown(tmp_path: Path, content: bytes) -> 
     assert "newest.json is damaged" in found.sentence
 
 
-def test_a_result_that_was_put_in_the_wrong_place_is_unknown(tmp_path: Path) -> None:
+def test_a_result_in_the_wrong_folder_is_unknown(tmp_path: Path) -> None:
     store = ResultStore(tmp_path)
     store.write(replace(GREEN, source="west", target="east"))
     file_of(tmp_path).parent.mkdir(parents=True)

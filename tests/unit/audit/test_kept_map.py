@@ -69,7 +69,7 @@ def test_without_an_audit_there_is_no_map(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{", b"[1]\n", b'[3,"a","b","orders",0,[[1,2]]]\n', b"[]"])
-def test_a_damaged_map_is_left_aside_and_said_so(
+def test_a_damaged_map_is_not_used_and_the_log_says_so(
     tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     kept = keep(tmp_path, maps=["one"], one=RUNS)

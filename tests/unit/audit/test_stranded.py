@@ -140,7 +140,7 @@ def test_a_list_made_of_a_log_that_was_deleted_or_cut_since_knows_less() -> None
     assert not knows_less(LIST, LIST)
     assert not knows_less(grown, LIST)
     assert all(knows_less(now, LIST) for now in (again, cut, gone))
-    # Retention and compaction of a log that nobody writes to go on.
+    # Retention and compaction continue on a log without producers.
     forgetting = replace(LIST, partitions=(replace(PARTITION, from_offset=101),))
     emptied = replace(LIST, partitions=(replace(PARTITION, from_offset=120, records=0, ranges=()),))
     assert all(knows_less(now, LIST) for now in (forgetting, emptied))

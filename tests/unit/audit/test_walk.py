@@ -136,7 +136,7 @@ def test_it_begins_where_the_direction_began() -> None:
     assert (verified.finding, verified.records) == (None, 3)
 
 
-def test_records_that_only_one_side_kept_at_the_very_beginning_are_left_out_and_counted() -> None:
+def test_records_that_only_one_cluster_kept_at_the_very_beginning_are_left_out_and_counted() -> None:
     source_kept_less = walk_over(entries("cd", start=2), entries("abcd"), end=4, target_end=4, source_start=2)
     target_kept_less = walk_over(entries("abcd"), entries("cd", start=7), end=4, target_end=9, target_start=7)
     assert (source_kept_less.finding, source_kept_less.records, source_kept_less.skipped) == (None, 2, 2)
@@ -148,7 +148,7 @@ def test_what_nothing_expired_for_is_never_left_out() -> None:
     assert finding_of("abcd", "cd")[0] is FindingKind.LOST
 
 
-def test_what_expired_before_it_was_compared_is_unverifiable_on_either_side() -> None:
+def test_what_expired_before_it_was_compared_is_unverifiable_on_either_cluster() -> None:
     on_source = walk_over(
         entries("d", start=3), entries("abcd"), end=4, target_end=4, source_start=3, point=FrontierPoint(1, 1)
     )
@@ -160,7 +160,7 @@ def test_what_expired_before_it_was_compared_is_unverifiable_on_either_side() ->
         assert (verified.finding.kind, verified.source_offset) == (FindingKind.UNVERIFIABLE, 1)
 
 
-def test_a_place_at_the_end_does_not_suffer_from_expiry() -> None:
+def test_a_frontier_at_the_end_does_not_suffer_from_expiry() -> None:
     verified = walk_over([], [], end=4, target_end=9, source_start=4, target_start=9, point=FrontierPoint(4, 7))
     assert (verified.finding, verified.source_offset) == (None, 4)
 

@@ -10,7 +10,7 @@ import pytest
 from kafka_dr.audit.whole_file import read_json, write_whole
 
 
-def test_what_was_there_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+def test_a_file_is_replaced_and_no_other_file_is_left(tmp_path: Path) -> None:
     place = tmp_path / "folder" / "in it" / "file.json"
     write_whole(place, b"first")
     write_whole(place, b"second")

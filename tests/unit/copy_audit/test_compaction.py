@@ -63,7 +63,7 @@ def faults(outcome: PartitionOutcome) -> list[tuple[FindingKind, int | None, int
 WHOLE: list[Short] = [(0, 1, 10), (1, 2, 20), (2, 1, 11), (3, 3, 30), (4, 2, 21)]
 
 
-def test_a_record_that_a_newer_one_replaced_may_be_compacted_away_on_either_side() -> None:
+def test_a_record_that_a_newer_one_replaced_may_be_compacted_away_on_either_cluster() -> None:
     compacted = [record for record in WHOLE if record[0] not in (0, 1)]
     for source, target in ((WHOLE, compacted), (compacted, WHOLE)):
         outcome = audited(source, target, end=5)

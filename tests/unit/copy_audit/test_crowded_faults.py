@@ -1,4 +1,4 @@
-"""Faults next to each other, in the same milliseconds: each is told from the others, offset for offset."""
+"""Faults next to each other, in the same milliseconds: each is distinguished from the others, offset for offset."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.topic_audits import audited, found
     st.integers(20, 120),
     st.sampled_from([1, 4, 1_000]),
 )
-def test_faults_next_to_each_other_are_told_apart_offset_for_offset(
+def test_faults_next_to_each_other_are_distinguished_offset_for_offset(
     faults: list[FindingKind], seed: int, records: int, per_ms: int
 ) -> None:
     copy = crowded_copy(partitions=2, records=records, faults=faults, seed=seed, per_ms=per_ms)

@@ -128,7 +128,7 @@ def test_a_target_that_forgets_while_it_is_read_has_lost_nothing() -> None:
         assert outcome.settled_coverage.adds_up
 
 
-def test_what_is_left_aside_is_not_counted_twice() -> None:
+def test_quarantined_ranges_are_not_counted_twice() -> None:
     outcome = audited(RECORDS, [n for n in RECORDS if n >= 8], vanished=(0, 20), aside=((0, 8),))
     assert (outcome.settled_coverage.excluded, outcome.settled_coverage.expired) == (8, 3)
 

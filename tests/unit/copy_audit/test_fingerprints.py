@@ -1,4 +1,4 @@
-"""Logs that lie in files: what was written part by part is what one array would hold."""
+"""Fingerprints in files: what was written part by part equals one array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A topic of which everything is loose: told in runs, whatever is too much to be looked at told by time, nothing
+"""A topic of which everything is unmatched: reported in runs, what is too much to be read paired by time, nothing
 invented where it is cut.
 """
 
@@ -64,7 +64,7 @@ def short(found: Sequence[Difference]) -> list[tuple[FindingKind, int | None, in
     return [(each.kind, each.source_offset, each.target_offset, each.count) for each in found]
 
 
-def test_records_that_were_all_rewritten_are_looked_at_as_far_as_that_goes_and_told_by_time_from_there_on() -> None:
+def test_of_records_that_were_all_rewritten_the_first_are_read_and_the_others_paired_by_time() -> None:
     here, there = np.arange(1_000, dtype=np.int64), np.arange(5_000, 6_000, dtype=np.int64)
     assert short(told(log(here), log(there), most=300)) == [
         (FindingKind.CORRUPT_HEADER, 0, 0, 300),
@@ -73,7 +73,7 @@ def test_records_that_were_all_rewritten_are_looked_at_as_far_as_that_goes_and_t
 
 
 @pytest.mark.parametrize("gone", [50, 299, 300, 301, 900])
-def test_a_loss_among_rewritten_records_is_that_one_loss_wherever_it_lies(gone: int) -> None:
+def test_a_loss_among_rewritten_records_is_that_one_loss_at_any_offset(gone: int) -> None:
     here, there = np.arange(1_000, dtype=np.int64), np.arange(5_000, 6_000, dtype=np.int64)
     kept = np.arange(1_000) != gone
     found = told(log(here), Fingerprints(np.arange(999), np.flatnonzero(kept), there[kept]), most=300)
@@ -83,7 +83,7 @@ def test_a_loss_among_rewritten_records_is_that_one_loss_wherever_it_lies(gone: 
     assert sum(each.count for each in found) == 1_000
 
 
-def test_what_may_still_come_ends_where_the_flow_stands_or_where_records_are_young() -> None:
+def test_what_may_still_come_ends_at_the_flows_position_or_at_young_records() -> None:
     nothing = np.empty(0, np.int64)
     here = np.arange(100, dtype=np.int64)
     assert short(told(log(here), log(nothing), most=10, position=60)) == [

@@ -1,4 +1,4 @@
-"""What a failback left aside is no finding on either side, and the audit says that it left it out."""
+"""Ranges that a failback quarantined are not findings on either cluster, and the audit says that it left them out."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_on_the_source_it_is_not_lost_and_every_offset_is_accounted_for() -> Non
     assert coverage.adds_up
 
 
-def test_a_loss_beside_it_is_found_still() -> None:
+def test_a_loss_next_to_it_is_still_found() -> None:
     found = audited(log(WITH).without(ASIDE), log("abcef"), ends=(9, 5), aside=ASIDE)
     assert [(each.kind.value, each.source_offset, each.count) for each in found.settled] == [("LOST", 6, 1)]
 

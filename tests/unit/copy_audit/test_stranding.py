@@ -1,4 +1,4 @@
-"""Which records never crossed: the rule alone, on sequences of made-up content."""
+"""Which records were never copied: the rule alone, on sequences of made-up content."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def stranded(
     return strand(sides, compacted=compacted)
 
 
-def test_what_lies_behind_the_last_record_that_crossed_is_stranded() -> None:
+def test_every_record_after_the_last_copied_one_is_stranded() -> None:
     found = stranded(log("abcdef", first=10), log("abcd"))
     assert found == Stranding(copied_until=14, records=2, ranges=((14, 16),), missing=0)
 
 
-def test_nothing_is_stranded_where_all_of_it_crossed() -> None:
+def test_nothing_is_stranded_if_everything_was_copied() -> None:
     assert stranded(log("abc"), log("abc")) == Stranding(3, 0, (), 0)
 
 
-def test_all_is_stranded_where_nothing_ever_crossed() -> None:
+def test_everything_is_stranded_if_nothing_was_copied() -> None:
     assert stranded(log("abc", first=5), log("")) == Stranding(5, 3, ((5, 8),), 0)
 
 
-def test_of_equal_records_at_the_boundary_as_many_are_stranded_as_did_not_cross() -> None:
+def test_of_equal_records_at_the_boundary_as_many_are_stranded_as_were_not_copied() -> None:
     assert stranded(log("xaaa"), log("xa")) == Stranding(2, 2, ((2, 4),), 0)
 
 
@@ -64,11 +64,11 @@ def test_a_record_that_was_passed_over_is_stranded_as_well() -> None:
     assert stranded(log("abcd"), log("acd")) == Stranding(4, 1, ((1, 2),), 0)
 
 
-def test_what_the_old_side_lost_of_what_had_crossed_is_counted_and_not_stranded() -> None:
+def test_copied_records_that_the_old_cluster_lost_are_counted_and_not_stranded() -> None:
     assert stranded(log("ab"), log("abcd")) == Stranding(2, 0, (), 2)
 
 
-def test_what_expired_on_the_old_side_is_not_missing_there() -> None:
+def test_what_expired_on_the_old_cluster_is_not_missing() -> None:
     assert stranded(log("cd", first=2), log("abcd"), expired=True).missing == 0
     assert stranded(log("", first=2), log("abcd"), expired=True).missing == 0
     assert stranded(log("cd", first=2), log("abcde"), expired=True).missing == 1
@@ -85,19 +85,19 @@ def test_a_copy_that_expired_is_no_reason_to_call_its_original_stranded() -> Non
 
 def test_a_copy_that_compaction_took_is_no_reason_to_call_its_original_stranded() -> None:
     old, new = log("abcd", keys="kklm"), log("bd", keys="km")
-    # "a" was replaced by "b" already on the old side; "c" by a record that was written to the new side since.
+    # "a" was replaced by "b" already on the old cluster; "c" by a record that was written to the active cluster since.
     assert stranded(old, new, compacted=True, since=log("z", keys="l")).records == 0
     assert stranded(old, new, compacted=True).ranges == ((2, 3),)
 
 
-def test_behind_what_the_flow_copied_a_newer_record_of_the_key_excuses_nothing() -> None:
+def test_after_what_the_flow_copied_a_newer_record_of_the_key_excuses_nothing() -> None:
     old, new = log("abc", keys="klm"), log("a", keys="k")
     assert stranded(old, new, compacted=True, since=log("z", keys="l")).ranges == ((1, 3),)
-    # The flow says that it had copied "b": the newer record took its copy's place.
+    # The flow says that it had copied "b": the newer record replaced its copy.
     assert stranded(old, new, compacted=True, since=log("z", keys="l"), copied_until=2).ranges == ((2, 3),)
 
 
-def test_a_tombstone_that_crossed_and_is_gone_is_not_stranded() -> None:
+def test_a_tombstone_that_was_copied_and_is_gone_is_not_stranded() -> None:
     old, new = log("abc", keys="kLm"), log("ac", keys="km")
     assert stranded(old, new, compacted=True).records == 0
 

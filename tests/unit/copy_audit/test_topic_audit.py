@@ -97,7 +97,7 @@ def test_what_is_not_there_yet_is_in_flight_while_it_is_young_and_lost_when_it_i
     assert [(d.kind, d.source_offset, d.count) for d in old.settled] == [(FindingKind.LOST, 40, 10)]
 
 
-def test_the_flows_own_position_tells_what_was_passed_over_from_what_waits() -> None:
+def test_the_flows_own_position_separates_what_was_passed_over_from_what_waits() -> None:
     copy = cut(FaultyCopy.make(partitions=1, records=50, faults=[], seed=1), 10)
     (outcome,) = audited(copy, young_from=OLD, position=45)
     assert [(d.kind, d.source_offset, d.count) for d in (*outcome.settled, *outcome.waiting)] == [
@@ -237,7 +237,7 @@ def between(partition: int, source: Fingerprints, target: Fingerprints) -> Parti
 _GONE = AuditLookups(lambda _suspects: (lambda _record: Unseen.GONE,) * 2, nowhere)
 
 
-def test_an_old_record_behind_a_young_one_that_came_in_another_order_is_settled_once() -> None:
+def test_an_old_record_after_a_young_one_that_came_in_another_order_is_settled_once() -> None:
     logs = between(0, bare([1, 3, 5, 2], [0, 0, 9, 0]), bare([2, 1, 3]))
     (outcome,) = audit_topic([logs], compacted=False, young_from=5, lookups=_GONE)
     assert [(d.kind, d.source_offset) for d in outcome.settled] == [(FindingKind.LOST, 2), (FindingKind.REORDERED, 3)]

@@ -40,14 +40,14 @@ def whole() -> AuditPlan:
     [
         ("orders-0:10-30", (10, 30), (15, 35)),
         ("orders-0:10-40", (10, 40), (15, 45)),
-        ("orders-0:45-50", (40, 60), (45, 55)),  # outward to the next record that both sides have
+        ("orders-0:45-50", (40, 60), (45, 55)),  # widened to the next record that both clusters have
         ("orders-0:60-", (60, 120), (55, 110)),
         ("orders-0:-20", (0, 20), (0, 25)),
         ("orders-0:105-110", (100, 120), (95, 110)),  # past the map: to the end
         ("orders-0:500-", (100, 120), (95, 110)),
     ],
 )
-def test_a_stretch_is_found_on_both_sides(text: str, source: tuple[int, int], target: tuple[int, int]) -> None:
+def test_a_range_is_found_on_both_clusters(text: str, source: tuple[int, int], target: tuple[int, int]) -> None:
     plan = within_offsets(whole(), [OffsetBounds.parse(text)], KNOWN).partitions
     assert list(plan) == [P]
     assert (plan[P].source, plan[P].target) == (OffsetRange(*source), OffsetRange(*target))
@@ -87,7 +87,7 @@ def by_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("by_time")
-def test_where_the_target_stamps_records_itself_the_map_tells_where_a_time_of_the_source_is() -> None:
+def test_if_the_target_stamps_records_the_map_translates_a_time_of_the_source() -> None:
     found = cut_to_time(whole(), 10, 30, restamped=True)
     assert (found.source, found.target) == (OffsetRange(10, 30), OffsetRange(15, 35))
     later = cut_to_time(whole(), None, 999, restamped=True)
@@ -97,7 +97,7 @@ def test_where_the_target_stamps_records_itself_the_map_tells_where_a_time_of_th
 
 
 @pytest.mark.usefixtures("by_time")
-def test_what_a_side_no_longer_had_excuses_a_stretch_that_begins_with_it() -> None:
+def test_what_a_cluster_no_longer_had_excuses_a_range_that_begins_with_it() -> None:
     plan = whole()
     kept = replace(plan.partitions[P], known=PartitionState(first_kept=(20, 0)), source=OffsetRange(20, 120))
     plan = replace(plan, partitions={P: kept})

@@ -36,7 +36,7 @@ def settled(epoch: int = 1) -> AuditState:
     return AuditState(("E", "W", epoch), {"orders": ("a", "b")}, {P: state})
 
 
-def test_times_are_left_out_where_either_side_stamped_copies() -> None:
+def test_times_are_left_out_if_either_cluster_stamped_copies() -> None:
     first, later = (resolved(("a", 5, 50), ("b", 0, 60), epoch=epoch) for epoch in (1, 2))
     assert first.with_stamped({"orders"}, ()).restamped == frozenset()
     assert later.with_stamped({"orders"}, ()).restamped == {"orders"}
@@ -75,7 +75,7 @@ def test_what_was_deleted_between_two_audits_is_a_gap() -> None:
     assert (plan.source, here.expired) == (OffsetRange(130, 150), ((100, 130),))
 
 
-def test_what_was_deleted_while_it_was_read_is_told_from_what_was_gone_before() -> None:
+def test_what_was_deleted_while_it_was_read_is_not_what_was_gone_before() -> None:
     plan = make(settled(), resolved(("a", 110, 150), ("b", 0, 160)), full=False).partitions[P]
     here, there = compared_ranges(plan, [((80, 100), (80, 95))], (120, 0))
     assert (here.expired, here.vanished) == (((100, 110),), (110, 120))
@@ -83,13 +83,13 @@ def test_what_was_deleted_while_it_was_read_is_told_from_what_was_gone_before() 
     assert compared_ranges(plan, [], (900, 0))[0].vanished == (110, 150)
 
 
-def test_another_epoch_begins_anew() -> None:
+def test_another_epoch_begins_again() -> None:
     plan = make(settled(epoch=1), resolved(("a", 0, 150), ("b", 0, 160), epoch=2), full=False)
     assert plan.partitions[P].first
     assert plan.state.scans == ()
 
 
-def test_a_full_audit_begins_anew_and_forgets_what_was_found() -> None:
+def test_a_full_audit_begins_again_and_forgets_what_was_found() -> None:
     plan = make(settled(), resolved(("a", 0, 150), ("b", 0, 160)), full=True).partitions[P]
     assert (plan.first, plan.known.open, plan.events) == (True, {}, ())
 
@@ -101,13 +101,13 @@ def test_a_topic_of_another_life_is_a_finding_and_what_was_found_before_stays() 
     assert plan.known.open == {"LOST": 2}
 
 
-def test_a_log_that_was_cut_off_is_a_finding_and_compared_anew() -> None:
+def test_a_truncated_log_is_a_finding_and_compared_again() -> None:
     plan = make(settled(), resolved(("a", 0, 150), ("b", 0, 50)), full=False).partitions[P]
     assert [(e.kind, e.target_offset) for e in plan.events] == [(FindingKind.UNVERIFIABLE, 95)]
     assert (plan.source, plan.target) == (OffsetRange(0, 150), OffsetRange(0, 50))
 
 
-def test_a_source_that_was_cut_off_is_compared_anew_with_all_that_the_target_has() -> None:
+def test_a_truncated_source_is_compared_again_with_all_that_the_target_has() -> None:
     plan = make(settled(), resolved(("a", 0, 60), ("b", 0, 160)), full=False).partitions[P]
     assert [(e.kind, e.source_offset) for e in plan.events] == [(FindingKind.UNVERIFIABLE, 100)]
     assert (plan.source, plan.target, plan.left_over) == (OffsetRange(0, 60), OffsetRange(0, 160), 95)

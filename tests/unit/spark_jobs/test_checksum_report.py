@@ -52,7 +52,7 @@ def test_what_is_on_its_way_is_listed_and_is_no_finding() -> None:
     assert (content["verified_rpo_records"], content["verified_rpo_seconds"]) == (1, 2.0)
 
 
-def test_what_stands_from_earlier_audits_is_a_finding_still() -> None:
+def test_an_open_finding_of_an_earlier_audit_is_still_a_finding() -> None:
     assert with_open(REPORT, LOST=1).verdict == "findings"
 
 

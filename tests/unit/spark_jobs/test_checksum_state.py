@@ -56,7 +56,7 @@ def test_what_was_kept_before_lost_records_were_remembered_is_still_read(tmp_pat
     assert (found.partitions[P].missing, found.partitions[P].open) == ((), {"LOST": 1})
 
 
-def test_ranges_that_are_settled_on_both_sides_are_not_kept() -> None:
+def test_ranges_that_are_settled_on_both_clusters_are_not_kept() -> None:
     settled = AuditState(STATE.identity, STATE.topic_ids, {P: PartitionState((7, 6), (7, 6))}, STATE.scans)
     assert [scan.ranges for scan in settled.slimmed().scans] == [{}]
     assert [scan.ranges for scan in STATE.slimmed().scans] == [STATE.scans[0].ranges]
@@ -71,7 +71,7 @@ def test_ranges_of_a_log_that_was_made_again_go_first_however_far_it_reached() -
     assert [dict(scan.ranges) for scan in state.slimmed().scans] == [{}, dict(anew.ranges)]
 
 
-def test_scans_from_before_a_partition_began_anew_are_not_asked_for_it() -> None:
+def test_scans_from_before_a_partition_began_again_are_not_asked_for_it() -> None:
     scans = tuple(Scan(name, datetime(2026, 3, day, tzinfo=UTC), {}) for day, name in enumerate(("a", "b", "c"), 1))
 
     def since(begun: str) -> list[str]:

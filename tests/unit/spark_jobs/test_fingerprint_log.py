@@ -51,12 +51,12 @@ def test_a_file_of_one_partition_comes_back(tmp_path: Path, keyed: bool) -> None
     assert read(tmp_path, written, groups_of=2) == written
 
 
-def test_partitions_of_several_groups_of_rows_are_told_apart(tmp_path: Path) -> None:
+def test_partitions_of_several_groups_of_rows_are_separated(tmp_path: Path) -> None:
     written = [*rows("orders", 0, range(3)), *rows("orders", 1, range(2)), *rows("refunds", 1, range(2))]
     assert read(tmp_path, written, groups_of=1) == written
 
 
-def test_partitions_of_one_group_of_rows_are_told_apart(tmp_path: Path) -> None:
+def test_partitions_of_one_group_of_rows_are_separated(tmp_path: Path) -> None:
     written = [*rows("orders", 0, range(3)), *rows("refunds", 0, range(2))]
     assert read(tmp_path, written) == written
 

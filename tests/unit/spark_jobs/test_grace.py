@@ -1,4 +1,4 @@
-"""What seems to wait too long: a flow that runs is given the time that a record may take, one that stands is not."""
+"""What seems to wait too long: a running flow is given the time that a record may take, a stopped one is not."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_what_a_running_flow_has_not_read_by_then_is_late_and_a_partition_never_
 
 
 @pytest.mark.parametrize("state", ["absent", "stopped", "paused", "failed"])
-def test_nobody_waits_for_a_flow_that_stands(state: FlowState) -> None:
+def test_nobody_waits_for_a_stopped_flow(state: FlowState) -> None:
     flow = Flow(ManualClock(), state=state)
     assert late(flow, (P, 40, 50)) == {P: {FindingKind.LATE}}
     assert (flow.asked, flow.clock.monotonic()) == (1, 0)

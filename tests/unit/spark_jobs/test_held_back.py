@@ -41,7 +41,7 @@ def test_a_transaction_that_was_seen_open_long_ago_is_named_with_the_offset_that
     )
 
 
-def test_another_transaction_begins_to_count_anew_and_none_ends_it() -> None:
+def test_another_transaction_begins_to_count_again_and_none_ends_it() -> None:
     seen = PartitionState(held=held_since(P, PartitionState(), resolved(AT, hidden_from=30)))
     assert blocked_too_long(P, seen, resolved(AT + 2 * MINUTE, hidden_from=40), MINUTE) == []
     assert held_since(P, seen, resolved(AT, hidden_from=None)) == (None, None)

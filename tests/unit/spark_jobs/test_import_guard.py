@@ -23,7 +23,7 @@ def archives(folder: Path) -> list[str]:
     return [str(folder / "pyspark" / "python" / "lib" / name) for name in ("pyspark.zip", "py4j-0.10.9.9-src.zip")]
 
 
-def test_archives_of_what_is_installed_beside_them_are_left_out(installed: Path) -> None:
+def test_archives_of_installed_packages_are_left_out(installed: Path) -> None:
     assert unpacked(["", *archives(installed), str(installed), "/elsewhere.zip"]) == [
         "",
         str(installed),

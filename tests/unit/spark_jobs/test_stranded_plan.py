@@ -1,4 +1,4 @@
-"""Where a direction began on both sides, of the logs that are still the same."""
+"""The seed of a flow on both clusters, of the logs that are still the same."""
 
 from __future__ import annotations
 
