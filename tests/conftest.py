@@ -97,6 +97,12 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         _FOLDER_END.close()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """Close it before the fixtures of the session, also where a run ends in the middle of a folder."""
+    _FOLDER_END.close()
+
+
 @pytest.fixture(scope="session")
 def folder_end() -> ExitStack:
     """What is put on this stack ends with the tests of the folder; all of these run one after the other."""
