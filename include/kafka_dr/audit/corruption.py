@@ -75,19 +75,24 @@ def judge(
     suspects: Suspects, *, source: PayloadOf, target: PayloadOf, rules: Mapping[int, OneSidedRules]
 ) -> list[Difference]:
     """SequencePair the records of a gap and say what happened to each."""
-    here = [(record, source(record)) for record in suspects.source]
-    there = [(record, target(record)) for record in suspects.target]
-    traits = [_traits(*each) for each in here], [_traits(*each) for each in there]
+    on_source = [(record, source(record)) for record in suspects.source]
+    on_target = [(record, target(record)) for record in suspects.target]
+    traits = [_traits(*each) for each in on_source], [_traits(*each) for each in on_target]
     in_order = paired(*traits)
     elsewhere = displaced(*traits, in_order)
-    steps = [step(*_change(here[s][1], there[t][1]), source=here[s][0], target=there[t][0]) for s, t in in_order]
+    steps = [
+        step(*_change(on_source[s][1], on_target[t][1]), source=on_source[s][0], target=on_target[t][0])
+        for s, t in in_order
+    ]
     for s, t in elsewhere:
-        kind, detail = _change(here[s][1], there[t][1])
-        steps.append(step(kind, f"{detail}, {_ORDER}" if detail else _ORDER, source=here[s][0], target=there[t][0]))
+        kind, detail = _change(on_source[s][1], on_target[t][1])
+        steps.append(
+            step(kind, f"{detail}, {_ORDER}" if detail else _ORDER, source=on_source[s][0], target=on_target[t][0])
+        )
     pairs = [*in_order, *elsewhere]
     of_source, of_target = {s for s, _ in pairs}, {t for _, t in pairs}
-    lost = [record for s, (record, _) in enumerate(here) if s not in of_source]
-    foreign = [record for t, (record, _) in enumerate(there) if t not in of_target]
+    lost = [record for s, (record, _) in enumerate(on_source) if s not in of_source]
+    foreign = [record for t, (record, _) in enumerate(on_target) if t not in of_target]
     return [*runs(steps), *one_sided(lost, foreign, rules)]
 
 
@@ -102,12 +107,12 @@ class ChangedCopy(NamedTuple):
 
 def changed_copies(suspects: Suspects, *, source: PayloadOf, target: PayloadOf) -> list[ChangedCopy]:
     """Find the copies of records in any order: at most one part may differ, and the rest identifies the record."""
-    here = [_traits(record, source(record)) for record in suspects.source]
-    there = [_traits(record, target(record)) for record in suspects.target]
+    on_source = [_traits(record, source(record)) for record in suspects.source]
+    on_target = [_traits(record, target(record)) for record in suspects.target]
     found = []
-    for s, t in displaced(here, there, []):
+    for s, t in displaced(on_source, on_target, []):
         record, other = suspects.source[s], suspects.target[t]
-        equal = here[s] == there[t]
+        equal = on_source[s] == on_target[t]
         said = (FindingKind.LATE, "") if equal else _change(source(record), target(other))
         found.append(ChangedCopy(record, other, *said))
     return found
@@ -119,19 +124,19 @@ def _traits(record: UnmatchedRecord, parts: Parts | Unseen) -> Traits:
     return Traits(parts.timestamp, parts.key, parts.value, parts.headers)
 
 
-def _change(here: Parts | Unseen, there: Parts | Unseen) -> tuple[FindingKind, str]:
+def _change(on_source: Parts | Unseen, on_target: Parts | Unseen) -> tuple[FindingKind, str]:
     """Return what changed, and a detail: which cluster's payload was not read, or what else changed."""
-    if isinstance(here, Unseen) or isinstance(there, Unseen):
-        if here is there is Unseen.GONE:
+    if isinstance(on_source, Unseen) or isinstance(on_target, Unseen):
+        if on_source is on_target is Unseen.GONE:
             return FindingKind.CORRUPT_UNKNOWN, "neither cluster has its payload"
-        sides = (("source", here), ("target", there))
+        sides = (("source", on_source), ("target", on_target))
         said = [f"the {side} {parts}" for side, parts in sides if isinstance(parts, Unseen)]
         return FindingKind.CORRUPT_UNKNOWN, "; ".join(said)
     parts = (
-        (FindingKind.CORRUPT_VALUE, "value", here.value != there.value),
-        (FindingKind.CORRUPT_KEY, "key", here.key != there.key),
-        (FindingKind.CORRUPT_HEADER, "headers", here.headers != there.headers),
-        (FindingKind.CORRUPT_TIMESTAMP, "timestamp", here.timestamp != there.timestamp),
+        (FindingKind.CORRUPT_VALUE, "value", on_source.value != on_target.value),
+        (FindingKind.CORRUPT_KEY, "key", on_source.key != on_target.key),
+        (FindingKind.CORRUPT_HEADER, "headers", on_source.headers != on_target.headers),
+        (FindingKind.CORRUPT_TIMESTAMP, "timestamp", on_source.timestamp != on_target.timestamp),
     )
     changed = [(kind, name) for kind, name, differs in parts if differs]
     if not changed:

@@ -65,14 +65,14 @@ def paired(source: Sequence[Traits], target: Sequence[Traits]) -> Pairs:
     left = [(range(len(source)), range(len(target)), 0)]
     while left:
         sources, targets, depth = left.pop()
-        stretch = _Stretch(sources, targets, clues)
+        stretch = _PairingRange(sources, targets, clues)
         if stretch.possible_pairs <= _MOST_WEIGHED:
             found += _heaviest(stretch.possible(), weights)
             continue
         unique = stretch.unique()
         if not unique:
             rows = rows or _rows(source, target)
-            unique = _Stretch(sources, targets, rows).unique()
+            unique = _PairingRange(sources, targets, rows).unique()
         if depth == _DEEPEST or not unique:
             found += _heaviest(stretch.of_like_rank(), weights)
             continue
@@ -93,7 +93,7 @@ def displaced(source: Sequence[Traits], target: Sequence[Traits], pairs: Pairs) 
     if len(sources) == len(source) or len(targets) == len(target):
         return []
     found: Pairs = []
-    for s, t in _Stretch(range(len(source)), range(len(target)), _clues(source, target)).unique():
+    for s, t in _PairingRange(range(len(source)), range(len(target)), _clues(source, target)).unique():
         if s not in sources and t not in targets and _nearly_equal(source[s], target[t]):
             sources.add(s)
             targets.add(t)
@@ -190,7 +190,7 @@ class _Weights:
         return alike >> 2 * max(0, differing - 1)
 
 
-class _Stretch:
+class _PairingRange:
     """A range of source and target, and the pairs that are possible in it: of records that share a clue."""
 
     def __init__(self, sources: range, targets: range, clues: tuple[_Clues, _Clues]) -> None:
@@ -234,7 +234,7 @@ def _heaviest(possible: _Possible, weights: _Weights) -> Pairs:
     # Series by the index on the target at which they end. That index and the weight both rise, so the best one is kept.
     ends: list[int] = []
     sums: list[int] = []
-    series: list[_Series | None] = []
+    series: list[_PairSeries | None] = []
     for s, others in possible:
         # In descending order, so that no series gets two pairs of the same record of the source.
         for t in sorted(others, reverse=True):
@@ -246,7 +246,7 @@ def _heaviest(possible: _Possible, weights: _Weights) -> Pairs:
             while worse < len(ends) and sums[worse] <= total:
                 worse += 1
             before = series[at - 1] if at else None
-            ends[at:worse], sums[at:worse], series[at:worse] = [t], [total], [_Series(s, t, before)]
+            ends[at:worse], sums[at:worse], series[at:worse] = [t], [total], [_PairSeries(s, t, before)]
     found: Pairs = []
     last = series[-1] if series else None
     while last is not None:
@@ -255,12 +255,12 @@ def _heaviest(possible: _Possible, weights: _Weights) -> Pairs:
     return found[::-1]
 
 
-class _Series(NamedTuple):
+class _PairSeries(NamedTuple):
     """The last pair of a series, and what comes before it."""
 
     source: int
     target: int
-    before: _Series | None
+    before: _PairSeries | None
 
 
 def _between(sources: range, targets: range, anchors: Pairs) -> Iterator[tuple[range, range]]:
