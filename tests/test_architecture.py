@@ -28,7 +28,6 @@ OWNERS = {
     # Seals are signed, and checked, with Ed25519.
     "cryptography": {"evidence"},
     "typer": {"command_line"},
-    "tenacity": {"clusters"},
     # Offset syncs, maps and stranded records are kept as Parquet, which Spark and people read as well.
     "pyarrow": {"offsets", "rescue"},
 }

@@ -135,6 +135,19 @@ def _blank(match: re.Match[str]) -> str:
     return "".join("\n" if sign == "\n" else "~" if sign != " " else " " for sign in match.group())
 
 
+#: Rooms of the core, and their tests, whose texts and comments are checked.
+PLAIN_ROOMS = (
+    "include/kafka_dr/waiting.py",
+    "include/kafka_dr/parallel.py",
+    "include/kafka_dr/outcomes.py",
+    "include/kafka_dr/fencing/*.py",
+    "include/kafka_dr/clusters/*.py",
+    "tests/unit/clusters/*.py",
+    "tests/integration/clusters/*.py",
+    "include/kafka_dr/register/*.py",
+    "tests/unit/register/*.py",
+    "tests/contract/*.py",
+)
 #: Which files are checked, and what of them. To check the messages and docstrings of a folder, add a line.
 SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
     ("README.md", prose),
@@ -256,6 +269,7 @@ SOURCES: tuple[tuple[str, Callable[[Path], Iterator[Passage]]], ...] = (
     ("tests/integration/audit/*.py", python_texts),
     ("tests/integration/audit/*.py", python_comments),
     ("tests/integration/audit/*.py", names_of_tests),
+    *((pattern, read) for pattern in PLAIN_ROOMS for read in (python_texts, python_comments)),
 )
 #: What a document quotes although it holds a word of the list, because a log or a report says exactly this. By file.
 QUOTED: dict[str, tuple[str, ...]] = {

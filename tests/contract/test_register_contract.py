@@ -1,4 +1,4 @@
-"""One suite for both registers: the one in memory does not promise what the real one does not keep."""
+"""The same tests for both registers: the one in memory must behave like the one on Kafka."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def register(request: pytest.FixtureRequest) -> Register:
     return found
 
 
-def test_a_group_that_nobody_wrote_about_has_no_record_and_no_history(register: Register, group: str) -> None:
+def test_a_new_group_has_no_record_and_no_history(register: Register, group: str) -> None:
     assert register.read(group) is None
     assert register.facts(group, "run-1") == register.history(group) == {}
     assert register.added_acls(group, "east") == frozenset()
@@ -80,7 +80,7 @@ def test_the_first_record_is_written_where_none_is_expected(register: Register, 
     assert register.read(group) == a_state(group=group)
 
 
-def test_a_record_takes_the_place_of_the_expected_one(register: Register, group: str) -> None:
+def test_a_record_replaces_the_expected_one(register: Register, group: str) -> None:
     first, second = a_state(group=group), a_state(group=group, epoch=2, phase=Phase.SWITCHING)
     register.compare_and_set(None, first)
     register.compare_and_set(first, second)
@@ -99,13 +99,13 @@ def test_a_record_that_is_not_the_expected_one_stays(register: Register, group: 
     assert register.read(group) == first
 
 
-def test_a_record_is_not_written_where_another_one_is_expected_and_none_stands(register: Register, group: str) -> None:
-    with pytest.raises(RegisterConflict, match="says nothing"):
+def test_a_record_is_not_written_if_one_is_expected_and_there_is_none(register: Register, group: str) -> None:
+    with pytest.raises(RegisterConflict, match="holds no record"):
         register.compare_and_set(a_state(group=group), a_state(group=group, epoch=2))
     assert register.read(group) is None
 
 
-def test_setting_what_stands_already_is_done_whatever_was_expected(register: Register, group: str) -> None:
+def test_writing_the_present_record_succeeds_whatever_was_expected(register: Register, group: str) -> None:
     state = a_state(group=group, epoch=2)
     register.compare_and_set(None, state)
     register.compare_and_set(a_state(group=group), state)
@@ -119,7 +119,7 @@ def test_groups_do_not_touch_each_other(register: Register, group: str) -> None:
     assert register.read(group) == a_state(group=group)
 
 
-def test_a_copy_brings_a_register_up_and_never_back(register: Register, group: str) -> None:
+def test_a_copy_only_replaces_older_records(register: Register, group: str) -> None:
     older, newer = a_state(group=group), a_state(group=group, epoch=2, revision=1)
     assert register.copy(newer) == newer
     assert register.copy(newer) == newer
@@ -129,21 +129,21 @@ def test_a_copy_brings_a_register_up_and_never_back(register: Register, group: s
     assert register.copy(newest) == register.read(group) == newest
 
 
-def test_a_copy_that_contradicts_what_stands_needs_a_person(register: Register, group: str) -> None:
+def test_a_copy_that_contradicts_the_present_record_needs_a_person(register: Register, group: str) -> None:
     register.copy(a_state(group=group))
     with pytest.raises(NeedsPerson, match="contradict each other"):
         register.copy(a_state(group=group, active="west", standby="east"))
     assert register.read(group) == a_state(group=group)
 
 
-def test_a_fact_takes_the_place_of_an_earlier_one_whatever_their_sizes(register: Register, group: str) -> None:
+def test_a_fact_replaces_an_earlier_one_whatever_their_sizes(register: Register, group: str) -> None:
     large = {"ends": ["x" * 1000] * 1200}
     for payload in ({"n": 1}, {"n": 2}, large, {"n": 3}):
         register.write_fact(group, "run-1", "ends", payload)
         assert register.facts(group, "run-1") == {"ends": payload}
 
 
-def test_facts_are_kept_by_run_and_beside_the_record(register: Register, group: str) -> None:
+def test_facts_are_kept_by_run_and_do_not_change_the_record(register: Register, group: str) -> None:
     register.compare_and_set(None, a_state(group=group))
     register.write_fact(group, "manual__2026-03-14T15:09:26+00:00", "a", {"n": 1})
     register.write_fact(group, "run-2", "b", {"n": 2})
@@ -171,7 +171,7 @@ def test_a_compare_waits_for_another_groups_open_transaction(lab: Lab, real: Kaf
         stranger.begin_transaction()
         stranger.produce(REGISTER_TOPIC, key=f"group/{group}-other", value=b"x", partition=0)
         stranger.flush(10)
-        # Behind it, where a reader of committed records does not get yet, the group's record changes.
+        # The group's record changes after it, where a reader of committed records cannot read yet.
         admin.writing.append([NewRecord(register_partition, records.group_key(group), second.to_json())])
         late = pool.submit(real.compare_and_set, first, third)
         time.sleep(1.0)
@@ -211,7 +211,7 @@ def _claimer(lab: Lab, group: str, run: str) -> subprocess.Popen[str]:
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("written", [True, False], ids=["it was written", "it was not"])
-def test_a_commit_whose_answer_is_lost_ends_in_the_truth(
+def test_a_commit_whose_answer_is_lost_is_read_back(
     real: KafkaRegister, group: str, written: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = TransactionalWriter._commit
@@ -233,7 +233,7 @@ def test_a_commit_whose_answer_is_lost_ends_in_the_truth(
 
 
 @pytest.mark.kafka
-def test_what_others_wrote_since_the_last_reading_is_seen(lab: Lab, real: KafkaRegister, group: str) -> None:
+def test_changes_by_others_since_the_last_read_are_seen(lab: Lab, real: KafkaRegister, group: str) -> None:
     assert real.read(group) is None
     with east(lab) as other:
         theirs = KafkaRegister(other, SystemClock())
@@ -247,7 +247,7 @@ def test_what_others_wrote_since_the_last_reading_is_seen(lab: Lab, real: KafkaR
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("asleep_seconds", [3.0, 90.0], ids=["wakes in time", "wakes too late"])
-def test_a_broker_that_hangs_in_the_middle_of_a_commit_leaves_no_doubt_in_the_end(
+def test_a_broker_that_hangs_during_a_commit_leaves_a_known_outcome(
     lab: Lab, group: str, asleep_seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = TransactionalWriter._commit

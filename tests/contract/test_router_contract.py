@@ -1,4 +1,4 @@
-"""What every router promises, held by the in-memory twin and by the real ones alike."""
+"""The contract of every router: the one in memory and the real ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_route_that_was_never_set_is_none(router: Router) -> None:
     assert router.read() is None
 
 
-def test_the_first_route_is_stored_when_none_is_expected(router: Router) -> None:
+def test_the_first_route_is_stored_if_none_is_expected(router: Router) -> None:
     router.switch(expected_epoch=None, route=EAST)
 
     assert router.read() == EAST
@@ -48,7 +48,7 @@ def test_storing_the_stored_route_again_succeeds_whatever_was_expected(router: R
     assert router.read() == WEST
 
 
-def test_a_run_that_was_overtaken_is_refused_and_changes_nothing(router: Router) -> None:
+def test_a_run_with_an_outdated_epoch_is_refused_and_changes_nothing(router: Router) -> None:
     router.switch(expected_epoch=None, route=EAST)
     router.switch(expected_epoch=1, route=WEST)
 
@@ -60,7 +60,7 @@ def test_a_run_that_was_overtaken_is_refused_and_changes_nothing(router: Router)
     assert router.read() == WEST
 
 
-def test_a_first_route_is_refused_where_there_is_one(router: Router) -> None:
+def test_a_first_route_is_refused_if_there_is_one(router: Router) -> None:
     router.switch(expected_epoch=None, route=EAST)
 
     with pytest.raises(RouteConflict, match="is at epoch 1 and leads to east, expected no route"):
@@ -69,7 +69,7 @@ def test_a_first_route_is_refused_where_there_is_one(router: Router) -> None:
     assert router.read() == EAST
 
 
-def test_a_switch_is_refused_where_there_is_no_route(router: Router) -> None:
+def test_a_switch_is_refused_if_there_is_no_route(router: Router) -> None:
     with pytest.raises(RouteConflict, match="is not set, expected epoch 1"):
         router.switch(expected_epoch=1, route=WEST)
 
@@ -77,7 +77,7 @@ def test_a_switch_is_refused_where_there_is_no_route(router: Router) -> None:
 
 
 @pytest.mark.parametrize("epoch", [1, 2])
-def test_an_epoch_never_goes_back_and_never_means_two_things(router: Router, epoch: int) -> None:
+def test_an_epoch_never_decreases_and_never_has_two_meanings(router: Router, epoch: int) -> None:
     router.switch(expected_epoch=None, route=dataclasses.replace(WEST, epoch=2))
 
     with pytest.raises(RouteConflict, match=f"is at epoch 2 and cannot go to epoch {epoch}"):
@@ -86,7 +86,7 @@ def test_an_epoch_never_goes_back_and_never_means_two_things(router: Router, epo
     assert router.read() == WEST
 
 
-def test_the_route_of_another_group_is_not_taken_over(router: Router) -> None:
+def test_the_route_of_another_group_is_not_replaced(router: Router) -> None:
     router.switch(expected_epoch=None, route=EAST)
 
     with pytest.raises(RouteConflict, match="belongs to group orders and was asked to lead carts"):

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from kafka import TopicPartition as OtherPartition
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, PatternType, ResourceType
-from kafka_dr.clusters.requesting import RequestingAdminClient
+from kafka_dr.clusters.protocol_client import ProtocolClient
 from lab import rights
 from support.configured_group import RawAdmin
 from support.protection import Protection
@@ -65,7 +65,7 @@ class ChangingApplication(Protection):
         }
 
     def _delete_offsets(self, settings: dict[str, str]) -> None:
-        client = RequestingAdminClient(**ClientSettings.from_librdkafka(settings).kafka_python())
+        client = ProtocolClient(**ClientSettings.from_librdkafka(settings).kafka_python())
         try:
             answers = client.delete_group_offsets(f"{self.name}-victim", [OtherPartition(self.victim, 1)])
         finally:

@@ -25,7 +25,7 @@ from kafka_dr.adoption.adopt import adopt
 from kafka_dr.approvals.approval import Answer, record_answer
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType
 from kafka_dr.clusters import ResourceType as Resource
-from kafka_dr.clusters.requesting import RequestingAdminClient
+from kafka_dr.clusters.protocol_client import ProtocolClient
 from kafka_dr.config_sync import Plan
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
@@ -156,7 +156,7 @@ class RawAdmin:
 
     def set_broker_default(self, key: str, value: str | None, *, broker: str = "") -> None:
         """Set what topics inherit while the brokers run, on one broker or on all of them; ``None`` ends it."""
-        client = RequestingAdminClient(**ClientSettings.from_librdkafka(self._settings).kafka_python())
+        client = ProtocolClient(**ClientSettings.from_librdkafka(self._settings).kafka_python())
         change = (key, 0 if value is not None else 1, value)
         request = IncrementalAlterConfigsRequest(resources=[(_BROKER, broker, [change])], validate_only=False)
         (response,) = client.request(request, int(broker) if broker else None).responses

@@ -16,7 +16,7 @@ from unittest import mock
 from kafka_dr.clusters.acls import Acls
 from kafka_dr.clusters.configs import Configs
 from kafka_dr.clusters.groups import Groups
-from kafka_dr.clusters.metadata import Topics
+from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.transactions import Transactions
 from kafka_dr.clusters.writing import TransactionalWriter, Writing
 from kafka_dr.errors import TryAgain

@@ -264,7 +264,7 @@ class Protection:
     def _verdicts(self, cluster: str) -> set[str]:
         with self.cluster(cluster, rights.PROBE) as client:
             topic = client.topics.describe([self.topic])[self.topic]
-            answers = client.asking.writes(topic.partitions)
+            answers = client.write_permission.ask(topic.partitions)
             return {answer.verdict for answer in answers}
 
     def _settings_of(self, connection: str) -> ClientSettings:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from unittest import mock
 
-from kafka_dr.clusters import ClusterUnreachable, TopicPartition, WriteAnswer, asking
+from kafka_dr.clusters import ClusterUnreachable, TopicPartition, WriteAnswer, write_permission
 from kafka_dr.clusters.large_record import LargeRecord
 from kafka_dr.fencing import proof
 from kafka_dr.runs import group_context
@@ -22,7 +22,7 @@ def _no_second_question(
 def silent_brokers() -> Iterator[None]:
     """Ask the leaders in words that they answer only with a refusal, and no coordinator at all."""
     with (
-        mock.patch.object(asking, "question", return_value=b"no batch at all"),
+        mock.patch.object(write_permission, "invalid_batch", return_value=b"no batch at all"),
         mock.patch.object(LargeRecord, "ask", _no_second_question),
         mock.patch.object(proof, "reads_allowed", side_effect=ClusterUnreachable("the coordinators moved")),
         mock.patch.object(group_context, "PROOF_SECONDS", 0.2),

@@ -14,10 +14,11 @@ from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.roll_back import roll_back
 from kafka_dr.failover.runner import STEPS, checks_of, run_step
+from kafka_dr.outcomes import worst
 from kafka_dr.register import Phase
 from kafka_dr.replication import Flow
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.record import StepFailed, StepRecord, worst
+from kafka_dr.runs.record import StepFailed, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run
 from support import outside_view

@@ -13,6 +13,7 @@ from kafka_dr.checks.cluster_checks import right_clusters
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.change import AclChanges
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import adopted
 from kafka_dr.routing import Route
@@ -20,7 +21,7 @@ from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.offset_rows import positions_to_json
-from kafka_dr.runs.record import Check, StepOutcome, StepRecord, shortfall
+from kafka_dr.runs.record import StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.sealing import seal_run
 
@@ -143,6 +144,6 @@ def _proofs(context: GroupContext, state: RegisterState) -> Sequence[Check]:
     )
     return (
         Check.that("registers_agree", not differing, said),
-        Check.of("standby_refuses", refused),
+        refused.named("standby_refuses"),
         route_agrees(context, state),
     )

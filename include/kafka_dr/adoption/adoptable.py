@@ -15,10 +15,10 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets import other_topics
 from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
+from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check
 
 #: Where a first flow begins: at the start of every partition, or at the offsets of a connector that already exists.
 SeedMode = Literal["start", "continue"]

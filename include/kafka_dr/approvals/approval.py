@@ -9,10 +9,11 @@ from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet
 from kafka_dr.errors import Refused
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check, StepRecord
+from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import RunRequest, StepName, definition
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_run

@@ -13,7 +13,7 @@ from typing import Any
 from kafka_dr.evidence import digest
 from kafka_dr.group_offsets import group_costs, other_topics
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
-from kafka_dr.runs.record import Check
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.request import first_step
 from kafka_dr.runs.run import Run
 

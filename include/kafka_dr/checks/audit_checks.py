@@ -7,13 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict, gate
+from kafka_dr.outcomes import Check, Outcome
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.flow_seed import newest_seed
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check, Outcome
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import AuditsSpec
 

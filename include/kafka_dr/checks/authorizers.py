@@ -13,10 +13,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from kafka_dr.clusters import Acl
-from kafka_dr.clusters.broker_settings import BrokerSettings
 from kafka_dr.fencing.authorizer import Authorizer
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 ALLOW_EVERYONE, SUPER_USERS = "allow.everyone.if.no.acl.found", "super.users"
@@ -133,4 +132,4 @@ def undeclared_settings(
 def _shown(context: GroupContext, cluster: str) -> dict[int, dict[str, str | None]]:
     operator = context.operator(cluster)
     brokers = operator.topics.identity().brokers
-    return BrokerSettings.of(operator).read(brokers, (ALLOW_EVERYONE, SUPER_USERS, AUTHORIZER))
+    return operator.broker_settings.read(brokers, (ALLOW_EVERYONE, SUPER_USERS, AUTHORIZER))

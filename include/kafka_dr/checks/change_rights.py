@@ -15,9 +15,10 @@ from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.clusters import Acl, AclOperation, ResourceType
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.read_cache import ReadCache
-from kafka_dr.runs.record import Check, first_few
+from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import ProtectionGroup
 
@@ -99,7 +100,7 @@ def changes_refused(context: GroupContext, cluster: str) -> Check:
     name, operator, group = "changes_refused", context.operator(cluster), context.group
     present = proof.acls_present(operator, plan.change_fence(group), clock=context.clock)
     if present.outcome != "ok":
-        return Check.of(name, present)
+        return present.named(name)
     acls: frozenset[Acl] = operator.acls.list()
     found = change_rights(authorizer_of(context, cluster, acls), group, topics=context.topics(cluster))
     if passing := found.of(group.principals):

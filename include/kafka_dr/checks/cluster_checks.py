@@ -8,10 +8,10 @@ from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.clusters import Acl, Topic
 from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.authorizer import EVERYONE
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.read_cache import ReadCache
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 
@@ -53,7 +53,7 @@ def target_refuses(run: Run) -> Check:
     """Return whether the target is fenced: every leader refuses a write, and no DENY is missing."""
     refused = run.writes_refused(run.target)
     present = proof.acls_present(run.operator(run.target), plan.application_denies(run.group), clock=run.clock)
-    return Check.of("target_refuses", present if refused.outcome == "ok" and present.outcome != "ok" else refused)
+    return present if refused.outcome == "ok" and present.outcome != "ok" else refused.named("target_refuses")
 
 
 def foreign_denies_remain(run: Run, foreign: Collection[Acl]) -> Check:
@@ -83,7 +83,7 @@ def writers_declared(context: GroupContext, clusters: Collection[str], *, seen: 
     for name in clusters:
         authorizer, topics = authorizer_of(context, name, seen.acls(name)), seen.topics(name)
         undeclared = sorted(authorizer.writers(topics) - fenced - passing)
-        if open_to_all := authorizer.left_open(topics):
+        if open_to_all := authorizer.without_acls(topics):
             shown = ", ".join(open_to_all[:3])
             problems.append(f"no ACL on {name} names {shown}, so its brokers let everybody write: add ACLs")
         elif EVERYONE in undeclared:

@@ -10,10 +10,10 @@ from kafka_dr.clusters import Acl
 from kafka_dr.config_sync import Item, Plan, Side, gate, make_plan, read_sides
 from kafka_dr.config_sync.mirrormaker import compare_connector, unknown_connector
 from kafka_dr.errors import KafkaDrError, Refused
+from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 

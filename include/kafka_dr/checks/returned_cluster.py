@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.clusters.offsets_by_time import OffsetsByTime
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
@@ -78,7 +77,7 @@ def count_on_returned(context: GroupContext, cluster: str, journal: Mapping[str,
     opened = _moment(journal.get("opened"))
     opening = None
     if opened is not None:
-        found = OffsetsByTime.of(context.operator(cluster)).offsets_at(partitions, int(opened.timestamp() * 1000))
+        found = context.operator(cluster).offsets_by_time.at(partitions, int(opened.timestamp() * 1000))
         opening = {partition: offset for partition, offset in found.items() if offset is not None}
     return count_uncopied(ends, starts=starts, frontier=_frontier(journal.get("unverified")), opening=opening)
 

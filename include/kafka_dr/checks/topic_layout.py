@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kafka_dr.clusters import Topic, TopicPartition
-from kafka_dr.clusters.offsets_by_time import OffsetsByTime
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.named_rows import by_name, rows_of
+from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs import background
 from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
-from kafka_dr.runs.record import Check, CheckOutcome, first_few
+from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
 
 NAME = "old_side_unchanged"
@@ -176,7 +176,7 @@ def _lasting(
         elif by_size < 0:
             oldest = int(at.timestamp() * 1000) - by_time
             asked |= dict.fromkeys(topic.partitions, max(0, oldest))
-    found = OffsetsByTime.of(run.operator(cluster)).offsets_at_each(asked)
+    found = run.operator(cluster).offsets_by_time.at_each(asked)
     return lasting | {partition: offset for partition, offset in found.items() if offset is not None}
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 

@@ -1,4 +1,4 @@
-"""The one door to a Kafka cluster: everything that asks, reads or writes goes through here."""
+"""The only access to a Kafka cluster: this room alone imports Kafka client libraries."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Which filters remove certain ACLs and no others.
+"""Filters that remove certain ACLs and no others.
 
-For each filter of a request a controller looks at every ACL that there is (``AclControlManager.deleteAcls``, 4.3), and
-does nothing else meanwhile: 3,000 filters that name one ACL each kept it busy for more than a minute where there were
-27,000 (seen). So where there are many, one filter names all that a principal is denied, or all that is said of a
-name, if nothing else that is there would match.
+For each filter of a request the controller looks at every ACL of the cluster (``AclControlManager.deleteAcls``, 4.3).
+It does nothing else in that time: 3,000 filters that named one ACL each kept a controller with 27,000 ACLs busy for
+more than a minute. So, when many ACLs are removed, one filter covers all ACLs of a principal or of a resource name,
+provided that it matches no other ACL of the cluster.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from dataclasses import dataclass
 
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 
-#: So many are removed by naming each: that takes no time worth a look at what else there is.
+#: Up to this number, each ACL is removed by a filter of its own, and the cluster's other ACLs are not read.
 FEW_ACLS = 50
-#: What one request may remove: controllers refuse more than 10,000 (``MAX_RECORDS_PER_USER_OP``).
+#: The most ACLs that one request may remove: controllers refuse more than 10,000 (``MAX_RECORDS_PER_USER_OP``).
 MOST_ACLS = 2_500
-#: How many times one request may make the controller look at an ACL; about a second on a small machine.
+#: How often one request may make the controller look at an ACL; about one second on a small machine.
 MOST_LOOKS = 1_000_000
-#: So few looks, some hundredths of a second, are well spent on naming each ACL by itself.
+#: Up to this number of looks (a few hundredths of a second), each ACL gets a filter of its own.
 _FEW_LOOKS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class AclFilter:
-    """Matches the ACLs that have each of these values; ``None`` matches every value.
+    """Matches the ACLs that have all of these values; ``None`` matches every value.
 
-    It always names the resource's type: others, of delegation tokens for instance, are not looked at here.
+    The resource type is always set, so ACLs of other types (delegation tokens, for example) never match.
     """
 
     resource: ResourceType
@@ -40,7 +40,7 @@ class AclFilter:
     host: str | None = None
 
     def matches(self, acl: Acl) -> bool:
-        """Decide as a broker would."""
+        """Return whether a broker would apply this filter to the ACL."""
         return all(
             wanted is None or wanted == getattr(acl, name)
             for name, wanted in ((name, getattr(self, name)) for name in self.__slots__)
@@ -52,7 +52,7 @@ def exactly(acl: Acl) -> AclFilter:
     return AclFilter(acl.resource, acl.permission, acl.principal, acl.operation, acl.name, acl.pattern, acl.host)
 
 
-#: From the widest, each a way to name several ACLs at once.
+#: Filters that cover several ACLs at once, the widest first.
 _WIDE: tuple[Callable[[Acl], AclFilter], ...] = (
     lambda acl: AclFilter(acl.resource, acl.permission, acl.principal),
     lambda acl: AclFilter(acl.resource, acl.permission, acl.principal, acl.operation),
@@ -60,30 +60,31 @@ _WIDE: tuple[Callable[[Acl], AclFilter], ...] = (
 )
 
 
-def filters_for(removed: Collection[Acl], standing: Collection[Acl]) -> dict[AclFilter, int]:
-    """Return filters that match every ACL to be removed, and nothing else of what is there.
+def filters_for(removed: Collection[Acl], present: Collection[Acl]) -> dict[AclFilter, int]:
+    """Return filters that match every ACL to be removed, and no other ACL of the cluster.
 
-    :param standing: every ACL of the cluster
-    :returns: with each filter how many ACLs it matches; never more than one request may remove
+    :param removed: the ACLs to be removed
+    :param present: every ACL of the cluster
+    :returns: by filter, how many ACLs it matches; never more than one request may remove
     """
-    left = frozenset(removed) & frozenset(standing)
+    left = frozenset(removed) & frozenset(present)
     found: dict[AclFilter, int] = {}
-    if len(left) * len(standing) > _FEW_LOOKS:
+    if len(left) * len(present) > _FEW_LOOKS:
         for widen in _WIDE:
-            there, wanted = Counter(map(widen, standing)), Counter(map(widen, left))
-            fitting = {each: n for each, n in wanted.items() if 1 < n <= MOST_ACLS and n == there[each]}
+            matched, wanted = Counter(map(widen, present)), Counter(map(widen, left))
+            fitting = {each: n for each, n in wanted.items() if 1 < n <= MOST_ACLS and n == matched[each]}
             found |= fitting
             left = frozenset(acl for acl in left if widen(acl) not in fitting)
     return found | {exactly(acl): 1 for acl in sorted(left)}
 
 
-def requests_of(filters: Mapping[AclFilter, int], standing: int) -> Iterator[list[AclFilter]]:
-    """Divide filters into requests that a controller takes, and that do not keep it busy for long.
+def requests_of(filters: Mapping[AclFilter, int], present: int) -> Iterator[list[AclFilter]]:
+    """Divide filters into requests that a controller accepts and that do not keep it busy for long.
 
-    :param filters: with how many ACLs each of them matches
-    :param standing: how many ACLs there are
+    :param filters: by filter, how many ACLs it matches
+    :param present: how many ACLs the cluster has
     """
-    most_filters = max(1, MOST_LOOKS // max(1, standing))
+    most_filters = max(1, MOST_LOOKS // max(1, present))
     batch: list[AclFilter] = []
     matched = 0
     for each, count in filters.items():

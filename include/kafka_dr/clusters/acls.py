@@ -1,11 +1,10 @@
-"""The authorizer's entries."""
+"""The ACLs of a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
-import tenacity
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -16,11 +15,12 @@ from confluent_kafka.admin import AclOperation as ClientOperation
 from confluent_kafka.admin import ResourceType as ClientResourceType
 from kafka.protocol.admin import DescribeClusterRequest
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.clusters.acl_filters import FEW_ACLS, MOST_ACLS, AclFilter, exactly, filters_for, requests_of
 from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.clusters.python_requests import ask, error_of
 from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.waiting import wait_until
 
 _RESOURCES = {
     ResourceType.TOPIC: ClientResourceType.TOPIC,
@@ -29,24 +29,25 @@ _RESOURCES = {
     ResourceType.CLUSTER: ClientResourceType.BROKER,
     ResourceType.TRANSACTIONAL_ID: ClientResourceType.TRANSACTIONAL_ID,
 }
-#: Looked up, not made again: there are tens of thousands to be read while applications wait.
-_RESOURCE_OF = {client: ours for ours, client in _RESOURCES.items()}
-_PATTERN_OF = {ResourcePatternType[ours.name]: ours for ours in PatternType}
-_OPERATION_OF = {ClientOperation[ours.name]: ours for ours in AclOperation}
-_PERMISSION_OF = {AclPermissionType[ours.name]: ours for ours in AclPermission}
+#: Looked up, not computed each time: tens of thousands of ACLs may be read while applications wait.
+_RESOURCE_OF = {client: resource for resource, client in _RESOURCES.items()}
+_PATTERN_OF = {ResourcePatternType[pattern.name]: pattern for pattern in PatternType}
+_OPERATION_OF = {ClientOperation[operation.name]: operation for operation in AclOperation}
+_PERMISSION_OF = {AclPermissionType[permission.name]: permission for permission in AclPermission}
 
-#: How long a broker gets to hear of a change.
+#: How long to wait until a broker knows of a change, in seconds.
 _KNOWN_SECONDS = 2.0
+_PAUSE_SECONDS = 0.02
 
 
 class Acls:
-    """Reads, adds and removes ACLs, each as it is: never by a pattern that catches more."""
+    """Reads, adds and removes exactly the named ACLs."""
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
 
     def list(self) -> frozenset[Acl]:
-        """Return every ACL of the cluster, other than those about delegation tokens and users.
+        """Return every ACL of the cluster except those of delegation tokens and users.
 
         :raises NotAuthorized: the principal has no DESCRIBE on the cluster
         """
@@ -62,22 +63,24 @@ class Acls:
         future = self._session.admin.describe_acls(everything, request_timeout=self._session.request_seconds)
         bindings = self._session.wait([future], "read the ACLs")[0]
         if not bindings:
-            self._refuse_blindness()
+            self._require_describe()
         return frozenset(_acl(binding) for binding in bindings if binding.restype in _RESOURCE_OF)
 
-    def _refuse_blindness(self) -> None:
-        """Tell a cluster without ACLs from one that will not show them: librdkafka answers both with an empty list."""
+    def _require_describe(self) -> None:
+        """Raise if an empty list means that the principal may not see ACLs: librdkafka returns no error for it."""
         wanted = DescribeClusterRequest(include_cluster_authorized_operations=True)
-        answer = ask(self._session, wanted, "read the ACLs")
-        if error := error_of(self._session, answer.error_code, answer.error_message, "read the ACLs"):
+        answer = self._session.request(wanted, "read the ACLs")
+        if error := self._session.error(answer.error_code, answer.error_message, "read the ACLs"):
             raise error
         if ClientOperation.DESCRIBE.value not in answer.authorized_operations:  # their numbers, from a field of bits
-            raise NotAuthorized(f"{self._session.label}: could not read the ACLs: no right to DESCRIBE the cluster")
+            raise NotAuthorized(
+                f"{self._session.label}: could not read the ACLs: the principal lacks DESCRIBE on the cluster; grant it"
+            )
 
     def add(self, acls: Iterable[Acl], *, before_each: Callable[[], None] | None = None) -> None:
-        """Add ACLs, in their order and in as many requests as a controller wants. One that is there stays as it is.
+        """Add ACLs, sorted, in as many requests as the controller's limits need. An ACL that exists stays as it is.
 
-        :param before_each: asked right before each request; what it raises ends the adding
+        :param before_each: called right before each request; an error that it raises stops the change
         """
         added = sorted(frozenset(acls))
         for start in range(0, len(added), MOST_ACLS):
@@ -90,23 +93,23 @@ class Acls:
             self._wait_until_known(frozenset(added).issubset)
 
     def remove(self, acls: Iterable[Acl], *, before_each: Callable[[], None] | None = None) -> None:
-        """Remove exactly these ACLs, in as many requests as a controller wants. One that is not there is no error.
+        """Remove exactly these ACLs, in as many requests as the controller's limits need. A missing ACL is no error.
 
-        Where many are named by one filter, an ACL may be caught that was added since the others were looked at: it is
-        put back at once.
+        A filter that covers many ACLs may also remove one that was added after the ACLs were read. That ACL is added
+        again at once.
 
-        :param before_each: asked right before each request; what it raises ends the removing
+        :param before_each: called right before each request; an error that it raises stops the change
         """
         removed = frozenset(acls)
         if not removed:
             return
-        # Few are named one by one, whatever else is there: applications wait for some of these.
-        standing = self._standing() if len(removed) > FEW_ACLS else frozenset()
-        seen = removed & standing
-        self._remove(filters_for(seen, standing), removed, standing=len(standing), before_each=before_each)
-        # The broker that was asked may not have heard of these yet.
+        # Each of a few ACLs gets its own filter, without reading all ACLs first: applications may be waiting.
+        present = self._present() if len(removed) > FEW_ACLS else frozenset()
+        seen = removed & present
+        self._remove(filters_for(seen, present), removed, present=len(present), before_each=before_each)
+        # The broker that was asked may not know of these yet.
         unseen = {exactly(acl): 1 for acl in sorted(removed - seen)}
-        self._remove(unseen, removed, standing=len(standing - seen), before_each=before_each)
+        self._remove(unseen, removed, present=len(present - seen), before_each=before_each)
         self._wait_until_known(removed.isdisjoint)
 
     def _remove(
@@ -114,10 +117,10 @@ class Acls:
         filters: Mapping[AclFilter, int],
         removed: frozenset[Acl],
         *,
-        standing: int,
+        present: int,
         before_each: Callable[[], None] | None,
     ) -> None:
-        for batch in requests_of(filters, standing):
+        for batch in requests_of(filters, present):
             if before_each is not None:
                 before_each()
             futures = self._session.admin.delete_acls(
@@ -126,26 +129,20 @@ class Acls:
             gone = self._session.results(futures, "remove ACLs")
             self.add(frozenset(_acl(binding) for bindings in gone.values() for binding in bindings) - removed)
 
-    def _standing(self) -> frozenset[Acl]:
-        """Return every ACL; nothing where the principal may not look, and then each is removed by its own name."""
+    def _present(self) -> frozenset[Acl]:
+        """Return every ACL; empty if the principal may not read them (then each ACL gets its own filter)."""
         try:
             return self.list()
         except NotAuthorized:
             return frozenset()
 
     def _wait_until_known(self, known: Callable[[frozenset[Acl]], bool]) -> None:
-        """Wait a moment until the broker that is asked has heard of a change: the controller answered, and it follows.
+        """Wait a moment until the broker that is asked knows of a change that the controller accepted.
 
-        One that takes longer is no error: whoever rests on the change proves it, on every broker that matters.
+        A broker that takes longer is no error: callers that need the change prove it on every partition leader.
         """
-        asking = tenacity.Retrying(
-            retry=tenacity.retry_if_result(lambda standing: not known(standing)),
-            stop=tenacity.stop_after_delay(_KNOWN_SECONDS),
-            wait=tenacity.wait_fixed(0.02),
-            retry_error_callback=lambda _: None,
-        )
         with suppress(NotAuthorized):
-            asking(self.list)
+            wait_until(self.list, known, clock=SystemClock(), seconds=_KNOWN_SECONDS, pause_seconds=_PAUSE_SECONDS)
 
 
 def _acl(binding: AclBinding) -> Acl:

@@ -1,4 +1,4 @@
-"""A Kafka cluster as one principal sees it."""
+"""A Kafka cluster, as one principal may see and use it."""
 
 from __future__ import annotations
 
@@ -6,30 +6,32 @@ from collections.abc import Callable
 from types import TracebackType
 
 from kafka_dr.clusters.acls import Acls
-from kafka_dr.clusters.asking import Asking
+from kafka_dr.clusters.brokers import BrokerSettings, LogSizes
 from kafka_dr.clusters.configs import Configs
+from kafka_dr.clusters.group_kinds import GroupKinds
+from kafka_dr.clusters.group_reading import GroupReading
 from kafka_dr.clusters.groups import Groups
 from kafka_dr.clusters.log import Log
-from kafka_dr.clusters.metadata import Topics
-from kafka_dr.clusters.quotas import Quotas
-from kafka_dr.clusters.scram import ScramUsers
+from kafka_dr.clusters.offsets_by_time import OffsetsByTime
 from kafka_dr.clusters.session import REQUEST_SECONDS, ClusterSession
 from kafka_dr.clusters.settings import ClientSettings
-from kafka_dr.clusters.sizes import Sizes
+from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.transactions import Transactions
+from kafka_dr.clusters.users import Quotas, ScramUsers
+from kafka_dr.clusters.write_permission import WritePermission
 from kafka_dr.clusters.writing import Writing
 
 
 class KafkaCluster:
-    """Everything that can be asked of a cluster, or done to it, sorted by what it is about.
+    """Everything that can be asked of a cluster or changed on it, one attribute for each subject.
 
     Every call has a deadline and raises only errors of :mod:`kafka_dr.clusters.errors` and
-    :mod:`kafka_dr.errors`. Clients are opened when first needed and closed with the cluster.
+    :mod:`kafka_dr.errors`. Clients are created at their first use and closed with the cluster.
 
-    :param name: the cluster's name in the topology, for sentences
+    :param name: the cluster's name in the topology, for messages
     :param settings: how to reach it, and as which principal
     :param request_seconds: the deadline of one request
-    :param topics: looks topics up in place of this principal, which saves a login where somebody is logged in already
+    :param topics: looks up topics instead of this principal; saves a login if another principal is logged in already
     """
 
     def __init__(
@@ -44,31 +46,35 @@ class KafkaCluster:
         self.settings = settings
         self._session = ClusterSession(name, settings, request_seconds=request_seconds)
         self.topics = topics or Topics(self._session)
+        self.offsets_by_time = OffsetsByTime(self._session)
+        self.log = Log(self._session)
+        self.writing = Writing(self._session)
+        self.write_permission = WritePermission(self._session)
+        self.transactions = Transactions(self._session)
+        self.groups = Groups(self._session)
+        self.group_reading = GroupReading(self._session)
+        self.group_kinds = GroupKinds(self._session)
         self.acls = Acls(self._session)
         self.configs = Configs(self._session)
         self.quotas = Quotas(self._session)
-        self.scram = ScramUsers(self._session)
-        self.groups = Groups(self._session)
-        self.sizes = Sizes(self._session)
-        self.transactions = Transactions(self._session)
-        self.log = Log(self._session)
-        self.writing = Writing(self._session)
-        self.asking = Asking(self._session)
+        self.scram_users = ScramUsers(self._session)
+        self.broker_settings = BrokerSettings(self._session)
+        self.log_sizes = LogSizes(self._session)
 
     def connect_ahead(self) -> None:
-        """Begin to connect, for somebody who is going to ask for offsets, read committed records and write at once."""
+        """Begin to connect, so that the first request for offsets, read of committed records and write start sooner."""
         self._session.connect_ahead("read_committed")
 
     def connect_reader(self) -> None:
-        """Begin to connect, for somebody who is going to read committed records."""
+        """Begin to connect, so that the first read of committed records starts sooner."""
         self._session.connect_reader("read_committed")
 
     def observe(self, observer: Callable[[str], None]) -> None:
-        """Have somebody told of each request that is waited for, before it is."""
+        """Call the observer before each request that is waited for."""
         self._session.observer = observer
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         self._session.close()
 
     def __enter__(self) -> KafkaCluster:

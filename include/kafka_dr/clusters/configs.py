@@ -1,7 +1,6 @@
 """Configuration of many topics at once: the number of requests does not depend on the number of topics.
 
-Each call answers for every topic by itself: one that the principal has no rights on stands among the errors, and the
-others are done.
+Each call has a result for every topic: a topic that fails is returned with its error, and the other topics are done.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from kafka.protocol.admin import DescribeConfigsRequest
 
 from kafka_dr.clusters.configuration import ConfigValue, NewTopic, Origin, TopicLayout
 from kafka_dr.clusters.errors import translated
-from kafka_dr.clusters.python_requests import ask, error_of
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError
 
@@ -30,13 +28,13 @@ T = TypeVar("T")
 
 _TOPIC = 2  # the protocol's number for a topic among the resources
 _ORIGINS = {1: Origin.TOPIC, 2: Origin.BROKER, 3: Origin.CLUSTER, 4: Origin.STATIC, 5: Origin.DEFAULT}
-#: A controller takes at most 10,000 records by one request: a topic is one, each partition and setting another.
+#: A controller accepts at most 10,000 records in one request: one for a topic, one for each partition and setting.
 LARGEST_REQUEST = 8_000
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What one look at a cluster's metadata shows.
+    """A cluster's metadata.
 
     :param topics: the topics that the principal may see, by name
     """
@@ -51,7 +49,7 @@ class Described:
     """Configurations of topics.
 
     :param configs: by topic and key
-    :param errors: the topics that could not be read
+    :param errors: by topic that could not be read
     """
 
     configs: Mapping[str, Mapping[str, ConfigValue]]
@@ -59,13 +57,13 @@ class Described:
 
 
 class Configs:
-    """Reads and changes topics and their configuration, all of them at once."""
+    """Reads and changes topics and their configuration, many topics in one request."""
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
 
     def overview(self) -> Overview:
-        """Return who answers, and the layout of every topic that the principal may see: one request."""
+        """Return which cluster answers, and the layout of every topic that the principal may see. One request."""
         doing = "look at the topics"
         with self._session.observed(doing), translated(self._session.label, doing):
             seen = self._session.admin.list_topics(timeout=self._session.request_seconds)
@@ -84,74 +82,72 @@ class Configs:
         )
 
     def describe(self, names: Collection[str]) -> Described:
-        """Return every configuration of topics, by effective value and origin: one request."""
+        """Return every configuration of topics, with effective value and origin. One request."""
         if not names:
             return Described({}, {})
         doing = "read the configuration of topics"
         resources = [(_TOPIC, name, None) for name in sorted(set(names))]
-        # kafka-python here, too: it takes a third of the time and memory that librdkafka's objects take.
-        response = ask(self._session, DescribeConfigsRequest(resources=resources, min_version=1), doing)
+        # By kafka-python: it needs a third of the time and memory that librdkafka's objects need.
+        response = self._session.request(DescribeConfigsRequest(resources=resources, min_version=1), doing)
         configs: dict[str, Mapping[str, ConfigValue]] = {}
         errors: dict[str, KafkaDrError] = {}
         kept: dict[object, object] = {}
         for result in response.results:
             name = result.resource_name
-            error = error_of(
-                self._session, result.error_code, result.error_message, f"read the configuration of {name}"
-            )
+            error = self._session.error(result.error_code, result.error_message, f"read the configuration of {name}")
             if error is not None:
                 errors[name] = error
                 continue
             found = {entry.name: _value(entry.value, entry.config_source, kept) for entry in result.configs}
-            # Thousands of topics say the same: each distinct configuration is kept once.
+            # Thousands of topics have the same configuration: each distinct one is kept once.
             configs[name] = kept.setdefault(tuple(sorted((k, id(v)) for k, v in found.items())), found)  # type: ignore[assignment]
         return Described(configs, errors)
 
     def inherited(self, name: str) -> Mapping[str, ConfigValue]:
-        """Return what a topic would get that sets nothing itself, as one existing topic shows it: one request."""
-        doing = f"read what topics inherit, by {name}"
+        """Return the values that a topic inherits if it sets nothing itself, read from an existing one. One request."""
+        doing = f"read the settings that topic {name} inherits"
         request = DescribeConfigsRequest(resources=[(_TOPIC, name, None)], include_synonyms=True, min_version=1)
-        (result,) = ask(self._session, request, doing).results
-        if (error := error_of(self._session, result.error_code, result.error_message, doing)) is not None:
+        (result,) = self._session.request(request, doing).results
+        if (error := self._session.error(result.error_code, result.error_message, doing)) is not None:
             raise error
         values = {}
         for entry in result.configs:
-            said = [(entry.value, entry.config_source), *((s.value, s.source) for s in entry.synonyms)]
-            inherited = next(((value, source) for value, source in said if source != 1), None)
+            values_in_order = [(entry.value, entry.config_source), *((s.value, s.source) for s in entry.synonyms)]
+            inherited = next(((value, source) for value, source in values_in_order if source != 1), None)
             if inherited is not None:
                 values[entry.name] = ConfigValue(inherited[0], _ORIGINS.get(inherited[1], Origin.OTHER))
         return values
 
     def create(self, topics: Collection[NewTopic]) -> dict[str, KafkaDrError]:
-        """Create topics, and return those that could not be created."""
+        """Create topics, and return the errors of those that could not be created."""
         errors: dict[str, KafkaDrError] = {}
         for batch in _batches(topics, lambda topic: 1 + topic.partitions + len(topic.configs)):
             wanted = [ClientNewTopic(t.name, t.partitions, t.replication_factor, config=dict(t.configs)) for t in batch]
-            futures = self._session.admin.create_topics(wanted, request_timeout=self._patience(len(wanted)))
-            errors |= self._session.each(futures, "create topics", seconds=self._patience(len(wanted)))
+            futures = self._session.admin.create_topics(wanted, request_timeout=self._deadline(len(wanted)))
+            errors |= self._session.each(futures, "create topics", seconds=self._deadline(len(wanted)))
         return errors
 
     def add_partitions(self, totals: Mapping[str, int]) -> dict[str, KafkaDrError]:
-        """Raise numbers of partitions, and return the topics where that could not be done."""
+        """Raise the number of partitions of topics, and return the errors of those that failed."""
         errors: dict[str, KafkaDrError] = {}
         for batch in _batches(totals.items(), lambda item: item[1]):
             wanted = [NewPartitions(name, total) for name, total in batch]
-            futures = self._session.admin.create_partitions(wanted, request_timeout=self._patience(len(wanted)))
-            errors |= self._session.each(futures, "add partitions", seconds=self._patience(len(wanted)))
+            futures = self._session.admin.create_partitions(wanted, request_timeout=self._deadline(len(wanted)))
+            errors |= self._session.each(futures, "add partitions", seconds=self._deadline(len(wanted)))
         return errors
 
     def set(self, values: Mapping[str, Mapping[str, str]]) -> dict[str, KafkaDrError]:
-        """Set configurations by topic and key, leaving every other key alone; return where it could not be done."""
+        """Set configurations by topic and key, keep every other key, and return the errors of topics that failed."""
         errors: dict[str, KafkaDrError] = {}
         for batch in _batches(values.items(), lambda item: len(item[1])):
             wanted = [_resource(name, configs) for name, configs in batch]
-            futures = self._session.admin.incremental_alter_configs(wanted, request_timeout=self._patience(len(wanted)))
-            failed = self._session.each(futures, "set configurations", seconds=self._patience(len(wanted)))
+            futures = self._session.admin.incremental_alter_configs(wanted, request_timeout=self._deadline(len(wanted)))
+            failed = self._session.each(futures, "set configurations", seconds=self._deadline(len(wanted)))
             errors |= {resource.name: error for resource, error in failed.items()}
         return errors
 
-    def _patience(self, count: int) -> float:
-        """Return how long one request about many topics may take: a broker writes some thousand a second."""
+    def _deadline(self, count: int) -> float:
+        """Return how many seconds one request for so many topics may take: a broker writes about 1,000 a second."""
         return self._session.request_seconds + count / 100
 
 
@@ -168,7 +164,7 @@ def _resource(name: str, configs: Mapping[str, str]) -> ConfigResource:
 
 
 def _batches(things: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Split things only where a controller would refuse all of them together."""
+    """Split things into requests only if a controller would refuse all of them together."""
     batch: list[T] = []
     total = 0
     for thing in things:

@@ -1,4 +1,4 @@
-"""What a cluster's configuration is made of, as plain values. No client library is imported here."""
+"""The values that a cluster's configuration consists of. No client library is imported in this module."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ from enum import StrEnum
 
 
 class Origin(StrEnum):
-    """Where an effective value comes from, nearest first."""
+    """Where an effective value was set, the most specific first."""
 
     TOPIC = "topic"
     BROKER = "dynamic broker setting"
     CLUSTER = "dynamic cluster default"
     STATIC = "static broker setting"
     DEFAULT = "Kafka's default"
-    OTHER = "another place"
+    OTHER = "another source"
 
     @property
     def explicit(self) -> bool:
-        """Whether the topic itself says so; everything else is inherited."""
+        """Whether the topic itself sets the value; every other value is inherited."""
         return self is Origin.TOPIC
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigValue:
-    """An effective value, and where it comes from.
+    """An effective value, and where it was set.
 
-    :param value: as text; ``None`` where the broker keeps it back
+    :param value: as text; ``None`` if the broker hides it
     """
 
     value: str | None
     origin: Origin
 
     def __str__(self) -> str:
-        shown = "kept back" if self.value is None else self.value or '""'
+        shown = "hidden by the broker" if self.value is None else self.value or '""'
         return shown if self.origin.explicit else f"{shown} (inherited: {self.origin})"
 
 
 @dataclass(frozen=True, slots=True)
 class TopicLayout:
-    """A topic's partitions and copies.
+    """A topic's partitions and replicas.
 
-    :param replication_factor: the fewest copies that any of its partitions has
+    :param replication_factor: the fewest replicas that any of its partitions has
     """
 
     name: str
@@ -61,7 +61,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class QuotaEntity:
-    """Whom a client quota limits: each part is a name, ``""`` for the default of that kind, or absent.
+    """The clients that a quota limits: each part is a name, ``""`` for the default of that kind, or ``None``.
 
     :param user: without ``User:``
     """
@@ -77,7 +77,7 @@ class QuotaEntity:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ScramUser:
-    """A user that can log in by SCRAM. Secrets are salted: nobody can read or copy them."""
+    """A user that can log in by SCRAM. Its password is stored salted: nobody can read or copy it."""
 
     name: str
     mechanism: str

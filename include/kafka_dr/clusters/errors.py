@@ -1,12 +1,12 @@
-"""Errors of the client libraries, translated once, by what the caller should do.
+"""Errors of the client libraries, translated into this project's errors by what the caller should do.
 
 ::
 
     KafkaDrError
     ├── TryAgain
-    │   └── ClusterUnreachable      no answer before the deadline, or "not now"
-    │       └── StaleMetadata       the client knows another leader than the broker does
-    ├── OutcomeUnknown              a commit or a write was sent and no answer came
+    │   └── ClusterUnreachable      no answer before the deadline, or an error that passes with time
+    │       └── StaleMetadata       the client's leader or leader epoch is not the broker's
+    ├── OutcomeUnknown              a commit or a write was sent and not answered
     └── ClusterError                the cluster answered with an error
         ├── NotAuthorized           the principal lacks a right, or is fenced
         ├── NotFound                no such topic, partition or group
@@ -30,7 +30,7 @@ from kafka_dr.errors import KafkaDrError, TryAgain
 
 _log = logging.getLogger(__name__)
 
-#: An answer that takes longer is worth a line: usual ones take some hundredths.
+#: An answer that takes longer is logged, in seconds. Most answers take a few hundredths of a second.
 SLOW_SECONDS = 0.8
 
 
@@ -39,11 +39,11 @@ class ClusterError(KafkaDrError):
 
 
 class ClusterUnreachable(TryAgain):
-    """No answer before the deadline, or one that says: not now."""
+    """No answer before the deadline, or an error that passes with time."""
 
 
 class StaleMetadata(ClusterUnreachable):
-    """The client knows another leader, or another epoch of it, than the broker does."""
+    """The client's idea of the leader, or of its epoch, is not the broker's."""
 
 
 class NotAuthorized(ClusterError):
@@ -55,11 +55,11 @@ class NotFound(ClusterError):
 
 
 class GroupNotEmpty(ClusterError):
-    """Offsets of a group that has live members cannot be set from outside."""
+    """The group has live members, so nobody else can set its offsets."""
 
 
 class WriterFenced(ClusterError):
-    """Another writer took the transactional id over; this one is finished for good."""
+    """Another writer took the transactional id over; this writer can never write again."""
 
 
 _NOT_AUTHORIZED = {
@@ -84,14 +84,14 @@ _FENCED = {
     KafkaError.INVALID_PRODUCER_ID_MAPPING,
 }
 _NOT_EMPTY = {KafkaError.NON_EMPTY_GROUP, KafkaError.UNKNOWN_MEMBER_ID}
-#: A broker that hung for a while comes back with a newer epoch than the client has heard of.
+#: After a broker hung for a while, its leader epoch may be newer than the one that the client knows.
 _STALE = {
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.NOT_LEADER_FOR_PARTITION,
-    # A leader that was just elected does not know yet how far its followers are (KIP-207).
+    # A leader that was just elected does not know its high watermark yet (KIP-207).
     KafkaError.OFFSET_NOT_AVAILABLE,
-    # No leader is known: there is none just now, or there is no such topic, which only describing it tells.
+    # No leader is known: either there is none at this moment, or the topic does not exist. Only describing it shows.
     KafkaError._NOENT,
 }
 _UNREACHABLE = {
@@ -133,7 +133,7 @@ def error_class(code: int) -> type[KafkaDrError]:
 
 
 def raise_translated(error: KafkaError, *, cluster: str, doing: str, cause: BaseException | None = None) -> NoReturn:
-    """Raise our error for one of librdkafka's.
+    """Raise this project's error for an error of librdkafka.
 
     :param doing: what was being done, as it continues "could not …"
     """
@@ -143,9 +143,9 @@ def raise_translated(error: KafkaError, *, cluster: str, doing: str, cause: Base
 
 @contextmanager
 def translated(cluster: str, doing: str) -> Iterator[None]:
-    """Turn every error of a client library inside the block into one of ours.
+    """Turn every error of a client library inside the block into one of this project's.
 
-    :param cluster: the name of the cluster, for the sentence
+    :param cluster: the name of the cluster, for the message
     :param doing: what is being done, as it continues "could not …"
     """
     began = time.monotonic()
@@ -163,10 +163,10 @@ def translated(cluster: str, doing: str) -> Iterator[None]:
             kind = ClusterUnreachable
         raise kind(f"{cluster}: could not {doing}: {type(error).__name__} ({error})") from error
     finally:
-        tell_if_slow(cluster, doing, time.monotonic() - began)
+        log_if_slow(cluster, doing, time.monotonic() - began)
 
 
-def tell_if_slow(cluster: str, doing: str, seconds: float) -> None:
-    """Leave a trace in the log of whoever waited: where a step lost its time is asked when it is over."""
+def log_if_slow(cluster: str, doing: str, seconds: float) -> None:
+    """Log a slow answer, so that the task's log shows later what a step waited for."""
     if seconds > SLOW_SECONDS:
-        _log.warning("%s: %.1f s to %s", cluster, seconds, doing)
+        _log.warning("%s: it took %.1f s to %s", cluster, seconds, doing)

@@ -1,4 +1,4 @@
-"""Every group of a cluster, also those that are no consumer groups: librdkafka's list leaves them out."""
+"""Every group of a cluster, including share groups and others that librdkafka's list omits."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kafka_dr.clusters.cluster import KafkaCluster
 from kafka_dr.clusters.errors import translated
 from kafka_dr.clusters.session import ClusterSession
 
-#: ``other``: a Connect worker, a schema registry, or something that is not known.
+#: ``other``: a Connect worker, a schema registry, or an unknown kind.
 GroupKind = Literal["consumer", "share", "streams", "other"]
-#: What Kafka Streams calls its internal topics, behind the name of the application, which is its group's.
+#: Endings of Kafka Streams' internal topics. Their names begin with the application's id, which is also its group's.
 _STREAMS_ENDINGS = ("-changelog", "-repartition")
 #: The name of StreamsPartitionAssignor, which no other application uses.
 _STREAMS_ASSIGNOR = "stream"
@@ -22,7 +21,7 @@ _STREAMS_ASSIGNOR = "stream"
 class ListedGroup:
     """A group, as the brokers list it.
 
-    :param said: type and protocol in the brokers' words
+    :param said: type and protocol, as the brokers name them
     """
 
     group: str
@@ -39,13 +38,8 @@ class GroupKinds:
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
 
-    @classmethod
-    def of(cls, cluster: KafkaCluster) -> GroupKinds:
-        """Ask a cluster that is already reached."""
-        return cls(cluster._session)
-
     def listed(self) -> tuple[ListedGroup, ...]:
-        """Return every group that the principal may see, by name."""
+        """Return every group that the principal may see, sorted by name."""
         with translated(self._session.label, "list groups of all kinds"):
             found = self._session.python_admin.list_groups()
         return tuple(sorted((_group(row) for row in found), key=lambda group: group.group))
@@ -54,17 +48,17 @@ class GroupKinds:
 def streams_applications(assignors: Mapping[str, str], topics: Iterable[str]) -> dict[str, str]:
     """Return the groups that are Kafka Streams applications of the classic protocol, and what shows it.
 
-    Members tell it by their assignor. Of a group without members only internal topics tell, whose names begin with
-    the group's; another group's may begin so, too, and then both are named.
+    The assignor of its members shows it. A group without members is recognised only by internal topics whose names
+    begin with the group's name. If such a name fits two groups, both are returned.
 
-    :param assignors: by group, empty where it has no member
+    :param assignors: by group; empty if the group has no member
     """
     internal = sorted(topic for topic in topics if topic.endswith(_STREAMS_ENDINGS))
     found = {}
     for group, assignor in assignors.items():
         topic = next((t for t in internal if t.startswith(f"{group}-")), None)
         if assignor == _STREAMS_ASSIGNOR:
-            found[group] = "its members' assignor shows it"
+            found[group] = "the assignor of its members shows it"
         elif not assignor and topic is not None:
             found[group] = f"its topic {topic} shows it"
     return found

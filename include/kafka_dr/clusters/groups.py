@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError
 from confluent_kafka import TopicPartition as ClientPartition
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.clusters.errors import NotFound, raise_translated
 from kafka_dr.clusters.model import AclOperation, GroupState
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import TryAgain
+from kafka_dr.parallel import ask_all
 from kafka_dr.positions import TopicPartition
+from kafka_dr.waiting import wait_until
 
-T = TypeVar("T")
-
-#: librdkafka takes one group a call, so calls run beside each other, this many at a time.
+#: librdkafka takes one group in a call, so this many calls run at the same time.
 _CONCURRENT_GROUPS = 32
 _PAUSE_SECONDS = 0.05
 
 
 class Groups:
-    """Lists and describes groups; reads and writes their offsets."""
+    """Lists and describes groups; reads and writes their committed offsets."""
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
@@ -38,7 +37,7 @@ class Groups:
         return frozenset(found.group_id for found in listed.valid)
 
     def states(self, groups: Iterable[str]) -> dict[str, GroupState]:
-        """Describe groups, with what the asking principal may do with each.
+        """Describe groups, with the operations that the asking principal may use on each.
 
         :returns: by group; state ``DEAD`` for a group that does not exist
         """
@@ -62,39 +61,39 @@ class Groups:
         return states
 
     def offsets(self, groups: Iterable[str], *, require_stable: bool = True) -> dict[str, dict[TopicPartition, int]]:
-        """Read the committed offsets of groups: next to read.
+        """Return the committed offsets of groups.
 
-        :param require_stable: wait for open transactions that carry offsets (KIP-447), as long as a request may take.
-            Brokers list what has been committed before: of the first commit of all to a partition they tell nothing
-            until its transaction ends
+        :param require_stable: wait for open transactions that carry offsets (KIP-447), until the deadline of a
+            request. A partition whose first commit is in an open transaction is not listed until the transaction ends
         :raises TryAgain: such a transaction did not end
         """
 
         def read(group: str) -> dict[TopicPartition, int]:
             doing = f"read the offsets of group {group}"
-            deadline = time.monotonic() + self._session.request_seconds
-            while True:
-                found = self._listed(group, doing, require_stable=require_stable)
-                unstable = [p for p in found if p.error and p.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT]
-                if not unstable:
-                    return {
-                        TopicPartition(p.topic, p.partition): p.offset
-                        for p in found
-                        if self._unless_failed(p, doing) and p.offset >= 0
-                    }
-                if time.monotonic() > deadline:
-                    raise TryAgain(
-                        f"{self._session.label}: could not {doing}: an open transaction carries offsets of "
-                        f"{unstable[0].topic}-{unstable[0].partition}; end it or wait until it times out"
-                    )
-                time.sleep(_PAUSE_SECONDS)
+            found = wait_until(
+                lambda: self._listed(group, doing, require_stable=require_stable),
+                lambda listed: not _unstable(listed),
+                clock=SystemClock(),
+                seconds=self._session.request_seconds,
+                pause_seconds=_PAUSE_SECONDS,
+            )
+            if unstable := _unstable(found):
+                raise TryAgain(
+                    f"{self._session.label}: could not {doing}: an open transaction contains offsets of "
+                    f"{unstable[0].topic}-{unstable[0].partition}; end it or wait until it times out"
+                )
+            return {
+                TopicPartition(p.topic, p.partition): p.offset
+                for p in found
+                if self._unless_failed(p, doing) and p.offset >= 0
+            }
 
-        return self._each(groups, read)
+        return ask_all(read, sorted(set(groups)), at_most=_CONCURRENT_GROUPS)
 
     def set_offsets(self, offsets: Mapping[str, Mapping[TopicPartition, int]]) -> None:
         """Commit offsets on behalf of groups.
 
-        :param offsets: by group and partition, next to read
+        :param offsets: by group and partition
         :raises GroupNotEmpty: a group has live members
         """
 
@@ -109,7 +108,7 @@ class Groups:
             for partition in done.topic_partitions or ():
                 self._unless_failed(partition, f"set the offsets of group {group}")
 
-        self._each(offsets, write)
+        ask_all(write, sorted(offsets), at_most=_CONCURRENT_GROUPS)
 
     def _listed(self, group: str, doing: str, *, require_stable: bool) -> list[ClientPartition]:
         futures = self._session.admin.list_consumer_group_offsets(
@@ -124,10 +123,9 @@ class Groups:
             raise_translated(partition.error, cluster=self._session.label, doing=doing)
         return True
 
-    def _each(self, groups: Iterable[str], action: Callable[[str], T]) -> dict[str, T]:
-        wanted = sorted(set(groups))
-        with ThreadPoolExecutor(max_workers=_CONCURRENT_GROUPS) as pool:
-            return dict(zip(wanted, pool.map(action, wanted), strict=True))
+
+def _unstable(listed: Iterable[ClientPartition]) -> list[ClientPartition]:
+    return [p for p in listed if p.error and p.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT]
 
 
 def _assigned(members: Iterable[Any]) -> frozenset[str]:

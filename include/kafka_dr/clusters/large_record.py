@@ -1,13 +1,12 @@
-"""Asking for a write by a record that the topic cannot take: the second question, where the first has no answer.
+"""Ask for write permission with a record that the topic cannot accept, if the small test write got no clear answer.
 
-It costs a megabyte for each partition, so it is put only to leaders that do not answer the small one.
+It costs a megabyte for each partition, so only leaders that did not answer the small test write are asked.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -15,15 +14,18 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from kafka_dr.clusters.model import WriteAnswer, WriteVerdict
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.clusters.writing import NewRecord, produce
+from kafka_dr.parallel import ask_all
 from kafka_dr.positions import TopicPartition
 
-#: Above this the oversized record would itself be a burden; the question is put by a timestamp instead.
+#: A topic with a higher limit (bytes) would need too large a record; a timestamp in the future is used instead.
 _LARGEST = 2 * 1024 * 1024
 _TEN_YEARS_MS = 10 * 365 * 24 * 3600 * 1000
-#: ``message.timestamp.after.max.ms`` from here on would take a record stamped ten years ahead.
+#: A topic with this ``message.timestamp.after.max.ms`` or more accepts a record with a timestamp in ten years.
 _FOREVER_MS = _TEN_YEARS_MS
 
-_NO_QUESTION = "max.message.bytes and message.timestamp.after.max.ms leave no way to ask without writing"
+_NO_TEST_WRITE = (
+    "max.message.bytes and message.timestamp.after.max.ms of the topic are so large that a test write could be appended"
+)
 _VERDICTS: dict[int, WriteVerdict] = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "refused",
     KafkaError.MSG_SIZE_TOO_LARGE: "allowed",
@@ -33,9 +35,9 @@ _VERDICTS: dict[int, WriteVerdict] = {
 
 
 class LargeRecord:
-    """Asks leaders by a record that is larger than the topic allows, or is stamped further ahead than it allows.
+    """Asks leaders with a record that is larger, or has a later timestamp, than the topic allows.
 
-    The authorizer is asked before either is looked at.
+    Brokers ask the authorizer before they check size and timestamp.
     """
 
     def __init__(self, session: ClusterSession) -> None:
@@ -44,50 +46,48 @@ class LargeRecord:
     def ask(
         self, leaders: Mapping[TopicPartition, int], topic_configs: Mapping[str, Mapping[str, str]]
     ) -> dict[TopicPartition, WriteAnswer]:
-        """Ask each partition's leader, all leaders at once.
+        """Ask each partition's leader, all leaders at the same time.
 
-        :param leaders: the partitions to ask about
-        :param topic_configs: effective configuration by topic, for the limits
-        :returns: what was answered; ``unknown`` where a question that appends nothing cannot be put
+        :param leaders: by partition to ask about
+        :param topic_configs: effective configuration by topic, for its limits
+        :returns: the answers; ``unknown`` if every test write could be appended
         """
         answers: dict[TopicPartition, WriteAnswer] = {}
         by_leader: dict[int, list[NewRecord]] = {}
         for partition, leader in leaders.items():
-            question = _question(partition, topic_configs.get(partition.topic, {}))
-            if question is None:
-                answers[partition] = WriteAnswer(partition, "unknown", _NO_QUESTION)
+            test_write = _test_write(partition, topic_configs.get(partition.topic, {}))
+            if test_write is None:
+                answers[partition] = WriteAnswer(partition, "unknown", _NO_TEST_WRITE)
             else:
-                by_leader.setdefault(leader, []).append(question)
-        if by_leader:
-            with ThreadPoolExecutor(max_workers=len(by_leader)) as pool:
-                for given in pool.map(self._ask_leader, by_leader.values()):
-                    answers |= given
+                by_leader.setdefault(leader, []).append(test_write)
+        for given in ask_all(lambda leader: self._ask_leader(by_leader[leader]), by_leader).values():
+            answers |= given
         return answers
 
-    def _ask_leader(self, questions: Iterable[NewRecord]) -> dict[TopicPartition, WriteAnswer]:
-        """Put the questions to one leader, by a producer of its own.
+    def _ask_leader(self, test_writes: Iterable[NewRecord]) -> dict[TopicPartition, WriteAnswer]:
+        """Send the test writes to one leader, with a producer of its own.
 
-        After one refusal librdkafka fails whatever else it holds for the topic, also what it would have sent to other
-        brokers. A producer shared by several leaders would show the first one's answer as the answer of all.
+        After one refusal librdkafka fails every other record that it holds for the topic, including those for other
+        brokers. A producer shared by several leaders would report the first leader's answer as the answer of all.
         """
-        producer = self._asker()
+        producer = self._producer()
         answers: dict[TopicPartition, WriteAnswer] = {}
-        for question in questions:
+        for test_write in test_writes:
 
             def done(
-                error: KafkaError | None, message: Message, partition: TopicPartition = question.partition
+                error: KafkaError | None, message: Message, partition: TopicPartition = test_write.partition
             ) -> None:
                 answers[partition] = _answer(partition, error)
 
             try:
-                produce(producer, question, done)
+                produce(producer, test_write, done)
             except KafkaException as error:
-                # Known already from the same leader's answer about another partition of the topic.
-                answers[question.partition] = _answer(question.partition, error.args[0])
+                # Known from the same leader's answer for another partition of the topic.
+                answers[test_write.partition] = _answer(test_write.partition, error.args[0])
         producer.flush(self._session.request_seconds + 1)
         return answers
 
-    def _asker(self) -> Producer:
+    def _producer(self) -> Producer:
         millis = int(self._session.request_seconds * 1000)
         return self._session.producer(
             {
@@ -103,8 +103,8 @@ class LargeRecord:
         )
 
 
-def _question(partition: TopicPartition, config: Mapping[str, str]) -> NewRecord | None:
-    """Return a record that the leader cannot take, or nothing where every record might be taken."""
+def _test_write(partition: TopicPartition, config: Mapping[str, str]) -> NewRecord | None:
+    """Return a record that the leader cannot accept; ``None`` if it might accept every record."""
     largest = int(config.get("max.message.bytes", -1))
     if 0 <= largest <= _LARGEST:
         return NewRecord(partition, None, _zeros(largest + 64 * 1024))
@@ -117,11 +117,11 @@ def _question(partition: TopicPartition, config: Mapping[str, str]) -> NewRecord
 
 @lru_cache(maxsize=4)
 def _zeros(count: int) -> bytes:
-    """Return the same bytes for every partition: making them each time would take longer than asking."""
+    """Return the same bytes for every partition: allocating them each time would take longer than asking."""
     return bytes(count)
 
 
 def _answer(partition: TopicPartition, error: KafkaError | None) -> WriteAnswer:
     if error is None:
-        return WriteAnswer(partition, "allowed", "the leader appended the question: its limits changed meanwhile")
+        return WriteAnswer(partition, "allowed", "the leader appended the test write: its limits changed meanwhile")
     return WriteAnswer(partition, _VERDICTS.get(error.code(), "unknown"), error.name())

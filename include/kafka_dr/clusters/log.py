@@ -1,4 +1,4 @@
-"""Reading records by exact offsets."""
+"""Read records by exact offsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
-from kafka_dr.clusters.errors import ClusterUnreachable, raise_translated, tell_if_slow, translated
+from kafka_dr.clusters.errors import ClusterUnreachable, log_if_slow, raise_translated, translated
 from kafka_dr.clusters.model import Record
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.positions import OffsetRange, TopicPartition
@@ -17,7 +17,7 @@ from kafka_dr.positions import OffsetRange, TopicPartition
 Isolation = Literal["read_committed", "read_uncommitted"]
 
 _BATCH = 2_000
-#: After so much silence the topics are looked at.
+#: If nothing arrives for this long, in seconds, the topics' metadata are checked for errors.
 _SUSPICIOUS_SECONDS = 1.0
 
 
@@ -36,10 +36,10 @@ class Log:
     ) -> Iterator[Record]:
         """Yield every record of the ranges, in order within each partition.
 
-        A range ends when a record at or past its end arrives, or when the log ends there: control records and
-        aborted ones take offsets and are not yielded.
+        A range is complete when a record at or past its end arrives, or when the log ends. Control records and aborted
+        records occupy offsets, but are not yielded.
 
-        :param stall_seconds: give up when nothing at all arrives for so long
+        :param stall_seconds: give up if nothing arrives for this long
         :raises ClusterUnreachable: nothing arrived for ``stall_seconds``
         :raises ClusterError: an offset of a range is gone, or the cluster refused
         """
@@ -51,7 +51,7 @@ class Log:
             with self._session.observed(doing), translated(self._session.label, doing):
                 consumer.assign([ClientPartition(p.topic, p.partition, ranges[p].start) for p in open_ends])
             yield from self._until_ends(consumer, open_ends, stall_seconds)
-            # A paused partition would stay so in the next assignment.
+            # A paused partition would stay paused in the next assignment.
             consumer.resume([ClientPartition(p.topic, p.partition) for p in ranges if len(ranges[p])])
 
     def _until_ends(
@@ -69,19 +69,19 @@ class Log:
                 if TopicPartition(message.topic(), message.partition()) in waiting:
                     deadline = time.monotonic() + stall_seconds
             if finished := waiting - set(open_ends):
-                # What lies behind a finished range would be fetched for nothing.
+                # Records after a finished range would be fetched for nothing.
                 consumer.pause([ClientPartition(p.topic, p.partition) for p in finished])
             if time.monotonic() > suspicious:
                 silent = ", ".join(map(str, sorted(open_ends)[:3]))
-                tell_if_slow(self._session.label, f"read {silent} so far", time.monotonic() - began)
+                log_if_slow(self._session.label, f"read {silent} so far", time.monotonic() - began)
                 suspicious = deadline + stall_seconds
                 self._raise_errors_of({partition.topic for partition in open_ends}, consumer)
             if time.monotonic() > deadline:
                 left = ", ".join(map(str, sorted(open_ends)))
-                raise ClusterUnreachable(f"{self._session.label}: nothing arrived for {stall_seconds:g} s of {left}")
+                raise ClusterUnreachable(f"{self._session.label}: no record of {left} arrived for {stall_seconds:g} s")
 
     def _raise_errors_of(self, topics: set[str], consumer: Consumer) -> None:
-        """Say why nothing arrives, if the topics' metadata tell: the consumer itself waits for them in silence."""
+        """Raise the error that the topics' metadata show, if any: the consumer itself waits without an error."""
         for topic in sorted(topics):
             with translated(self._session.label, f"look at {topic}"):
                 error = consumer.list_topics(topic, self._session.request_seconds).topics[topic].error
@@ -93,14 +93,14 @@ class Log:
         end = open_ends.get(partition)
         error = message.error()
         if error is not None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
-            # librdkafka looks for the coordinator of its group although none is joined here.
+            # librdkafka looks for its group's coordinator although this consumer joins no group.
             return None
         if error is not None and error.code() != KafkaError._PARTITION_EOF:
             raise_translated(error, cluster=self._session.label, doing=f"read {partition}")
         if end is None:
             return None
         offset = message.offset()
-        # The end of the log is reported with the offset that would be read next there.
+        # The event for the end of the log has the offset that would be read next.
         if offset >= (end if error is not None else end - 1):
             del open_ends[partition]
         if error is not None or offset >= end:
@@ -109,7 +109,7 @@ class Log:
 
 
 def _arrived(consumer: Consumer) -> list[Message]:
-    """Return what has arrived as soon as something has: asking for many at once would wait for many."""
+    """Return what has arrived as soon as anything has: asking for many messages would wait for many."""
     first = consumer.poll(0.2)
     return [] if first is None else [first, *consumer.consume(_BATCH, timeout=0)]
 

@@ -1,4 +1,4 @@
-"""What a Kafka cluster is made of, as plain values. No client library is imported here."""
+"""The values that describe a Kafka cluster. No client library is imported in this module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Topic:
     """A topic as the cluster describes it.
 
     :param topic_id: the id that changes when a topic is deleted and created again (KIP-516)
-    :param leaders: broker id of the leader by partition number; -1 where there is none
+    :param leaders: broker id of the leader, by partition number; -1 if there is none
     """
 
     name: str
@@ -38,12 +38,12 @@ class ClusterIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as it lies in a log.
+    """A record in a log.
 
     :param offset: the offset *of* the record (not the next one to read)
     :param timestamp_ms: milliseconds since the epoch, as stored
-    :param headers: in their order, names may repeat
-    :param stamped: whether the broker that holds it gave it its time (``LogAppendTime``)
+    :param headers: in their order; names may repeat
+    :param stamped: whether its timestamp was set by the broker (``LogAppendTime``)
     """
 
     topic: str
@@ -57,12 +57,12 @@ class Record:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Where the record lies."""
+        """The partition that holds the record."""
         return TopicPartition(self.topic, self.partition)
 
 
 class ResourceType(StrEnum):
-    """What an ACL can be about."""
+    """The kinds of resources that an ACL can name."""
 
     TOPIC = "topic"
     GROUP = "group"
@@ -71,7 +71,7 @@ class ResourceType(StrEnum):
 
 
 class PatternType(StrEnum):
-    """How an ACL names its resources. Kafka knows no regular expressions (KIP-290)."""
+    """How an ACL names its resources. Kafka has no regular expressions for them (KIP-290)."""
 
     LITERAL = "literal"
     PREFIXED = "prefixed"
@@ -94,7 +94,7 @@ class AclOperation(StrEnum):
 
 
 class AclPermission(StrEnum):
-    """What an ACL says. A DENY wins over every ALLOW."""
+    """Whether an ACL allows or denies. A DENY wins over every ALLOW."""
 
     ALLOW = "ALLOW"
     DENY = "DENY"
@@ -102,7 +102,7 @@ class AclPermission(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Acl:
-    """One entry of the authorizer."""
+    """One ACL."""
 
     resource: ResourceType
     name: str
@@ -118,13 +118,13 @@ class Acl:
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """A consumer group as its coordinator sees it.
+    """A consumer group, as its coordinator describes it.
 
-    :param state: ``STABLE``, ``EMPTY``, ``PREPARING_REBALANCING``, ``DEAD`` …; ``UNKNOWN`` where it would not say
+    :param state: ``STABLE``, ``EMPTY``, ``PREPARING_REBALANCING``, ``DEAD`` …; ``UNKNOWN`` if it could not be read
     :param members: client id and host of each live member
     :param authorized_operations: what the asking principal may do with the group
-    :param assignor: how members share partitions, in the words of their protocol; empty where there is no member
-    :param assigned: the topics of which members have partitions, or are about to
+    :param assignor: the name of the assignor that shares partitions among members; empty if there is no member
+    :param assigned: the topics of which members have, or are about to get, partitions
     """
 
     group: str
@@ -139,7 +139,7 @@ class GroupState:
 class OpenTransaction:
     """A transaction that its coordinator holds in a state other than complete.
 
-    :param partitions: what it has written to so far; empty where that could not be seen
+    :param partitions: what it has written to so far; empty if unknown
     """
 
     transactional_id: str
@@ -148,15 +148,15 @@ class OpenTransaction:
     partitions: frozenset[TopicPartition] = frozenset()
 
 
-#: What a leader answered when asked, without appending anything, whether a principal may write. ``unable``: it may, and
-#: the leader takes no write now, as too few replicas are in sync (``min.insync.replicas``). ``unknown``: it could not
-#: be asked, or gave another error.
+#: A leader's answer to a test write that is never appended. ``unable``: the principal may write, but the leader accepts
+#: no write now, because too few replicas are in sync (``min.insync.replicas``). ``unknown``: the leader could not be
+#: asked, or gave another error.
 WriteVerdict = Literal["refused", "allowed", "unable", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class WriteAnswer:
-    """The answer of one partition leader to the question whether a write would be taken."""
+    """The answer of one partition's leader to a test write."""
 
     partition: TopicPartition
     verdict: WriteVerdict

@@ -1,4 +1,4 @@
-"""One principal's session with one cluster: the clients are made when first needed and kept until closed."""
+"""One principal's session with one cluster: clients are made at their first use and kept until it is closed."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 
-from kafka_dr.clusters.admins import ADMIN_CLIENTS
-from kafka_dr.clusters.errors import StaleMetadata, translated
-from kafka_dr.clusters.requesting import RequestingAdminClient
+from kafka_dr.clusters.admin_clients import ADMIN_CLIENTS
+from kafka_dr.clusters.errors import ClusterUnreachable, StaleMetadata, error_class, translated
+from kafka_dr.clusters.protocol_client import ProtocolClient
 from kafka_dr.clusters.settings import ClientSettings
 from kafka_dr.errors import KafkaDrError
 
-# It tells of every connection, in the log of whoever wants to read what a step did. What goes wrong is raised.
+# kafka-python logs every connection, which hides what a step did. Errors are raised anyway.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-#: Answers that take longer than this are no answers: seconds for one request to the cluster.
+#: The deadline of one request to the cluster, in seconds.
 REQUEST_SECONDS = 10.0
-#: Of what was asked while it connected kafka-python sends as many as its limit says, and holds the rest back until
-#: fewer are unanswered, counting those that it holds back: with twice the limit it waits for ever (seen in 3.0.12).
+#: Of the requests made while it connects, kafka-python sends as many as its limit allows. It delays the others until
+#: fewer are unanswered, but counts the delayed ones as unanswered: with twice the limit it waits forever (3.0.12).
 _NEVER_REACHED = 10_000
-#: The topic that every transaction goes through; asked for to be connected, whatever the answer.
+#: The topic that holds every transaction's state. Looking it up connects a client; the answer does not matter.
 COORDINATORS = "__transaction_state"
 
 
@@ -43,49 +43,49 @@ class _Reader:
 
 
 class ClusterSession:
-    """Holds the clients for one principal on one cluster.
+    """Holds the clients of one principal on one cluster.
 
     :param name: the cluster's name in the topology
-    :param settings: how to reach it, and as whom
+    :param settings: how to reach it, and as which principal
     :param request_seconds: the deadline of each request
     """
 
     def __init__(self, name: str, settings: ClientSettings, *, request_seconds: float = REQUEST_SECONDS) -> None:
         self.name = name
-        #: The cluster and the principal, as errors name them: the same call may be allowed to another one.
+        #: The cluster and the principal, for messages: another principal may be allowed what this one is refused.
         self.label = f"{name} as {settings.username}" if settings.username else name
         self.settings = settings
         self.request_seconds = request_seconds
         self._admin: AdminClient | None = None
         self._connected: AdminClient | None = None
-        self._python_admin: RequestingAdminClient | None = None
+        self._python_admin: ProtocolClient | None = None
         self._appender: Producer | None = None
         self._idle_readers: dict[str, list[_Reader]] = {}
         self._lock = Lock()
-        #: Its own: connecting takes a moment, in which the other clients are not to wait.
+        #: A separate lock: connecting takes a moment, and the other clients must not wait for it.
         self._python_lock = Lock()
-        #: Told what is being done once for each request that is waited for; for whoever counts round trips.
+        #: Called with what is being done, once for each request that is waited for; counts round trips.
         self.observer: Callable[[str], None] | None = None
 
     @contextmanager
     def observed(self, doing: str) -> Iterator[None]:
-        """Tell the observer, if there is one, that a request is waited for inside the block."""
+        """Call the observer, if there is one: a request is waited for inside the block."""
         if self.observer is not None:
             self.observer(doing)
         yield
 
     @property
     def admin(self) -> AdminClient:
-        """librdkafka's admin client. It must outlive its futures, hence it is held until the session is closed."""
+        """librdkafka's admin client. It must outlive its futures, so it is kept until the session is closed."""
         with self._lock:
             if self._admin is None:
                 self._admin = ADMIN_CLIENTS.make(self, self._config())
             return self._admin
 
     def admin_for_leaders(self, doing: str) -> AdminClient:
-        """Return the admin client, connected, for what is asked of leaders.
+        """Return the connected admin client, for requests to partition leaders.
 
-        Who asks before that may wait three seconds: so long until librdkafka looks for the leaders once more.
+        Without the connection such a request may wait three seconds, until librdkafka looks for the leaders again.
 
         :param doing: what is being done, as it continues "could not …"
         """
@@ -97,24 +97,24 @@ class ClusterSession:
         return admin
 
     def connect_ahead(self, isolation: str) -> None:
-        """Begin to connect what is going to ask, to read and to write, beside each other; none is waited for."""
+        """Begin to connect the admin client, a reader and a writer, all in the background."""
         self.connect_reader(isolation)
         _ = self.admin, self.appender()
 
     def connect_reader(self, isolation: str) -> None:
-        """Begin to connect what is going to read; it is not waited for."""
+        """Begin to connect a reader, in the background."""
         reader = _Reader(self._new_reader(isolation))
         with self._lock:
             self._idle_readers.setdefault(isolation, []).append(reader)
 
     @property
-    def python_admin(self) -> RequestingAdminClient:
+    def python_admin(self) -> ProtocolClient:
         """kafka-python's admin client, for the calls that librdkafka's lacks."""
         with self._python_lock:
             if self._python_admin is None:
                 millis = int(self.request_seconds * 1000)
                 with translated(self.label, "connect"):
-                    self._python_admin = RequestingAdminClient(
+                    self._python_admin = ProtocolClient(
                         **self.settings.kafka_python(),
                         request_timeout_ms=millis,
                         bootstrap_timeout_ms=millis,
@@ -123,11 +123,11 @@ class ClusterSession:
             return self._python_admin
 
     def producer(self, extra: Mapping[str, object]) -> Producer:
-        """Make a producer with these librdkafka settings besides the connection's."""
+        """Make a producer with these librdkafka settings and those of the connection."""
         return Producer(self._config(extra))
 
     def transactional_producer(self, transactional_id: str, extra: Mapping[str, object] | None = None) -> Producer:
-        """Make a producer that has taken a transactional id over, and fenced off whoever had it (KIP-98)."""
+        """Make a producer that has taken a transactional id over; the former producer is fenced (KIP-98)."""
         doing = f"take over the transactional id {transactional_id}"
         with self.observed(doing), translated(self.label, doing):
             producer = self.producer({"transactional.id": transactional_id, **(extra or {})})
@@ -136,7 +136,7 @@ class ClusterSession:
         return producer
 
     def appender(self) -> Producer:
-        """Return a producer for single records, acks=all, not idempotent; kept, as connecting costs most of a write."""
+        """Return a producer for single records, acks=all, not idempotent; kept, as most of a write is connecting."""
         with self._lock:
             if self._appender is None:
                 millis = int(self.request_seconds * 1000)
@@ -144,22 +144,22 @@ class ClusterSession:
             return self._appender
 
     def drop_appender(self) -> None:
-        """Let the next record have a new producer: one that was refused remembers that for a while."""
+        """Use a new producer for the next record: a producer that was refused remembers that for a while."""
         with self._lock:
             self._appender = None
 
     def consumer(self, extra: Mapping[str, object]) -> Consumer:
-        """Make a consumer that never commits, with these librdkafka settings besides the connection's."""
+        """Make a consumer that never commits, with these librdkafka settings and those of the connection."""
         fixed: dict[str, object] = {"group.id": "dr-reader", "enable.auto.commit": False, "auto.offset.reset": "error"}
         return Consumer(self._config(fixed | dict(extra)))
 
     @contextmanager
     def reader(self, isolation: str, topics: Collection[str]) -> Iterator[Consumer]:
-        """Lend a consumer. It is kept for the next one who asks: connecting costs more than most reads do.
+        """Lend a consumer. It is kept for the next caller: connecting costs more than most reads.
 
-        One whose use ended in an error is closed instead.
+        A consumer whose use ended in an error is closed instead.
 
-        :param topics: what it is going to read
+        :param topics: the topics that it is going to read
         """
         with self._lock:
             idle = self._idle_readers.setdefault(isolation, [])
@@ -168,7 +168,7 @@ class ClusterSession:
         kept = False
         try:
             if lent is not None and not reader.topics.issuperset(topics):
-                # A topic that a consumer meets in mid-life waits for its next look at the leaders, up to a second.
+                # For a topic that is new to a consumer, it would look for the leaders only after up to a second.
                 with translated(self.label, "look at the topics"):
                     reader.consumer.list_topics(timeout=self.request_seconds)
             reader.topics.update(topics)
@@ -186,9 +186,9 @@ class ClusterSession:
             {
                 "isolation.level": isolation,
                 "enable.partition.eof": True,
-                # Behind the last data record a broker holds a fetch back, half a second unless told otherwise.
+                # At the end of a log a broker delays the answer to a fetch, by default half a second.
                 "fetch.wait.max.ms": 20,
-                # Most ranges are short: what is fetched beyond their ends is thrown away.
+                # Most ranges are short: records fetched beyond their ends are dropped.
                 "queued.min.messages": 10_000,
                 "fetch.queue.backoff.ms": 5,
                 "fetch.message.max.bytes": 256 * 1024,
@@ -210,7 +210,7 @@ class ClusterSession:
     def each(self, futures: Mapping[K, Future[V]], doing: str, *, seconds: float) -> dict[K, KafkaDrError]:
         """Wait for every future, and return the errors of those that failed; the others are done.
 
-        :param seconds: the deadline of the one request that all of them stand for
+        :param seconds: the deadline of the one request that all futures belong to
         """
         errors: dict[K, KafkaDrError] = {}
         with self.observed(doing):
@@ -227,7 +227,7 @@ class ClusterSession:
         return list(self.results(dict(enumerate(futures)), doing).values())
 
     def close(self) -> None:
-        """Let go of the connections. The session can be used again afterwards."""
+        """Close the connections. The session can be used again afterwards."""
         if self._python_admin is not None:
             self._python_admin.close()
         self._admin = self._connected = self._python_admin = self._appender = None
@@ -236,33 +236,54 @@ class ClusterSession:
             while idle:
                 idle.pop().consumer.close()
 
-    def replace_admin(self) -> None:
-        """Let the next call have a new admin client: librdkafka's would believe in its old metadata for minutes.
+    def request(self, request: Any, doing: str, *, broker: int | None = None) -> Any:
+        """Send a request by kafka-python and return its response. Brokers forward requests for the controller.
 
-        The old one is held until the session is closed, as every one is; somebody else may still wait for its answers.
+        :param request: one of kafka-python's generated request objects
+        :param doing: what is being done, as it continues "could not …"
+        :param broker: the number of the broker to ask; ``None``: any broker
+        :raises ClusterUnreachable: no answer before the deadline
+        """
+        with self.observed(doing), translated(self.label, doing):
+            try:
+                return self.python_admin.request(request, broker)
+            except (OSError, TimeoutError) as error:
+                raise ClusterUnreachable(f"{self.label}: could not {doing}: {error}") from error
+
+    def error(self, code: int, message: str | None, doing: str) -> KafkaDrError | None:
+        """Return this project's error for an error code in a response; ``None`` for code 0."""
+        if code == 0:
+            return None
+        name = KafkaError(code).name()
+        return error_class(code)(f"{self.label}: could not {doing}: {name}" + (f" ({message})" if message else ""))
+
+    def replace_admin(self) -> None:
+        """Use a new admin client for the next call: the old one would keep outdated metadata for minutes.
+
+        The old one is kept until the session is closed: another thread may still wait for its answers.
         """
         with self._lock:
             self._admin = None
 
     def _config(self, extra: Mapping[str, object] | None = None) -> dict[str, object]:
-        # log_level 0: librdkafka would write to stderr what is raised as a sentence anyway.
+        # log_level 0: librdkafka would write to stderr what is raised as an error anyway.
         fixed: dict[str, object] = {
             "log_level": 0,
             "client.id": "kafka-dr",
             "socket.connection.setup.timeout.ms": 5000,
-            # Half of it passes between the connection to the server it was told of and the next, to a broker.
+            # Half of it passes between the connection to the bootstrap server and the next one, to a broker.
             "reconnect.backoff.ms": 20,
         }
         return {**self.settings.librdkafka(), **fixed, **(extra or {})}
 
 
 def connect(client: Producer | AdminClient, topic: str, seconds: float) -> None:
-    """Connect a client before it is used: what it looks for in vain it looks for again half a second later, or three.
+    """Connect a client before it is used. A request of an unconnected client is repeated only after 0.5 to 3 seconds.
 
-    librdkafka 2.16 hangs up on the server that it was told of as soon as it knows the brokers, and connects to one when
-    it is asked for something: the first look ends the one connection, the second makes the other.
+    librdkafka 2.16 closes the connection to the bootstrap server as soon as it knows the brokers, and connects to a
+    broker only for the next request. So the first look-up ends the one connection, and the second makes the other.
 
-    :param topic: what is looked at
+    :param topic: the topic to look up
     :raises KafkaException: no answer in time
     """
     for _look in range(2):

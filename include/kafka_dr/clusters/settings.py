@@ -1,4 +1,4 @@
-"""One connection, three dialects: the settings of librdkafka, of Java clients and of Spark's Kafka source."""
+"""The settings of one connection, in the formats of librdkafka, Java clients, kafka-python and Spark's Kafka source."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _LIBRDKAFKA = {
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """How a principal reaches a cluster. Secrets are kept out of ``repr``.
+    """How a principal reaches a cluster. ``repr`` shows no secrets.
 
     :param bootstrap_servers: ``host:port`` pairs, separated by commas
-    :param ca_file: PEM file with the authorities to trust; the system's where empty
+    :param ca_file: PEM file with the authorities to trust; empty: those of the system
     :param certificate_file: PEM file with the client's certificate, for mutual TLS
     :param key_file: PEM file with the client's private key (PKCS#8, which Java needs)
     """
@@ -56,9 +56,9 @@ class ClientSettings:
         if self._sasl and self.sasl_mechanism not in _MECHANISMS:
             raise Refused(f"sasl.mechanism is {self.sasl_mechanism!r}: write one of {', '.join(_MECHANISMS)}")
         if self._sasl and not (self.username and self.password):
-            raise Refused(f"{self.security_protocol} needs sasl.username and sasl.password, at least one is missing")
+            raise Refused(f"{self.security_protocol} needs sasl.username and sasl.password: set what is missing")
         if bool(self.certificate_file) is not bool(self.key_file):
-            raise Refused("ssl.certificate.location and ssl.key.location go together, one of them is missing")
+            raise Refused("only one of ssl.certificate.location and ssl.key.location is set: set both or none")
 
     @property
     def _sasl(self) -> bool:
@@ -70,15 +70,15 @@ class ClientSettings:
 
     @classmethod
     def from_librdkafka(cls, config: Mapping[str, object]) -> ClientSettings:
-        """Read the keys that librdkafka uses, as an Airflow ``kafka`` connection keeps them in its extra.
+        """Read librdkafka's keys, as an Airflow ``kafka`` connection keeps them in its extra.
 
-        :param config: any librdkafka configuration; keys about other things than reaching the cluster are left out
-        :raises Refused: a setting is missing or is none of the choices, or one about security is not understood here
+        :param config: any librdkafka configuration; keys that do not matter for reaching the cluster are ignored
+        :raises Refused: a setting is missing or is none of the choices, or a security setting is not supported
         """
-        strange = sorted(key for key in config if key.startswith(("sasl.", "ssl.")) and key not in _LIBRDKAFKA)
-        if strange:
+        unsupported = sorted(key for key in config if key.startswith(("sasl.", "ssl.")) and key not in _LIBRDKAFKA)
+        if unsupported:
             known = ", ".join(sorted(key for key in _LIBRDKAFKA if key.startswith(("sasl.", "ssl."))))
-            raise Refused(f"the connection sets {', '.join(strange)}, which is not understood: use {known}")
+            raise Refused(f"the connection sets {', '.join(unsupported)}, which is not supported: use only {known}")
         fields = {_LIBRDKAFKA[key]: str(value) for key, value in config.items() if key in _LIBRDKAFKA and value}
         fields["security_protocol"] = fields.get("security_protocol", "PLAINTEXT").upper()
         fields.setdefault("bootstrap_servers", "")
@@ -102,7 +102,7 @@ class ClientSettings:
     def java(self, *, prefix: str = "") -> dict[str, str]:
         """Return the settings for a Java client: Connect, MirrorMaker 2, the tools (PEM stores: KIP-651).
 
-        :param prefix: put before every key, ``source.cluster.`` for instance
+        :param prefix: put before every key, for example ``source.cluster.``
         """
         keystore: dict[str, str | None] = {}
         if self._tls and self.certificate_file and self.key_file:
@@ -125,7 +125,7 @@ class ClientSettings:
         return self.java(prefix="kafka.")
 
     def kafka_python(self) -> dict[str, object]:
-        """Return the settings for kafka-python, which is used for what librdkafka's admin client lacks."""
+        """Return the settings for kafka-python, which sends what librdkafka's admin client cannot send."""
         values: dict[str, object | None] = {
             "bootstrap_servers": [server.strip() for server in self.bootstrap_servers.split(",")],
             "security_protocol": self.security_protocol,
@@ -154,11 +154,11 @@ def java_access(
     ca_file: str | None = None,
     keystore: Mapping[str, str | None] | None = None,
 ) -> dict[str, str]:
-    """Return how any Java client reaches a cluster, those of Connect among them.
+    """Return the settings with which any Java client reaches a cluster, including those of Connect.
 
-    :param sasl: the mechanism, and the login or a reference to it
-    :param ca_file: PEM file with the authorities to trust, where the client runs; Java's own where ``None``
-    :param keystore: who the client is to the broker, as PEM, or references to it
+    :param sasl: the mechanism, and the JAAS configuration or a reference to it
+    :param ca_file: PEM file with the authorities to trust, on the client's machine; ``None``: those of Java
+    :param keystore: the client's certificate and key as PEM, or references to them
     """
     tls = security_protocol.endswith("SSL")
     values: dict[str, str | None] = {"bootstrap.servers": bootstrap_servers, "security.protocol": security_protocol}

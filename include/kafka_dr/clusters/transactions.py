@@ -1,29 +1,31 @@
-"""Open transactions, and taking a transactional id over from whoever holds it."""
+"""List open transactions, and take over transactional ids."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.protocol.producer import InitProducerIdRequest
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.clusters.errors import translated
 from kafka_dr.clusters.model import OpenTransaction
-from kafka_dr.clusters.python_requests import ask, error_of
 from kafka_dr.clusters.session import ClusterSession
 from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.parallel import ask_all
 from kafka_dr.positions import TopicPartition
+from kafka_dr.waiting import wait_until
 
 #: States in which a transaction holds back the LSO (KIP-664).
 _OPEN = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 
 _TRANSACTION = 1  # the protocol's number for a transactional id among the keys of coordinators
-#: What a producer asks for unless it is told otherwise; nothing is ever written under it here.
+#: The default of producers. This project writes nothing in such a transaction.
 _TRANSACTION_TIMEOUT_MS = 60_000
-#: How long a coordinator that still aborts what was open is left alone.
+#: How long to wait before asking again a coordinator that is still aborting a transaction, in seconds.
 _ABORTING_SECONDS = 0.02
+#: How many ids are taken over at the same time.
+_IDS_AT_ONCE = 16
 
 
 class Transactions:
@@ -35,7 +37,7 @@ class Transactions:
     def open(self) -> tuple[OpenTransaction, ...]:
         """Return every transaction that is not complete, on all brokers.
 
-        Only those whose transactional id the principal may DESCRIBE are seen.
+        The result contains only transactional ids that the principal may DESCRIBE.
         """
         admin = self._session.python_admin
         with translated(self._session.label, "list the open transactions"):
@@ -54,40 +56,50 @@ class Transactions:
         )
 
     def take_over(self, transactional_ids: Iterable[str]) -> None:
-        """Abort what is open under these ids and fence off whoever writes with them (KIP-98, InitProducerId).
+        """Abort the open transactions of these ids and fence their producers (KIP-98, InitProducerId).
 
-        The coordinators are asked as a producer would ask them, but no producer is made: each would log in first, and
-        wait long between two questions while what was open is still being aborted.
+        The requests are those of a producer, but no producer is made: each would log in first, and would wait long
+        between two requests while a transaction is still being aborted.
 
         :raises NotAuthorized: the principal has no WRITE on one of the ids
-        :raises ClusterUnreachable: a coordinator did not do it before the deadline
+        :raises ClusterUnreachable: a coordinator did not finish before the deadline
         """
-        deadline = time.monotonic() + self._session.request_seconds
-        waiting = sorted(set(transactional_ids))
-        while waiting:
-            refusals = self._initialized(waiting)
-            waiting = sorted(refusals)
-            for refusal in refusals.values():
-                if not isinstance(refusal, TryAgain) or time.monotonic() > deadline:
-                    raise refusal
-            if waiting:
-                time.sleep(_ABORTING_SECONDS)
+        left = sorted(set(transactional_ids))
+
+        def refusals() -> dict[str, KafkaDrError]:
+            nonlocal left
+            refused = self._initialized(left) if left else {}
+            left = sorted(refused)
+            if final := [error for error in refused.values() if not isinstance(error, TryAgain)]:
+                raise final[0]
+            return refused
+
+        refused = wait_until(
+            refusals,
+            lambda found: not found,
+            clock=SystemClock(),
+            seconds=self._session.request_seconds,
+            pause_seconds=_ABORTING_SECONDS,
+        )
+        for refusal in refused.values():
+            raise refusal
 
     def _initialized(self, transactional_ids: Sequence[str]) -> dict[str, KafkaDrError]:
-        """Ask once for a new producer epoch of each id, and return why some were not given one."""
+        """Ask once for a new producer epoch of each id, and return the errors of those that did not get one."""
         try:
             coordinators = self._coordinators(transactional_ids)
         except KafkaDrError as error:
             return dict.fromkeys(transactional_ids, error)
-        with ThreadPoolExecutor(max_workers=min(16, len(transactional_ids))) as pool:
-            answers = pool.map(lambda each: self._initialize(each, coordinators[each]), transactional_ids)
-            return {each: error for each, error in zip(transactional_ids, answers, strict=True) if error is not None}
+        answers = ask_all(
+            lambda each: self._initialize(each, coordinators[each]), transactional_ids, at_most=_IDS_AT_ONCE
+        )
+        return {each: error for each, error in answers.items() if error is not None}
 
     def _coordinators(self, transactional_ids: Sequence[str]) -> dict[str, int]:
         request = FindCoordinatorRequest(key_type=_TRANSACTION, coordinator_keys=list(transactional_ids), min_version=4)
-        found = ask(self._session, request, "find the coordinators of transactions").coordinators
+        found = self._session.request(request, "find the coordinators of transactions").coordinators
         for row in found:
-            if (error := error_of(self._session, row.error_code, row.error_message, _taking_over(row.key))) is not None:
+            if (error := self._session.error(row.error_code, row.error_message, _taking_over(row.key))) is not None:
                 raise error
         return {row.key: row.node_id for row in found}
 
@@ -100,10 +112,10 @@ class Transactions:
             producer_epoch=-1,
         )
         try:
-            answer = ask(self._session, request, doing, broker=coordinator)
+            answer = self._session.request(request, doing, broker=coordinator)
         except KafkaDrError as error:
             return error
-        return error_of(self._session, answer.error_code, None, doing)
+        return self._session.error(answer.error_code, None, doing)
 
 
 def _taking_over(transactional_id: str) -> str:

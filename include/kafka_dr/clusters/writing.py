@@ -1,4 +1,4 @@
-"""Writing: ordinary records, and transactions."""
+"""Write ordinary records, and records in transactions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from kafka_dr.clusters.session import ClusterSession, connect
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown
 from kafka_dr.positions import TopicPartition
 
-#: What topics take as a rule is about half of it.
+#: In bytes; the usual limit of topics is about half of it.
 _LARGEST_RECORD = 2 * 1024 * 1024
 _USUAL_BATCH = 1_000_000
-#: How long a transaction that was abandoned may hold readers back.
+#: How long an abandoned transaction may hold back the last stable offset, in milliseconds.
 _ABANDONED_MS = 10_000
 
 
@@ -31,7 +31,7 @@ _ABANDONED_MS = 10_000
 class NewRecord:
     """A record to be written.
 
-    :param timestamp_ms: milliseconds since the epoch; the client's clock where ``None``
+    :param timestamp_ms: milliseconds since the epoch; ``None``: the client's clock
     """
 
     partition: TopicPartition
@@ -48,10 +48,10 @@ class Writing:
         self._session = session
 
     def append(self, records: Iterable[NewRecord], *, idempotent: bool = True) -> tuple[int, ...]:
-        """Write records with acks=all, and return the offset of each, in their order.
+        """Write records with acks=all, and return their offsets in the same order.
 
-        :param idempotent: without it a record may be written twice when an answer is lost, and a producer is kept from
-            one call to the next; enough where a reader takes the newest by key anyway
+        :param idempotent: if false, a record may be written twice when an answer is lost, but the producer is kept for
+            the next call; sufficient if readers use only the newest record of each key
         :raises ClusterError: a record was refused; others may have been written
         :raises ClusterUnreachable: no answer before the deadline; records may have been written
         """
@@ -63,13 +63,13 @@ class Writing:
         offsets: dict[int, int] = {}
         failures: list[KafkaError] = []
 
-        for place, record in enumerate(wanted):
+        for index, record in enumerate(wanted):
 
-            def done(error: KafkaError | None, message: Message, place: int = place) -> None:
+            def done(error: KafkaError | None, message: Message, index: int = index) -> None:
                 if error is not None:
                     failures.append(error)
                 else:
-                    offsets[place] = message.offset()
+                    offsets[index] = message.offset()
 
             try:
                 with translated(self._session.label, f"write to {record.partition}"):
@@ -84,8 +84,10 @@ class Writing:
         if failures:
             raise_translated(failures[0], cluster=self._session.label, doing="write")
         if len(offsets) < len(wanted):
-            raise ClusterUnreachable(f"{self._session.label}: no answer to a write within {seconds:g} s")
-        return tuple(offsets[place] for place in range(len(wanted)))
+            raise ClusterUnreachable(
+                f"{self._session.label}: a write was not answered within {seconds:g} s; records may be written"
+            )
+        return tuple(offsets[index] for index in range(len(wanted)))
 
     def _idempotent(self, topic: str) -> Producer:
         millis = int(self._session.request_seconds * 1000)
@@ -106,8 +108,8 @@ class Writing:
     ) -> Iterator[TransactionalWriter]:
         """Take a transactional id over and write with it.
 
-        :param largest: the largest record that the topics take, in bytes
-        :param batch_bytes: the largest batch that all of them take; a larger record stands alone in its own
+        :param largest: the largest record that the topics accept, in bytes
+        :param batch_bytes: the largest batch that all topics accept, in bytes; a larger record gets its own batch
         """
         settings = {
             "transaction.timeout.ms": _ABANDONED_MS,
@@ -120,7 +122,7 @@ class Writing:
 
 
 class TransactionalWriter:
-    """Writes records in transactions. Usable until a newer writer takes the transactional id over."""
+    """Writes records in transactions, until a newer writer takes the transactional id over."""
 
     def __init__(self, session: ClusterSession, producer: Producer, transactional_id: str) -> None:
         self._session = session
@@ -131,8 +133,8 @@ class TransactionalWriter:
         """Write records in one transaction: all of them or none.
 
         :raises WriterFenced: a newer writer took the id over before the commit; nothing was written
-        :raises OutcomeUnknown: the commit was not answered, or a newer writer took the id over meanwhile and ended
-            the transaction one way or the other; read before doing anything else
+        :raises OutcomeUnknown: the commit was not answered, or a newer writer took the id over meanwhile and committed
+            or aborted the transaction; read before doing anything else
         """
         doing = f"write as {self._id}"
         try:
@@ -166,18 +168,21 @@ class TransactionalWriter:
             return True
         if error_class(error.code()) is NotAuthorized:
             raise_translated(error, cluster=self._session.label, doing=doing)
-        raise OutcomeUnknown(f"{self._session.label}: the commit of {self._id} was not answered ({error.str()})")
+        raise OutcomeUnknown(
+            f"{self._session.label}: the commit of {self._id} was not answered ({error.str()}); its records may or may "
+            "not be written: read before doing anything else"
+        )
 
     def _abort(self) -> None:
         try:
             self._producer.abort_transaction(self._session.request_seconds)
         except KafkaException:
-            # The next writer with this id, or the transaction's own time-out, ends what is left open.
+            # The next writer with this id, or the transaction's timeout, ends the open transaction.
             return
 
 
 def produce(producer: Producer, record: NewRecord, on_delivery: object) -> None:
-    """Hand a record to a producer; ``on_delivery`` is called with what becomes of it."""
+    """Give a record to a producer; ``on_delivery`` is called with the result."""
     timestamp = {} if record.timestamp_ms is None else {"timestamp": record.timestamp_ms}
     while True:
         try:
@@ -192,5 +197,5 @@ def produce(producer: Producer, record: NewRecord, on_delivery: object) -> None:
             )
             return
         except BufferError:
-            # The client's queue is full; answers, or their deadline, make room.
+            # The client's queue is full; answers or deadlines free it.
             producer.poll(0.1)

@@ -92,7 +92,7 @@ class _Besides:
         return cls(
             acls=pool.submit(side.acls),
             quotas=pool.submit(cluster.quotas.list),
-            users=pool.submit(cluster.scram.list),
+            users=pool.submit(cluster.scram_users.list),
             groups=pool.submit(cluster.groups.names),
             # What new topics inherit, as the register's topic shows it, which is on every adopted cluster.
             inherited=pool.submit(cluster.configs.inherited, REGISTER_TOPIC),

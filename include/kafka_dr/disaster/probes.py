@@ -16,11 +16,11 @@ from kafka_dr.disaster.disaster_rule import VANTAGE
 from kafka_dr.disaster.vantage import probe_vantage
 from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import proof
+from kafka_dr.outcomes import Outcome, worst
 from kafka_dr.replication import Flow
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.probe import Probe
-from kafka_dr.runs.record import Outcome
 from kafka_dr.topology import ProtectionGroup
 
 #: How many offsets at the end of each log are read: the canaries of the last minutes are among them.
@@ -136,7 +136,7 @@ def _writes(group: ProtectionGroup, clients: Clients, cluster: str, seconds: flo
     found = proof.writes_allowed(
         probe, described[group.canary_topic].partitions, clock=clients.clock, deadline_seconds=seconds / 2
     )
-    return Probe("writes", found.outcome, found.detail)
+    return Probe("writes", worst((found,)), found.detail)
 
 
 def _canary(group: ProtectionGroup, clients: Clients, target: str) -> Probe:

@@ -12,9 +12,9 @@ from kafka_dr.failback.quarantine import ranges_of, reasons_against
 from kafka_dr.fencing import plan, proof
 from kafka_dr.group_offsets import translation, undeclared_readers
 from kafka_dr.offsets import TranslatedOffset
+from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import Phase
 from kafka_dr.rescue import missing_from
-from kafka_dr.runs.record import Check, worst
 
 Question = Callable[[FailbackContext], Check]
 
@@ -56,10 +56,10 @@ def _group_is_diverged(context: FailbackContext) -> Check:
 def _old_side_refuses(context: FailbackContext) -> Check:
     """Without a single topic there is no partition leader to ask: then the DENYs alone count."""
     run = context.run
-    present = proof.acls_present(run.operator(run.target), plan.shut_out(run.group), clock=run.clock)
+    present = proof.acls_present(run.operator(run.target), plan.work_denies(run.group), clock=run.clock)
     if present.outcome != "ok" or not run.partitions(run.target):
-        return Check.of("old_side_refuses", present)
-    return Check.of("old_side_refuses", run.writes_refused(run.target))
+        return present.named("old_side_refuses")
+    return run.writes_refused(run.target).named("old_side_refuses")
 
 
 def list_is_approved(context: FailbackContext) -> Check:

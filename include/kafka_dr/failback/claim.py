@@ -12,9 +12,10 @@ from kafka_dr.errors import NeedsPerson
 from kafka_dr.failback import decision
 from kafka_dr.failback.checks import failback_checks
 from kafka_dr.failback.context import FailbackContext
+from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import failback_begun
-from kafka_dr.runs.record import Check, claimed_facts
+from kafka_dr.runs.record import claimed_facts
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 

@@ -9,7 +9,7 @@ from kafka_dr.approvals.decision import PARTITIONS, common
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failback.context import FailbackContext
 from kafka_dr.named_rows import ID_OF_A_TOPIC, rows_of
-from kafka_dr.runs.record import Check
+from kafka_dr.outcomes import Check
 
 #: What a topic of the old cluster holds, for :func:`~kafka_dr.named_rows.rows_of`.
 OLD_TOPICS = {"named": "topic", "holding": "holds"}
@@ -52,7 +52,7 @@ def measured(context: FailbackContext) -> dict[str, Any]:
     target = run.operator(run.target)
     partitions = run.partitions(run.target)
     starts, ends = target.topics.log_starts(partitions), target.topics.high_watermarks(partitions)
-    sizes = target.sizes.of({p.topic for p in partitions})
+    sizes = target.log_sizes.of({p.topic for p in partitions})
     topics: dict[str, dict[str, int]] = {}
     for p in partitions:
         row = topics.setdefault(p.topic, {"records": 0, "bytes": 0, "stranded": 0})

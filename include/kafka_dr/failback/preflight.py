@@ -10,7 +10,7 @@ from kafka_dr.evidence import build_stranded_view, render_audit
 from kafka_dr.failback import decision
 from kafka_dr.failback.checks import failback_checks
 from kafka_dr.failback.context import FailbackContext
-from kafka_dr.runs.record import Check
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 
 

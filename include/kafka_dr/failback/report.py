@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.failback.context import FailbackContext
-from kafka_dr.runs.record import Check
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 
 

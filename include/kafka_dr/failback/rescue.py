@@ -8,9 +8,9 @@ from typing import Any
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failback.checks import list_is_approved, stranded_are_kept
 from kafka_dr.failback.context import FailbackContext
+from kafka_dr.outcomes import Check
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.rescue import Rescue, missing_from, read_ledger
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failback.context import FailbackContext
 from kafka_dr.fencing import plan, proof
+from kafka_dr.outcomes import Check
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import begin, seed_fact
 
@@ -38,7 +38,7 @@ def act(run: Run) -> Mapping[str, Any]:
     seed = seed_fact(run, run.flow, epoch=state.epoch, **begins)
     run.write_fact("flow_seed", seed)
     _stop_old_flow(run, context)
-    missing = plan.shut_out(run.group) - run.operator(run.target).acls.list()
+    missing = plan.work_denies(run.group) - run.operator(run.target).acls.list()
     if missing:
         raise Refused(
             f"{len(missing)} DENYs of a standby are missing on {run.target}, so no flow may write there. Run "
@@ -63,8 +63,8 @@ def prove(run: Run) -> Sequence[Check]:
     return (
         Check.that("reverse_flow", status.state == "running", f"{run.flow.connector} is {status.state}"),
         Check.that("no_loop", other.at_rest, f"{run.flow.reverse.connector} is {other.state}"),
-        Check.of("replicator_refused", refused),
-        Check.of("old_side_refuses", run.writes_refused(run.target)),
+        refused.named("replicator_refused"),
+        run.writes_refused(run.target).named("old_side_refuses"),
     )
 
 

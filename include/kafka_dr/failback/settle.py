@@ -10,9 +10,10 @@ from kafka_dr.audit import GateAnswer
 from kafka_dr.checks.audit_checks import green, newest_checksum_audit
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.group_offsets import live_verification, translation
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import failed_back
-from kafka_dr.runs.record import Check, standing_facts
+from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
 
 
@@ -56,7 +57,7 @@ def prove(run: Run) -> Sequence[Check]:
     status = run.clients.replicator(run.flow).status()
     return (
         Check.that("registers_agree", stable, said),
-        Check.of("standby_refuses", run.writes_refused(run.target)),
+        run.writes_refused(run.target).named("standby_refuses"),
         Check.that("flow_runs", status.state == "running", f"{run.flow.connector} is {status.state}"),
     )
 

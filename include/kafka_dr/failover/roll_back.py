@@ -16,6 +16,7 @@ from typing import Any
 from kafka_dr.clusters import Acl
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.fencing import plan, proof
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterConflict, RegisterState, arbiter
 from kafka_dr.register.transitions import rolled_back
 from kafka_dr.replication import Flow
@@ -23,7 +24,7 @@ from kafka_dr.runs import background
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import PROOF_SECONDS
-from kafka_dr.runs.record import Check, StepOutcome, StepRecord, shortfall
+from kafka_dr.runs.record import StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.request import ROLL_BACK_NUMBER, RunRequest
 from kafka_dr.runs.run import Run
@@ -103,7 +104,7 @@ def _open_source(run: Run, state: RegisterState, guard: RegisterGuard) -> dict[s
     def open_it() -> frozenset[Acl]:
         if decides(run, state) != state.active:
             run.clients.register(state.active).copy(state)
-        return run.acl_changes(state.active, guard).lift(plan.shut_out(run.group), plan.change_fence(run.group))
+        return run.acl_changes(state.active, guard).lift(plan.work_denies(run.group), plan.change_fence(run.group))
 
     try:
         lifted = run.source_policy.ask_source(state.active, open_it, seconds=SOURCE_SECONDS)
@@ -138,7 +139,7 @@ def _proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
         source = background.ask(state.active, lambda: _source_proofs(run, state), seconds=SOURCE_SECONDS)
     except KafkaDrError as error:
         source = (_source_is_silent(run, state, error),)
-    return (*source, Check.of("target_refuses", run.writes_refused(state.standby)))
+    return (*source, run.writes_refused(state.standby).named("target_refuses"))
 
 
 def _source_is_silent(run: Run, state: RegisterState, error: KafkaDrError) -> Check:
@@ -157,8 +158,8 @@ def _source_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
     allowed = run.writes_allowed(state.active)
     readable = proof.reads_allowed(probe, groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
     return (
-        Check.of("source_takes_writes", allowed),
-        Check.of("groups_readable", readable),
+        allowed.named("source_takes_writes"),
+        readable.named("groups_readable"),
     )
 
 
@@ -176,4 +177,4 @@ def _target_proofs(run: Run, state: RegisterState) -> tuple[Check, ...]:
             ),
         )
     flow = Check.that("flow_runs", status.state == "running", f"{_flow(run, state).connector} is {status.state}")
-    return (Check.of("target_refuses", refused), flow)
+    return (refused.named("target_refuses"), flow)

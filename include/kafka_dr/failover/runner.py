@@ -31,10 +31,11 @@ from kafka_dr.failover.unplanned import open_target as unplanned_open
 from kafka_dr.failover.unplanned import report as unplanned_report
 from kafka_dr.failover.unplanned import settle as unplanned_settle
 from kafka_dr.failover.unplanned import verify as unplanned_verify
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Verb
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.record import Check, StepFailed, StepOutcome, StepRecord, ended, shortfall
+from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, ended, shortfall
 from kafka_dr.runs.request import RunRequest, StepName, definition
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_run

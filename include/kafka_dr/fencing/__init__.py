@@ -1,3 +1,3 @@
-"""Fences: who can write, how that is stopped, and how it is proven that it has stopped."""
+"""Fences: which principals can write, which DENYs stop them, and how brokers prove that they are stopped."""
 
 from __future__ import annotations

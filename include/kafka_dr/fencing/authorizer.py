@@ -1,11 +1,11 @@
-"""Who can write: Kafka's StandardAuthorizer decided in memory, over all of a cluster's ACLs.
+"""Which principals can write: Kafka's StandardAuthorizer, computed in memory from all ACLs of a cluster.
 
-The rule (KIP-11, KIP-290; ``StandardAuthorizerData``): a super user may do everything; else any matching DENY
-refuses; else any matching ALLOW permits; else nothing is permitted, unless
+The rule (KIP-11, KIP-290; ``StandardAuthorizerData``): a super user may do everything; otherwise any matching DENY
+refuses; otherwise any matching ALLOW permits; otherwise nothing is permitted, unless
 ``allow.everyone.if.no.acl.found`` is set and no ACL names the resource at all.
 
-It is asked about thousands of topics with thousands of ACLs between an approval and the fence, so the ACLs about a name
-are looked up by the name and each of its beginnings, and never searched.
+Between an approval and the fence it decides about thousands of topics with thousands of ACLs. So the ACLs for a name
+are looked up by the name and by each of its prefixes, instead of searching all ACLs.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternTyp
 
 EVERYONE = "User:*"
 
-#: Stands for every address that no ACL names.
+#: Represents every address that no ACL names.
 _ELSEWHERE = "elsewhere"
-#: An ALLOW of one of these also allows the operation (``AclEntry``); a DENY denies only itself, or all.
+#: An ALLOW of one of these also allows the operation (``AclEntry``); a DENY denies only its own operation, or ALL.
 _IMPLIED_BY = {
     AclOperation.DESCRIBE: frozenset(
         {
@@ -37,7 +37,7 @@ class Authorizer:
     """A cluster's authorizer.
 
     :param acls: every ACL of the cluster
-    :param super_users: the principals that pass every ACL; brokers do not tell them, the topology declares them
+    :param super_users: the principals that no ACL restricts; brokers do not show them, the topology declares them
     :param allow_if_no_acl: ``allow.everyone.if.no.acl.found``
     """
 
@@ -49,26 +49,26 @@ class Authorizer:
         self._by_name: dict[tuple[ResourceType, PatternType, str], list[Acl]] = {}
         for acl in acls:
             self._by_name.setdefault((acl.resource, acl.pattern, acl.name), []).append(acl)
-        #: Everybody whom an ACL allows anything.
+        #: Every principal that an ACL allows anything.
         self.allowed = frozenset(acl.principal for acl in acls if acl.permission is AclPermission.ALLOW)
 
     def about(self, resource: ResourceType, name: str) -> list[Acl]:
         """Return the ACLs that cover a name."""
         exact = [(PatternType.LITERAL, each) for each in {name, "*"}]
-        beginnings = [(PatternType.PREFIXED, name[:length]) for length in range(len(name) + 1)]
-        return [acl for where in exact + beginnings for acl in self._by_name.get((resource, *where), ())]
+        prefixes = [(PatternType.PREFIXED, name[:length]) for length in range(len(name) + 1)]
+        return [acl for pattern in exact + prefixes for acl in self._by_name.get((resource, *pattern), ())]
 
     def allows(
         self, principal: str, operation: AclOperation, resource: ResourceType, name: str, *, host: str = "*"
     ) -> bool:
-        """Decide as the broker would.
+        """Return what the broker would decide.
 
-        :param host: the address the principal comes from; ``*`` asks whether there is any from which it may
+        :param host: the address of the principal; ``*``: whether it is allowed from at least one address
         """
         return self._decide(principal, operation, self.about(resource, name), host)
 
     def allows_everywhere(self, principal: str, operation: AclOperation, resource: ResourceType) -> bool:
-        """Return whether a principal may do something with every resource of a kind, also with what nobody named."""
+        """Return whether a principal may do something with every resource of a kind, including unnamed ones."""
         unnamed = self._by_name.get((resource, PatternType.LITERAL, "*"), [])
         unnamed = unnamed + self._by_name.get((resource, PatternType.PREFIXED, ""), [])
         return self._decide(principal, operation, unnamed, "*") and all(
@@ -76,19 +76,19 @@ class Authorizer:
         )
 
     def names(self, resource: ResourceType) -> frozenset[str]:
-        """Return what ACLs name of a kind, literally or by its beginning."""
+        """Return the names and prefixes that ACLs for this kind of resource contain."""
         return frozenset(name for kind, _, name in self._by_name if kind is resource)
 
     def writers(self, topics: Collection[str]) -> frozenset[str]:
-        """Return every principal that may write to at least one of the topics; ``User:*`` where everyone may."""
+        """Return every principal that may write to at least one of the topics; ``User:*`` if everyone may."""
         return self.able(AclOperation.WRITE, ResourceType.TOPIC, topics)
 
     def readers(self, topics: Collection[str]) -> frozenset[str]:
-        """Return every principal that may read at least one of the topics; ``User:*`` where everyone may."""
+        """Return every principal that may read at least one of the topics; ``User:*`` if everyone may."""
         return self.able(AclOperation.READ, ResourceType.TOPIC, topics)
 
     def able(self, operation: AclOperation, resource: ResourceType, names: Collection[str]) -> frozenset[str]:
-        """Return every principal that may do this to at least one of the names; ``User:*`` where everyone may."""
+        """Return every principal that may do this to at least one of the names; ``User:*`` if everyone may."""
         found = set(self._super_users) if names else set()
         for name in names:
             about = self.about(resource, name)
@@ -97,15 +97,15 @@ class Authorizer:
             mine = _by_principal(about, _allowing(operation))
             everyones = mine.pop(EVERYONE, [])
             if _anywhere(everyones, operation):
-                # Also who has no right of their own, unless somebody denies it.
+                # Including principals without an ALLOW of their own, unless a DENY names them.
                 found |= {EVERYONE} | (self.allowed - mine.keys())
             found |= {
                 who for who in (mine.keys() & self.allowed) - found if _anywhere([*mine[who], *everyones], operation)
             }
         return frozenset(found)
 
-    def left_open(self, topics: Collection[str]) -> list[str]:
-        """Return the topics that everybody may write to because no ACL names them."""
+    def without_acls(self, topics: Collection[str]) -> list[str]:
+        """Return the topics that everyone may write to because no ACL names them."""
         if not self._allow_if_no_acl:
             return []
         return sorted(topic for topic in topics if not self.about(ResourceType.TOPIC, topic))
@@ -128,12 +128,12 @@ def _by_principal(acls: Collection[Acl], operations: Collection[AclOperation]) -
 
 
 def _allowing(operation: AclOperation) -> frozenset[AclOperation]:
-    """Return what allows an operation when it is allowed itself."""
+    """Return the operations whose ALLOW also allows this operation."""
     return _IMPLIED_BY.get(operation, frozenset({operation})) | {AclOperation.ALL}
 
 
 def _anywhere(acls: Collection[Acl], operation: AclOperation) -> bool:
-    """Decide whether there is an address from which these permit it."""
+    """Return whether these ACLs permit the operation from at least one address."""
     if not any(acl.permission is AclPermission.ALLOW for acl in acls):
         return False
     hosts = {acl.host for acl in acls} - {"*"} | {_ELSEWHERE}
@@ -141,8 +141,8 @@ def _anywhere(acls: Collection[Acl], operation: AclOperation) -> bool:
 
 
 def _permits(acls: Collection[Acl], operation: AclOperation, host: str) -> bool:
-    here = [acl for acl in acls if acl.host in (host, "*")]
-    if any(acl.permission is AclPermission.DENY and acl.operation in (operation, AclOperation.ALL) for acl in here):
+    matching = [acl for acl in acls if acl.host in (host, "*")]
+    if any(acl.permission is AclPermission.DENY and acl.operation in (operation, AclOperation.ALL) for acl in matching):
         return False
     allowing = _allowing(operation)
-    return any(acl.permission is AclPermission.ALLOW and acl.operation in allowing for acl in here)
+    return any(acl.permission is AclPermission.ALLOW and acl.operation in allowing for acl in matching)

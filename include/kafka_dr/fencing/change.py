@@ -1,8 +1,8 @@
-"""Changing a cluster's ACLs so that only what was added here can ever be lifted.
+"""Change a cluster's ACLs so that only ACLs added by this project are ever lifted.
 
-What is going to be added is kept in the register of the cluster *before* it is added: a run killed between the two
-leaves a record of an ACL that does not exist, which is harmless to lift; the other order would leave a fence that
-nobody may lift.
+ACLs are recorded in the register of the cluster *before* they are added. If a run is killed between the two, the
+register lists an ACL that does not exist, and lifting it does no harm. In the other order, a fence could remain that no
+run may lift.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from kafka_dr.clusters import Acl, KafkaCluster
 from kafka_dr.errors import TryAgain
 from kafka_dr.register.port import Register
 
-#: An ACL change must follow the register read that permits it within this time.
+#: An ACL change must follow the register read that permits it within this time, in seconds.
 _FRESH_SECONDS = 1.0
 _TRIES = 5
 
-#: Reads the register and raises :class:`~kafka_dr.errors.Refused` unless the caller may still change things.
+#: Reads the register, and raises :class:`~kafka_dr.errors.Refused` unless the caller may still make changes.
 Permission = Callable[[], None]
 
 
@@ -27,7 +27,7 @@ class AclChanges:
 
     :param cluster: reached as the operator
     :param register: the register of that same cluster
-    :param permission: asked right before each change
+    :param permission: called right before each change
     """
 
     def __init__(
@@ -40,36 +40,36 @@ class AclChanges:
         self._clock = clock
 
     def add(self, *stages: Collection[Acl]) -> frozenset[Acl]:
-        """Add those of the ACLs that are missing, one stage after another has been answered, and return them."""
+        """Add the missing ACLs, each stage after the one before it was answered, and return those that were added."""
         present = self._cluster.acls.list()
         missing = [frozenset(stage) - present for stage in stages]
         added = frozenset[Acl]().union(*missing)
         if not added:
             return added
-        # A run that may not add must not be recorded as having added: somebody else's DENY could become "ours".
+        # A run that may not add ACLs must not record them: a DENY of another owner could become one that is lifted.
         self._permitted()
-        ours = self._register.added_acls(self._group, self._cluster.name)
-        if not added <= ours:
-            self._register.record_added_acls(self._group, self._cluster.name, ours | added)
+        recorded = self._register.added_acls(self._group, self._cluster.name)
+        if not added <= recorded:
+            self._register.record_added_acls(self._group, self._cluster.name, recorded | added)
         for stage in filter(None, missing):
             self._cluster.acls.add(stage, before_each=self._permitted)
         return added
 
     def lift(self, *stages: Collection[Acl]) -> frozenset[Acl]:
-        """Remove those of the ACLs that were added here, stage by stage, and return them; what others added stays."""
-        ours = self._register.added_acls(self._group, self._cluster.name)
-        mine = [frozenset(stage) & ours for stage in stages]
-        lifted = frozenset[Acl]().union(*mine)
+        """Remove those of the ACLs that this project added, stage by stage, and return them; other ACLs stay."""
+        recorded = self._register.added_acls(self._group, self._cluster.name)
+        removed = [frozenset(stage) & recorded for stage in stages]
+        lifted = frozenset[Acl]().union(*removed)
         if lifted:
-            for stage in mine:
+            for stage in removed:
                 self._cluster.acls.remove(stage, before_each=self._permitted)
-            # Who was held up meanwhile must not take from the record what others added since: nobody could lift that.
+            # A delayed caller must not remove from the record what others added since: no run could lift that again.
             self._permitted()
-            self._register.record_added_acls(self._group, self._cluster.name, ours - lifted)
+            self._register.record_added_acls(self._group, self._cluster.name, recorded - lifted)
         return lifted
 
     def foreign(self, unwanted: Collection[Acl]) -> frozenset[Acl]:
-        """Return those of the ACLs that stand on the cluster though they were never added here."""
+        """Return those of the ACLs that are on the cluster but were not added by this project."""
         return (frozenset(unwanted) & self._cluster.acls.list()) - self._register.added_acls(
             self._group, self._cluster.name
         )
@@ -81,6 +81,6 @@ class AclChanges:
             if self._clock.monotonic() - asked <= _FRESH_SECONDS:
                 return
         raise TryAgain(
-            f"{self._cluster.name}: the register could not be read within {_FRESH_SECONDS:g} s before an ACL change: "
-            "nothing was changed, run the step again"
+            f"{self._cluster.name}: no read of the register before an ACL change took less than {_FRESH_SECONDS:g} s, "
+            f"in {_TRIES} tries: the change was not made, run the step again"
         )

@@ -1,7 +1,7 @@
-"""Ending open transactions behind a fence.
+"""End the transactions that are still open after a fence.
 
-A commit of an open transaction is accepted by a broker after its topic is denied, so denying topics is no fence
-for transactions: their ids are denied after a grace time, and what is still open then is taken over.
+A broker accepts the commit of an open transaction even after WRITE on the topic was denied, so DENYs on topics do not
+stop transactions. Their transactional ids are denied after a grace time, and those still open then are taken over.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OpenTransaction, TopicPartition
+from kafka_dr.waiting import wait_until
 
 _PAUSE_SECONDS = 0.03
 
@@ -17,10 +18,10 @@ _PAUSE_SECONDS = 0.03
 def touching(
     cluster: KafkaCluster, topics: Collection[str], *, owns: Callable[[str], bool]
 ) -> tuple[OpenTransaction, ...]:
-    """Return the open transactions that have a partition of one of the topics, whoever declared their ids.
+    """Return the open transactions with a partition of one of the topics, also those with undeclared ids.
 
-    :param owns: whether a transactional id is declared: then it counts also while it carries nothing but offsets,
-        which would hold back the reading of a group's position
+    :param owns: whether a transactional id is declared. Its transaction counts even if it contains only offsets,
+        which would delay reading a group's committed offset
     """
     return tuple(
         transaction
@@ -37,25 +38,29 @@ def wait_until_ended(
     clock: Clock,
     grace_seconds: float,
 ) -> tuple[OpenTransaction, ...]:
-    """Give the owners of open transactions time to end them, and return those that did not."""
-    deadline = clock.monotonic() + grace_seconds
-    while (left := touching(cluster, topics, owns=owns)) and clock.monotonic() < deadline:
-        clock.sleep(_PAUSE_SECONDS)
-    return left
+    """Give applications time to end their open transactions, and return those that are still open."""
+    return wait_until(
+        lambda: touching(cluster, topics, owns=owns),
+        lambda still_open: not still_open,
+        clock=clock,
+        seconds=grace_seconds,
+        pause_seconds=_PAUSE_SECONDS,
+    )
 
 
 def wait_until_stable(
     cluster: KafkaCluster, partitions: Collection[TopicPartition], *, clock: Clock, deadline_seconds: float
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """Wait until the LSO is the high watermark everywhere.
+    """Wait until the last stable offset of every partition is its high watermark.
 
-    :returns: (LSO, high watermark) of the partitions where it is not; empty when all is well
+    :returns: (last stable offset, high watermark) of the partitions with open transactions; empty if there is none
     """
-    deadline = clock.monotonic() + deadline_seconds
-    while True:
+
+    def held_back() -> dict[TopicPartition, tuple[int, int]]:
         high = cluster.topics.high_watermarks(partitions)
         stable = cluster.topics.last_stable_offsets(partitions)
-        held = {p: (stable[p], high[p]) for p in partitions if stable[p] < high[p]}
-        if not held or clock.monotonic() > deadline:
-            return held
-        clock.sleep(_PAUSE_SECONDS)
+        return {p: (stable[p], high[p]) for p in partitions if stable[p] < high[p]}
+
+    return wait_until(
+        held_back, lambda held: not held, clock=clock, seconds=deadline_seconds, pause_seconds=_PAUSE_SECONDS
+    )

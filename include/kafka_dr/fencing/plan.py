@@ -1,6 +1,6 @@
-"""Which DENYs make a fence: pure functions of what a protection group declares.
+"""The DENYs of each fence: pure functions of what a protection group declares.
 
-Never ``User:*``: that would deny the replicator and the operator as well.
+No DENY names ``User:*``: it would also deny the replicator and the operator.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.topology import ProtectionGroup
 
-#: What changes a topic or a group otherwise than by writing and committing. DELETE on a topic also deletes its records,
-#: ALTER adds partitions, ALTER_CONFIGS shortens its retention; DELETE on a group also deletes its offsets.
+#: Operations that change a topic or a group other than by writing and committing. DELETE on a topic also permits
+#: deleting its records, ALTER adding partitions, ALTER_CONFIGS shorter retention; DELETE on a group deleting offsets.
 CHANGES: Mapping[ResourceType, tuple[AclOperation, ...]] = {
     ResourceType.TOPIC: (
         AclOperation.CREATE,
@@ -24,35 +24,35 @@ CHANGES: Mapping[ResourceType, tuple[AclOperation, ...]] = {
 
 
 def write_fence(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return what keeps the applications from writing to the group's topics."""
+    """Return the DENYs that stop the applications from writing to the group's topics."""
     return _denies(group.principals, AclOperation.WRITE, _topics(group))
 
 
 def transaction_fence(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return what keeps the applications from committing transactions: set after the grace time."""
+    """Return the DENYs that stop the applications from committing transactions; added after the grace time."""
     return _denies(group.principals, AclOperation.WRITE, _transactional_ids(group))
 
 
 def group_freeze(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return what keeps the applications from reading and committing."""
+    """Return the DENYs that stop the applications from reading and from committing offsets."""
     return _denies(group.principals, AclOperation.READ, [*_groups(group), *_topics(group)])
 
 
 def probe_fence(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return what refuses the probe, set last: brokers apply ACLs in order, so its refusal speaks for the others."""
+    """Return the DENYs for the probe's writes, added last: brokers apply ACLs in order, so its refusal proves all."""
     return _denies([group.probe_principal], AclOperation.WRITE, _topics(group))
 
 
 def probe_freeze(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return what takes the probe's READ on the consumer groups, set last."""
+    """Return the DENYs for the probe's READ on the consumer groups, added last."""
     return _denies([group.probe_principal], AclOperation.READ, _groups(group))
 
 
 def change_fence(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return what keeps the applications from changing what is there: topics, their settings and records, and groups.
+    """Return the DENYs that stop the applications from changing topics, their settings and records, and groups.
 
-    It keeps nobody from working, and no refusal of the probe speaks for it. So it is set last and lifted last, and the
-    same DENY by somebody else is no reason to call a cluster shut.
+    They do not stop applications from working, and the probe's refusal does not prove them. So they are added last and
+    lifted last, and if another owner added such a DENY, the cluster does not count as fenced.
     """
     resources = {ResourceType.TOPIC: _topics(group), ResourceType.GROUP: _groups(group)}
     return frozenset().union(
@@ -65,27 +65,27 @@ def change_fence(group: ProtectionGroup) -> frozenset[Acl]:
 
 
 def standby(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return everything that a cluster refuses to applications and probe while it is not active for the group."""
+    """Return all DENYs for applications and probe on a cluster that is not active for the group."""
     return frozenset().union(*standby_in_order(group))
 
 
 def standby_in_order(group: ProtectionGroup) -> tuple[frozenset[Acl], frozenset[Acl], frozenset[Acl]]:
-    """Return the same as it is set: applications' work, then the probe, whose refusal speaks for it, then changes."""
+    """Return the same in the order of adding: the applications' work, the probe, whose refusal proves it, changes."""
     return application_denies(group), probe_fence(group) | probe_freeze(group), change_fence(group)
 
 
-def shut_out(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return what keeps applications and probe from working: a cluster is shut while any of these is there."""
+def work_denies(group: ProtectionGroup) -> frozenset[Acl]:
+    """Return the DENYs that stop applications and probe from working: with any of them a cluster is not open."""
     return application_denies(group) | probe_fence(group) | probe_freeze(group)
 
 
 def application_denies(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return what keeps the applications from working: from writing, committing and reading."""
+    """Return the DENYs that stop the applications from writing, committing and reading."""
     return write_fence(group) | transaction_fence(group) | group_freeze(group)
 
 
 def flow_fence(group: ProtectionGroup) -> frozenset[Acl]:
-    """Return what keeps a flow from writing: the replicator's principal, on the group's topics."""
+    """Return the DENYs that stop a flow from writing: for the replicator's principal, on the group's topics."""
     return _denies([group.replicator_principal], AclOperation.WRITE, _topics(group))
 
 

@@ -1,22 +1,22 @@
-"""Proof that a cluster refuses, or takes, what it should: asked of the brokers, never concluded from what was sent.
+"""Prove that a cluster refuses or accepts what it should. The brokers are asked; sent requests prove nothing.
 
-Right after ACLs are changed a broker may for some milliseconds still decide by the old ones, so each question is
-put again until the answer is the expected one or the deadline has passed.
+After a change of ACLs a broker may still decide by the old ones for a few milliseconds. So each question is asked again
+until the answer is the expected one, or the deadline has passed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TypeVar
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import Acl, AclOperation, KafkaCluster, TopicPartition, WriteAnswer, WriteVerdict
 from kafka_dr.errors import TryAgain
+from kafka_dr.outcomes import Check, Outcome
+from kafka_dr.waiting import wait_until
 
 T = TypeVar("T")
-
-Outcome = Literal["ok", "failed", "unknown"]
 
 _PAUSE_SECONDS = 0.03
 READ_BACK_SECONDS = 2.0
@@ -24,33 +24,23 @@ READ_BACK_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What leaders are to answer.
+    """What leaders should answer.
 
-    :param good: each of these proves it
-    :param bad: each of these proves the opposite; any other proves nothing
+    :param name: of the check
+    :param good: each of these answers proves it
+    :param bad: each of these answers proves the opposite; any other answer proves nothing
     """
 
+    name: str
     word: str
     good: frozenset[WriteVerdict]
     bad: frozenset[WriteVerdict]
 
 
-_REFUSES = _Expected("refused", frozenset({"refused"}), frozenset({"allowed", "unable"}))
-_TAKES = _Expected("allowed", frozenset({"allowed"}), frozenset({"refused"}))
-#: No authorizer is in the way, whether or not enough replicas are in sync.
-_PASSES = _Expected("allowed", frozenset({"allowed", "unable"}), frozenset({"refused"}))
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a proof found.
-
-    :param facts: JSON-ready details
-    """
-
-    outcome: Outcome
-    detail: str
-    facts: Mapping[str, object] = field(default_factory=dict)
+_REFUSED = _Expected("writes_refused", "refused", frozenset({"refused"}), frozenset({"allowed", "unable"}))
+_ALLOWED = _Expected("writes_allowed", "allowed", frozenset({"allowed"}), frozenset({"refused"}))
+#: The authorizer allows it, whether or not there are enough in-sync replicas.
+_AUTHORIZED = _Expected("writes_authorized", "allowed", frozenset({"allowed", "unable"}), frozenset({"refused"}))
 
 
 def writes_refused(
@@ -60,12 +50,12 @@ def writes_refused(
     clock: Clock,
     deadline_seconds: float,
     seen_by: KafkaCluster | None = None,
-) -> Finding:
-    """Prove that the leader of every partition refuses a write by the principal that ``cluster`` is reached as.
+) -> Check:
+    """Prove that the leader of every partition refuses a write by the principal of ``cluster``.
 
-    :param seen_by: the same cluster as somebody who looks up leaders and limits; that principal itself where ``None``
+    :param seen_by: the same cluster as a principal that looks up leaders and limits; ``None``: the same principal
     """
-    return _asked(cluster, seen_by or cluster, partitions, _REFUSES, clock=clock, deadline_seconds=deadline_seconds)
+    return _writes(cluster, seen_by or cluster, partitions, _REFUSED, clock=clock, deadline_seconds=deadline_seconds)
 
 
 def writes_allowed(
@@ -75,12 +65,12 @@ def writes_allowed(
     clock: Clock,
     deadline_seconds: float,
     seen_by: KafkaCluster | None = None,
-) -> Finding:
-    """Prove that the leader of every partition would take a write by the principal that ``cluster`` is reached as.
+) -> Check:
+    """Prove that the leader of every partition would accept a write by the principal of ``cluster``.
 
-    :param seen_by: the same cluster as somebody who looks up leaders and limits; that principal itself where ``None``
+    :param seen_by: the same cluster as a principal that looks up leaders and limits; ``None``: the same principal
     """
-    return _asked(cluster, seen_by or cluster, partitions, _TAKES, clock=clock, deadline_seconds=deadline_seconds)
+    return _writes(cluster, seen_by or cluster, partitions, _ALLOWED, clock=clock, deadline_seconds=deadline_seconds)
 
 
 def writes_authorized(
@@ -90,42 +80,43 @@ def writes_authorized(
     clock: Clock,
     deadline_seconds: float,
     seen_by: KafkaCluster | None = None,
-) -> Finding:
-    """Prove that no authorizer keeps the principal that ``cluster`` is reached as from writing to any partition.
+) -> Check:
+    """Prove that the authorizer allows the principal of ``cluster`` to write to every partition.
 
-    That is the same as :func:`writes_allowed` but for leaders that can take no write of anybody at the moment.
+    The same as :func:`writes_allowed`, except that leaders which accept no writes at the moment also pass.
 
-    :param seen_by: the same cluster as somebody who looks up leaders and limits; that principal itself where ``None``
+    :param seen_by: the same cluster as a principal that looks up leaders and limits; ``None``: the same principal
     """
-    return _asked(cluster, seen_by or cluster, partitions, _PASSES, clock=clock, deadline_seconds=deadline_seconds)
+    return _writes(cluster, seen_by or cluster, partitions, _AUTHORIZED, clock=clock, deadline_seconds=deadline_seconds)
 
 
-def reads_refused(cluster: KafkaCluster, groups: Collection[str], *, clock: Clock, deadline_seconds: float) -> Finding:
-    """Prove that the coordinator of every group gives no READ to the principal that ``cluster`` is reached as."""
+def reads_refused(cluster: KafkaCluster, groups: Collection[str], *, clock: Clock, deadline_seconds: float) -> Check:
+    """Prove that the coordinator of every group refuses READ to the principal of ``cluster``."""
     return _reads(cluster, groups, expected=False, clock=clock, deadline_seconds=deadline_seconds)
 
 
-def reads_allowed(cluster: KafkaCluster, groups: Collection[str], *, clock: Clock, deadline_seconds: float) -> Finding:
-    """Prove that the coordinator of every group gives READ to the principal that ``cluster`` is reached as."""
+def reads_allowed(cluster: KafkaCluster, groups: Collection[str], *, clock: Clock, deadline_seconds: float) -> Check:
+    """Prove that the coordinator of every group allows READ to the principal of ``cluster``."""
     return _reads(cluster, groups, expected=True, clock=clock, deadline_seconds=deadline_seconds)
 
 
 def acls_present(
     cluster: KafkaCluster, wanted: Collection[Acl], *, clock: Clock, deadline_seconds: float = READ_BACK_SECONDS
-) -> Finding:
-    """Prove by reading back that ACLs stand on the cluster.
+) -> Check:
+    """Prove that ACLs are on the cluster, by reading them back.
 
-    :param deadline_seconds: how long it is asked again: each broker learns by itself what another one has answered,
-        and whichever is asked may be a moment behind
+    :param deadline_seconds: how long to ask again: brokers learn of a change one after the other, and the broker that
+        is asked may not know of it yet
     """
     missing = _until(lambda: frozenset(wanted) - cluster.acls.list(), lambda left: not left, clock, deadline_seconds)
+    name = "denies_read_back"
     if missing:
         shown = "; ".join(str(acl) for acl in sorted(missing)[:5])
-        return Finding("failed", f"{len(missing)} of {len(wanted)} DENYs are missing on {cluster.name}: {shown}")
-    return Finding("ok", f"all {len(wanted)} DENYs stand on {cluster.name}")
+        return Check(name, "failed", f"{len(missing)} of {len(wanted)} DENYs are missing on {cluster.name}: {shown}")
+    return Check(name, "ok", f"all {len(wanted)} DENYs are on {cluster.name}")
 
 
-def _asked(
+def _writes(
     cluster: KafkaCluster,
     seen_by: KafkaCluster,
     partitions: Collection[TopicPartition],
@@ -133,61 +124,58 @@ def _asked(
     *,
     clock: Clock,
     deadline_seconds: float,
-) -> Finding:
+) -> Check:
+    name = expected.name
     if not partitions:
-        return Finding("unknown", f"no partition on {cluster.name} could be asked: the group has no topics there")
+        return Check(name, "unknown", f"no partition leader could be asked: the group has no topics on {cluster.name}")
 
     def ask() -> tuple[WriteAnswer, ...]:
-        return cluster.asking.writes(partitions, seen_by=seen_by.topics)
+        return cluster.write_permission.ask(partitions, seen_by=seen_by.topics)
 
     try:
         answers = _until(ask, lambda found: all(a.verdict in expected.good for a in found), clock, deadline_seconds)
     except TryAgain as error:
-        return Finding("unknown", f"not all partition leaders could be asked: {error}")
+        return Check(name, "unknown", f"not all partition leaders on {cluster.name} could be asked: {error}")
     others = [answer for answer in answers if answer.verdict not in expected.good]
     facts = {"asked": len(answers), "answers": sorted({answer.detail for answer in answers})}
     if not others:
-        return Finding("ok", f"{len(answers)} partition leaders on {cluster.name}: every write {expected.word}", facts)
+        detail = f"{len(answers)} partition leaders on {cluster.name}: every write {expected.word}"
+        return Check(name, "ok", detail, facts)
     shown = ", ".join(f"{answer.partition} ({answer.detail})" for answer in others[:5])
     outcome: Outcome = "failed" if any(answer.verdict in expected.bad for answer in others) else "unknown"
-    sentence = (
+    detail = (
         f"{len(others)} of {len(answers)} partition leaders on {cluster.name} did not answer {expected.word}: {shown}"
     )
-    return Finding(outcome, sentence, facts)
+    return Check(name, outcome, detail, facts)
 
 
 def _reads(
     cluster: KafkaCluster, groups: Collection[str], *, expected: bool, clock: Clock, deadline_seconds: float
-) -> Finding:
+) -> Check:
     def others() -> dict[str, bool]:
-        """Return the groups that do not answer as expected, and of each whether it told anything at all."""
-        told = {group: state.authorized_operations for group, state in cluster.groups.states(groups).items()}
+        """Return the groups that do not answer as expected, and whether each answered at all."""
+        operations = {group: state.authorized_operations for group, state in cluster.groups.states(groups).items()}
         return {
-            g: bool(may) for g, may in sorted(told.items()) if not may or (AclOperation.READ in may) is not expected
+            group: bool(allowed)
+            for group, allowed in sorted(operations.items())
+            if not allowed or (AclOperation.READ in allowed) is not expected
         }
 
+    word = "allowed" if expected else "refused"
+    name = f"reads_{word}"
     try:
         wrong = _until(others, lambda found: not found, clock, deadline_seconds)
     except TryAgain as error:
-        return Finding("unknown", f"not all group coordinators could be asked: {error}")
-    word = "allowed" if expected else "refused"
+        return Check(name, "unknown", f"not all group coordinators on {cluster.name} could be asked: {error}")
     if not wrong:
-        return Finding("ok", f"{len(groups)} group coordinators on {cluster.name}: every READ {word}")
+        return Check(name, "ok", f"{len(groups)} group coordinators on {cluster.name}: every READ {word}")
     outcome: Outcome = "failed" if any(wrong.values()) else "unknown"
-    shown = ", ".join(group if told else f"{group} (its coordinator did not say)" for group, told in wrong.items())
-    return Finding(outcome, f"READ is not {word} on {cluster.name} for {shown}", {"groups": list(wrong)})
+    shown = ", ".join(
+        group if answered else f"{group} (its coordinator did not answer that)" for group, answered in wrong.items()
+    )
+    return Check(name, outcome, f"READ is not {word} on {cluster.name} for {shown}", {"groups": list(wrong)})
 
 
 def _until(ask: Callable[[], T], good: Callable[[T], bool], clock: Clock, deadline_seconds: float) -> T:
-    deadline = clock.monotonic() + deadline_seconds
-    while True:
-        try:
-            answer = ask()
-        except TryAgain:
-            # A coordinator that is just moving, for instance.
-            if clock.monotonic() > deadline:
-                raise
-        else:
-            if good(answer) or clock.monotonic() > deadline:
-                return answer
-        clock.sleep(_PAUSE_SECONDS)
+    # A coordinator may be moving to another broker, for example, so it is asked again after TryAgain.
+    return wait_until(ask, good, clock=clock, seconds=deadline_seconds, pause_seconds=_PAUSE_SECONDS, retry=TryAgain)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kafka_dr.audit import Verified
 from kafka_dr.clusters import OffsetRange, Record, TopicPartition
 from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
-from kafka_dr.runs.record import Check
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 
 NAME = "copied_in_time"

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_dr.named_rows import by_name
 from kafka_dr.offsets import badness
-from kafka_dr.runs.record import Check
+from kafka_dr.outcomes import Check
 
 Rows = Sequence[Mapping[str, Any]]
 #: How sure a group's offset is, for :func:`~kafka_dr.named_rows.rows_of`.

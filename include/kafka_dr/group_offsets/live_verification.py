@@ -10,8 +10,8 @@ from kafka_dr.audit import FindingKind, Frontier, Verified, may_still_come, stam
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets import verification
+from kafka_dr.outcomes import Check
 from kafka_dr.replication import ConnectorNotFound
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 #: How long copying may take before a record that was just written counts as not copied yet.

@@ -9,7 +9,6 @@ from typing import Any
 
 from kafka_dr.audit import stamped_topics
 from kafka_dr.clusters import TopicPartition
-from kafka_dr.clusters.offsets_by_time import OffsetsByTime
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.offsets import SyncLookup, TranslatedOffset
 from kafka_dr.offsets.maps import MapStore
@@ -18,8 +17,8 @@ from kafka_dr.offsets.translate.choice import moved, start, with_checkpoint
 from kafka_dr.offsets.translate.facts import GatheredFacts, gather
 from kafka_dr.offsets.translate.local_check import TranslatedPoint, check_locally_on
 from kafka_dr.offsets.translate.read_logs import record_times
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 _AT_ONCE = 16
@@ -114,12 +113,12 @@ def by_time(
     unread = _times_of_unread(run, gathered, positions, exact)
     margin = int(run.group.groups_policy.timestamp_margin_seconds * 1000)
     young: dict[SourceOffset, int] = {}
-    times = OffsetsByTime.of(run.clients.cluster(run.target, "audit"))
+    times = run.clients.cluster(run.target, "audit").offsets_by_time
     pending = {p: sorted(offsets) for p, offsets in positions.items() if partitions[p].target is not None}
     while pending:
         layer = {p: offsets[0] for p, offsets in pending.items()}
         asked = {p: unread[p, offset] - margin for p, offset in layer.items() if (p, offset) in unread}
-        answers = times.offsets_at_each(asked)
+        answers = times.at_each(asked)
         for p, offset in layer.items():
             end = partitions[p].target.end  # type: ignore[union-attr]
             if p in answers:

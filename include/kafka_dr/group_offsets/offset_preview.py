@@ -31,10 +31,10 @@ from kafka_dr.offsets.translate.choice import Strategy, WithCheckpoint, with_che
 from kafka_dr.offsets.translate.facts import GatheredFacts
 from kafka_dr.offsets.translate.pipeline import translate_offsets
 from kafka_dr.offsets.translate.read_logs import record_times
+from kafka_dr.outcomes import Check
 from kafka_dr.positions import SeedPoint
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.request import RunRequest
 from kafka_dr.runs.run import Run
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
-from kafka_dr.clusters.group_reading import GroupReading
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.group_offsets.offset_facts import groups_to_move
 from kafka_dr.offsets.last_look import Elsewhere, read_elsewhere
+from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check, CheckOutcome, first_few
+from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
 
 NAME = "groups_read_only_owned_topics"
@@ -40,7 +40,7 @@ def look(context: GroupContext, cluster: str, *, seconds: float = _SETTLE_SECOND
     :param seconds: how long groups may take to rebalance
     """
     groups = groups_to_move(context, cluster)
-    reading = GroupReading.of(context.operator(cluster))
+    reading = context.operator(cluster).group_reading
     committed, live = reading.committed(groups), reading.live(groups, seconds=seconds)
     unknown = [f"{group}: {answer}" for group, answer in committed.items() if isinstance(answer, KafkaDrError)]
     unknown += [
@@ -48,7 +48,7 @@ def look(context: GroupContext, cluster: str, *, seconds: float = _SETTLE_SECOND
         if not isinstance(answer, KafkaDrError)
         else f"{group}: {answer}"
         for group, answer in live.items()
-        if isinstance(answer, KafkaDrError) or not answer.told
+        if isinstance(answer, KafkaDrError) or not answer.complete
     ]
     rows = read_elsewhere(
         context.group.owns_topic,
@@ -65,7 +65,7 @@ def read_live(run: Run, cluster: str) -> tuple[Elsewhere, ...]:
     answered.
     """
     try:
-        live = GroupReading.of(run.operator(cluster)).live(groups_to_move(run, cluster), seconds=0)
+        live = run.operator(cluster).group_reading.live(groups_to_move(run, cluster), seconds=0)
     except KafkaDrError:
         return ()
     told = {group: answer.topics for group, answer in live.items() if not isinstance(answer, KafkaDrError)}

@@ -13,11 +13,11 @@ from typing import Any
 
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
-from kafka_dr.clusters.group_kinds import GroupKinds
-from kafka_dr.clusters.group_reading import GroupReading, LiveReading
+from kafka_dr.clusters.group_reading import LiveReading
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing.authorizer import EVERYONE
-from kafka_dr.runs.record import Check, CheckOutcome, first_few
+from kafka_dr.outcomes import Check, CheckOutcome
+from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
 from kafka_dr.topology.names import OWN_GROUP_PREFIXES
 
@@ -125,7 +125,7 @@ def _principals(run: Run, cluster: str, topics: Collection[str]) -> tuple[str, .
     group, authorizer = run.group, authorizer_of(run, cluster, run.read_cache.acls(cluster))
     own = {group.operator_principal, group.probe_principal, group.replicator_principal, group.audit_principal}
     known = {*group.principals, *group.super_users, *group.readers.principals, *own}
-    if open_to_all := authorizer.left_open(topics):
+    if open_to_all := authorizer.without_acls(topics):
         return (f"everybody may read {', '.join(open_to_all[:3])} on {cluster}, as no ACL names it",)
     found = sorted(authorizer.readers(topics) - known)
     if EVERYONE in found:
@@ -136,9 +136,9 @@ def _principals(run: Run, cluster: str, topics: Collection[str]) -> tuple[str, .
 def _groups(run: Run, cluster: str, topics: Collection[str]) -> tuple[tuple[Reader, ...], list[str]]:
     """Return the undeclared groups that read, and of which groups that is not known: in a few requests for all."""
     operator = run.operator(cluster)
-    listed = [each for each in GroupKinds.of(operator).listed() if _is_foreign(run, each.group)]
+    listed = [each for each in operator.group_kinds.listed() if _is_foreign(run, each.group)]
     names = [each.group for each in listed if each.kind in ("consumer", "streams")]
-    reading = GroupReading.of(operator)
+    reading = operator.group_reading
     committed = reading.committed(names)
     live = reading.live([each.group for each in listed if each.kind == "consumer"], seconds=_SETTLE_SECONDS)
     for name, shared in reading.shared(each.group for each in listed if each.kind == "share").items():
@@ -162,7 +162,7 @@ def _untold(committed: Mapping[TopicPartition, int] | KafkaDrError, live: LiveRe
     for answer in (committed, live):
         if isinstance(answer, KafkaDrError):
             return str(answer)
-    told = not isinstance(live, LiveReading) or live.told
+    told = not isinstance(live, LiveReading) or live.complete
     return "" if told else "it is rebalancing, and the broker does not say meanwhile what its members read"
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.clusters import KafkaCluster, NotAuthorized
-from kafka_dr.clusters.group_kinds import GroupKinds, streams_applications
+from kafka_dr.clusters.group_kinds import streams_applications
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 _WHY = {
@@ -53,7 +53,7 @@ def not_moved(context: GroupContext, cluster: str) -> tuple[OtherGroup, ...]:
     source = context.operator(cluster)
     # The audit may see groups that the operator may not see, which must not be left behind in silence.
     views = (source, context.clients.cluster(cluster, "audit"))
-    listed = {g.group: g for view in views for g in GroupKinds.of(view).listed() if context.group.owns_group(g.group)}
+    listed = {g.group: g for view in views for g in view.group_kinds.listed() if context.group.owns_group(g.group)}
     consumers = [name for name, group in listed.items() if group.kind == "consumer"]
     classic = streams_applications(_assignors(source, consumers), source.topics.names())
     accepted = set(context.group.groups_policy.left_behind)

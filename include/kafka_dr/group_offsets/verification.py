@@ -10,9 +10,9 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets.offset_facts import read_positions
 from kafka_dr.group_offsets.translation import ignored_ranges, journaled_seeds, translated
 from kafka_dr.offsets import Kind, PlainFrontier, badness
+from kafka_dr.outcomes import Check
 from kafka_dr.positions import SeedPoint
 from kafka_dr.runs.offset_rows import positions_from_json
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 

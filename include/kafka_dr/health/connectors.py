@@ -8,11 +8,11 @@ from itertools import permutations
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.health.desired_state import may_run, must_run
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
+from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.replication import Flow, FlowStatus
 from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.register_guard import AsksFor, RegisterGuard
 
 #: Connect answers in milliseconds; next to a dead cluster it may need a minute, which this check does not wait for.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from kafka_dr.checks.returned_cluster import count_on_returned
 from kafka_dr.health.restore_fence import FenceRepair
+from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import fenced_on_return
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.register_guard import RegisterGuard
 
 #: Its evidence is kept with that of the run that left the cluster unfenced.

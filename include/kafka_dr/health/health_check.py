@@ -15,12 +15,12 @@ from kafka_dr.health.registers import REGISTER_SECONDS, RegisterAnswers, guard_b
 from kafka_dr.health.restore_fence import FenceRepair, restore_flow_fence, restore_standby_fence
 from kafka_dr.health.stale_registers import update_stale_registers
 from kafka_dr.health.stalled_runs import check_run
+from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs import background
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check, Outcome, worst
 from kafka_dr.runs.register_guard import AsksFor, Unchanged
 
 #: A check starts every minute, and two never run at the same time: all of it, fences first, has to end before that.

@@ -9,10 +9,10 @@ from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import plan
 from kafka_dr.health.desired_state import SETTLED
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.routing import Route
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check
 
 
 def judge_route(state: RegisterState, route: Route | None) -> Check:
@@ -47,7 +47,7 @@ def check_active(context: GroupContext, state: RegisterState) -> Check:
     found = context.read_cache.acls(state.active)
     added = context.clients.register(state.active).added_acls(context.group.name, state.active)
     # A change DENY that somebody else added does not stop applications; one that we added belongs on a standby only.
-    denies = (plan.shut_out(context.group) & found) | (plan.change_fence(context.group) & found & added)
+    denies = (plan.work_denies(context.group) & found) | (plan.change_fence(context.group) & found & added)
     if not denies:
         writers = writers_declared(context, (state.active,), seen=context.read_cache)
         said = f"{state.active} is open to the applications" if writers.outcome == "ok" else writers.detail

@@ -9,12 +9,11 @@ from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.clusters import Acl
 from kafka_dr.fencing import open_transactions, plan, proof
-from kafka_dr.fencing.proof import Finding
 from kafka_dr.health.desired_state import denies_of, old_cluster_is_closed
+from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.group_context import PROOF_SECONDS, GroupContext
-from kafka_dr.runs.record import Check, worst
 from kafka_dr.runs.register_guard import RegisterGuard
 
 
@@ -66,7 +65,7 @@ def restore_flow_fence(context: GroupContext, cluster: str, state: RegisterState
 
 
 def _denies(context: GroupContext, cluster: str, wanted: frozenset[Acl]) -> Check:
-    return Check.of("denies", proof.acls_present(context.operator(cluster), wanted, clock=context.clock))
+    return proof.acls_present(context.operator(cluster), wanted, clock=context.clock).named("denies")
 
 
 def _proofs(
@@ -76,33 +75,33 @@ def _proofs(
         # Replication has not created the topics yet, so no leader can be asked.
         return (_denies(context, cluster, wanted),)
     asked: list[Callable[[], Check]] = [
-        lambda: Check.of("writes_refused", context.writes_refused(cluster)),
+        lambda: context.writes_refused(cluster),
         lambda: _denies(context, cluster, wanted),
-        lambda: Check.of("reads_refused", _reads_refused(context, cluster)),
+        lambda: _reads_refused(context, cluster),
         lambda: writers_declared(context, (cluster,)),
         lambda: changes_refused(context, cluster),
     ]
     if transactions_too:
-        asked.append(lambda: Check.of("nothing_open", _no_open_transaction(context, cluster)))
+        asked.append(lambda: _no_open_transaction(context, cluster))
     return tuple(context.at_once(*asked))
 
 
-def _reads_refused(context: GroupContext, cluster: str) -> Finding:
+def _reads_refused(context: GroupContext, cluster: str) -> Check:
     groups = context.consumer_groups(cluster)
     return proof.reads_refused(context.probe(cluster), groups, clock=context.clock, deadline_seconds=PROOF_SECONDS)
 
 
-def _no_open_transaction(context: GroupContext, cluster: str) -> Finding:
+def _no_open_transaction(context: GroupContext, cluster: str) -> Check:
     """Prove that no transaction is open: it could still be committed although every leader refuses writes."""
     partitions = context.partitions(cluster)
     held = open_transactions.wait_until_stable(
         context.operator(cluster), partitions, clock=context.clock, deadline_seconds=PROOF_SECONDS
     )
     if not held:
-        return Finding("ok", f"no transaction is open on {len(partitions)} partitions of {cluster}")
+        return Check("nothing_open", "ok", f"no transaction is open on {len(partitions)} partitions of {cluster}")
     shown = ", ".join(str(partition) for partition in sorted(held)[:3])
     said = (
-        f"open transactions on {cluster} hold back the last stable offset of {shown}: they could still be committed. "
+        f"open transactions on {cluster} hold back the last stable offset of {shown}: they could still be committed; "
         "find out which transactional ids hold them, and stop their producers"
     )
-    return Finding("failed", said)
+    return Check("nothing_open", "failed", said)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.health.desired_state import stale_registers
 from kafka_dr.health.registers import RegisterAnswers, guard_by_answering
+from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.runs import background
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.register_guard import Unchanged
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check
 from kafka_dr.topology.model import Timing
 
 _HOLDING = frozenset({Phase.SWITCHING, Phase.HANDED_OVER})

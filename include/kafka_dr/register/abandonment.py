@@ -1,4 +1,4 @@
-"""What the journal says about the side that was left in an unplanned failover."""
+"""What the journal says about the old cluster after an unplanned failover."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ History = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Abandonment:
-    """How a side was left.
+    """How an unplanned failover left the old cluster.
 
-    :param run: the unplanned run that left it
+    :param run: the unplanned run
     :param epoch: of that run
-    :param old: the cluster that was left
-    :param new: the cluster that is active since
-    :param new_ends: where the new side's logs ended when nothing could be copied any more: what lies below came from
-        the old side, what lies behind is new
+    :param old: the old cluster
+    :param new: the cluster that has been active since
+    :param new_ends: the high watermarks of the new cluster when replication was stopped: records below them came from
+        the old cluster, later records are new
     """
 
     run: str
@@ -36,7 +36,7 @@ class Abandonment:
 
 
 def abandonment(history: History, state: RegisterState) -> Abandonment:
-    """Return how the side that a group left behind was left.
+    """Return how the unplanned failover of a group left the old cluster.
 
     :param history: everything journaled about the group, by run and fact
     :param state: the register's record of a group that is unfenced or diverged
@@ -49,8 +49,8 @@ def abandonment(history: History, state: RegisterState) -> Abandonment:
     }
     if not held:
         raise NeedsPerson(
-            f"the journal of {state.group} holds no unplanned failover from {state.standby} to {state.active}: nobody "
-            "knows where the new side's own records begin; compare both sides by hand"
+            f"the journal of {state.group} holds no unplanned failover from {state.standby} to {state.active}, so "
+            f"it is unknown which records were written only to {state.active}: compare both clusters by hand"
         )
     run = max(held, key=lambda name: int(held[name]["epoch"]))
     return Abandonment(
@@ -58,17 +58,17 @@ def abandonment(history: History, state: RegisterState) -> Abandonment:
         epoch=int(held[run]["epoch"]),
         old=state.standby,
         new=state.active,
-        new_ends=_positions(history[run]["target_ends"]["ends"]),
+        new_ends=_offsets(history[run]["target_ends"]["ends"]),
     )
 
 
 def failback_changed_it_since(history: History, run: str, *, by_others_than: str = "") -> bool:
-    """Return whether a failback has begun to change the side that an unplanned run left.
+    """Return whether a failback has begun to change the old cluster of an unplanned failover.
 
-    From then on its logs tell nothing any more about what is stranded there: the list that was made before counts.
+    From then on the old cluster's logs do not show any more what was stranded: the list that was made before is valid.
 
     :param run: the unplanned run
-    :param by_others_than: a failback that does not count
+    :param by_others_than: a failback that is ignored
     """
     return any(
         name != by_others_than and OLD_CLUSTER_PREPARED in facts and facts.get("claim", {}).get("left_by") == run
@@ -77,7 +77,7 @@ def failback_changed_it_since(history: History, run: str, *, by_others_than: str
 
 
 def _is_of(seed: Mapping[str, Any] | None, state: RegisterState) -> bool:
-    """Whether a seed is that of a flow that an unplanned run left unstarted, towards the side that it left."""
+    """Whether a seed belongs to the flow to the old cluster that an unplanned run did not start."""
     return (
         seed is not None
         and bool(seed.get("held"))
@@ -86,5 +86,5 @@ def _is_of(seed: Mapping[str, Any] | None, state: RegisterState) -> bool:
     )
 
 
-def _positions(rows: Collection[Collection[Any]]) -> dict[TopicPartition, int]:
+def _offsets(rows: Collection[Collection[Any]]) -> dict[TopicPartition, int]:
     return {TopicPartition(topic, int(number)): int(offset) for topic, number, offset in rows}

@@ -1,11 +1,11 @@
 """The register on a real cluster: a compacted topic with one partition, changed in transactions.
 
-Compare-and-set: take the group's transactional id over (which ends whatever an earlier writer left open), take the
-high watermark, read committed until it is reached, compare, write, commit. An open transaction of another group
-holds the reading back: it waits, and never compares early. An unknown outcome starts over with reading.
+Compare-and-set: take over the group's transactional id (this ends an open transaction of an earlier writer), get the
+high watermark, read committed records up to it, compare, write, commit. If another group has an open transaction, the
+read waits for it, so that nothing is compared too early. After an unknown outcome the register is read again.
 
-Each reading takes the high watermark anew and goes on from where the one before it ended, so that asking again, right
-before each change, costs one request.
+Each read gets the high watermark again and continues where the last read ended, so that reading again right before
+each change costs one request.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class KafkaRegister:
     """The register of one cluster.
 
     :param cluster: reached as the operator
-    :param deadline_seconds: how long a compare-and-set may try to learn its outcome
+    :param deadline_seconds: how long a compare-and-set may try to find out its outcome
     """
 
     def __init__(self, cluster: KafkaCluster, clock: Clock, *, deadline_seconds: float = 20.0) -> None:
@@ -45,18 +45,18 @@ class KafkaRegister:
         self._newest: dict[bytes, bytes] = {}
 
     def create(self, *, replication_factor: int) -> bool:
-        """Create the topic unless it exists, and return whether this call did."""
+        """Create the topic unless it exists, and return whether this call created it."""
         return self._cluster.topics.create(
             records.REGISTER_TOPIC, partitions=1, replication_factor=replication_factor, config=_TOPIC_CONFIG
         )
 
     def read(self, group: str) -> RegisterState | None:
-        """Return the committed record of a group, ``None`` where there is none."""
+        """Return the committed record of a group; ``None`` if there is none."""
         value = self._latest().get(records.group_key(group))
         return None if value is None else RegisterState.from_json(value)
 
     def compare_and_set(self, expected: RegisterState | None, new: RegisterState) -> None:
-        """Write ``new`` if the record still is ``expected``; done already if it is ``new``."""
+        """Write ``new`` if the record still is ``expected``; if it is ``new``, there is nothing to do."""
         deadline = self._clock.monotonic() + self._deadline_seconds
         unanswered: OutcomeUnknown | None = None
         while True:
@@ -70,10 +70,10 @@ class KafkaRegister:
                 self._pause(deadline, unanswered or error)
 
     def _pause(self, deadline: float, error: KafkaDrError) -> None:
-        """Wait before reading again: another writer of the group, or a silent broker, and only reading tells.
+        """Wait before reading again: after another writer's change or a missing answer, only reading shows the outcome.
 
-        :param error: raised when the deadline has passed. A commit that had no answer stays one, whatever keeps the
-            readings after it from telling
+        :param error: raised when the deadline has passed. A commit without an answer stays an unknown outcome, even if
+            later reads fail for another reason
         """
         if self._clock.monotonic() > deadline:
             raise error
@@ -89,7 +89,7 @@ class KafkaRegister:
             writer.write([NewRecord(_PARTITION, records.group_key(new.group), new.to_json())])
 
     def copy(self, state: RegisterState) -> RegisterState:
-        """Bring this register up to ``state`` unless it holds a newer record, and return what it holds then."""
+        """Write ``state`` unless this register holds a newer record, and return the record that it holds then."""
         return bring_up(self, state)
 
     def facts(self, group: str, run: str) -> dict[str, Any]:
@@ -101,19 +101,19 @@ class KafkaRegister:
         return records.history_of(self._latest(), group)
 
     def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
-        """Journal a fact, in place of an earlier one with the same name."""
-        self._keep(group, records.fact_records(group, run, fact, payload))
+        """Journal a fact; it replaces an earlier one with the same name."""
+        self._write(group, records.fact_records(group, run, fact, payload))
 
     def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
         """Return the ACLs that this project added to a cluster for a group."""
         return records.added_acls_of(self._latest(), group, cluster)
 
     def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
-        """Keep which ACLs this project added to a cluster for a group, in place of what was kept before."""
-        self._keep(group, records.fence_records(group, cluster, acls))
+        """Record which ACLs this project added to a cluster for a group; it replaces the former record."""
+        self._write(group, records.fence_records(group, cluster, acls))
 
-    def _keep(self, group: str, pairs: Collection[tuple[bytes, bytes]]) -> None:
-        """Write one record, or the parts of one in a transaction."""
+    def _write(self, group: str, pairs: Collection[tuple[bytes, bytes]]) -> None:
+        """Write one record, or several parts in one transaction."""
         wanted = [NewRecord(_PARTITION, key, value) for key, value in pairs]
         if len(wanted) == 1:
             self._cluster.writing.append(wanted, idempotent=False)
@@ -136,13 +136,13 @@ class KafkaRegister:
                 return {}
             if self._read_to is None or end < self._read_to:
                 self._forget()
-                self._read_on(self._cluster.topics.log_starts([_PARTITION])[_PARTITION], end)
+                self._read_from(self._cluster.topics.log_starts([_PARTITION])[_PARTITION], end)
             elif self._read_to < end:
-                self._read_on(self._read_to, end)
+                self._read_from(self._read_to, end)
             return dict(self._newest)
 
-    def _read_on(self, start: int, end: int) -> None:
-        """Take in what was written since the last reading; one that breaks off is begun again from the start."""
+    def _read_from(self, start: int, end: int) -> None:
+        """Read what was written since the last read. If a read fails, the next one begins at the log start offset."""
         self._read_to = None
         newest = dict(self._newest)
         for record in self._cluster.log.read({_PARTITION: OffsetRange(start, end)}):

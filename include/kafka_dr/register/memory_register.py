@@ -1,4 +1,4 @@
-"""The register in memory, for tests of rules; one contract suite holds it to the real one."""
+"""The register in memory, for tests of rules; the same contract tests run against it and the real one."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class MemoryRegister:
         self._values: dict[bytes, bytes] = {}
 
     def read(self, group: str) -> RegisterState | None:
-        """Return the record of a group, ``None`` where there is none."""
+        """Return the record of a group; ``None`` if there is none."""
         value = self._values.get(records.group_key(group))
         return None if value is None else RegisterState.from_json(value)
 
     def compare_and_set(self, expected: RegisterState | None, new: RegisterState) -> None:
-        """Write ``new`` if the record still is ``expected``; done already if it is ``new``."""
+        """Write ``new`` if the record still is ``expected``; if it is ``new``, there is nothing to do."""
         found = self.read(new.group)
         if found == new:
             return
@@ -33,7 +33,7 @@ class MemoryRegister:
         self._values[records.group_key(new.group)] = new.to_json()
 
     def copy(self, state: RegisterState) -> RegisterState:
-        """Bring this register up to ``state`` unless it holds a newer record, and return what it holds then."""
+        """Write ``state`` unless this register holds a newer record, and return the record that it holds then."""
         return bring_up(self, state)
 
     def facts(self, group: str, run: str) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class MemoryRegister:
         return records.history_of(self._values, group)
 
     def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
-        """Journal a fact, in place of an earlier one with the same name."""
+        """Journal a fact; it replaces an earlier one with the same name."""
         json.dumps(payload)
         self._values |= dict(records.fact_records(group, run, fact, payload))
 
@@ -54,5 +54,5 @@ class MemoryRegister:
         return records.added_acls_of(self._values, group, cluster)
 
     def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
-        """Keep which ACLs this project added to a cluster for a group, in place of what was kept before."""
+        """Record which ACLs this project added to a cluster for a group; it replaces the former record."""
         self._values |= dict(records.fence_records(group, cluster, acls))

@@ -1,4 +1,4 @@
-"""One cluster's register, as the rest of the project sees it."""
+"""The interface of one cluster's register."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ from kafka_dr.register.state import RegisterState, highest
 
 
 class RegisterConflict(Refused):
-    """The record was not what the writer expected: somebody else wrote first. Nothing was changed."""
+    """The record is not what the writer expected: another writer was first. Nothing was changed."""
 
     def __init__(self, expected: RegisterState | None, found: RegisterState | None) -> None:
         self.found = found
-        super().__init__(f"the register was expected to say {_said(expected)}, but says {_said(found)}")
+        super().__init__(
+            f"the register was expected to hold {_summary(expected)}, but holds {_summary(found)}; nothing was changed"
+        )
 
 
 class Register(Protocol):
-    """What one cluster's register can be asked and told.
+    """One cluster's register.
 
-    Facts are JSON objects about a run; fence records name the ACLs that this project added to a cluster.
+    Facts are JSON objects about a run; fence records list the ACLs that this project added to a cluster.
     """
 
     def read(self, group: str) -> RegisterState | None:
-        """Return the committed record of a group, ``None`` where there is none."""
+        """Return the committed record of a group; ``None`` if there is none."""
 
     def compare_and_set(self, expected: RegisterState | None, new: RegisterState) -> None:
-        """Write ``new`` if the record still is ``expected``; done already if it is ``new``.
+        """Write ``new`` if the record still is ``expected``; if it is ``new``, there is nothing to do.
 
-        :raises RegisterConflict: the record is another one
-        :raises OutcomeUnknown: it could not be found out before the deadline whether it was written
+        :raises RegisterConflict: the register holds another record
+        :raises OutcomeUnknown: it was not found out before the deadline whether the record was written
         """
 
     def copy(self, state: RegisterState) -> RegisterState:
-        """Bring this register up to ``state`` unless it holds a newer record, and return what it holds then.
+        """Write ``state`` unless this register holds a newer record, and return the record that it holds then.
 
         :raises NeedsPerson: it holds another record with the same epoch and revision
         """
@@ -47,19 +49,19 @@ class Register(Protocol):
         """Return everything journaled about a group, by run and fact."""
 
     def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
-        """Journal a fact, in place of an earlier one with the same name."""
+        """Journal a fact; it replaces an earlier one with the same name."""
 
     def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
         """Return the ACLs that this project added to a cluster for a group."""
 
     def record_added_acls(self, group: str, cluster: str, acls: Collection[Acl]) -> None:
-        """Keep which ACLs this project added to a cluster for a group, in place of what was kept before."""
+        """Record which ACLs this project added to a cluster for a group; it replaces the former record."""
 
 
 def bring_up(register: Register, state: RegisterState) -> RegisterState:
-    """Do what :meth:`Register.copy` promises, with the other calls of a register.
+    """Implement :meth:`Register.copy` with the other methods of a register.
 
-    A record that somebody else writes meanwhile is looked at anew: it may be older than ``state`` or newer.
+    If another writer changes the record meanwhile, it is read again: it may be older or newer than ``state``.
     """
     while True:
         found = register.read(state.group)
@@ -73,9 +75,9 @@ def bring_up(register: Register, state: RegisterState) -> RegisterState:
             continue
 
 
-def _said(state: RegisterState | None) -> str:
+def _summary(state: RegisterState | None) -> str:
     if state is None:
-        return "nothing"
+        return "no record"
     return (
         f"epoch {state.epoch} revision {state.revision}: {state.phase}, {state.active} active, "
         f"by run {state.run} since {state.at:%Y-%m-%d %H:%M:%S} UTC"

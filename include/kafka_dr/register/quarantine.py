@@ -1,8 +1,8 @@
-"""Stretches of a log that stay aside: records that never crossed, left in place by a failback that deletes nothing.
+"""Quarantined ranges of a log: records that were never replicated, kept by a failback that deletes nothing.
 
-They are journaled by the failback as ``quarantine``, with the cluster and the ids of the topics: a topic that is
-created again has none. The register's record names those of the newest failback as strings, for people and programs
-that ask how a group stands.
+The failback journals them as ``quarantine``, with the cluster and the ids of the topics: a topic that is created again
+has no quarantine. The register's record lists those of the newest failback as strings, for people and programs that
+read the state of a group.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ QUARANTINE = "quarantine"
 
 @dataclass(frozen=True, slots=True, order=True)
 class QuarantinedRange:
-    """The offsets ``start <= offset < end`` of a partition that stay aside."""
+    """The offsets ``start <= offset < end`` of a partition that are quarantined."""
 
     topic: str
     partition: int
@@ -31,7 +31,7 @@ class QuarantinedRange:
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Whose offsets these are."""
+        """The partition that the offsets belong to."""
         return TopicPartition(self.topic, self.partition)
 
     def __str__(self) -> str:
@@ -39,9 +39,9 @@ class QuarantinedRange:
 
     @classmethod
     def parse(cls, text: str) -> QuarantinedRange:
-        """Read what ``str`` makes of one.
+        """Read the text that ``str`` returns.
 
-        :raises NeedsPerson: it is none
+        :raises NeedsPerson: the text is not such a range
         """
         name, _, offsets = text.rpartition(":")
         topic, _, number = name.rpartition("-")
@@ -51,14 +51,14 @@ class QuarantinedRange:
         except ValueError as error:
             raise NeedsPerson(f"{text!r} is no quarantined range: expected topic-partition:start-end") from error
         if not topic or not 0 <= found.start <= found.end:
-            raise NeedsPerson(f"{text!r} is no quarantined range: its offsets do not run upwards")
+            raise NeedsPerson(f"{text!r} is no quarantined range: expected a topic and 0 <= start <= end")
         return found
 
 
 def quarantine_fact(
     cluster: str, ranges: Collection[QuarantinedRange], topic_ids: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return what a failback journals about the ranges that it leaves aside."""
+    """Return the fact that a failback journals about the ranges that it quarantines."""
     return {
         "cluster": cluster,
         "ranges": [str(each) for each in sorted(ranges)],
@@ -67,24 +67,24 @@ def quarantine_fact(
 
 
 def quarantined(history: History, cluster: str, topic_ids: Mapping[str, str]) -> tuple[QuarantinedRange, ...]:
-    """Return the ranges that stay aside on a cluster.
+    """Return the quarantined ranges on a cluster.
 
     :param history: everything journaled about the group, by run and fact
-    :param topic_ids: of the topics as they are there now; a topic that was created again has no quarantine
+    :param topic_ids: the current ids of the cluster's topics; a topic that was created again has no quarantine
     """
     found: set[QuarantinedRange] = set()
     for facts in history.values():
-        kept: Any = facts.get(QUARANTINE)
-        if kept is None or kept["cluster"] != cluster:
+        fact: Any = facts.get(QUARANTINE)
+        if fact is None or fact["cluster"] != cluster:
             continue
-        ranges = (QuarantinedRange.parse(text) for text in kept["ranges"])
-        then = by_name(kept["topic_ids"], **ID_OF_A_TOPIC)
-        found |= {each for each in ranges if topic_ids.get(each.topic) == then[each.topic]}
+        ranges = (QuarantinedRange.parse(text) for text in fact["ranges"])
+        journaled_ids = by_name(fact["topic_ids"], **ID_OF_A_TOPIC)
+        found |= {each for each in ranges if topic_ids.get(each.topic) == journaled_ids[each.topic]}
     return tuple(sorted(found))
 
 
 def by_partition(ranges: Collection[QuarantinedRange]) -> dict[TopicPartition, list[QuarantinedRange]]:
-    """Sort ranges by their partition, lowest first."""
+    """Return the ranges by partition, sorted by offset."""
     sorted_ranges: dict[TopicPartition, list[QuarantinedRange]] = {}
     for each in sorted(ranges):
         sorted_ranges.setdefault(each.topic_partition, []).append(each)

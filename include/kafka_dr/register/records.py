@@ -6,7 +6,7 @@ key                                       value
 ``group/<name>``                          a :class:`~kafka_dr.register.state.RegisterState`
 ``run/<group>/<run>/<fact>``              a fact of a run: a JSON object, or how many parts it has
 ``run/<group>/<run>/<fact>#<n>``          part *n* of a fact above 512 KiB, in one transaction
-``fence/<group>/<cluster>``               the ACLs that this project added there, or how many parts that has
+``fence/<group>/<cluster>``               the ACLs that this project added to it, or how many parts they have
 ``fence/<group>/<cluster>#<n>``           part *n* of them above 512 KiB, in one transaction
 ========================================  =====================================================
 """
@@ -36,23 +36,23 @@ def fence_key(group: str, cluster: str) -> bytes:
 
 
 def run_prefix(group: str, run: str) -> bytes:
-    """Return what the keys of all facts of a run begin with."""
+    """Return the common prefix of the keys of a run's facts."""
     return f"run/{group}/{run}/".encode()
 
 
 def fact_records(group: str, run: str, fact: str, payload: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
-    """Return the records that hold a fact: one, or its parts followed by their number."""
+    """Return the records that hold a fact: one record, or the parts and then how many they are."""
     value = json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
     return _in_parts(run_prefix(group, run) + fact.encode(), value)
 
 
 def fence_records(group: str, cluster: str, acls: Collection[Acl]) -> list[tuple[bytes, bytes]]:
-    """Return the records that hold the ACLs that were added: one, or its parts followed by their number."""
+    """Return the records that hold added ACLs: one record, or the parts and then how many they are."""
     return _in_parts(fence_key(group, cluster), acls_to_json(acls))
 
 
 def added_acls_of(records: Mapping[bytes, bytes], group: str, cluster: str) -> frozenset[Acl]:
-    """Put the ACLs that were added to a cluster together again.
+    """Return the ACLs that were added to a cluster, joined from their parts.
 
     :param records: newest value by key
     :raises NeedsPerson: a part is missing or cannot be read
@@ -61,7 +61,7 @@ def added_acls_of(records: Mapping[bytes, bytes], group: str, cluster: str) -> f
     if key not in records:
         return frozenset()
     value = records[key]
-    # ACLs are always an object, so a bare number can only be that of their parts.
+    # ACLs are stored as a JSON object, so a number can only be the count of parts.
     if value.isdigit():
         try:
             value = b"".join(records[_part(key, number)] for number in range(int(value)))
@@ -83,19 +83,19 @@ def _part(key: bytes, number: int) -> bytes:
 
 
 def facts_of(records: Mapping[bytes, bytes], group: str, run: str) -> dict[str, Any]:
-    """Put the facts of a run together again.
+    """Return the facts of a run, joined from their parts.
 
     :param records: newest value by key
-    :raises NeedsPerson: a part of a fact is missing or no JSON
+    :raises NeedsPerson: a part of a fact is missing or is not JSON
     """
     return history_of(records, group).get(run, {})
 
 
 def history_of(records: Mapping[bytes, bytes], group: str) -> dict[str, dict[str, Any]]:
-    """Put the facts of all runs of a group together again, by run and fact.
+    """Return the facts of all runs of a group by run and fact, joined from their parts.
 
     :param records: newest value by key
-    :raises NeedsPerson: a part of a fact is missing or no JSON
+    :raises NeedsPerson: a part of a fact is missing or is not JSON
     """
     prefix = f"run/{group}/".encode()
     found = {key[len(prefix) :].decode(): value for key, value in records.items() if key.startswith(prefix)}
@@ -112,7 +112,7 @@ def history_of(records: Mapping[bytes, bytes], group: str) -> dict[str, dict[str
 
 def _whole(found: Mapping[str, bytes], fact: str) -> Any:
     value = json.loads(found[fact])
-    # A payload is always an object, so a bare number can only be that of its parts.
+    # A payload is stored as a JSON object, so a number can only be the count of parts.
     if isinstance(value, int):
         return json.loads(b"".join(found[f"{fact}#{number}"] for number in range(value)))
     return value
@@ -121,37 +121,37 @@ def _whole(found: Mapping[str, bytes], fact: str) -> Any:
 def acls_to_json(acls: Collection[Acl]) -> bytes:
     """Return ACLs as JSON, in a fixed order.
 
-    A fence is every principal and operation on every name. What is said alike of many names is written once for all of
-    them: 27,000 DENYs as one record of some kilobytes, written before each change of a fence.
+    A fence denies the same operations to the same principals on many names. Names with equal ACLs share one entry:
+    27,000 DENYs fit into one record of a few kilobytes, which is written before each change of a fence.
     """
-    said: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    by_resource: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for acl in sorted(acls):
-        about: tuple[str, ...] = (acl.resource, acl.pattern, acl.permission, acl.host, acl.name)
-        said.setdefault(about, []).append((acl.principal, acl.operation))
-    alike: dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], list[str]] = {}
-    for about, who in said.items():
-        alike.setdefault((about[:-1], tuple(who)), []).append(about[-1])
+        resource_key: tuple[str, ...] = (acl.resource, acl.pattern, acl.permission, acl.host, acl.name)
+        by_resource.setdefault(resource_key, []).append((acl.principal, acl.operation))
+    equal: dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], list[str]] = {}
+    for resource_key, who in by_resource.items():
+        equal.setdefault((resource_key[:-1], tuple(who)), []).append(resource_key[-1])
     entries = [
         {"resource": resource, "pattern": pattern, "permission": permission, "host": host, "names": names, "who": who}
-        for ((resource, pattern, permission, host), who), names in alike.items()
+        for ((resource, pattern, permission, host), who), names in equal.items()
     ]
     return json.dumps({"fences": entries}, separators=(",", ":")).encode()
 
 
 def acls_from_json(value: bytes) -> frozenset[Acl]:
-    """Read what :func:`acls_to_json` wrote, now or in a former version, which wrote each ACL by itself.
+    """Read what :func:`acls_to_json` wrote, also in a former version, which wrote an entry for each ACL.
 
     :raises NeedsPerson: it cannot be read
     """
     try:
-        whole = json.loads(value)
-        if "acls" in whole:
+        stored = json.loads(value)
+        if "acls" in stored:
             return frozenset(
-                _acl(entry, entry["name"], entry["principal"], entry["operation"]) for entry in whole["acls"]
+                _acl(entry, entry["name"], entry["principal"], entry["operation"]) for entry in stored["acls"]
             )
         return frozenset(
             _acl(entry, name, principal, operation)
-            for entry in whole["fences"]
+            for entry in stored["fences"]
             for name in entry["names"]
             for principal, operation in entry["who"]
         )

@@ -1,7 +1,7 @@
-"""What the DR register says about a protection group, and in which order its records stand.
+"""The register's record of a protection group, and the order of such records.
 
-Order is (epoch, revision): every write raises one of them, and an epoch that was once reserved is never used
-again. Two different records with the same pair are a conflict: nothing opens until a person has decided.
+The order is (epoch, revision): every write raises one of them, and an epoch that was used once is never used again.
+Two different records with the same pair are a conflict: no cluster is opened until a person has decided.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Verb = Literal["adopt", "planned_failover", "unplanned_failover", "failback", "d
 
 
 class Phase(StrEnum):
-    """Where a group stands between two switches."""
+    """How far a group is between two switches."""
 
     STABLE = "stable"
     SWITCHING = "switching"
@@ -37,11 +37,11 @@ class RegisterState:
     :param revision: raised by every other write within an epoch
     :param active: the cluster whose applications may write, if the phase allows it
     :param standby: the cluster that holds the copy and refuses application writes
-    :param verb: what brought the group here
-    :param run: the run that brought it here; while ``switching`` and ``handed_over`` it owns the group
+    :param verb: the kind of run that wrote this record
+    :param run: the run that wrote it; while ``switching`` and ``handed_over`` that run owns the group
     :param evidence_sha256: digest of the decision facts that were approved
     :param at: when it was written, UTC
-    :param quarantine: ranges of the standby's log that stay aside, by partition name
+    :param quarantine: quarantined ranges of the standby's log, as ``topic-partition:start-end``
     """
 
     group: str
@@ -60,11 +60,11 @@ class RegisterState:
 
     @property
     def order(self) -> tuple[int, int]:
-        """The pair that says which of two records is newer."""
+        """The pair that decides which of two records is newer."""
         return (self.epoch, self.revision)
 
     def to_json(self) -> bytes:
-        """Return the record's value, the same bytes for the same state."""
+        """Return the record's value; equal states give equal bytes."""
         values = asdict(self) | {"at": self.at.astimezone(UTC).isoformat(), "phase": self.phase.value}
         return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
 
@@ -72,7 +72,7 @@ class RegisterState:
     def from_json(cls, value: bytes) -> RegisterState:
         """Read a record's value.
 
-        :raises NeedsPerson: it is none, or of a newer schema than this program knows
+        :raises NeedsPerson: it is not such a value, or has a schema that this program does not know
         """
         try:
             values: dict[str, Any] = json.loads(value)
@@ -87,16 +87,19 @@ class RegisterState:
             values["at"] = datetime.fromisoformat(values["at"])
             values["quarantine"] = tuple(values["quarantine"])
             if values["at"].tzinfo is None or not all(isinstance(values[name], int) for name in ("epoch", "revision")):
-                raise ValueError("epoch and revision have to be whole numbers, and at needs a time zone")
+                raise ValueError("epoch and revision must be whole numbers, and at needs a time zone")
             return cls(**values)
         except (ValueError, KeyError, TypeError) as error:
-            raise NeedsPerson(f"the register holds a record that cannot be read ({error}): {value[:80]!r}") from error
+            raise NeedsPerson(
+                f"the register holds a record that cannot be read ({error}): {value[:80]!r}; look at the topic "
+                "_kafka_dr.register before anything else is changed"
+            ) from error
 
 
 def arbiter(state: RegisterState) -> str:
-    """Return the cluster whose register decides about a group that stands as this record says.
+    """Return the cluster whose register decides about the group of this record.
 
-    It is the active cluster's, but while an unplanned failover is under way the one's that it goes to.
+    It is the active cluster; while an unplanned failover is switching, it is the target of that failover.
     """
     leaving = state.phase is Phase.SWITCHING and state.verb == "unplanned_failover"
     return state.standby if leaving else state.active
@@ -105,8 +108,8 @@ def arbiter(state: RegisterState) -> str:
 def highest(states: dict[str, RegisterState | None]) -> RegisterState | None:
     """Return the newest record among those of several clusters.
 
-    :param states: by cluster; ``None`` where a cluster has no record of the group
-    :returns: ``None`` where no cluster has one: the group is not adopted
+    :param states: by cluster; ``None`` if a cluster has no record of the group
+    :returns: ``None`` if no cluster has one: the group is not adopted
     :raises NeedsPerson: two clusters hold different records with the same epoch and revision
     """
     present = {cluster: state for cluster, state in states.items() if state is not None}
@@ -117,7 +120,7 @@ def highest(states: dict[str, RegisterState | None]) -> RegisterState | None:
         if state.order == newest.order and state != newest:
             raise NeedsPerson(
                 f"the registers contradict each other about {newest.group}: epoch {newest.epoch} revision "
-                f"{newest.revision} says {newest.phase} with {newest.active} active in one place and {state.phase} "
-                f"with {state.active} active on {cluster}. Nothing will be opened: decide which side is right"
+                f"{newest.revision} says {newest.phase} with {newest.active} active in one register, and {state.phase} "
+                f"with {state.active} active in that of {cluster}. No cluster will be opened: decide which one is right"
             )
     return newest

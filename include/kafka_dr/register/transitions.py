@@ -1,4 +1,4 @@
-"""The moves that a group's register record can make. Pure: each takes the record that is and returns the next.
+"""The transitions of a group's register record. Pure functions: each takes the current record and returns the next.
 
 ::
 
@@ -19,14 +19,14 @@ from datetime import datetime
 from kafka_dr.errors import Refused
 from kafka_dr.register.state import Phase, RegisterState, Verb
 
-#: Unplanned runs count by this, planned ones by one.
+#: Unplanned runs take the next multiple of this as their epoch; planned runs add one.
 UNPLANNED_EPOCHS = 1000
 
 
 def way_out(state: RegisterState) -> str:
-    """Say what has to happen before another run may take a group that is not stable."""
+    """Return what has to happen before another run may claim a group that is not stable."""
     if state.phase in (Phase.UNFENCED, Phase.DIVERGED):
-        return "the side that was left has to be brought back by a failback first"
+        return f"{state.standby} has to become a standby again: run a failback first"
     return "wait until that run ends, or finish or abandon it with dr_resume"
 
 
@@ -47,10 +47,10 @@ def claimed(
     approved_by: str,
     at: datetime,
 ) -> RegisterState:
-    """Return the record by which a run takes a group for itself.
+    """Return the record with which a run claims a group.
 
     :param highest_epoch: the highest epoch that any cluster's register holds for the group
-    :raises Refused: the group is not stable, or stands otherwise than the run believes
+    :raises Refused: the group is not stable, or is not active on the source
     """
     return replace(
         _taken(state, out_of=(Phase.STABLE,), source=source, target=target),
@@ -74,13 +74,13 @@ def claimed_unplanned(
     approved_by: str,
     at: datetime,
 ) -> RegisterState:
-    """Return the record by which an unplanned failover takes a group, also from a run that died while switching.
+    """Return the record with which an unplanned failover claims a group, also from a run that died while switching.
 
-    The epoch is the next multiple of :data:`UNPLANNED_EPOCHS`, so that a planned run that is cut off with the source
-    and counts on by ones can never reach it.
+    The epoch is the next multiple of :data:`UNPLANNED_EPOCHS`, so that a planned run that is isolated together with
+    the source, and adds one for each claim, can never reach it.
 
     :param highest_epoch: the highest epoch that any register that answers holds for the group
-    :raises Refused: the group is past a hand-over that is not settled, or stands otherwise than the run believes
+    :raises Refused: the group was handed over and is not settled, or is not active on the source
     """
     return replace(
         _taken(state, out_of=(Phase.STABLE, Phase.SWITCHING), source=source, target=target),
@@ -94,7 +94,7 @@ def claimed_unplanned(
 
 
 def handed_over(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
-    """Return the record that is the point of no return: the standby is the active cluster from here on."""
+    """Return the record that is the point of no return: the former standby is now the active cluster."""
     _owned(state, run, Phase.SWITCHING)
     return replace(
         state,
@@ -107,15 +107,15 @@ def handed_over(state: RegisterState, *, run: str, at: datetime) -> RegisterStat
 
 
 def settled(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
-    """Return the record that ends a run that went through."""
+    """Return the record that ends a successful run."""
     _owned(state, run, Phase.HANDED_OVER)
     return replace(state, revision=state.revision + 1, phase=Phase.STABLE, at=at)
 
 
 def left_behind(state: RegisterState, *, run: str, fenced: bool, at: datetime) -> RegisterState:
-    """Return the record that ends a run that could not bring everything across.
+    """Return the record that ends an unplanned failover that may not have copied every record.
 
-    :param fenced: whether the side that was left is proven to refuse writes
+    :param fenced: whether the old cluster is proven to refuse writes
     """
     _owned(state, run, Phase.HANDED_OVER)
     phase = Phase.DIVERGED if fenced else Phase.UNFENCED
@@ -123,31 +123,34 @@ def left_behind(state: RegisterState, *, run: str, fenced: bool, at: datetime) -
 
 
 def fenced_on_return(state: RegisterState, *, at: datetime) -> RegisterState:
-    """Return the record that says that the side that was left is back and proven to refuse writes.
+    """Return the record which says that the old cluster is back and proven to refuse writes.
 
     :raises Refused: the group is not unfenced
     """
     if state.phase is not Phase.UNFENCED:
-        raise Refused(f"{state.group} is {state.phase} (epoch {state.epoch}), not unfenced: nothing returned")
+        raise Refused(
+            f"{state.group} is {state.phase} (epoch {state.epoch}), not unfenced: there is no old cluster to fence"
+        )
     return replace(state, revision=state.revision + 1, phase=Phase.DIVERGED, at=at)
 
 
 def failback_begun(
     state: RegisterState, *, run: str, evidence_sha256: str, approved_by: str, at: datetime
 ) -> RegisterState:
-    """Return the record by which a failback takes a diverged group for itself.
+    """Return the record with which a failback claims a diverged group.
 
-    The epoch rises, as with every claim: the flow that it seeds is told from the one that the unplanned run held back.
+    The epoch rises, as with every claim: it distinguishes the failback's flow from the one that the unplanned run
+    did not start.
 
-    :raises Refused: the group is not diverged, or another failback has it
+    :raises Refused: the group is not diverged, or another failback owns it
     """
     if state.phase is not Phase.DIVERGED:
         raise Refused(
             f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}), not diverged: "
-            "a failback begins when the side that was left is back and fenced"
+            f"a failback can begin when {state.standby} is back and fenced"
         )
     if state.verb == "failback" and state.run != run:
-        raise Refused(f"failback {state.run} has {state.group}: finish or abandon that one with dr_resume")
+        raise Refused(f"failback {state.run} owns {state.group}: finish or abandon that run with dr_resume")
     return replace(
         state,
         epoch=state.epoch + 1,
@@ -161,23 +164,23 @@ def failback_begun(
 
 
 def failed_back(state: RegisterState, *, run: str, quarantine: tuple[str, ...], at: datetime) -> RegisterState:
-    """Return the record that ends a failback: the standby is a copy again, apart from what stays aside.
+    """Return the record that ends a failback: the standby is a copy again, except for quarantined ranges.
 
-    :param quarantine: the ranges of the standby's log that stay aside
+    :param quarantine: the quarantined ranges of the standby's log
     """
     if state.verb != "failback":
-        raise Refused(f"{state.group} is {state.phase} by {state.verb} {state.run}: no failback has it")
+        raise Refused(f"{state.group} is {state.phase} by {state.verb} {state.run}: no failback owns it")
     _owned(state, run, Phase.DIVERGED)
     return replace(state, revision=state.revision + 1, phase=Phase.STABLE, quarantine=quarantine, at=at)
 
 
 def failback_abandoned(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
-    """Return the record by which a failback lets go of a group, which stays diverged.
+    """Return the record with which a failback gives up a group, which stays diverged.
 
-    The epoch rises, so that a step of the failback that still lives somewhere finds that the group is not its own.
+    The epoch rises, so that a step of the failback that still runs somewhere sees that it no longer owns the group.
     """
     if state.verb != "failback":
-        raise Refused(f"{state.group} is {state.phase} by {state.verb} {state.run}: no failback has it")
+        raise Refused(f"{state.group} is {state.phase} by {state.verb} {state.run}: no failback owns it")
     _owned(state, run, Phase.DIVERGED)
     return replace(state, epoch=state.epoch + 1, revision=0, verb="roll_back", at=at)
 
@@ -185,23 +188,23 @@ def failback_abandoned(state: RegisterState, *, run: str, at: datetime) -> Regis
 def rolled_back(state: RegisterState, *, run: str, at: datetime) -> RegisterState:
     """Return the record that ends a run before its point of no return.
 
-    The epoch rises, so that a step of the run that still lives somewhere finds that the group is no longer its own.
+    The epoch rises, so that a step of the run that still runs somewhere sees that it no longer owns the group.
     """
     _owned(state, run, Phase.SWITCHING)
     return replace(state, epoch=state.epoch + 1, revision=0, phase=Phase.STABLE, verb="roll_back", at=at)
 
 
 def _taken(state: RegisterState, *, out_of: Collection[Phase], source: str, target: str) -> RegisterState:
-    """Return the record of a group that begins to switch, if it stands as the run believes.
+    """Return the record of a group that begins to switch, if its phase and active cluster permit it.
 
-    :param out_of: the phases in which it may be taken
+    :param out_of: the phases in which the group may be claimed
     """
     if state.phase not in out_of:
         raise Refused(f"{state.group} is {state.phase} by run {state.run} (epoch {state.epoch}): {way_out(state)}")
     if state.active != source:
-        raise Refused(f"{state.group} is active on {state.active}, not on {source}: trigger the run from there")
+        raise Refused(f"{state.group} is active on {state.active}, not on {source}: start the run with that source")
     if source == target:
-        raise Refused(f"{state.group} is active on {target} already: name another target")
+        raise Refused(f"{state.group} is already active on {target}: choose another target")
     return replace(state, revision=0, phase=Phase.SWITCHING, standby=target)
 
 

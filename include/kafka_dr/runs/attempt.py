@@ -9,8 +9,9 @@ from typing import Any
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused
 from kafka_dr.evidence import NotCanonical, SecretInEvidence
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.record import Check, StepFailed, StepOutcome, StepRecord, without_what_was_refused
+from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, without_what_was_refused
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from kafka_dr.clusters import KafkaCluster, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import proof
 from kafka_dr.fencing.change import AclChanges
-from kafka_dr.fencing.proof import Finding
+from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.runs import register_read
 from kafka_dr.runs.clients import Clients
@@ -67,19 +67,19 @@ class GroupContext:
         for cluster in self.group.clusters:
             self.clients.cluster(cluster, "audit").connect_reader()
 
-    def writes_refused(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
+    def writes_refused(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Check:
         """Ask every leader of the group's partitions, now, and say whether each refuses a write."""
         return self._asked(proof.writes_refused, cluster, by)
 
-    def writes_allowed(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Finding:
+    def writes_allowed(self, cluster: str, *, by: Literal["probe", "replicator"] = "probe") -> Check:
         """Ask every leader of the group's partitions, now, and say whether each would take a write."""
         return self._asked(proof.writes_allowed, cluster, by)
 
-    def writes_authorized(self, cluster: str) -> Finding:
+    def writes_authorized(self, cluster: str) -> Check:
         """Ask every leader of the group's partitions, now, and say whether no authorizer keeps the probe from it."""
         return self._asked(proof.writes_authorized, cluster, "probe")
 
-    def _asked(self, prove: Callable[..., Finding], cluster: str, by: Literal["probe", "replicator"]) -> Finding:
+    def _asked(self, prove: Callable[..., Check], cluster: str, by: Literal["probe", "replicator"]) -> Check:
         return prove(
             self.clients.cluster(cluster, by),
             self.partitions(cluster),

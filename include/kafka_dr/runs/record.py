@@ -2,54 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.fencing.proof import Finding
+from kafka_dr.outcomes import Check, worst
 from kafka_dr.quoting import line
 from kafka_dr.register import RegisterState
 
-Outcome = Literal["ok", "failed", "unknown"]
-#: ``excused``: it is not known to be good, and a run begins or goes on all the same: the group's policy says so, or
-#: the side that was left is gone and nobody can tell any more. ``overridden``: the rule says no, and a person said in
-#: this run's request that it does not count. Neither is ever shown as ok.
-CheckOutcome = Literal[Outcome, "excused", "overridden"]
 #: ``done``: acted and proved. ``passed``: a later step of this run is through already, nothing was touched.
 #: ``would_do``: a dry run. ``refused``: a check forbade it. ``failed``: it was tried. ``unknown``: see the detail.
 #: ``unproven``: acted past the point of no return, and a proof got no answer that the run need not wait for; never
 #: shown as good, and asked again by the report.
 StepOutcome = Literal["done", "passed", "would_do", "unproven", "refused", "failed", "unknown"]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One question and its answer. Unknown is an answer of its own and never a good one.
-
-    :param detail: one sentence: what was seen and, unless it is good, what was expected and what to do
-    """
-
-    name: str
-    outcome: CheckOutcome
-    detail: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def passes(self) -> bool:
-        """Whether a run may go on in spite of it."""
-        return self.outcome in ("ok", "excused", "overridden")
-
-    @classmethod
-    def of(cls, name: str, finding: Finding) -> Check:
-        """Give a proof's finding a name."""
-        return cls(name, finding.outcome, finding.detail, finding.facts)
-
-    @classmethod
-    def that(cls, name: str, holds: bool, detail: str, **facts: Any) -> Check:
-        """Return a check that is ok or failed."""
-        return cls(name, "ok" if holds else "failed", detail, facts)
 
 
 def first_few(sentences: Sequence[str], most: int) -> list[str]:
@@ -66,14 +33,6 @@ def standing_facts(state: RegisterState) -> dict[str, Any]:
 def claimed_facts(state: RegisterState) -> dict[str, Any]:
     """Return what a step that takes the group says: how it stands from then on, and by whose word."""
     return {**standing_facts(state), "approved_by": state.approved_by, "claimed_at": state.at}
-
-
-def worst(checks: Iterable[Check]) -> Outcome:
-    """Return the outcome of all checks together; what policy excuses stands in nobody's way."""
-    outcomes = {check.outcome for check in checks}
-    if "failed" in outcomes:
-        return "failed"
-    return "unknown" if "unknown" in outcomes else "ok"
 
 
 def shortfall(checks: Collection[Check], *, failed: StepOutcome) -> tuple[StepOutcome, str] | None:

@@ -16,12 +16,13 @@ from kafka_dr.config_sync.applying import Applying, Failure
 from kafka_dr.config_sync.lock import HeldLock, held
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan as fences
+from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import PROOF_SECONDS
-from kafka_dr.runs.record import Check, StepOutcome, StepRecord, worst
+from kafka_dr.runs.record import StepOutcome, StepRecord
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.watch.config_plan import (
     APPLY,

@@ -14,12 +14,13 @@ from kafka_dr.config_sync import Plan, Verdict, gate
 from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.config_sync.text import lines, table
 from kafka_dr.errors import Refused
+from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import Check, StepRecord
+from kafka_dr.runs.record import StepRecord
 
 #: The steps, and their numbers in the evidence.
 PLAN, APPROVAL, APPLY_SAFE, APPLY = "plan", "approval", "apply_safe", "apply"

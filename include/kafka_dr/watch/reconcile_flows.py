@@ -71,7 +71,7 @@ def _lift_flow_fence(context: GroupContext, state: RegisterState, guard: Registe
     found = context.operator(state.standby).acls.list()
     if not unwanted & found:
         return []
-    if missing := plan.shut_out(context.group) - found:
+    if missing := plan.work_denies(context.group) - found:
         raise Refused(
             f"{state.standby} lacks {len(missing)} DENYs of a standby, so no flow may write there: dr_health adds them"
         )

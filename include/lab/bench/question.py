@@ -87,8 +87,10 @@ def _measure(lab: Lab, count: int) -> dict[str, Any]:
                 admin.topics.leaders([topic])
                 return answers
 
-            _until_known(lambda: probe.asking.writes(partitions, seen_by=admin.topics))
-            new = _cost(lab, lambda: probe.asking.writes(partitions, seen_by=admin.topics), count, rounds=_ROUNDS)
+            _until_known(lambda: probe.write_permission.ask(partitions, seen_by=admin.topics))
+            new = _cost(
+                lab, lambda: probe.write_permission.ask(partitions, seen_by=admin.topics), count, rounds=_ROUNDS
+            )
             old = _cost(lab, by_large_record, count, rounds=_ROUNDS if count < 100 else 1)
         finally:
             admin.topics.delete([topic])

@@ -12,7 +12,6 @@ from jobs.checksum.state import Both
 from kafka_dr.audit.kept_map import MapKey, Runs
 from kafka_dr.audit.offset_runs import OffsetRun, first_common, last_common
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
-from kafka_dr.clusters.offsets_by_time import OffsetsByTime
 from kafka_dr.errors import Refused
 
 _OFFSETS = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<start>\d*)-(?P<end>\d*)")
@@ -121,7 +120,7 @@ def _at_times(
     found: list[Mapping[TopicPartition, int | None]] = []
     for moment in (options.since, options.until):
         asked = [partition for partition, each in held.items() if len(each)] if moment is not None else []
-        at = OffsetsByTime.of(cluster).offsets_at(asked, int(moment.timestamp() * 1000)) if moment is not None else {}
+        at = cluster.offsets_by_time.at(asked, int(moment.timestamp() * 1000)) if moment is not None else {}
         # ``None``: no record is that new.
         found.append({p: held[p].end if offset is None else offset for p, offset in at.items()})
     return {p: (found[0].get(p), found[1].get(p)) for p, each in held.items() if len(each)}

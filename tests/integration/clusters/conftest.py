@@ -13,7 +13,7 @@ Reach = Callable[..., KafkaCluster]
 
 @pytest.fixture
 def reach(lab: Lab) -> Iterator[Reach]:
-    """Return what reaches the lab's east as one of its principals; closed after the test."""
+    """Return a function that connects to the lab's cluster east as a principal; closed after the test."""
     reached: list[KafkaCluster] = []
 
     def as_principal(principal: str, *, request_seconds: float = 10.0) -> KafkaCluster:
@@ -33,7 +33,7 @@ def admin(reach: Reach) -> KafkaCluster:
 
 @pytest.fixture
 def topic(admin: KafkaCluster) -> Callable[..., str]:
-    """Return what creates a topic that the lab's principals have their rights on."""
+    """Return a function that creates a topic on which the lab's principals have rights."""
 
     def create(*, partitions: int = 1, **config: str) -> str:
         name = f"orders.t{uuid.uuid4().hex[:8]}"

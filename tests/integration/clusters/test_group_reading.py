@@ -1,4 +1,4 @@
-"""What groups have committed, and what their live members read, of both protocols, in few requests."""
+"""Committed offsets of groups, and the topics of their live members, of both protocols, in few requests."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from kafka_dr.clusters import KafkaCluster, NotAuthorized, TopicPartition
-from kafka_dr.clusters.group_reading import GroupReading, LiveReading
-from kafka_dr.clusters.python_requests import ask
+from kafka_dr.clusters.group_reading import LiveReading
 
 pytestmark = pytest.mark.kafka
 Reach = Callable[..., KafkaCluster]
@@ -25,7 +24,7 @@ def group() -> str:
 
 @pytest.fixture
 def join(reach: Reach) -> Iterator[Callable[..., Consumer]]:
-    """Return what makes a live member of a group; it has its partitions."""
+    """Return a function that starts a live member of a group and waits until it has partitions."""
     joined: list[Consumer] = []
 
     def member(group: str, *topics: str, protocol: str = "classic") -> Consumer:
@@ -44,13 +43,13 @@ def join(reach: Reach) -> Iterator[Callable[..., Consumer]]:
         consumer.close()
 
 
-def test_live_members_of_both_protocols_say_what_they_read(
+def test_live_members_of_both_protocols_show_what_they_read(
     reach: Reach, topic: Topic, group: str, join: Callable[..., Consumer]
 ) -> None:
     name = topic(partitions=2)
     join(f"{group}-classic", name)
     join(f"{group}-newer", name, protocol="consumer")
-    found = GroupReading.of(reach("dr-operator")).live([f"{group}-classic", f"{group}-newer", f"{group}-none"])
+    found = reach("dr-operator").group_reading.live([f"{group}-classic", f"{group}-newer", f"{group}-none"])
     assert found == {
         f"{group}-classic": LiveReading(1, frozenset({name})),
         f"{group}-newer": LiveReading(1, frozenset({name})),
@@ -58,7 +57,7 @@ def test_live_members_of_both_protocols_say_what_they_read(
     }
 
 
-def test_a_group_that_shares_out_its_partitions_is_not_told_and_not_taken_for_one_that_reads_nothing(
+def test_a_rebalancing_group_is_incomplete_and_not_taken_for_one_that_reads_nothing(
     reach: Reach, topic: Topic, group: str, join: Callable[..., Consumer]
 ) -> None:
     name = topic(partitions=2)
@@ -67,14 +66,14 @@ def test_a_group_that_shares_out_its_partitions_is_not_told_and_not_taken_for_on
     second = Consumer({**reach("orders-app").settings.librdkafka(), "group.id": group})
     second.subscribe([name])
     try:
-        reading = GroupReading.of(reach("dr-operator"))
+        reading = reach("dr-operator").group_reading
         for _ in range(100):
             second.poll(0.1)
             found = reading.live([group], seconds=0)[group]
-            if isinstance(found, LiveReading) and not found.told:
+            if isinstance(found, LiveReading) and not found.complete:
                 break
         assert isinstance(found, LiveReading)
-        assert (found.members, found.told) == (2, False)
+        assert (found.members, found.complete) == (2, False)
     finally:
         second.close()
 
@@ -85,12 +84,12 @@ def test_many_groups_are_read_in_one_request_and_a_hidden_one_is_refused_by_name
     name, operator = topic(partitions=2), reach("dr-operator")
     wanted = {f"{group}-{n}": {TopicPartition(name, 0): n, TopicPartition(name, 1): 0} for n in range(40)}
     operator.groups.set_offsets(wanted)
-    with mock.patch("kafka_dr.clusters.group_reading.ask", wraps=ask) as asked:
-        found = GroupReading.of(operator).committed([*wanted, f"{group}-none"])
+    with mock.patch.object(operator._session, "request", wraps=operator._session.request) as asked:
+        found = operator.group_reading.committed([*wanted, f"{group}-none"])
     assert found == {**wanted, f"{group}-none": {}}
     assert asked.call_count == 2, "one to find the coordinator, one to ask it"
 
-    found = GroupReading.of(reach("probe")).committed([f"{group}-1", "carts-g"])
+    found = reach("probe").group_reading.committed([f"{group}-1", "carts-g"])
     assert found[f"{group}-1"] == wanted[f"{group}-1"]
     assert isinstance(found["carts-g"], NotAuthorized)
-    assert isinstance(GroupReading.of(reach("probe")).live(["carts-g"])["carts-g"], NotAuthorized)
+    assert isinstance(reach("probe").group_reading.live(["carts-g"])["carts-g"], NotAuthorized)

@@ -73,7 +73,7 @@ def offsets_in_a_transaction(admin: KafkaCluster, name: str, group: str) -> Iter
     consumer.close()
 
 
-def test_offsets_that_an_open_transaction_carries_are_waited_for(
+def test_offsets_in_an_open_transaction_are_waited_for(
     reach: Reach, admin: KafkaCluster, topic: Topic, group: str
 ) -> None:
     name = topic()
@@ -87,7 +87,7 @@ def test_offsets_of_a_transaction_that_does_not_end_are_unknown_and_never_none(
 ) -> None:
     name, operator = topic(), reach("dr-operator", request_seconds=1.0)
     with offsets_in_a_transaction(admin, name, group):
-        with pytest.raises(TryAgain, match=f"an open transaction carries offsets of {name}-0; end it"):
+        with pytest.raises(TryAgain, match=f"an open transaction contains offsets of {name}-0; end it"):
             operator.groups.offsets([group])
         assert operator.groups.offsets([group], require_stable=False) == {group: {TopicPartition(name, 0): 0}}
 

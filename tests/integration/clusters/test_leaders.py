@@ -1,4 +1,4 @@
-"""A partition without a leader is one that cannot be asked: never an empty one, and never a topic that is not there."""
+"""A partition without a leader cannot be asked: it is never taken for an empty partition or a missing topic."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kafka_dr.clusters import ClusterUnreachable, NotFound, TopicPartition
 from support.two_brokers import TwoBrokers
 
 pytestmark = pytest.mark.kafka
-#: A broker counts as gone when its controller has not heard of it for nine seconds.
+#: A controller fences a broker after nine seconds without a heartbeat.
 GONE_SECONDS = 11.0
 
 
-def test_a_partition_without_a_leader_has_no_end_and_no_other_answer(two_brokers: TwoBrokers) -> None:
+def test_a_partition_without_a_leader_has_no_high_watermark_and_no_other_answer(two_brokers: TwoBrokers) -> None:
     with two_brokers.cluster("admin", request_seconds=3.0) as known:
         known.topics.create("orders.leaders", partitions=4, replication_factor=1, config={})
         time.sleep(1)

@@ -31,7 +31,7 @@ def write(admin: KafkaCluster, partition: TopicPartition, *values: bytes) -> tup
 
 @contextmanager
 def open_transaction(admin: KafkaCluster, partition: TopicPartition, *values: bytes) -> Iterator[Any]:
-    """Write in a transaction and leave it open; aborted at the end unless it was ended before."""
+    """Write in a transaction that stays open; it is aborted at the end unless it was ended before."""
     producer = admin._session.producer({"transactional.id": f"t-{partition}"})
     producer.init_transactions(10)
     producer.begin_transaction()
@@ -64,7 +64,7 @@ def test_ranges_of_several_partitions_are_read_again_as_they_were(admin: KafkaCl
         assert found == [(0, 0), (0, 1), (1, 1), (1, 2)]
 
 
-def test_transaction_markers_and_aborted_records_take_offsets_and_are_not_yielded(
+def test_transaction_markers_and_aborted_records_occupy_offsets_and_are_not_yielded(
     admin: KafkaCluster, topic: Topic
 ) -> None:
     partition = TopicPartition(topic(), 0)
@@ -82,21 +82,21 @@ def test_transaction_markers_and_aborted_records_take_offsets_and_are_not_yielde
     assert offsets(admin, partition, 0, 5, isolation="read_uncommitted") == [0, 1, 3]
 
 
-def test_an_open_transaction_holds_the_reading_of_committed_records_back(admin: KafkaCluster, topic: Topic) -> None:
+def test_an_open_transaction_holds_back_readers_of_committed_records(admin: KafkaCluster, topic: Topic) -> None:
     partition = TopicPartition(topic(), 0)
     write(admin, partition, b"0")
     with open_transaction(admin, partition, b"1") as producer:
         write(admin, partition, b"2")
         assert admin.topics.last_stable_offsets([partition]) == {partition: 1}
         assert admin.topics.high_watermarks([partition]) == {partition: 3}
-        with pytest.raises(ClusterUnreachable, match=f"nothing arrived for 1 s of {partition}"):
+        with pytest.raises(ClusterUnreachable, match=f"no record of {partition} arrived for 1 s"):
             offsets(admin, partition, 0, 3, stall_seconds=1.0)
         assert offsets(admin, partition, 0, 3, isolation="read_uncommitted") == [0, 1, 2]
         threading.Timer(0.5, producer.commit_transaction, [10]).start()
-        assert offsets(admin, partition, 0, 3) == [0, 1, 2], "it goes on as soon as the transaction has ended"
+        assert offsets(admin, partition, 0, 3) == [0, 1, 2], "reading resumes as soon as the transaction has ended"
 
 
-def test_what_arrives_behind_a_finished_range_does_not_hide_that_another_one_stalls(
+def test_records_after_a_finished_range_do_not_hide_that_another_range_stalls(
     admin: KafkaCluster, topic: Topic
 ) -> None:
     name = topic(partitions=2)
@@ -121,7 +121,7 @@ def test_what_arrives_behind_a_finished_range_does_not_hide_that_another_one_sta
         assert time.monotonic() - began < 10
 
 
-def test_offsets_that_are_gone_are_an_error_and_not_an_empty_range(admin: KafkaCluster, topic: Topic) -> None:
+def test_expired_offsets_are_an_error_and_not_an_empty_range(admin: KafkaCluster, topic: Topic) -> None:
     partition = TopicPartition(topic(), 0)
     write(admin, partition, b"0", b"1", b"2")
     removed = admin._session.admin.delete_records([ClientPartition(partition.topic, 0, 2)])
@@ -141,7 +141,7 @@ def test_offsets_that_are_gone_are_an_error_and_not_an_empty_range(admin: KafkaC
     ],
     ids=["may see it, not read it", "may not see it", "is not there"],
 )
-def test_a_topic_that_cannot_be_read_is_an_error_by_name_and_no_silence(
+def test_a_topic_that_cannot_be_read_is_an_error_that_names_it(
     reach: Callable[..., KafkaCluster], admin: KafkaCluster, principal: str, name: str, kind: type[ClusterError]
 ) -> None:
     if name != "orders.none":
@@ -151,7 +151,7 @@ def test_a_topic_that_cannot_be_read_is_an_error_by_name_and_no_silence(
 
 
 @pytest.mark.long
-def test_holes_that_compaction_left_are_stepped_over(admin: KafkaCluster, topic: Topic) -> None:
+def test_holes_that_compaction_made_are_skipped(admin: KafkaCluster, topic: Topic) -> None:
     name = topic(cleanup_policy="compact", min_cleanable_dirty_ratio="0.01", segment_ms="100", delete_retention_ms="0")
     partition = TopicPartition(name, 0)
     for number in range(12):
@@ -162,4 +162,4 @@ def test_holes_that_compaction_left_are_stepped_over(admin: KafkaCluster, topic:
         assert time.monotonic() < deadline, "nothing was compacted"
         time.sleep(1)
     assert offsets(admin, partition, 0, 12)[-1] == 11
-    assert offsets(admin, partition, 0, 1) == [], "the range lies in a hole"
+    assert offsets(admin, partition, 0, 1) == [], "the range is in a hole"

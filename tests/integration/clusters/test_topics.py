@@ -20,7 +20,7 @@ from kafka_dr.clusters import (
     TopicPartition,
 )
 from kafka_dr.clusters.errors import StaleMetadata
-from kafka_dr.clusters.metadata import Topics
+from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.writing import NewRecord
 from lab.clusters import EAST
 
@@ -29,7 +29,7 @@ Reach = Callable[..., KafkaCluster]
 Topic = Callable[..., str]
 
 
-def test_the_cluster_says_who_it_is(reach: Reach) -> None:
+def test_a_cluster_shows_its_identity(reach: Reach) -> None:
     found = reach("audit").topics.identity()
     assert (found.cluster_id, found.brokers) == (EAST.cluster_id, (1,))
 
@@ -45,7 +45,7 @@ def test_a_topic_is_created_once_and_grows(admin: KafkaCluster, topic: Topic) ->
     assert found.leaders == (1, 1, 1)
 
 
-def test_what_is_not_there_is_not_found(admin: KafkaCluster) -> None:
+def test_a_missing_topic_is_not_found(admin: KafkaCluster) -> None:
     with pytest.raises(NotFound, match=r"could not describe orders\.none"):
         admin.topics.describe(["orders.none"])
     with pytest.raises(NotFound, match=r"could not describe orders\.none"):
@@ -68,7 +68,7 @@ def test_a_leader_that_does_not_know_yet_that_it_leads_is_asked_again(
     assert admin.topics.high_watermarks([end]) == {end: 1}
 
 
-def test_a_right_that_is_missing_is_named_with_the_principal(reach: Reach, topic: Topic) -> None:
+def test_a_missing_right_is_named_with_the_principal(reach: Reach, topic: Topic) -> None:
     acl = Acl(ResourceType.TOPIC, "x", PatternType.LITERAL, "User:x", AclOperation.READ, AclPermission.ALLOW)
     audit, name = reach("audit"), topic()
     with pytest.raises(NotAuthorized, match="east as audit: could not add ACLs"):
@@ -97,7 +97,7 @@ def test_acls_are_added_once_and_removed_exactly(admin: KafkaCluster) -> None:
     assert admin.acls.list() == before
 
 
-def test_many_questions_asked_while_it_connects_are_all_answered(reach: Reach, topic: Topic) -> None:
+def test_many_requests_made_while_it_connects_are_all_answered(reach: Reach, topic: Topic) -> None:
     audit, name = reach("audit"), topic()
     with ThreadPoolExecutor(16) as pool:
         answers = [pool.submit(audit.configs.describe, [name]) for _ in range(16)]

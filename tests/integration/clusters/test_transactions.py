@@ -55,7 +55,7 @@ def test_an_open_transaction_is_seen_with_its_partitions_and_ended_by_taking_it_
         writer.commit_transaction(10)
 
 
-def test_a_writer_that_was_taken_over_writes_nothing_any_more(reach: Reach, admin: KafkaCluster, topic: Topic) -> None:
+def test_a_writer_whose_id_was_taken_over_cannot_write(reach: Reach, admin: KafkaCluster, topic: Topic) -> None:
     partition, own = TopicPartition(topic(), 0), f"kafka-dr-register-{uuid.uuid4().hex[:8]}"
     told: list[str] = []
     admin.observe(told.append)
@@ -66,13 +66,13 @@ def test_a_writer_that_was_taken_over_writes_nothing_any_more(reach: Reach, admi
             zombie.write([NewRecord(partition, None, b"second")])
     end = admin.topics.high_watermarks([partition])[partition]
     assert [record.value for record in admin.log.read({partition: OffsetRange(0, end)})] == [b"first"]
-    # Whoever counts round trips counts these, too.
+    # These requests are counted as round trips, too.
     taken, written = f"take over the transactional id {own}", f"write as {own}"
     assert told[:3] == [taken, written, f"commit what was written as {own}"]
     assert told[-1] == "start reading"
 
 
-def test_taking_over_without_the_right_to_is_refused_by_name(reach: Reach, transactional_id: str) -> None:
+def test_taking_over_an_id_without_the_right_is_refused_by_name(reach: Reach, transactional_id: str) -> None:
     with pytest.raises(NotAuthorized, match=f"could not take over the transactional id {transactional_id}"):
         reach("audit").transactions.take_over([transactional_id])
 

@@ -1,4 +1,4 @@
-"""A cluster whose only broker hung for so long that it is fenced says, when it wakes up, that no broker is active."""
+"""After a cluster's only broker hung until the controller fenced it, the cluster first reports no active broker."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from lab.api import Lab
 
 pytestmark = pytest.mark.kafka
 
-#: The controller fences a broker that it has not heard of for 9 s, Kafka's default.
+#: The controller fences a broker after 9 s without a heartbeat, Kafka's default.
 _HANGS_SECONDS = 11.0
 _WAKES_SECONDS = 4.0
 
 
-def test_whoever_asks_a_cluster_that_wakes_up_lives_on(lab: Lab) -> None:
+def test_a_client_survives_a_cluster_that_wakes_up(lab: Lab) -> None:
     asking = subprocess.Popen(
         [
             sys.executable,

@@ -1,4 +1,4 @@
-"""Single records: a writer is kept between calls, and what one call came to does not outlive it."""
+"""Single records: a writer is kept between calls, but the result of one call does not affect the next."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def denied(admin: KafkaCluster, topic: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("idempotent", [False, True])
-def test_records_get_the_offsets_that_they_are_read_back_at(reach: Reach, topic: Topic, idempotent: bool) -> None:
+def test_records_are_read_back_at_the_returned_offsets(reach: Reach, topic: Topic, idempotent: bool) -> None:
     partition, probe = TopicPartition(topic(), 0), reach("probe")
     first = probe.writing.append([NewRecord(partition, None, b"1")], idempotent=idempotent)
     more = probe.writing.append([NewRecord(partition, None, value) for value in (b"2", b"3")], idempotent=idempotent)
@@ -44,7 +44,7 @@ def test_records_get_the_offsets_that_they_are_read_back_at(reach: Reach, topic:
 
 
 @pytest.mark.parametrize("idempotent", [False, True])
-def test_a_writer_that_was_refused_writes_once_it_may_again(
+def test_a_refused_writer_writes_again_once_it_is_allowed(
     reach: Reach, admin: KafkaCluster, topic: Topic, idempotent: bool
 ) -> None:
     partition, probe = TopicPartition(topic(), 0), reach("probe")
@@ -62,7 +62,7 @@ def test_a_writer_that_was_refused_writes_once_it_may_again(
     eventually(lambda: not is_refused())
 
 
-def test_a_reader_goes_from_topic_to_topic(reach: Reach, topic: Topic) -> None:
+def test_one_reader_reads_several_topics(reach: Reach, topic: Topic) -> None:
     probe, names = reach("probe"), [topic(), topic(), topic()]
     for name in names:
         probe.writing.append([NewRecord(TopicPartition(name, 0), None, name.encode())])

@@ -123,7 +123,7 @@ def test_each_class_of_difference_is_shown_judged_and_mended(each: ConfiguredGro
     assert (wanted | beyond) <= there.acls.list()
     assert not extra & there.acls.list()
     assert {k: v for k, v in there.quotas.list().items() if k[0] == user} == {(user, RATE): 1e6}
-    assert ScramUser(f"{name}-app", "SCRAM-SHA-512") in there.scram.list()
+    assert ScramUser(f"{name}-app", "SCRAM-SHA-512") in there.scram_users.list()
     assert shared.items() <= there.quotas.list().items()
     for each_side in (here, there):
         each_side.quotas.change({(limited[1], RATE): None, **dict.fromkeys(shared)})

@@ -14,7 +14,7 @@ import pytest
 
 from kafka_dr.clusters import AclOperation, TopicPartition
 from kafka_dr.clusters.acls import Acls
-from kafka_dr.clusters.metadata import Topics
+from kafka_dr.clusters.topics import Topics
 from kafka_dr.clusters.writing import TransactionalWriter
 from kafka_dr.failover.resume import resume
 from kafka_dr.register import KafkaRegister, Phase

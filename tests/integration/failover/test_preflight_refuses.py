@@ -18,8 +18,9 @@ from kafka_dr.checks import authorizers
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.fencing import plan
+from kafka_dr.outcomes import Check
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow
-from kafka_dr.runs.record import Check, StepRecord
+from kafka_dr.runs.record import StepRecord
 from kafka_dr.runs.request import StepName
 from lab.clusters import cluster_named
 from support.configured_group import RawAdmin

@@ -9,8 +9,8 @@ from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.runner import run_step
 from kafka_dr.group_offsets.offset_preview import look
 from kafka_dr.group_offsets.undeclared_readers import NAME, readers_declared
+from kafka_dr.outcomes import Check
 from kafka_dr.quoting import markdown
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from kafka_dr.topology.model import ReadersSpec

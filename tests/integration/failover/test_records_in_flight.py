@@ -19,7 +19,8 @@ from kafka_dr.failover.planned import fence_source
 from kafka_dr.failover.runner import run_step
 from kafka_dr.group_offsets import copy_age, live_verification
 from kafka_dr.offsets import PlainFrontier
-from kafka_dr.runs.record import Check, StepFailed
+from kafka_dr.outcomes import Check
+from kafka_dr.runs.record import StepFailed
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 from lab import rights

@@ -57,7 +57,7 @@ def test_of_two_runs_that_claim_at_the_same_moment_one_names_the_other(
     with group.protection.clients() as clients:
         record = failed(StepName.CLAIM, second, clients)
 
-    assert "the register was expected to say" in record.detail
+    assert "the register was expected to hold" in record.detail
     assert f"by run {first.run}" in record.detail
     state = group.protection.state(source)
     assert state is not None

@@ -10,8 +10,7 @@ from kafka_dr.failover.planned import open_target
 from kafka_dr.failover.resume import resume
 from kafka_dr.failover.runner import run_step
 from kafka_dr.fencing import proof
-from kafka_dr.fencing.proof import Finding
-from kafka_dr.runs.record import Check
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.request import ResumeRequest, StepName
 from support.protection import STEPS_AFTER_APPROVAL
 from support.silent_brokers import silent_brokers
@@ -95,7 +94,7 @@ def test_the_proofs_that_only_one_cluster_is_written_to_have_to_be_known_and_a_r
         assert stopped.outcome == "unknown"
         assert f"{name}: it does not say" in stopped.detail
 
-    refused = Finding("failed", "READ is not allowed")
+    refused = Check("reads_allowed", "failed", "READ is not allowed")
     with mock.patch.object(proof, "reads_allowed", return_value=refused), group.protection.clients() as clients:
         stopped = failed(StepName.OPEN_TARGET, request, clients)
     assert (stopped.outcome, stopped.detail) == ("failed", "groups_readable: READ is not allowed.")

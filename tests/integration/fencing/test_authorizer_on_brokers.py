@@ -12,7 +12,6 @@ from contextlib import ExitStack
 import pytest
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType, ResourceType
-from kafka_dr.clusters.broker_settings import BrokerSettings
 from kafka_dr.clusters.errors import NotAuthorized
 from kafka_dr.fencing.authorizer import EVERYONE, Authorizer
 from kafka_dr.positions import TopicPartition
@@ -69,7 +68,7 @@ def random_acls(chance: random.Random, topics: list[str]) -> frozenset[Acl]:
 
 def answers(clusters: dict[str, KafkaCluster], topics: list[str]) -> dict[tuple[str, str], bool]:
     def ask(principal: str) -> dict[tuple[str, str], bool]:
-        found = clusters[principal].asking.writes(TopicPartition(name, 0) for name in topics)
+        found = clusters[principal].write_permission.ask(TopicPartition(name, 0) for name in topics)
         return {(principal, answer.partition.topic): answer.verdict == "allowed" for answer in found}
 
     with ThreadPoolExecutor(len(PRINCIPALS)) as pool:
@@ -104,10 +103,10 @@ def test_a_broker_tells_that_its_authorizer_is_set_and_not_to_what(clusters: dic
     keys = ("allow.everyone.if.no.acl.found", "super.users", "nobody.has.heard.of.it", "authorizer.class.name")
     brokers = clusters["admin"].topics.identity().brokers
     with KafkaCluster("east", ClientSettings.from_librdkafka(lab.client_settings("east", "dr-operator"))) as operator:
-        told = BrokerSettings.of(operator).read(brokers, keys)
+        told = operator.broker_settings.read(brokers, keys)
 
     authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
     set_here = {"allow.everyone.if.no.acl.found": None, "super.users": None, "authorizer.class.name": authorizer}
     assert told == dict.fromkeys(brokers, set_here)
     with pytest.raises(NotAuthorized, match="read the settings of broker"):
-        BrokerSettings.of(clusters["probe"]).read(brokers, keys)
+        clusters["probe"].broker_settings.read(brokers, keys)

@@ -96,7 +96,7 @@ def _open_transaction(cluster: KafkaCluster) -> Iterator[None]:
 
 
 def _verdicts(probe: KafkaCluster) -> dict[TopicPartition, str]:
-    return {answer.partition: answer.verdict for answer in probe.asking.writes(PARTITIONS)}
+    return {answer.partition: answer.verdict for answer in probe.write_permission.ask(PARTITIONS)}
 
 
 def test_no_log_moves_and_every_answer_is_right(brokers: TwoBrokers, admin: KafkaCluster) -> None:

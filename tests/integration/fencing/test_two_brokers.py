@@ -65,7 +65,7 @@ def asked(two_brokers: TwoBrokers, partitions: Iterable[TopicPartition]) -> tupl
     """Ask again until the broker that the client picks to learn the leaders from is not the hanging one."""
     for _ in range(10):
         with two_brokers.cluster(PROBE, request_seconds=2.0) as probe, suppress(TryAgain):
-            return probe.asking.writes(partitions)
+            return probe.write_permission.ask(partitions)
     raise AssertionError("the client asked the hanging broker every time")
 
 

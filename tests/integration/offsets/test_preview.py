@@ -15,7 +15,6 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_dr.audit.offset_runs import OffsetRun
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType, TopicPartition
-from kafka_dr.clusters.group_reading import GroupReading
 from kafka_dr.group_offsets import last_look
 from kafka_dr.group_offsets.offset_facts import checked_locally, sync_lookup
 from kafka_dr.group_offsets.offset_preview import Preview, look, preview_offsets
@@ -251,7 +250,7 @@ def test_a_share_group_is_refused_by_name_and_never_passed_over(group: SwitchedG
     with protection.clients() as clients:
         found = look(Run(protection.request("look"), clients))
         kept = last_look.look(Run(protection.request("look"), clients), active="east", standby="west", epoch=1)
-        read = GroupReading.of(clients.cluster("east", "operator")).shared([shared, f"{group.name}-none"])
+        read = clients.cluster("east", "operator").group_reading.shared([shared, f"{group.name}-none"])
     # What it reads has to be shown although it has no offsets, in case it is not declared.
     assert read == {shared: {protection.topic}, f"{group.name}-none": frozenset()}
     assert found.watched.outcome == "failed"

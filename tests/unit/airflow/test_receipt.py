@@ -10,7 +10,8 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
-from kafka_dr.runs.record import Check, StepRecord
+from kafka_dr.outcomes import Check
+from kafka_dr.runs.record import StepRecord
 from kafka_dr_airflow.links import audit_url, evidence_url
 from kafka_dr_airflow.operators.plain_failure import plain_errors
 from kafka_dr_airflow.operators.receipt import perform, run_request, show

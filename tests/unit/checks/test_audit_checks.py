@@ -8,8 +8,8 @@ import pytest
 
 from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict
 from kafka_dr.checks.audit_checks import by_policy, flow_began
+from kafka_dr.outcomes import Check, worst
 from kafka_dr.replication import Flow
-from kafka_dr.runs.record import Check, worst
 from kafka_dr.topology import AuditsSpec
 from support.register_states import a_state
 

@@ -1,4 +1,4 @@
-"""Filters that remove what they should and nothing else, and how many a controller gets at once."""
+"""Filters match exactly the ACLs that are to be removed, within the limits of a controller."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ EVERY = [
 
 @pytest.fixture
 def at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let few ACLs be named as many are."""
+    """Treat a few ACLs like many."""
     monkeypatch.setattr(acl_filters, "_FEW_LOOKS", 0)
 
 
 @given(st.sets(st.sampled_from(EVERY)), st.randoms(use_true_random=False))
 @settings(deadline=None)
-def test_filters_match_what_is_to_be_removed_and_nothing_else(standing: set[Acl], chance: random.Random) -> None:
+def test_filters_match_exactly_what_is_to_be_removed(standing: set[Acl], chance: random.Random) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(acl_filters, "_FEW_LOOKS", 0)
-        # Whole principals and names, as fences have them, with and without a few that others added.
+        # All ACLs of principals and names, as fences have them, with and without a few that others added.
         key = attrgetter(*chance.choice([("principal",), ("name",), ("principal", "operation")]))
         chosen = {key(acl) for acl in standing if chance.random() < 0.5}
         removed = {acl for acl in standing if key(acl) in chosen and chance.random() < 0.9}
@@ -51,7 +51,7 @@ def test_filters_match_what_is_to_be_removed_and_nothing_else(standing: set[Acl]
 
 
 @pytest.mark.usefixtures("at_any_size")
-def test_a_principal_that_has_nothing_else_is_named_once() -> None:
+def test_one_filter_covers_a_principal_that_has_no_other_acls() -> None:
     mine = [a for a in EVERY if (a.principal, a.permission) == ("User:x", AclPermission.DENY)]
 
     assert len(filters_for(mine, EVERY)) == 2  # topics, groups
@@ -60,12 +60,12 @@ def test_a_principal_that_has_nothing_else_is_named_once() -> None:
     assert not any(each.matches(other) for each in filters_for(kept, EVERY))
 
 
-def test_where_there_are_few_each_is_named_by_itself() -> None:
+def test_each_of_a_few_acls_gets_a_filter_of_its_own() -> None:
     assert filters_for(EVERY[:9], EVERY) == dict.fromkeys(map(exactly, EVERY[:9]), 1)
 
 
 @pytest.mark.usefixtures("at_any_size")
-def test_no_request_removes_more_or_looks_longer_than_a_controller_may() -> None:
+def test_no_request_exceeds_the_limits_of_a_controller() -> None:
     def deny(principal: int, topic: int) -> Acl:
         return Acl(
             ResourceType.TOPIC, f"t{topic}", PatternType.LITERAL, f"User:{principal}", AclOperation.WRITE,

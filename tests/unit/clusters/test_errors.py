@@ -35,7 +35,7 @@ E = KafkaError
         (E.INVALID_CONFIG, ClusterError),
     ],
 )  # fmt: skip
-def test_errors_of_librdkafka_are_told_apart_by_what_to_do(code: int, kind: type[KafkaDrError]) -> None:
+def test_errors_of_librdkafka_become_the_error_that_says_what_to_do(code: int, kind: type[KafkaDrError]) -> None:
     with pytest.raises(kind) as caught, translated("east as probe", "read the ACLs"):
         raise KafkaException(KafkaError(code))
     assert type(caught.value) is kind
@@ -54,7 +54,7 @@ def test_errors_of_librdkafka_are_told_apart_by_what_to_do(code: int, kind: type
         (python_errors.TransactionalIdNotFoundError("t"), ClusterError),
     ],
 )
-def test_errors_of_the_python_client_are_told_apart_alike(error: Exception, kind: type[KafkaDrError]) -> None:
+def test_errors_of_kafka_python_become_the_same_errors(error: Exception, kind: type[KafkaDrError]) -> None:
     sentence = f"east: could not list transactions: {type(error).__name__}"
     with pytest.raises(kind, match=sentence) as caught, translated("east", "list transactions"):
         raise error
@@ -72,11 +72,11 @@ def test_an_exception_without_a_code_is_still_translated() -> None:
         raise KafkaException("something odd")
 
 
-def test_our_own_errors_pass_unchanged() -> None:
+def test_errors_of_this_project_pass_unchanged() -> None:
     with pytest.raises(OutcomeUnknown, match=r"^as it was$"), translated("east", "ask"):
         raise OutcomeUnknown("as it was")
 
 
-def test_only_the_unreachable_may_be_tried_again() -> None:
+def test_only_an_unreachable_cluster_may_be_tried_again() -> None:
     kinds = (NotAuthorized, NotFound, GroupNotEmpty, WriterFenced, ClusterError, ClusterUnreachable, StaleMetadata)
     assert [kind for kind in kinds if issubclass(kind, TryAgain)] == [ClusterUnreachable, StaleMetadata]

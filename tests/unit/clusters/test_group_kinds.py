@@ -17,11 +17,11 @@ from kafka_dr.clusters.group_kinds import _group, streams_applications
         ({"group_id": "g", "protocol_type": "connect", "group_type": "classic"}, "other"),
     ],
 )
-def test_a_group_is_told_by_its_type_and_its_protocol(row: dict[str, str], kind: str) -> None:
+def test_a_groups_type_and_protocol_show_its_kind(row: dict[str, str], kind: str) -> None:
     assert _group(row).kind == kind
 
 
-def test_a_streams_application_is_told_by_its_internal_topics() -> None:
+def test_internal_topics_show_a_streams_application() -> None:
     topics = ["orders-totals-counts-changelog", "orders.payments", "orders-joined-by-key-repartition"]
     assert streams_applications({"orders-totals": "", "orders-joined": "", "orders-plain": ""}, topics) == {
         "orders-totals": "its topic orders-totals-counts-changelog shows it",
@@ -29,7 +29,7 @@ def test_a_streams_application_is_told_by_its_internal_topics() -> None:
     }
 
 
-def test_a_streams_application_without_a_state_is_told_by_its_members() -> None:
+def test_members_show_a_streams_application_without_state() -> None:
     assert streams_applications({"orders-stateless": "stream", "orders": "range"}, ["orders-x-changelog"]) == {
-        "orders-stateless": "its members' assignor shows it"
+        "orders-stateless": "the assignor of its members shows it"
     }

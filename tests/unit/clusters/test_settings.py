@@ -23,21 +23,21 @@ def mutual(tmp_path: Path) -> ClientSettings:
     )  # fmt: skip
 
 
-def test_without_security_every_dialect_says_only_where(mutual: ClientSettings) -> None:
+def test_without_security_every_format_has_only_the_servers(mutual: ClientSettings) -> None:
     where = {"bootstrap.servers": "a:1,b:2", "security.protocol": "PLAINTEXT"}
     assert PLAINTEXT.librdkafka() == PLAINTEXT.java() == where
     assert PLAINTEXT.spark() == {f"kafka.{key}": value for key, value in where.items()}
     assert PLAINTEXT.kafka_python() == {"bootstrap_servers": ["a:1", "b:2"], "security_protocol": "PLAINTEXT"}
 
 
-def test_scram_over_tls_in_librdkafkas_words() -> None:
+def test_scram_over_tls_in_librdkafkas_format() -> None:
     assert SCRAM.librdkafka() == {
         "bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
         "sasl.username": "app", "sasl.password": "swordfish", "ssl.ca.location": "/ca.pem",
     }  # fmt: skip
 
 
-def test_scram_over_tls_in_javas_and_sparks_words() -> None:
+def test_scram_over_tls_in_javas_and_sparks_format() -> None:
     login = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="app" password="swordfish";'
     expected = {
         "bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
@@ -48,7 +48,7 @@ def test_scram_over_tls_in_javas_and_sparks_words() -> None:
     assert SCRAM.spark() == {f"kafka.{key}": value for key, value in expected.items()}
 
 
-def test_mutual_tls_in_every_dialect(mutual: ClientSettings) -> None:
+def test_mutual_tls_in_every_format(mutual: ClientSettings) -> None:
     assert mutual.librdkafka() == {
         "bootstrap.servers": "a:1", "security.protocol": "SSL", "ssl.ca.location": "/ca.pem",
         "ssl.certificate.location": mutual.certificate_file, "ssl.key.location": mutual.key_file,
@@ -63,7 +63,7 @@ def test_mutual_tls_in_every_dialect(mutual: ClientSettings) -> None:
     assert mutual.kafka_python()["ssl_certfile"] == mutual.certificate_file
 
 
-def test_quotes_and_backslashes_in_a_password_are_escaped_for_java_and_left_alone_for_librdkafka() -> None:
+def test_quotes_and_backslashes_in_a_password_are_escaped_only_for_java() -> None:
     assert PLAIN.jaas() == (
         "org.apache.kafka.common.security.plain.PlainLoginModule required "
         'username="app" password="p\\"a\\\\ss\\\\\\"; word\'=";'
@@ -76,7 +76,7 @@ def test_settings_of_a_connection_read_back_as_they_were_written(mutual: ClientS
         assert ClientSettings.from_librdkafka(settings.librdkafka()) == settings
 
 
-def test_both_names_of_the_mechanism_and_small_letters_of_the_protocol_are_understood() -> None:
+def test_both_names_of_the_mechanism_and_a_lower_case_protocol_are_accepted() -> None:
     config = {"bootstrap.servers": "a:1", "security.protocol": "sasl_plaintext", "sasl.mechanisms": "PLAIN",
               "sasl.username": "u", "sasl.password": "p", "group.id": "left out", "ssl.ca.location": ""}  # fmt: skip
     assert ClientSettings.from_librdkafka(config) == ClientSettings("a:1", "SASL_PLAINTEXT", "PLAIN", "u", "p")
@@ -100,13 +100,13 @@ SASL: dict[str, str | None] = {
         ({"security.protocol": "TLS"}, "security.protocol is 'TLS': write one of PLAINTEXT, SSL, SASL_"),
         ({"sasl.mechanism": "GSSAPI"}, "sasl.mechanism is 'GSSAPI': write one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
         ({"sasl.mechanism": None}, "sasl.mechanism is None: write one of"),
-        ({"sasl.password": ""}, "SASL_SSL needs sasl.username and sasl.password, at least one is missing"),
-        ({"sasl.username": ""}, "SASL_SSL needs sasl.username and sasl.password, at least one is missing"),
-        ({"ssl.key.location": "/k"}, "ssl.certificate.location and ssl.key.location go together"),
-        ({"ssl.key.pem": "-- key --"}, "the connection sets ssl.key.pem, which is not understood: use sasl.mechanism"),
+        ({"sasl.password": ""}, "SASL_SSL needs sasl.username and sasl.password: set what is missing"),
+        ({"sasl.username": ""}, "SASL_SSL needs sasl.username and sasl.password: set what is missing"),
+        ({"ssl.key.location": "/k"}, "only one of ssl.certificate.location and ssl.key.location is set"),
+        ({"ssl.key.pem": "-- key --"}, "the connection sets ssl.key.pem, which is not supported: use only"),
     ],
 )  # fmt: skip
-def test_bad_settings_are_refused_in_a_sentence_without_secrets(change: dict[str, str | None], sentence: str) -> None:
+def test_bad_settings_are_refused_with_a_message_without_secrets(change: dict[str, str | None], sentence: str) -> None:
     with pytest.raises(Refused) as caught:
         ClientSettings.from_librdkafka(SASL | change)
     assert sentence in str(caught.value)

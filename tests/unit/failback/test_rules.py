@@ -66,13 +66,13 @@ def test_the_register_decides_which_step_may_run(step: StepName) -> None:
 def test_a_failback_takes_a_new_epoch_and_another_one_may_begin_when_it_is_abandoned() -> None:
     own = begun()
     assert (own.epoch, own.revision, own.verb) == (1001, 0, "failback")
-    with pytest.raises(Refused, match="abandon that one"):
+    with pytest.raises(Refused, match="abandon that run"):
         begun(own, run="other")
     given_up = failback_abandoned(own, run="home", at=AT)
     assert (given_up.phase, given_up.epoch) == (Phase.DIVERGED, 1002)
     assert position(StepName.CATCH_UP, "home", given_up, "failback").verdict == "refused"
     assert begun(given_up, run="other").epoch == 1003
-    with pytest.raises(Refused, match="no failback has it"):
+    with pytest.raises(Refused, match="no failback owns it"):
         failback_abandoned(LEFT, run="disaster", at=AT)
 
 

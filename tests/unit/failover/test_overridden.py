@@ -14,7 +14,8 @@ from kafka_dr.failover.unplanned.checks import groups_read_only_owned_topics, so
 from kafka_dr.group_offsets import other_topics
 from kafka_dr.group_offsets.other_topics import ReadElsewhere
 from kafka_dr.offsets.last_look import Elsewhere
-from kafka_dr.runs.record import shortfall, worst
+from kafka_dr.outcomes import worst
+from kafka_dr.runs.record import shortfall
 
 UP = ClusterVerdict("up", "east answers and shows none of unreachable", up_for=("office",))
 UNCLEAR = ClusterVerdict(

@@ -15,10 +15,9 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.failover.planned import drain, open_target
 from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.fencing import plan
-from kafka_dr.fencing.proof import Finding
 from kafka_dr.group_offsets import other_topics
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
-from kafka_dr.runs.record import Check
 from kafka_dr.topology import load
 from lab.layout import PROJECT
 
@@ -63,7 +62,7 @@ def run(changes: Changes) -> Any:
 
 def test_the_route_does_not_wait_for_the_right_to_change_topics(run: Any, changes: Changes) -> None:
     assert open_target.lift_fence(run) == AT
-    assert changes.lifted == [plan.shut_out(run.group)]
+    assert changes.lifted == [plan.work_denies(run.group)]
     open_target.allow_changes(run)
     assert changes.lifted[1:] == [plan.change_fence(run.group)]
 
@@ -95,9 +94,9 @@ def test_a_source_that_woke_up_counts_as_fenced_before_the_right_to_change_topic
         if silent and plan.change_fence(run.group) in done:
             raise TryAgain("east has not taken them in time")
 
-    def refused(_: str) -> Finding:
+    def refused(_: str) -> Check:
         done.append("asked")
-        return Finding("ok", "every write refused")
+        return Check("writes_refused", "ok", "every write refused")
 
     changes.add = add  # type: ignore[method-assign]
     run.at_once = lambda *asked: tuple(each() for each in asked)
@@ -114,6 +113,6 @@ def test_nobody_waits_for_what_live_members_read(monkeypatch: pytest.MonkeyPatch
     def silent(*_: object) -> list[str]:
         raise TryAgain("east does not name its groups")
 
-    run.operator = lambda _: SimpleNamespace(_session=None)
+    run.operator = lambda _: SimpleNamespace(group_reading=SimpleNamespace(live=None))
     monkeypatch.setattr(other_topics, "groups_to_move", silent)
     assert other_topics.read_live(run, "east") == ()

@@ -197,5 +197,5 @@ def test_what_is_looked_up_by_name_is_what_a_search_would_find(
 def test_what_no_acl_names_is_left_open_only_where_the_brokers_say_so() -> None:
     acls = frozenset({acl("orders.*")})
 
-    assert Authorizer(acls, allow_if_no_acl=True).left_open(["orders.a", "stray"]) == ["stray"]
-    assert Authorizer(acls).left_open(["orders.a", "stray"]) == []
+    assert Authorizer(acls, allow_if_no_acl=True).without_acls(["orders.a", "stray"]) == ["stray"]
+    assert Authorizer(acls).without_acls(["orders.a", "stray"]) == []

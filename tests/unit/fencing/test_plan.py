@@ -95,7 +95,7 @@ def test_what_keeps_nobody_from_working_is_set_last_and_shuts_nothing(group: Pro
     work, probe, changes = plan.standby_in_order(group)
 
     assert changes == plan.change_fence(group)
-    assert plan.shut_out(group) == work | probe
+    assert plan.work_denies(group) == work | probe
     assert {acl.operation for acl in work | probe} == {AclOperation.WRITE, AclOperation.READ}
     assert {acl.operation for acl in changes}.isdisjoint({AclOperation.WRITE, AclOperation.READ})
 
@@ -110,5 +110,5 @@ def test_the_largest_group_that_was_thought_of_needs_three_times_as_many_denies_
     }
     large = LAB.model_copy(update=names)
 
-    assert len(plan.shut_out(large)) == 10_841
+    assert len(plan.work_denies(large)) == 10_841
     assert len(plan.standby(large)) == 10_841 + 101 * 4 * 30 + 150 * 30

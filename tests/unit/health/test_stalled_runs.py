@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from kafka_dr.health.stalled_runs import check_progress
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, Verb
-from kafka_dr.runs.record import Check
 from support.register_states import AT, a_state
 
 ALLOWED = timedelta(minutes=3)

@@ -1,4 +1,4 @@
-"""The moves of the bad day: claimed by an unplanned failover, left behind, fenced on return."""
+"""The transitions after a disaster: claimed by an unplanned failover, left unfenced or diverged, fenced on return."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_an_unplanned_run_takes_the_next_thousand_above_everything_known(epoch: 
 
 
 @pytest.mark.parametrize("phase", Phase)
-def test_it_takes_a_group_at_rest_or_from_a_run_that_died_while_switching(phase: Phase) -> None:
+def test_it_claims_a_stable_group_or_one_whose_run_died_while_switching(phase: Phase) -> None:
     state = a_state(epoch=4, revision=1, phase=phase, run="run-2", verb="planned_failover")
     if phase in (Phase.STABLE, Phase.SWITCHING):
         new = claim(state)
@@ -45,15 +45,15 @@ def test_it_takes_a_group_at_rest_or_from_a_run_that_died_while_switching(phase:
             claim(state)
 
 
-def test_it_takes_nothing_from_where_the_group_is_not_nor_to_where_it_is() -> None:
+def test_it_claims_nothing_from_a_cluster_that_is_not_active_or_to_the_active_one() -> None:
     with pytest.raises(Refused, match="active on east, not on west"):
         claim(a_state(), source="west", target="east")
-    with pytest.raises(Refused, match="active on east already"):
+    with pytest.raises(Refused, match="already active on east"):
         claim(a_state(), target="east")
 
 
 @pytest.mark.parametrize(("fenced", "phase"), [(True, Phase.DIVERGED), (False, Phase.UNFENCED)])
-def test_a_run_that_left_something_behind_says_whether_that_side_is_shut(fenced: bool, phase: Phase) -> None:
+def test_the_last_record_of_a_run_says_whether_the_old_cluster_is_fenced(fenced: bool, phase: Phase) -> None:
     handed = transitions.handed_over(claim(a_state()), run="run-1", at=LATER)
     left = transitions.left_behind(handed, run="run-1", fenced=fenced, at=LATER)
     assert (left.phase, left.active, left.order) == (phase, "west", (1000, 2))
@@ -67,5 +67,5 @@ def test_only_an_unfenced_group_is_fenced_on_return(phase: Phase) -> None:
     if phase is Phase.UNFENCED:
         assert transitions.fenced_on_return(state, at=LATER).order == (1000, 3)
     else:
-        with pytest.raises(Refused, match="nothing returned"):
+        with pytest.raises(Refused, match="no old cluster to fence"):
             transitions.fenced_on_return(state, at=LATER)

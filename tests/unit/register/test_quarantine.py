@@ -1,4 +1,4 @@
-"""Ranges that stay aside, and how the side that holds them was left."""
+"""Quarantined ranges, and how an unplanned failover left the old cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def a_seed(source: str, target: str, epoch: int, *, held: bool) -> dict[str, obj
     return {"source": source, "target": target, "epoch": epoch, "held": held, "source_positions": []}
 
 
-def test_a_range_is_read_as_it_is_written_also_where_the_topic_has_a_hyphen() -> None:
+def test_a_range_is_read_as_it_is_written_even_if_the_topic_has_a_hyphen() -> None:
     assert str(RANGE) == "orders.pay-ments-3:100-120"
     assert QuarantinedRange.parse(str(RANGE)) == RANGE
 
@@ -30,12 +30,12 @@ def test_a_range_is_read_as_it_is_written_also_where_the_topic_has_a_hyphen() ->
 @pytest.mark.parametrize(
     "text", ["", "orders-3", "orders-3:5", "orders-3:9-5", "-3:5-9", "orders-x:5-9", "orders-3:a-b"]
 )
-def test_what_is_no_range_is_refused(text: str) -> None:
+def test_a_text_that_is_no_range_is_refused(text: str) -> None:
     with pytest.raises(NeedsPerson, match="no quarantined range"):
         QuarantinedRange.parse(text)
 
 
-def test_ranges_count_on_their_cluster_and_while_the_topic_is_the_same_one() -> None:
+def test_ranges_apply_to_their_cluster_while_the_topic_id_is_the_same() -> None:
     history = {"home": {"quarantine": quarantine_fact("east", [RANGE], {RANGE.topic: "id-1", "other": "id-2"})}}
     assert quarantined(history, "east", {RANGE.topic: "id-1"}) == (RANGE,)
     assert quarantined(history, "west", {RANGE.topic: "id-1"}) == ()
@@ -43,7 +43,7 @@ def test_ranges_count_on_their_cluster_and_while_the_topic_is_the_same_one() -> 
     assert quarantined(history, "east", {}) == ()
 
 
-def test_the_newest_unplanned_run_towards_this_side_says_how_the_other_was_left() -> None:
+def test_the_newest_unplanned_run_says_how_the_old_cluster_was_left() -> None:
     ends = {"ends": [["orders.payments", 0, 40]]}
     history = {
         "long ago": {"flow_seed": a_seed("west", "east", 1, held=True), "target_ends": {"ends": []}},

@@ -33,7 +33,7 @@ def test_every_payload_reads_back_as_it_was(payload: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("size", [records.LARGEST_PART - 8, records.LARGEST_PART - 7, 5 * records.LARGEST_PART])
-def test_a_fact_above_half_a_mebibyte_is_split_and_put_together_again(size: int) -> None:
+def test_a_fact_above_half_a_mebibyte_is_split_and_joined(size: int) -> None:
     payload = {"t": "x" * size}
     written = records.fact_records("orders", "run-1", "ends", payload)
     assert all(len(value) <= records.LARGEST_PART for _, value in written)
@@ -41,7 +41,7 @@ def test_a_fact_above_half_a_mebibyte_is_split_and_put_together_again(size: int)
     assert records.facts_of(dict(written), "orders", "run-1") == {"ends": payload}
 
 
-def test_a_part_cut_through_a_character_is_put_together_before_it_is_read() -> None:
+def test_parts_are_joined_before_characters_are_decoded() -> None:
     payload = {"t": "x" + "\u20ac" * records.LARGEST_PART}
     assert records.facts_of(stored("ends", payload), "orders", "run-1") == {"ends": payload}
 
@@ -52,7 +52,7 @@ def test_the_number_of_parts_is_written_after_the_parts() -> None:
     assert [key for key, _ in parts] == [f"run/orders/run-1/ends#{n}".encode() for n in range(len(parts))]
 
 
-def test_a_fact_that_shrank_leaves_no_trace_of_its_parts() -> None:
+def test_a_fact_that_shrank_ignores_its_old_parts() -> None:
     values = stored("ends", {"t": "x" * 2 * records.LARGEST_PART}) | stored("ends", {"t": "small"})
     assert records.facts_of(values, "orders", "run-1") == {"ends": {"t": "small"}}
 
@@ -70,7 +70,7 @@ def test_a_fact_that_is_no_json_needs_a_person(broken: bytes) -> None:
         records.facts_of({b"run/orders/run-1/ends": broken}, "orders", "run-1")
 
 
-def test_a_payload_that_speaks_of_parts_is_still_a_payload() -> None:
+def test_a_payload_that_looks_like_parts_is_still_a_payload() -> None:
     payload = {"__parts__": 3, "": 3}
     assert records.facts_of(stored("ends", payload), "orders", "run-1") == {"ends": payload}
 

@@ -26,22 +26,22 @@ def test_a_cluster_without_a_record_does_not_count() -> None:
     assert highest({"east": None, "west": a_state()}) == a_state()
 
 
-def test_no_record_anywhere_is_not_adopted() -> None:
+def test_without_any_record_a_group_is_not_adopted() -> None:
     assert highest({"east": None, "west": None}) is None
     assert highest({}) is None
 
 
-def test_the_same_record_in_both_places_is_no_contradiction() -> None:
+def test_equal_records_in_both_registers_are_no_contradiction() -> None:
     assert highest({"east": a_state(), "west": a_state()}) == a_state()
 
 
-def test_different_records_of_the_same_order_are_for_a_person_to_decide() -> None:
+def test_different_records_of_the_same_order_need_a_person() -> None:
     other = a_state(active="west", standby="east")
     with pytest.raises(NeedsPerson, match=r"contradict each other about orders: epoch 1 revision 0 .* east active"):
         highest({"east": a_state(), "west": other})
 
 
-def test_a_contradiction_that_a_newer_record_settled_is_past() -> None:
+def test_a_newer_record_ends_a_contradiction() -> None:
     settled = a_state(epoch=2)
     assert highest({"a": a_state(), "b": a_state(active="west"), "c": settled}) == settled
 
@@ -59,7 +59,7 @@ def test_the_same_state_has_the_same_bytes_in_every_time_zone() -> None:
     assert RegisterState.from_json(elsewhere.to_json()) == elsewhere
 
 
-def test_a_record_of_a_newer_schema_is_not_guessed_at() -> None:
+def test_a_record_of_a_newer_schema_needs_a_person() -> None:
     with pytest.raises(NeedsPerson, match="schema 2, this program knows 1: use the version"):
         RegisterState.from_json(replace(a_state(), schema_version=2).to_json())
 

@@ -29,7 +29,7 @@ def claim(state: RegisterState, *, source: str = "east", target: str = "west", h
 
 
 MOVES: dict[str, tuple[Move, Phase, bool]] = {
-    # name: the move, the only phase it starts from, whether the run has to own the record
+    # name: the transition, the only phase that it starts from, whether the run has to own the record
     "claim": (claim, Phase.STABLE, False),
     "hand over": (lambda state: transitions.handed_over(state, run="run-1", at=LATER), Phase.SWITCHING, True),
     "settle": (lambda state: transitions.settled(state, run="run-1", at=LATER), Phase.HANDED_OVER, True),
@@ -59,7 +59,7 @@ def test_an_adopted_group_begins_with_epoch_one() -> None:
     assert state == a_state()
 
 
-def test_a_claim_keeps_the_direction_until_the_hand_over_turns_it() -> None:
+def test_a_claim_keeps_the_active_cluster_until_the_hand_over() -> None:
     switching = claim(a_state())
     assert (switching.phase, switching.active, switching.standby) == (Phase.SWITCHING, "east", "west")
     assert (switching.verb, switching.evidence_sha256, switching.approved_by) == ("planned_failover", "d1", "alice")
@@ -70,12 +70,12 @@ def test_a_claim_keeps_the_direction_until_the_hand_over_turns_it() -> None:
     assert (settled.epoch, settled.revision) == (switching.epoch, 2)
 
 
-def test_a_claim_takes_an_epoch_that_no_cluster_has_seen() -> None:
+def test_a_claim_takes_an_epoch_that_no_cluster_has_used() -> None:
     assert claim(a_state(epoch=4), highest_epoch=7).order == (8, 0)
     assert claim(a_state(epoch=4), highest_epoch=2).order == (5, 0)
 
 
-def test_a_roll_back_leaves_the_direction_and_names_itself() -> None:
+def test_a_roll_back_keeps_the_active_cluster_and_names_its_verb() -> None:
     back = transitions.rolled_back(claim(a_state()), run="run-1", at=LATER)
     assert (back.phase, back.active, back.standby, back.verb) == (Phase.STABLE, "east", "west", "roll_back")
     assert back.order == (3, 0)
@@ -87,11 +87,11 @@ def test_a_rolled_back_epoch_is_never_used_again() -> None:
     assert len({1, first.epoch, 3, second.epoch}) == 4
 
 
-def test_a_run_that_names_the_wrong_active_side_is_told_the_right_one() -> None:
-    with pytest.raises(Refused, match="active on east, not on west: trigger the run from there"):
+def test_a_run_with_the_wrong_source_is_refused_with_the_active_cluster() -> None:
+    with pytest.raises(Refused, match="active on east, not on west: start the run with that source"):
         claim(a_state(), source="west", target="east")
 
 
-def test_a_run_to_where_the_group_is_already_is_refused() -> None:
-    with pytest.raises(Refused, match="active on east already: name another target"):
+def test_a_run_to_the_active_cluster_is_refused() -> None:
+    with pytest.raises(Refused, match="already active on east: choose another target"):
         claim(a_state(), target="east")

@@ -1,4 +1,4 @@
-"""Two runs, their roll backs and their zombies in every order: the register keeps them apart.
+"""Two runs, their roll backs and steps that run too late, in every order: at most one changes a group.
 
 Each actor is a generator that does one thing at a time (a read, a compare-and-set, an ACL change after its permission)
 and is interrupted in between. ACLs are reduced to what matters here: is a cluster fenced.
@@ -24,7 +24,7 @@ Actor = Generator[None, None, None]
 
 @dataclass
 class Datacenters:
-    """Two registers and two fences; every change is checked at once."""
+    """Two registers and two fences; the invariants are checked after every change."""
 
     registers: dict[str, MemoryRegister] = field(
         default_factory=lambda: {n: MemoryRegister() for n in ("east", "west")}
@@ -55,7 +55,7 @@ class Datacenters:
             self.before[name] = state
 
     def read(self) -> Generator[None, None, RegisterState]:
-        """Read both registers, not at once."""
+        """Read both registers, one after the other."""
         east = self.registers["east"].read("orders")
         yield
         west = self.registers["west"].read("orders")
@@ -65,7 +65,7 @@ class Datacenters:
 
 
 def forward(world: Datacenters, run: str) -> Actor:
-    """Go from where the register says that the run is to its end."""
+    """Run from the register's state of the run to its end."""
     state = yield from world.read()
     if position(StepName.CLAIM, run, state).verdict == "here" and state.phase is Phase.STABLE:
         arbiter, target = state.active, state.standby
@@ -136,7 +136,7 @@ def permit(world: Datacenters, arbiter: str, state: RegisterState) -> None:
 
 
 def advance(world: Datacenters, actor: Actor, *, steps: int = 1000) -> bool:
-    """Let an actor do so many things, and return whether it is through."""
+    """Let an actor take so many steps, and return whether it is done."""
     for _ in range(steps):
         try:
             next(actor)

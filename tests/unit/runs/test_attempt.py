@@ -10,10 +10,11 @@ import pytest
 from kafka_dr.clock import ManualClock
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import KafkaDrError, NeedsPerson, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.outcomes import Check
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.record import EVIDENCE_IS_WHOLE, Check, StepFailed, StepOutcome
+from kafka_dr.runs.record import EVIDENCE_IS_WHOLE, StepFailed, StepOutcome
 from kafka_dr.runs.request import VERBS, RunRequest
 from kafka_dr.topology import load
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kafka_dr.fencing.proof import Finding
-from kafka_dr.runs.record import Check, Outcome, StepFailed, StepOutcome, StepRecord, ended, worst
+from kafka_dr.outcomes import Check, Outcome, worst
+from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, ended
 from kafka_dr.runs.request import PLANNED_FAILOVER, VERBS, StepName, definition
 
 AT = datetime(2026, 3, 14, tzinfo=UTC)
@@ -15,7 +15,7 @@ RECORD = StepRecord(
     group="orders", run="run-1", step="claim", number=3, outcome="done", started_at=AT,
     finished_at=AT + timedelta(seconds=2), seconds=2.0, detail="Taken.", intent=("take the group",),
     checks=(Check.that("approver", True, "alice is an approver", who="alice"),),
-    proofs=(Check.of("reads_back", Finding("ok", "epoch 2 reads back", {"epoch": 2})),),
+    proofs=(Check("reads_back", "ok", "epoch 2 reads back", {"epoch": 2}),),
     facts={"epoch": 2}, evidence="runs/orders/run-1/03-claim.1.json",
 )  # fmt: skip
 

@@ -74,8 +74,8 @@ def test_a_group_without_a_record_has_to_be_adopted_first(step: StepName) -> Non
     [
         (Phase.SWITCHING, "finish or abandon it with dr_resume"),
         (Phase.HANDED_OVER, "finish or abandon it with dr_resume"),
-        (Phase.UNFENCED, "brought back by a failback first"),
-        (Phase.DIVERGED, "brought back by a failback first"),
+        (Phase.UNFENCED, "run a failback first"),
+        (Phase.DIVERGED, "run a failback first"),
     ],
 )
 def test_whoever_may_not_take_a_group_is_told_the_way_out(step: StepName, phase: Phase, advice: str) -> None:

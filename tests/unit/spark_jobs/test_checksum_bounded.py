@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -59,34 +60,32 @@ def test_without_a_map_all_of_the_partition_is_audited() -> None:
     assert (plan.source, plan.target) == (OffsetRange(0, 120), OffsetRange(0, 110))
 
 
-class Times:
+class OffsetsByTime:
     """Finds offsets by time: on the source record n was made at second n, the target stamps all at 500."""
 
     def __init__(self, *, restamps: bool) -> None:
         self.restamps = restamps
 
-    def offsets_at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> dict[TopicPartition, int | None]:
+    def at(self, partitions: Iterable[TopicPartition], timestamp_ms: int) -> dict[TopicPartition, int | None]:
         second = timestamp_ms // 1000
         found = (0 if second <= 500 else None) if self.restamps else (second if second < 120 else None)
         return dict.fromkeys(partitions, found)
+
+
+def cluster(*, restamps: bool) -> KafkaCluster:
+    return cast("KafkaCluster", SimpleNamespace(offsets_by_time=OffsetsByTime(restamps=restamps)))
 
 
 def cut_to_time(plan: AuditPlan, since: int | None, until: int | None, *, restamped: bool) -> PartitionAuditPlan:
     def moment(second: int | None) -> datetime | None:
         return None if second is None else datetime.fromtimestamp(second, UTC)
 
-    sides = cast("tuple[KafkaCluster, KafkaCluster]", (Times(restamps=False), Times(restamps=restamped)))
+    sides = (cluster(restamps=False), cluster(restamps=restamped))
     options = AuditOptions(since=moment(since), until=moment(until))
     stamped = {"orders"} if restamped else set()
     return within_time(plan, options, sides, restamped=stamped, known=KNOWN).partitions[P]
 
 
-@pytest.fixture
-def by_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobs.checksum.bounded.OffsetsByTime.of", lambda cluster: cluster)
-
-
-@pytest.mark.usefixtures("by_time")
 def test_if_the_target_stamps_records_the_map_translates_a_time_of_the_source() -> None:
     found = cut_to_time(whole(), 10, 30, restamped=True)
     assert (found.source, found.target) == (OffsetRange(10, 30), OffsetRange(15, 35))
@@ -96,7 +95,6 @@ def test_if_the_target_stamps_records_the_map_translates_a_time_of_the_source() 
     assert (plain.source, plain.target) == (OffsetRange(10, 30), OffsetRange(10, 30))
 
 
-@pytest.mark.usefixtures("by_time")
 def test_what_a_cluster_no_longer_had_excuses_a_range_that_begins_with_it() -> None:
     plan = whole()
     kept = replace(plan.partitions[P], known=PartitionState(first_kept=(20, 0)), source=OffsetRange(20, 120))

@@ -28,8 +28,8 @@ from kafka_dr.group_offsets.group_costs import CLASSES
 from kafka_dr.group_offsets.offset_preview import offsets_check
 from kafka_dr.group_offsets.unmovable_groups import only_offsets_to_move
 from kafka_dr.named_rows import rows_of
+from kafka_dr.outcomes import Check, worst
 from kafka_dr.replication import data_ends, flow_moves
-from kafka_dr.runs.record import Check, worst
 from kafka_dr.runs.run import Run
 
 #: Returns one check, or several that use the same look; their names are listed with it.
@@ -89,7 +89,7 @@ def _source_can_be_fenced(run: Run) -> Check:
 
     Asking appends no record. A source with too few in-sync replicas accepts no writes, but may be fenced all the same.
     """
-    return Check.of("source_can_be_fenced", run.writes_authorized(run.source))
+    return run.writes_authorized(run.source).named("source_can_be_fenced")
 
 
 def _flow_can_be_fenced(run: Run) -> Check:
@@ -98,7 +98,7 @@ def _flow_can_be_fenced(run: Run) -> Check:
     The leaders have to accept writes when the target is opened. And a later refusal of the replicator only proves its
     fence if it was accepted before.
     """
-    return Check.of("flow_can_be_fenced", run.writes_allowed(run.target, by="replicator"))
+    return run.writes_allowed(run.target, by="replicator").named("flow_can_be_fenced")
 
 
 def _target_can_be_opened(run: Run) -> Check:
@@ -110,7 +110,7 @@ def _target_can_be_opened(run: Run) -> Check:
         partial(run.read_cache.acls, run.source), partial(run.read_cache.acls, run.target)
     )
     fence = plan.standby(run.group)
-    foreign = (plan.shut_out(run.group) & target_acls) - run.clients.register(run.target).added_acls(
+    foreign = (plan.work_denies(run.group) & target_acls) - run.clients.register(run.target).added_acls(
         run.group.name, run.target
     )
     if foreign:

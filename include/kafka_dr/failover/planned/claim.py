@@ -10,9 +10,10 @@ from kafka_dr.checks.cluster_checks import registers_name_this_run
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.failover.planned.checks import preflight_checks
 from kafka_dr.group_offsets import live_verification
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import claimed
-from kafka_dr.runs.record import Check, claimed_facts
+from kafka_dr.runs.record import claimed_facts
 from kafka_dr.runs.run import Run
 
 

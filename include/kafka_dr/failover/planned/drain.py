@@ -16,10 +16,10 @@ from kafka_dr.fencing import plan, proof
 from kafka_dr.group_offsets import other_topics, verification
 from kafka_dr.named_rows import rows_of
 from kafka_dr.offsets.last_look import Elsewhere
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.offset_rows import groups_from_json, groups_to_json, positions_from_json, positions_to_json
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 _PAUSE_SECONDS = 0.05
@@ -127,7 +127,7 @@ def prove(run: Run) -> Sequence[Check]:
     return run.at_once(
         lambda: verification.matched(verification.frontier(run).advance(ends), ends, where=run.target),
         lambda: _source_is_still(run, ends),
-        lambda: Check.of("groups_frozen", _reads_refused(run, run.consumer_groups(run.source))),
+        lambda: _reads_refused(run, run.consumer_groups(run.source)).named("groups_frozen"),
         lambda: changes_refused(run, run.source),
     )
 
@@ -145,7 +145,7 @@ def _source_is_still(run: Run, ends: Mapping[TopicPartition, int]) -> Check:
     return Check.that("source_is_still", not moved, still)
 
 
-def _reads_refused(run: Run, groups: Sequence[str]) -> proof.Finding:
+def _reads_refused(run: Run, groups: Sequence[str]) -> Check:
     return proof.reads_refused(run.probe(run.source), groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
 
 

@@ -10,9 +10,9 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import open_transactions, plan, proof
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.offset_rows import groups_to_json, positions_to_json
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.run import Run
 
@@ -30,7 +30,7 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Fence, end open transactions, and journal the log ends of the source."""
     source = run.operator(run.source)
-    run.probe(run.source).asking.connect_ahead()
+    run.probe(run.source).write_permission.connect_ahead()
     guard = run.guard(Phase.SWITCHING)
     _journal_beginning(run)
     changes = run.acl_changes(run.source, guard)
@@ -100,8 +100,8 @@ def prove(run: Run) -> Sequence[Check]:
     partitions = run.partitions(run.source)
     wanted = plan.write_fence(run.group) | plan.transaction_fence(run.group) | plan.probe_fence(run.group)
     return run.at_once(
-        lambda: Check.of("writes_refused", run.writes_refused(run.source)),
-        lambda: Check.of("denies_read_back", proof.acls_present(run.operator(run.source), wanted, clock=run.clock)),
+        lambda: run.writes_refused(run.source),
+        lambda: proof.acls_present(run.operator(run.source), wanted, clock=run.clock),
         lambda: _all_replicated(run, partitions),
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_dr.outcomes import Check
 from kafka_dr.routing import Route
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 

@@ -9,12 +9,12 @@ from typing import Any
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
 from kafka_dr.fencing import plan, proof
-from kafka_dr.fencing.proof import Finding
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import handed_over
 from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.offset_rows import positions_from_json
-from kafka_dr.runs.record import Check, standing_facts
+from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
 
 #: Proofs that may be unknown: while they are waited for nobody can write on either cluster. The report asks again.
@@ -29,7 +29,7 @@ def check(run: Run) -> Sequence[Check]:
     """
     if run.request.dry_run or _is_handed_over(run):
         return ()
-    run.probe(run.source).asking.connect_ahead()
+    run.probe(run.source).write_permission.connect_ahead()
     run.fact("translations")
     journaled = positions_from_json(run.fact("drained")["source_ends"])
     partitions = run.partitions(run.source)
@@ -43,7 +43,7 @@ def check(run: Run) -> Sequence[Check]:
             f"{run.target}. Find out which principal writes to {run.source}, and stop it"
         )
     refused, target = run.at_once(lambda: run.writes_refused(run.source), lambda: target_is_still(run))
-    return (Check.that("source_is_still", not moved, detail), Check.of("source_refuses", refused), target)
+    return (Check.that("source_is_still", not moved, detail), refused.named("source_refuses"), target)
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -63,7 +63,7 @@ def act(run: Run) -> Mapping[str, Any]:
             f"no register has a record of {run.group.name} any more: compare the registers of both clusters"
         )
     for role in ("probe", "replicator"):
-        run.clients.cluster(run.target, role).asking.connect_ahead()
+        run.clients.cluster(run.target, role).write_permission.connect_ahead()
     if state.phase is Phase.SWITCHING:
         new = handed_over(state, run=run.request.run, at=run.clock.now())
         run.clients.register(run.source).compare_and_set(state, new)
@@ -84,13 +84,13 @@ def lift_fence(run: Run) -> datetime:
     :raises Refused: the target holds DENYs that this project did not add
     """
     changes = run.acl_changes(run.target, run.guard(Phase.HANDED_OVER))
-    if foreign := changes.foreign(plan.shut_out(run.group)):
+    if foreign := changes.foreign(plan.work_denies(run.group)):
         shown = "; ".join(str(acl) for acl in sorted(foreign)[:3])
         raise Refused(
             f"{run.target} holds DENYs that this project did not add and does not lift: {shown}. Remove them, then run "
             "the step again"
         )
-    changes.lift(plan.shut_out(run.group))
+    changes.lift(plan.work_denies(run.group))
     return _opened_at(run)
 
 
@@ -142,17 +142,17 @@ def _writes_allowed(run: Run) -> Check:
 def _groups_readable(run: Run) -> Check:
     """Return whether every group's coordinator on the target permits the probe to read."""
 
-    def ask() -> Finding:
+    def ask() -> Check:
         probe, groups = run.probe(run.target), run.consumer_groups(run.target)
         return proof.reads_allowed(probe, groups, clock=run.clock, deadline_seconds=PROOF_SECONDS)
 
     return _or_unknown("groups_readable", ask)
 
 
-def _or_unknown(name: str, ask: Callable[[], Finding]) -> Check:
+def _or_unknown(name: str, ask: Callable[[], Check]) -> Check:
     """Return the answer; if none came it is unknown, which does not stop a run after the point of no return."""
     try:
-        return Check.of(name, ask())
+        return ask().named(name)
     except KafkaDrError as error:
         return Check(name, "unknown", str(error))
 

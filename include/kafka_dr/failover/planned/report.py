@@ -13,7 +13,7 @@ from kafka_dr.failover import write_outage
 from kafka_dr.failover.planned import open_target
 from kafka_dr.group_offsets import other_topics, translation
 from kafka_dr.group_offsets.offset_facts import compared_with_checkpoints
-from kafka_dr.runs.record import Check, CheckOutcome
+from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs.run import Run
 
 

@@ -12,10 +12,11 @@ from typing import Any
 from kafka_dr.checks.writes_after_fence import WritesAfterFence, find_writes_after_fence
 from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.failover.planned.stop_flow import replicator_refused
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import settled
 from kafka_dr.runs.offset_rows import positions_from_json
-from kafka_dr.runs.record import Check, standing_facts
+from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import begin, seed_fact
 
@@ -84,7 +85,7 @@ def prove(run: Run) -> Sequence[Check]:
     said = f"{run.flow.reverse.connector} is {status.state} with {status.tasks} tasks"
     return (
         *settled_with,
-        Check.of("old_side_refuses", refused),
+        refused.named("old_side_refuses"),
         Check.that("reverse_flow", status.state == "running", said),
     )
 

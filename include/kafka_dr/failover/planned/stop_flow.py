@@ -11,9 +11,9 @@ from typing import Any
 
 from kafka_dr.failover.planned.fence_source import wait_until_stable
 from kafka_dr.fencing import plan
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 
@@ -32,7 +32,7 @@ def act(run: Run) -> Mapping[str, Any]:
     target = run.operator(run.target)
     replicator = run.clients.replicator(run.flow)
     guard = run.guard(Phase.SWITCHING)
-    run.clients.cluster(run.target, "replicator").asking.connect_ahead()
+    run.clients.cluster(run.target, "replicator").write_permission.connect_ahead()
     guard.require()
     replicator.stop()
     run.acl_changes(run.target, guard).add(plan.flow_fence(run.group))
@@ -52,7 +52,7 @@ def prove(run: Run) -> Sequence[Check]:
 
 def replicator_refused(run: Run) -> Check:
     """Return whether every leader on the target refuses writes by the replicator."""
-    return Check.of("replicator_refused", run.writes_refused(run.target, by="replicator"))
+    return run.writes_refused(run.target, by="replicator").named("replicator_refused")
 
 
 def target_is_still(run: Run) -> Check:

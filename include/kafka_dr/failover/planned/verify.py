@@ -18,8 +18,8 @@ from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.failover.planned import open_target
 from kafka_dr.group_offsets import translation
 from kafka_dr.offsets import decreased, past_end
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.offset_rows import positions_from_json
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 
@@ -71,7 +71,7 @@ def _old_cluster_refuses(run: Run) -> Check:
         # Its fence was proven before the target was opened. A datacenter that dies now accepts no writes either.
         said = f"{run.source} does not answer; its fence was proven before the target was opened: {error}"
         return Check("old_side_refuses", "excused", said)
-    return Check.of("old_side_refuses", found)
+    return found.named("old_side_refuses")
 
 
 def offsets_hold(run: Run) -> Check:

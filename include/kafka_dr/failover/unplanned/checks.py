@@ -23,9 +23,9 @@ from kafka_dr.failover.unplanned import last_known
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import group_costs, other_topics
 from kafka_dr.named_rows import rows_of
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.runs import background
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 #: How long each question about the target may take, in seconds; they are asked at the same time.
@@ -138,7 +138,7 @@ def _topics_on_target(run: Run) -> Check:
 
 
 def _target_can_be_opened(run: Run) -> Check:
-    denies = plan.shut_out(run.group) & run.operator(run.target).acls.list()
+    denies = plan.work_denies(run.group) & run.operator(run.target).acls.list()
     foreign = denies - run.clients.register(run.target).added_acls(run.group.name, run.target)
     if not foreign:
         return Check(

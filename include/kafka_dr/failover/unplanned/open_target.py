@@ -12,10 +12,11 @@ from typing import Any
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.failover.planned import open_target as planned
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import handed_over
 from kafka_dr.runs.background import BackgroundCall
-from kafka_dr.runs.record import Check, standing_facts
+from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
 
 intent = planned.intent

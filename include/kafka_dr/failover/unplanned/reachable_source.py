@@ -14,11 +14,11 @@ from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.failover.planned import drain, fence_source
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import verification
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.end_transactions import end_transactions
 from kafka_dr.runs.offset_rows import positions_from_json
-from kafka_dr.runs.record import Check
 from kafka_dr.runs.run import Run
 
 #: How long the source has to answer at all, and to be fenced without the grace of its open transactions, in seconds.
@@ -172,7 +172,7 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
         refused, declared = run.at_once(
             lambda: run.writes_refused(run.source), lambda: writers_declared(run, (run.source,))
         )
-        return declared if refused.outcome == "ok" and declared.outcome != "ok" else Check.of(_LATE, refused)
+        return declared if refused.outcome == "ok" and declared.outcome != "ok" else refused.named(_LATE)
 
     try:
         late = BackgroundCall(run.source, fence).within(FENCE_SECONDS)

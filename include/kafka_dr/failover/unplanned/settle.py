@@ -17,10 +17,11 @@ from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.failover.unplanned.old_flow import stop_old_flow
 from kafka_dr.failover.unplanned.open_target import copy_to_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
+from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import left_behind, settled
 from kafka_dr.runs import background
-from kafka_dr.runs.record import Check, standing_facts
+from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.start_flow import seed_fact
 

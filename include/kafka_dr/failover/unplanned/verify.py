@@ -8,7 +8,7 @@ from typing import Any
 from kafka_dr.failover.planned import open_target
 from kafka_dr.failover.planned import verify as planned
 from kafka_dr.failover.planned.stop_flow import replicator_refused
-from kafka_dr.runs.record import Check
+from kafka_dr.outcomes import Check
 from kafka_dr.runs.run import Run
 
 intent = planned.intent

@@ -5,34 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-import tenacity
 from confluent_kafka import IsolationLevel, TopicCollection
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import ConfigResource, NewPartitions, NewTopic, OffsetSpec
 from confluent_kafka.admin import ResourceType as ClientResourceType
 from kafka.protocol.metadata import MetadataRequest
 
+from kafka_dr.clock import SystemClock
 from kafka_dr.clusters.errors import ClusterError, NotFound, StaleMetadata, translated
 from kafka_dr.clusters.model import ClusterIdentity, Topic
-from kafka_dr.clusters.python_requests import ask
 from kafka_dr.clusters.session import COORDINATORS, ClusterSession
 from kafka_dr.positions import TopicPartition
+from kafka_dr.waiting import wait_until
 
-#: How long a partition's leader gets to know that it leads, once a client does.
+#: How long to wait until a new leader knows that it leads, in seconds.
 _LEADS_SECONDS = 1.5
+_PAUSE_SECONDS = 0.1
 
 
 class Topics:
-    """Reads, creates and deletes topics; reads the ends of their partitions."""
+    """Reads, creates and deletes topics; reads their log start offsets, high watermarks and last stable offsets."""
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
 
     def identity(self) -> ClusterIdentity:
-        """Ask who answers.
+        """Return which cluster answers.
 
-        librdkafka's own description of a cluster ends the whole process when it says that no broker is active, as one
-        does whose only broker hung and has not registered again (seen in 2.16.1); its metadata says so, too.
+        librdkafka's description of a cluster ends the whole process if the cluster reports no active broker, for
+        example after its only broker hung and has not registered again (2.16.1). So its metadata are read instead.
 
         :raises ClusterUnreachable: no broker answered
         """
@@ -67,16 +68,16 @@ class Topics:
         }
 
     def leaders(self, names: Iterable[str]) -> dict[TopicPartition, int]:
-        """Return the leader of each partition, leaving out those that have none or may not be seen.
+        """Return the leader of each partition, without partitions that have no leader or that may not be seen.
 
-        Asked past librdkafka, whose descriptions wait ten seconds for a controller that it has heard of, if that is the
-        broker that has just gone (seen in 2.16.1): leaders are asked for when one of them goes.
+        By kafka-python: librdkafka's descriptions wait ten seconds for the controller that it knows, even if that
+        broker has just stopped (2.16.1), and leaders are read when a broker has stopped.
         """
         wanted = [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted(set(names))]
         if not wanted:
             return {}
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False, min_version=4, max_version=12)
-        found = ask(self._session, request, "look up partition leaders").topics
+        found = self._session.request(request, "look up partition leaders").topics
         return {
             TopicPartition(topic.name, row.partition_index): row.leader_id
             for topic in found
@@ -85,7 +86,7 @@ class Topics:
         }
 
     def create(self, name: str, *, partitions: int, replication_factor: int, config: Mapping[str, str]) -> bool:
-        """Create a topic, unless it is there already.
+        """Create a topic, unless it exists.
 
         :returns: whether this call created it
         """
@@ -100,9 +101,9 @@ class Topics:
         return True
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete topics, with everything in them. One that is not there is no error.
+        """Delete topics, with all their records. A missing topic is no error.
 
-        The cluster answers when it has decided; the topics may be seen for a moment longer.
+        The cluster answers when the deletion is decided; the topics may be visible for a moment longer.
         """
         wanted = sorted(set(names))
         if not wanted:
@@ -132,15 +133,15 @@ class Topics:
         }
 
     def log_starts(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the first offset that is still there, per partition."""
+        """Return the log start offset of each partition."""
         return self._offsets(partitions, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
 
     def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the end of what is replicated within the cluster, per partition: next to read, uncommitted."""
+        """Return the high watermark of each partition: where a reader of uncommitted records stops."""
         return self._offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
 
     def last_stable_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the LSO per partition: next to read, committed; open transactions hold it back."""
+        """Return the last stable offset of each partition: where a reader of committed records stops."""
         return self._offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
 
     def _offsets(
@@ -150,20 +151,23 @@ class Topics:
         if not asked:
             return {}
 
-        # After such an answer the session has a new client, which knows no old leader. A topic that is not there is
-        # found in between; one that is there and has no leader must never be taken for it. A broker that woke up may
-        # lead before it knows that itself, and needs a moment.
-        def look(_: tenacity.RetryCallState) -> None:
-            self.describe({p.topic for p in asked})
+        def list_offsets() -> dict[TopicPartition, int]:
+            try:
+                return self._list_offsets(asked, isolation)
+            except StaleMetadata:
+                # Describing the topics shows whether one is missing: a topic without a leader must never be taken for
+                # a missing one. A broker that was suspended may lead before it knows that itself, and needs a moment.
+                self.describe({p.topic for p in asked})
+                raise
 
-        asking = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(StaleMetadata),
-            stop=tenacity.stop_after_delay(_LEADS_SECONDS),
-            wait=tenacity.wait_exponential(0.05, max=0.4),
-            before_sleep=look,
-            reraise=True,
+        return wait_until(
+            list_offsets,
+            lambda _: True,
+            clock=SystemClock(),
+            seconds=_LEADS_SECONDS,
+            pause_seconds=_PAUSE_SECONDS,
+            retry=StaleMetadata,
         )
-        return asking(self._list_offsets, asked, isolation)
 
     def _list_offsets(
         self, asked: dict[ClientPartition, OffsetSpec], isolation: IsolationLevel
@@ -176,16 +180,16 @@ class Topics:
         offsets = {TopicPartition(p.topic, p.partition): result.offset for p, result in found.items()}
         silent = sorted(partition for partition, offset in offsets.items() if offset < 0)
         if silent:
-            # librdkafka reports a partition whose leader it lost without an error, at a logical offset below zero.
+            # librdkafka reports a partition whose leader it lost without an error, with an offset below zero.
             self._session.replace_admin()
             raise StaleMetadata(f"{self._session.label}: could not {doing}: no leader answered for {silent[0]}")
         return offsets
 
 
 def topic_id(found: object) -> str:
-    """Return a topic's id as Kafka's own tools write it: it may become part of a path.
+    """Return a topic's id as Kafka's own tools write it, so that it can be part of a path.
 
-    librdkafka writes the other Base64 alphabet, with slashes.
+    librdkafka writes the Base64 alphabet that contains slashes.
     """
     return str(found).replace("+", "-").replace("/", "_")
 

@@ -1,8 +1,8 @@
 """kafka-python's admin client, able to send any request of the protocol.
 
-Its public methods cover neither client quotas (KIP-546) nor many topics' configurations in one answer as it came. They
-all send by the connection manager that the class keeps for its mix-ins; this one more method does the same. It is the
-only place that knows of the manager, and it is checked when the client is made, not in the middle of an outage.
+Its public methods cover neither client quotas (KIP-546) nor the unchanged answer with many topics' configurations. They
+all send through the connection manager that the class keeps for its mix-ins; the method added in this module does the
+same. Only this module uses the manager, and a missing manager is noticed when the client is made, not in an outage.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import NodeNotReadyError, UnknownBrokerIdError
 
 
-class RequestingAdminClient(KafkaAdminClient):  # type: ignore[misc]  # it comes without types
-    """An admin client with one more method."""
+class ProtocolClient(KafkaAdminClient):  # type: ignore[misc]  # it comes without types
+    """An admin client that also sends requests of any kind."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -24,23 +24,23 @@ class RequestingAdminClient(KafkaAdminClient):  # type: ignore[misc]  # it comes
     def request(self, wanted: Any, broker: int | None = None) -> Any:
         """Send a request, wait for the response and return it; may be called from several threads.
 
-        :param wanted: one of kafka-python's generated request objects; brokers forward what is the controller's
-        :param broker: the number of the broker to ask; any where ``None``
+        :param wanted: one of kafka-python's generated request objects; brokers forward requests for the controller
+        :param broker: the number of the broker to ask; ``None``: any broker
         """
         run, send = self._send_and_wait
         try:
             return run(send, wanted, broker)
         except UnknownBrokerIdError:
-            # It joined the cluster after this client had looked.
+            # The broker joined the cluster after this client had read the metadata.
             run(self._manager.cluster.refresh_metadata)
             return run(send, wanted, broker)
 
     def connect_to_brokers(self) -> None:
-        """Begin to connect to every broker, for somebody who is going to ask leaders; none is waited for."""
+        """Begin to connect to every broker, in the background, so that leaders can be asked sooner."""
         self._send_and_wait[0](self._begin_to_connect)
 
     async def _begin_to_connect(self) -> None:
         for broker in self._manager.cluster.brokers():
-            # One that failed a moment ago is left alone for a while.
+            # A connection that failed a moment ago is not tried again for a while.
             with suppress(NodeNotReadyError):
                 self._manager.get_connection(broker.node_id)

@@ -1,4 +1,4 @@
-"""Admin clients outlive whoever forgets them, and no longer than that."""
+"""Admin clients are kept until their owner is gone, and no longer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_dr.clusters import ClientSettings
-from kafka_dr.clusters.admins import ADMIN_CLIENTS
+from kafka_dr.clusters.admin_clients import ADMIN_CLIENTS
 from kafka_dr.clusters.session import ClusterSession
 
 NOBODY = ClientSettings("127.0.0.1:1")
-#: What goes before and after the garbage: the client's own thread tells of an answer, and collects.
+#: The code before and after the garbage: the client's own thread delivers an answer and runs the garbage collector.
 ASKED = """
 import gc, threading
 from confluent_kafka import TopicCollection
@@ -23,13 +23,13 @@ from kafka_dr.clusters import ClientSettings
 from kafka_dr.clusters.session import ClusterSession
 
 session = ClusterSession("east", ClientSettings("127.0.0.1:1"))
-told = threading.Event()
+answered = threading.Event()
 asked = session.admin.describe_topics(TopicCollection(["orders"]), request_timeout=0.5)
-asked["orders"].add_done_callback(lambda _: (gc.collect(), told.set()))
+asked["orders"].add_done_callback(lambda _: (gc.collect(), answered.set()))
 """
 FORGOTTEN = "session.itself = session; del session"
 CLOSED = "around = [session.admin]; around.append(around); session.close(); del around"
-TOLD = "assert told.wait(20)"
+ANSWERED = "assert answered.wait(20)"
 
 
 def held() -> list[AdminClient]:
@@ -39,7 +39,7 @@ def held() -> list[AdminClient]:
 @pytest.mark.parametrize("garbage", [FORGOTTEN, CLOSED], ids=["forgotten", "closed, and still referred to"])
 def test_a_client_is_not_destroyed_by_its_own_thread_which_would_end_the_process(garbage: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "\n".join((ASKED, garbage, TOLD))],
+        [sys.executable, "-c", "\n".join((ASKED, garbage, ANSWERED))],
         env={"PYTHONPATH": ":".join(sys.path)},
         capture_output=True,
         text=True,
@@ -49,7 +49,7 @@ def test_a_client_is_not_destroyed_by_its_own_thread_which_would_end_the_process
     assert done.returncode == 0, done.stderr
 
 
-def test_a_client_that_somebody_refers_to_is_destroyed_when_nobody_does() -> None:
+def test_a_client_is_destroyed_once_nothing_refers_to_it() -> None:
     session = ClusterSession("east", NOBODY)
     used = session.admin
     session.close()
@@ -61,7 +61,7 @@ def test_a_client_that_somebody_refers_to_is_destroyed_when_nobody_does() -> Non
     assert whose() is None
 
 
-def test_a_session_that_is_closed_keeps_no_client_and_one_that_is_forgotten_only_until_the_next_is_made() -> None:
+def test_a_closed_session_keeps_no_client_and_an_unclosed_one_only_until_the_next_is_made() -> None:
     closed, forgotten = ClusterSession("east", NOBODY), ClusterSession("west", NOBODY)
     of_closed, of_forgotten = ref(closed.admin), ref(forgotten.admin)
     closed.replace_admin()

@@ -1,4 +1,4 @@
-"""Would a leader take a write? Asked without making one."""
+"""Partition leaders are asked for write permission without writing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafka_dr.clusters import (
     TopicPartition,
     WriteAnswer,
     WriteVerdict,
-    asking,
+    write_permission,
 )
 from kafka_dr.clusters.large_record import LargeRecord
 from support.waiting import eventually
@@ -41,16 +41,16 @@ def deny(topic: str) -> Acl:
 def asked(
     probe: KafkaCluster, topic: str, partitions: int = 3, *, until: WriteVerdict = "allowed"
 ) -> tuple[WriteAnswer, ...]:
-    """Ask all partitions; again for a few seconds until all answer as expected: topics and ACLs take time to arrive."""
+    """Ask all partitions until all answer as expected, for a few seconds: brokers learn of changes with delay."""
     deadline = time.monotonic() + 5
     while True:
-        answers = probe.asking.writes(TopicPartition(topic, number) for number in range(partitions))
+        answers = probe.write_permission.ask(TopicPartition(topic, number) for number in range(partitions))
         if {a.verdict for a in answers} == {until} or time.monotonic() > deadline:
             return answers
 
 
 def allowed_then_refused(probe: KafkaCluster, admin: KafkaCluster, name: str, open_answer: str) -> None:
-    """See both answers of all three partitions of an empty topic, and that it stays empty."""
+    """Check both answers of all three partitions of an empty topic, and that it stays empty."""
     assert {(a.verdict, a.detail) for a in asked(probe, name)} == {("allowed", open_answer)}
     admin.acls.add([deny(name)])
     found = asked(probe, name, until="refused")
@@ -79,7 +79,7 @@ def test_a_leader_says_allowed_then_refused_and_nothing_is_appended(
     allowed_then_refused(reach("probe"), admin, topic(partitions=3, **config), open_answer)
 
 
-def test_all_partitions_of_a_leader_are_asked_in_one_request_of_some_bytes_each(
+def test_all_partitions_of_a_leader_are_asked_in_one_small_request(
     reach: Reach, admin: KafkaCluster, topic: Topic
 ) -> None:
     probe, name = reach("probe"), topic(partitions=50)
@@ -91,18 +91,18 @@ def test_all_partitions_of_a_leader_are_asked_in_one_request_of_some_bytes_each(
     assert {a.verdict for a in answers} == {"allowed"}
     assert len(answers) == 50
     assert doing.count("ask for a write") == 1
-    assert len(asking.question()) == 69
+    assert len(write_permission.invalid_batch()) == 69
 
 
-def test_the_question_is_no_record_even_where_somebody_puts_its_crc_right(
+def test_the_test_write_is_no_record_even_if_a_proxy_corrects_its_crc(
     reach: Reach, admin: KafkaCluster, topic: Topic
 ) -> None:
-    """A proxy that packs batches again would do that, and the record would be in the applications' topic."""
-    right = bytearray(asking.question())
+    """A proxy that rebuilds batches would correct the CRC; the record must not get into the applications' topic."""
+    right = bytearray(write_permission.invalid_batch())
     struct.pack_into(">I", right, Batch.CRC_OFFSET, calc_crc32c(memoryview(right)[Batch.ATTRIBUTES_OFFSET :]))
-    assert bytes(right) != asking.question()
+    assert bytes(right) != write_permission.invalid_batch()
     name = topic(partitions=3)
-    with mock.patch.object(asking, "question", return_value=bytes(right)):
+    with mock.patch.object(write_permission, "invalid_batch", return_value=bytes(right)):
         allowed_then_refused(reach("probe"), admin, name, "MSG_SIZE_TOO_LARGE")
 
 
@@ -128,8 +128,8 @@ def test_an_open_transaction_is_left_as_it_is(reach: Reach, admin: KafkaCluster,
 
 @pytest.fixture
 def answers_otherwise() -> Any:
-    """A leader that does not look at CRCs: it is asked by a batch of a former time, and gives another error."""
-    return mock.patch.object(asking, "question", return_value=b"no batch at all")
+    """A leader that does not check CRCs: the batch has an old format, so the leader returns another error."""
+    return mock.patch.object(write_permission, "invalid_batch", return_value=b"no batch at all")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def answers_otherwise() -> Any:
     ],
     ids=["by size", "by size, compressing", "by size, append time", "by timestamp"],
 )
-def test_where_the_answer_is_neither_yes_nor_no_a_record_that_cannot_be_taken_asks_again(
+def test_an_unclear_answer_is_asked_again_with_a_record_that_is_too_large(
     reach: Reach, admin: KafkaCluster, topic: Topic, answers_otherwise: Any, config: dict[str, str],
     open_answer: str,
 ) -> None:  # fmt: skip
@@ -150,7 +150,9 @@ def test_where_the_answer_is_neither_yes_nor_no_a_record_that_cannot_be_taken_as
         allowed_then_refused(reach("probe"), admin, topic(partitions=3, **config), open_answer)
 
 
-def test_only_the_partitions_without_an_answer_are_asked_again(reach: Reach, admin: KafkaCluster, topic: Topic) -> None:
+def test_only_the_partitions_without_a_clear_answer_are_asked_again(
+    reach: Reach, admin: KafkaCluster, topic: Topic
+) -> None:
     probe, usual, tiny = reach("probe"), topic(partitions=2), topic(max_message_bytes="1")
     asked(probe, usual, 2), asked(probe, tiny, 1)
     produced: list[str] = []
@@ -161,7 +163,9 @@ def test_only_the_partitions_without_an_answer_are_asked_again(reach: Reach, adm
         return real(self, leaders, configs)  # type: ignore[arg-type]
 
     with mock.patch.object(LargeRecord, "ask", ask):
-        answers = probe.asking.writes([TopicPartition(usual, 0), TopicPartition(usual, 1), TopicPartition(tiny, 0)])
+        answers = probe.write_permission.ask(
+            [TopicPartition(usual, 0), TopicPartition(usual, 1), TopicPartition(tiny, 0)]
+        )
     assert produced == [tiny]
     assert {a.verdict for a in answers} == {"allowed"}
 
@@ -174,7 +178,7 @@ def test_only_the_partitions_without_an_answer_are_asked_again(reach: Reach, adm
     ],
     ids=["append time", "any timestamp"],
 )
-def test_where_every_second_question_might_be_appended_the_answer_is_unknown(
+def test_the_answer_is_unknown_if_every_test_write_might_be_appended(
     reach: Reach, admin: KafkaCluster, topic: Topic, answers_otherwise: Any, config: dict[str, str]
 ) -> None:
     probe, name = reach("probe"), topic(**config)
@@ -182,12 +186,12 @@ def test_where_every_second_question_might_be_appended_the_answer_is_unknown(
     with answers_otherwise:
         (answer,) = asked(probe, name, 1, until="unknown")
     assert answer.verdict == "unknown"
-    assert "leave no way to ask without writing" in answer.detail
+    assert "so large that a test write could be appended" in answer.detail
     assert admin.topics.high_watermarks([answer.partition]) == {answer.partition: 0}
 
 
-def test_a_topic_that_is_not_there_is_unknown(reach: Reach) -> None:
-    (answer,) = reach("probe", request_seconds=2.0).asking.writes([TopicPartition("orders.none", 0)])
+def test_a_missing_topic_is_unknown(reach: Reach) -> None:
+    (answer,) = reach("probe", request_seconds=2.0).write_permission.ask([TopicPartition("orders.none", 0)])
     assert answer.verdict == "unknown"
 
 

@@ -1,18 +1,17 @@
-"""Asking the leaders whether a principal may write, without writing anything.
+"""Ask partition leaders whether a principal may write, without writing anything.
 
-The question is one record batch of 69 bytes, in one request for all partitions of a leader. It is wrong twice: its CRC
-does not fit, and its record counts minus one headers. Brokers ask the authorizer first and look at the CRC next, so the
-answer is TOPIC_AUTHORIZATION_FAILED or CORRUPT_MESSAGE, and nothing is appended or logged (seen on Kafka 3.9.1 and
-4.3.1, which count it as ``InvalidMessageCrcRecordsPerSec``). Whoever puts the CRC right on the way, a proxy for
-instance, does not make a record of it: brokers refuse the headers, too.
+The test write is one record batch of 69 bytes, in one request for all partitions of a leader. It is invalid twice: its
+CRC is wrong, and its record claims minus one headers. Brokers ask the authorizer before they check the CRC, so the
+answer is TOPIC_AUTHORIZATION_FAILED or CORRUPT_MESSAGE, and nothing is appended or logged (verified on Kafka 3.9.1 and
+4.3.1, which count it as ``InvalidMessageCrcRecordsPerSec``). A proxy that corrects the CRC does not turn the batch
+into a valid record: brokers then refuse the headers.
 
-Where a leader gives another answer to that, it is asked by a record that is too large for the topic.
+A leader that gives another answer is asked again with a record that is too large for the topic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
 from threading import Thread
@@ -24,11 +23,11 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kafka_dr.clusters.errors import NotFound, error_class
 from kafka_dr.clusters.large_record import LargeRecord
-from kafka_dr.clusters.metadata import Topics
 from kafka_dr.clusters.model import WriteAnswer, WriteVerdict
-from kafka_dr.clusters.python_requests import ask
 from kafka_dr.clusters.session import ClusterSession
+from kafka_dr.clusters.topics import Topics
 from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.parallel import ask_all
 from kafka_dr.positions import TopicPartition
 
 #: From version 13 on the request names topics by their ids, which the principal would have to look up.
@@ -37,72 +36,69 @@ _ALL_REPLICAS = -1
 _MINUS_ONE = b"\x01"  # as a zigzag varint
 _CORRUPT_MESSAGE = 2
 
-_SILENT = "there is no leader to be seen, or it moved, or it gave no answer before the deadline"
+_SILENT = "no leader was found, or the leader changed, or it gave no answer before the deadline"
 _VERDICTS: dict[int, WriteVerdict] = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "refused",
     _CORRUPT_MESSAGE: "allowed",
-    # Replicas are counted when the authorizer has let the principal pass.
+    # The broker counts in-sync replicas only after the authorizer allowed the write.
     KafkaError.NOT_ENOUGH_REPLICAS: "unable",
 }
 
 
-class Asking:
-    """Asks leaders whether they would take a write by the session's principal."""
+class WritePermission:
+    """Asks partition leaders whether they would accept a write by the session's principal."""
 
     def __init__(self, session: ClusterSession) -> None:
         self._session = session
         self._large = LargeRecord(session)
 
     def connect_ahead(self) -> None:
-        """Begin to connect what is going to ask; it is not waited for."""
+        """Begin to connect to the brokers, in the background."""
 
         def connect() -> None:
-            # Whoever asks gets the error.
+            # The first request raises the error.
             with suppress(KafkaDrError):
                 self._session.python_admin.connect_to_brokers()
 
         Thread(target=connect, name=f"connect to {self._session.label}", daemon=True).start()
 
-    def writes(self, partitions: Iterable[TopicPartition], *, seen_by: Topics | None = None) -> tuple[WriteAnswer, ...]:
-        """Ask the leader of every partition whether this principal may write there. Nothing is appended.
+    def ask(self, partitions: Iterable[TopicPartition], *, seen_by: Topics | None = None) -> tuple[WriteAnswer, ...]:
+        """Ask the leader of every partition whether this principal may write to it. Nothing is appended.
 
-        :param seen_by: who looks up leaders and limits; this principal itself where ``None``
-        :returns: one answer per partition; ``unknown`` where the leader moved meanwhile, or did not say
+        :param seen_by: looks up leaders and topic limits; ``None``: this principal itself
+        :returns: one answer per partition; ``unknown`` if the leader changed meanwhile or gave no clear answer
         """
         wanted = sorted(set(partitions))
         look = seen_by or Topics(self._session)
         topics = {p.topic for p in wanted}
         leaders = look.leaders(topics)
         answers = self._ask_each({p: leaders[p] for p in wanted if p in leaders})
-        if strange := [p for p, answer in answers.items() if answer is None]:
-            configs = look.configs({p.topic for p in strange})
-            answers |= self._large.ask({p: leaders[p] for p in strange}, configs)
+        if unclear := [p for p, answer in answers.items() if answer is None]:
+            configs = look.configs({p.topic for p in unclear})
+            answers |= self._large.ask({p: leaders[p] for p in unclear}, configs)
         now = look.leaders(topics) if answers else {}
-        # What is not their leader refuses, too, where the principal is denied: that proves nothing.
+        # A broker that is not the leader also refuses a denied principal. Such an answer proves nothing.
         proven = {p: answer for p, answer in answers.items() if answer is not None and leaders[p] == now.get(p)}
         return tuple(proven.get(p) or WriteAnswer(p, "unknown", _SILENT) for p in wanted)
 
     def _ask_each(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, WriteAnswer | None]:
-        """Ask all leaders at once; ``None`` where one said neither yes nor no."""
+        """Ask all leaders at the same time; ``None`` where the answer is neither a refusal nor a permission."""
         led: dict[int, list[TopicPartition]] = {}
         for partition, leader in leaders.items():
             led.setdefault(leader, []).append(partition)
-        if not led:
-            return {}
-        with ThreadPoolExecutor(max_workers=len(led)) as pool:
-            found = pool.map(self._ask_leader, led, led.values())
-            return {p: answer for answers in found for p, answer in answers.items()}
+        found = ask_all(lambda leader: self._ask_leader(leader, led[leader]), led)
+        return {p: answer for answers in found.values() for p, answer in answers.items()}
 
     def _ask_leader(
         self, leader: int, partitions: Collection[TopicPartition]
     ) -> Mapping[TopicPartition, WriteAnswer | None]:
         timeout = int(self._session.request_seconds * 1000)
         try:
-            response = ask(self._session, _request(partitions, timeout), "ask for a write", broker=leader)
+            response = self._session.request(_request(partitions, timeout), "ask for a write", broker=leader)
         except TryAgain as error:
             return {p: WriteAnswer(p, "unknown", str(error)) for p in partitions}
         except KafkaDrError:
-            # It does not take such a request at all.
+            # This broker does not accept such a request at all.
             return dict.fromkeys(partitions)
         return {
             partition: _answer(partition, row.error_code)
@@ -119,7 +115,7 @@ def _request(partitions: Iterable[TopicPartition], timeout_ms: int) -> Any:
     of_topic = ProduceRequest.TopicProduceData
     of_partition = of_topic.PartitionProduceData
     rows = [
-        of_topic(name=name, partition_data=[of_partition(index=number, records=question()) for number in numbers])
+        of_topic(name=name, partition_data=[of_partition(index=number, records=invalid_batch()) for number in numbers])
         for name, numbers in by_topic.items()
     ]
     return ProduceRequest(
@@ -128,8 +124,8 @@ def _request(partitions: Iterable[TopicPartition], timeout_ms: int) -> Any:
 
 
 @lru_cache(maxsize=1)
-def question() -> bytes:
-    """Return the batch that no broker appends: a record of one byte, broken after its CRC was reckoned."""
+def invalid_batch() -> bytes:
+    """Return a batch that no broker appends: one record of one byte, changed after its CRC was computed."""
     batch = DefaultRecordBatchBuilder(
         magic=2,
         compression_type=0,
@@ -145,13 +141,13 @@ def question() -> bytes:
 
 
 def _answer(partition: TopicPartition, code: int) -> WriteAnswer | None:
-    """Return what a leader's error code says; ``None`` where it says neither yes nor no, and another way may help."""
+    """Return what a leader's error code means; ``None`` if it is neither a refusal nor a permission."""
     if code == KafkaError.NO_ERROR:
-        return WriteAnswer(partition, "allowed", "the leader says that it took a broken record, which no broker does")
+        return WriteAnswer(partition, "allowed", "the leader accepted an invalid record, which no broker should do")
     name = "CORRUPT_MESSAGE" if code == _CORRUPT_MESSAGE else KafkaError(code).name()
     if code in _VERDICTS:
         return WriteAnswer(partition, _VERDICTS[code], name)
     if issubclass(error_class(code), TryAgain | NotFound):
-        # It leads no more, or not yet: the one that does is asked next time.
+        # It is not the leader any more, or not yet: the next try asks the new leader.
         return WriteAnswer(partition, "unknown", name)
     return None

@@ -1,4 +1,4 @@
-"""What a leader's error code says about the right to write; what the question is made of."""
+"""What a leader's error code means for the right to write, and what the test write contains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka.record.default_records import DefaultRecordBatchBuilder as Batch
 from kafka.record.util import calc_crc32c
 
 from kafka_dr.clusters import TopicPartition, WriteVerdict
-from kafka_dr.clusters.asking import _answer, question
+from kafka_dr.clusters.write_permission import _answer, invalid_batch
 
 PARTITION = TopicPartition("orders.payments", 0)
 
@@ -21,29 +21,29 @@ PARTITION = TopicPartition("orders.payments", 0)
         (2, "allowed", "CORRUPT_MESSAGE"),
         (29, "refused", "TOPIC_AUTHORIZATION_FAILED"),
         (KafkaError.NOT_ENOUGH_REPLICAS, "unable", "NOT_ENOUGH_REPLICAS"),
-        (KafkaError.NO_ERROR, "allowed", "the leader says that it took a broken record, which no broker does"),
+        (KafkaError.NO_ERROR, "allowed", "the leader accepted an invalid record, which no broker should do"),
     ],
 )
-def test_a_leader_that_says_yes_or_no(code: int, verdict: WriteVerdict, detail: str) -> None:
+def test_error_codes_that_allow_or_refuse_a_write(code: int, verdict: WriteVerdict, detail: str) -> None:
     answer = _answer(PARTITION, code)
     assert answer is not None
     assert (answer.partition, answer.verdict, answer.detail) == (PARTITION, verdict, detail)
 
 
 @pytest.mark.parametrize("code", [3, 5, 6, 7, 13, 56, 74, 75, 100])
-def test_a_leader_that_moved_is_looked_up_again_and_not_asked_by_a_megabyte(code: int) -> None:
+def test_a_leader_that_moved_is_looked_up_again_and_not_asked_with_a_large_record(code: int) -> None:
     answer = _answer(PARTITION, code)
     assert answer is not None
     assert answer.verdict == "unknown"
 
 
 @pytest.mark.parametrize("code", [-1, 10, 35, 42, 43, 76, 87])
-def test_any_other_answer_has_the_second_question_put(code: int) -> None:
+def test_any_other_answer_is_asked_again_with_a_large_record(code: int) -> None:
     assert _answer(PARTITION, code) is None
 
 
-def test_the_question_is_a_batch_of_69_bytes_whose_crc_does_not_fit() -> None:
-    batch = question()
+def test_the_test_write_is_a_batch_of_69_bytes_with_a_wrong_crc() -> None:
+    batch = invalid_batch()
     (stored,) = struct.unpack_from(">I", batch, Batch.CRC_OFFSET)
     assert len(batch) == 69
     assert stored != calc_crc32c(memoryview(batch)[Batch.ATTRIBUTES_OFFSET :])

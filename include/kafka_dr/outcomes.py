@@ -1,0 +1,48 @@
+"""Answers to questions about clusters: one class for every check before a step and every proof after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+Outcome = Literal["ok", "failed", "unknown"]
+#: ``excused``: not known to be good, but the run continues: the policy of the group allows it, or the old cluster is
+#: lost and nobody can find out any more. ``overridden``: the rule says no, and the run's request overrides the rule.
+#: Neither is ever shown as ok.
+CheckOutcome = Literal[Outcome, "excused", "overridden"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question and its answer. Unknown is an answer of its own, and never a good one.
+
+    :param detail: one sentence: what was seen and, unless it is good, what was expected and what to do
+    """
+
+    name: str
+    outcome: CheckOutcome
+    detail: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def passes(self) -> bool:
+        """Whether a run may continue."""
+        return self.outcome in ("ok", "excused", "overridden")
+
+    def named(self, name: str) -> Check:
+        """Return the same answer to a question with another name."""
+        return replace(self, name=name)
+
+    @classmethod
+    def that(cls, name: str, holds: bool, detail: str, **facts: Any) -> Check:
+        """Return a check that is ok or failed."""
+        return cls(name, "ok" if holds else "failed", detail, facts)
+
+
+def worst(checks: Iterable[Check]) -> Outcome:
+    """Return the outcome of all checks together; an excused or overridden check counts as ok."""
+    outcomes = {check.outcome for check in checks}
+    if "failed" in outcomes:
+        return "failed"
+    return "unknown" if "unknown" in outcomes else "ok"
