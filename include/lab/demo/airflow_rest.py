@@ -18,7 +18,7 @@ ENDED = frozenset({"success", "failed"})
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovalQuestion:
+class PendingApproval:
     """An approval that waits for an answer, or has one.
 
     :param fields: what the form is filled in with
@@ -100,7 +100,7 @@ class AirflowApi:
             time.sleep(0.5)
         return state
 
-    def question(self, dag: str, run: str, task: str) -> ApprovalQuestion:
+    def question(self, dag: str, run: str, task: str) -> PendingApproval:
         """The approval of a run.
 
         :raises LabError: it was not asked
@@ -157,10 +157,10 @@ class AirflowApi:
         return answer
 
 
-def _question(found: Mapping[str, Any]) -> ApprovalQuestion:
+def _question(found: Mapping[str, Any]) -> PendingApproval:
     responder = found.get("responded_by_user")
     responded_at = found.get("responded_at")
-    return ApprovalQuestion(
+    return PendingApproval(
         subject=str(found["subject"]),
         body=str(found.get("body") or ""),
         options=tuple(found["options"]),

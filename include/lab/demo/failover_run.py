@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.clusters import PROTECTION_GROUP
-from lab.demo.airflow_rest import ENDED, PARKED, AirflowApi, ApprovalQuestion
+from lab.demo.airflow_rest import ENDED, PARKED, AirflowApi, PendingApproval
 from lab.demo.run_evidence import RunEvidence, StepEvidence
 from lab.errors import LabError
 
@@ -79,7 +79,7 @@ class FailoverRun:
         return (verify.finished_at - self.approved_at).total_seconds()
 
 
-Answering = Callable[[ApprovalQuestion, str, Callable[[], bool]], str | None]
+Answering = Callable[[PendingApproval, str, Callable[[], bool]], str | None]
 
 
 class FailoverRunner:
@@ -142,10 +142,10 @@ class FailoverRunner:
             tuple(each.responder for each in answers if each.responder is not None),
         )
 
-    def _answer_all(self, dag: str, run: str, look: Callable[[], None]) -> list[ApprovalQuestion]:
+    def _answer_all(self, dag: str, run: str, look: Callable[[], None]) -> list[PendingApproval]:
         """Answer what the run asks until it has ended; return the questions with their answers."""
         answered: list[str] = []
-        answers: list[ApprovalQuestion] = []
+        answers: list[PendingApproval] = []
         for approver in cycle(self._approvers):
             asking = self._wait_for_question(dag, run, look, answered)
             if asking is None:
@@ -169,7 +169,7 @@ class FailoverRunner:
                 raise LabError(f"run {run} of {dag} neither asks anything nor ends: see its log")
             time.sleep(0.5 if answered else 0.2)
 
-    def _answer(self, dag: str, run: str, task: str, approver: AirflowApi) -> ApprovalQuestion:
+    def _answer(self, dag: str, run: str, task: str, approver: AirflowApi) -> PendingApproval:
         parked = time.monotonic()
         question = self._operator.question(dag, run, task)
 

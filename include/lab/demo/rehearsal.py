@@ -16,7 +16,7 @@ from lab.api import Lab
 from lab.clusters import CLUSTERS, PROTECTION_GROUP, cluster_named
 from lab.credentials import ADMIN
 from lab.demo import screen, terminal_approval
-from lab.demo.airflow_rest import AirflowApi, ApprovalQuestion
+from lab.demo.airflow_rest import AirflowApi, PendingApproval
 from lab.demo.failover_run import DAG, FailoverRun, FailoverRunner, RunParameters
 from lab.demo.options import DemoOptions
 from lab.demo.report import DemoOutcome, as_json
@@ -147,7 +147,7 @@ class Rehearsal:
             logs=self._traffic.logs,
         )
 
-    def _answer(self, question: ApprovalQuestion, page: str, answered: Callable[[], bool]) -> str | None:
+    def _answer(self, question: PendingApproval, page: str, answered: Callable[[], bool]) -> str | None:
         terminal_approval.show(question, self.console, page=page)
         if self._wishes.yes:
             self._did(f"{terminal_approval.APPROVE}, because of --yes")

@@ -12,14 +12,14 @@ from rich.markdown import Markdown
 from rich.markup import escape
 from rich.panel import Panel
 
-from lab.demo.airflow_rest import ApprovalQuestion
+from lab.demo.airflow_rest import PendingApproval
 
 LOOK_SECONDS = 0.5
 APPROVE, REJECT = "Approve", "Reject"
 _WORDS = {"y": APPROVE, "yes": APPROVE, "approve": APPROVE, "n": REJECT, "no": REJECT, "reject": REJECT}
 
 
-def show(question: ApprovalQuestion, console: Console, *, page: str) -> None:
+def show(question: PendingApproval, console: Console, *, page: str) -> None:
     """Show what is asked, and where else it can be answered."""
     console.print(Panel(Markdown(question.body), title=escape(question.subject), expand=False))
     console.print(f"The same question waits in Airflow: {page}/required_actions (user alice or bob)")
