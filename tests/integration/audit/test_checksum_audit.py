@@ -290,7 +290,7 @@ def test_an_audit_that_another_one_overtook_says_so(
     content["scans"][0]["at"] = "2100-01-01T00:00:00+00:00"
     state.write_text(json.dumps(content))
     assert audit().code == 2
-    assert "another audit of this flow has ended since" in capsys.readouterr().err
+    assert "another audit of this flow ended after this one had begun" in capsys.readouterr().err
 
 
 def test_a_damaged_state_and_a_folder_that_cannot_be_written_change_nothing(

@@ -163,7 +163,7 @@ def test_a_deletion_lost_next_to_a_marker_is_found_and_what_waits_is_missed_when
     for scan in scans(protection):
         shutil.rmtree(protection.folder / f"evidence/fingerprints/{protection.name}/east-to-west/{scan}/source")
     assert audit("--topics", topic).code == 2
-    assert f"records of {topic} in it wait to be compared" in capsys.readouterr().err
+    assert f"holds records of {topic} that were not compared yet" in capsys.readouterr().err
     assert audit("--topics", topic, "--full").found(topic) == [lost]
 
 
