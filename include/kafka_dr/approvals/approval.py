@@ -18,7 +18,7 @@ from kafka_dr.runs.request import RunRequest, StepName, definition
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_run
 
-#: How far the clocks of who stamps an answer and who judges it may lie apart.
+#: How far the clock that stamps an answer and the clock that judges it may differ.
 _SKEW_SECONDS = 5.0
 
 
@@ -64,7 +64,7 @@ class ApprovalQuestion:
         )
 
     def kept(self, attempt: Attempt, clients: Clients) -> ApprovalQuestion:
-        """Write what is shown to the evidence, before anybody sees it, and return the same with its place there."""
+        """Write what is shown to the evidence, before anybody sees it, and return it with the name of the file."""
         whole = f"{self.body}\n\n{self.written}" if self.written else self.body
         asked = {"subject": self.subject, "body": whole, "digest": self.digest, "expires_at": self.expires_at}
         attempt.facts = {"asked": asked, "approvers": list(self.approvers)}
@@ -103,7 +103,10 @@ def may_answer(run: Run, step: StepName) -> tuple[str, ...]:
         return run.group.approvers
     first = newest_answer(run, run.request.run)
     if first is None or not first.approved:
-        raise Refused(f"run {run.request.run} has no first approval in the evidence: nobody is asked for a second")
+        raise Refused(
+            f"run {run.request.run} has no first approval in the evidence, and the second is asked for only after it: "
+            "trigger a new run"
+        )
     return tuple(name for name in run.group.approvers if name != first.responder)
 
 

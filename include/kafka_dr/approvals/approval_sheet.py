@@ -17,7 +17,7 @@ from kafka_dr.quoting import code, fenced, line, markdown
 
 #: Outcomes by how much a person has to know of them; a word that is not known comes first.
 _WORST_FIRST = ("failed", "unknown", "overridden", "excused", "ok")
-#: More consumer groups than this make no sentence.
+#: More consumer groups than this do not fit in a sentence.
 _FEW_GROUPS = 3
 _MOST_DETAILS = 100
 #: As much of a digest as a telephone shows in a line. The form holds all of it.
@@ -33,12 +33,12 @@ class Sheet:
     :param lost: which records would be missing
     :param writes_stop: for how long applications could not write
     :param read_again: what consumers would get a second time
-    :param on_failure: what becomes of a run that fails on the way
+    :param on_failure: what happens to a run that fails
     :param warnings: what must not be overlooked
     :param checks: rows with ``name``, ``outcome`` and ``detail``
     :param seen_at: when the checks were made, ISO 8601
     :param details: further paragraphs
-    :param words: what people wrote, as it is, each under a title of ours
+    :param words: what people wrote, as it is, each under a title that this program sets
     """
 
     subject: str

@@ -1,4 +1,4 @@
-"""What an approval is about: facts that decide, apart from measurements that only inform.
+"""What an approval is about: facts that decide, separate from measurements that only inform.
 
 The digest covers the facts alone, as canonical JSON. Measurements change from second to second; whether they are
 good enough is a verdict, and verdicts are among the facts.
@@ -29,7 +29,7 @@ _ROWS: Mapping[str, Mapping[str, str]] = {
 
 
 def common(run: Run, checks: Sequence[Check]) -> dict[str, Any]:
-    """Return the facts that a decision about any verb rests on: what moves whence and whither, and the verdicts.
+    """Return the facts that a decision about any verb rests on: what moves from where to where, and the verdicts.
 
     :param checks: of the same moment
     """

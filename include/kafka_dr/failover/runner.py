@@ -39,7 +39,7 @@ from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, ended, sho
 from kafka_dr.runs.request import RunRequest, StepName, definition
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_run
-from kafka_dr.runs.step_order import Position, position
+from kafka_dr.runs.step_order import StepTurn, turn_of
 
 
 class StepModule(Protocol):
@@ -161,7 +161,7 @@ def _asked(module: StepModule, name: str, run: Run) -> tuple[Check, ...]:
 def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple[StepOutcome, str]:
     if step in _READING:
         run.source_policy.connect_ahead(run.connect_readers)
-    where = position(step, run.request.run, run.register_state, run.request.verb)
+    where = turn_of(step, run.request.run, run.register_state, run.request.verb)
     dry = run.request.dry_run
     if where.verdict == "passed":
         return "passed", where.detail
@@ -181,7 +181,7 @@ def _go(module: StepModule, step: StepName, run: Run, attempt: Attempt) -> tuple
     return ended(attempt.proofs, may_be_unknown=waived, detail=_state_after(where, attempt.facts))
 
 
-def _state_after(where: Position, facts: Mapping[str, Any]) -> str:
+def _state_after(where: StepTurn, facts: Mapping[str, Any]) -> str:
     """Return the state of the group after a step, for a person."""
     if kept := objective_results(facts):
         return f"{where.detail}; {'; '.join(each.words for each in kept)}"
@@ -192,4 +192,4 @@ def _state_after(where: Position, facts: Mapping[str, Any]) -> str:
 
 def _is_free(run: Run) -> bool:
     """Return whether no run holds the group: a dry run claims nothing, so its later steps may run all the same."""
-    return position(StepName.CLAIM, run.request.run, run.register_state, run.request.verb).verdict == "here"
+    return turn_of(StepName.CLAIM, run.request.run, run.register_state, run.request.verb).verdict == "its_turn"

@@ -1,4 +1,4 @@
-"""A step's attempt: it ends in a record, and the record is in the evidence before anybody hears of it."""
+"""One attempt of a step. It ends in a record, and the record is in the evidence before the task ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafka_dr.runs.record import StepFailed, StepOutcome, StepRecord, without_wh
 class Attempt:
     """A step record in the making.
 
-    :param goes_forward: whether what it did stays done, also where its evidence is refused
+    :param goes_forward: whether its changes stay, even if its evidence is refused
     """
 
     group: str
@@ -51,10 +51,10 @@ class Attempt:
     def carry_out(
         self, clients: Clients, work: Callable[[], tuple[StepOutcome, str]], *, refusal: StepOutcome = "failed"
     ) -> StepRecord:
-        """Do the work, and end the attempt as it says, or as the error says that kept it from its end.
+        """Do the work and end the attempt with its outcome, or with the outcome that an error means.
 
         :param work: returns the outcome, and one sentence about it
-        :param refusal: what it means that something was refused on the way
+        :param refusal: the outcome if something was refused
         :raises StepFailed: the outcome is not a good one
         """
         try:
@@ -73,7 +73,7 @@ class Attempt:
         return self.end(clients, outcome, detail)
 
     def end(self, clients: Clients, outcome: StepOutcome, detail: str) -> StepRecord:
-        """End the attempt: write its evidence and return the record, which knows where that lies.
+        """End the attempt: write its evidence and return the record, which names the file.
 
         :raises StepFailed: the outcome is not a good one
         """
@@ -98,7 +98,7 @@ class Attempt:
         return record
 
     def _keep(self, clients: Clients, record: StepRecord) -> StepRecord:
-        """Write the evidence; of what may not be written, that it was refused: no step ends without a word."""
+        """Write the evidence. If the evidence is refused, write that: every step leaves a record."""
         try:
             kept = clients.evidence.write(self.group, self.run, self.number, self.step, record.payload())
         except (SecretInEvidence, NotCanonical) as error:

@@ -1,7 +1,7 @@
-"""Asking what may never answer: each question in a thread of its own, which nobody waits for longer than its time.
+"""Background calls: each question runs in a thread of its own, and the caller waits only for a given time.
 
-A client of a dead or hanging cluster gives up by its own deadline some seconds later; its thread is left to that.
-Whatever it would still change asks for permission right before, from a register that answers.
+A client of a dead or hanging cluster gives up at its own deadline, a few seconds later; its thread ends then. Before
+such a thread changes anything, it asks a guard, which reads a register that answers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Silent(TryAgain):
 
 
 class BackgroundCall(Generic[T]):
-    """A question that is put at once and answered, perhaps, later.
+    """A question that starts at once in a thread of its own and may be answered later, or never.
 
     :param name: what is asked, as it continues "no answer to …"
     """
@@ -33,11 +33,11 @@ class BackgroundCall(Generic[T]):
         self._answer: list[T] = []
         self._error: Exception | None = None
         self._began = time.monotonic()
-        Thread(target=self._ask, args=(question,), name=f"beside {name}", daemon=True).start()
+        Thread(target=self._ask, args=(question,), name=f"background: {name}", daemon=True).start()
 
     @property
     def answered(self) -> bool:
-        """Whether there is an answer, or an error in its place."""
+        """Whether there is an answer, or an error instead."""
         with self._done:
             return bool(self._answer) or self._error is not None
 
@@ -78,7 +78,7 @@ def ask(name: str, question: Callable[[], T], *, seconds: float) -> T:
 
 
 def ask_all(questions: Mapping[K, Callable[[], T]], *, seconds: Mapping[K, float]) -> dict[K, T | KafkaDrError]:
-    """Ask everything at the same time; an error stands in the place of an answer that did not come in time.
+    """Ask everything at the same time; an error instead of an answer that did not come in time.
 
     :param seconds: how long each answer is waited for
     """

@@ -28,8 +28,8 @@ class Clients:
     """Builds each client when it is first needed and keeps it until closed.
 
     :param topology: what is declared
-    :param settings_of: the client settings behind a Kafka connection id; secrets stay in memory
-    :param connect_of: the REST endpoint behind a Connect connection id
+    :param settings_of: returns the client settings of a Kafka connection id; secrets stay in memory
+    :param connect_of: returns the REST endpoint of a Connect connection id
     :param evidence_root: a path object, local or Airflow's ObjectStoragePath
     :param signing_key_of: the signing key of a connection id; only asked if the topology names one
     """
@@ -60,7 +60,7 @@ class Clients:
     def hurry(self, cluster: str, seconds: float) -> None:
         """Let each request to a cluster that may be dead give up after so long; for clients that are made from now on.
 
-        Whoever asks does not wait for it in any case. But a process does not end before its last request has.
+        Callers do not wait for such a cluster, but a process ends only after its last request has ended.
         """
         self._hurried.setdefault(cluster, seconds)
 
@@ -86,7 +86,7 @@ class Clients:
             return self._registers[cluster]
 
     def connect(self, cluster: str) -> ConnectClient:
-        """Return the Connect cluster beside a cluster."""
+        """Return the Connect cluster that writes to a cluster."""
         with self._lock:
             if cluster not in self._connects:
                 endpoint = self._endpoint(self.topology.cluster(cluster).connect)
@@ -94,7 +94,7 @@ class Clients:
             return self._connects[cluster]
 
     def replicator(self, flow: Flow) -> Mm2Replicator:
-        """Return what replicates a flow; it runs beside the flow's target."""
+        """Return what replicates a flow; it runs on the Connect cluster of the flow's target."""
         return Mm2Replicator(
             flow,
             group=self.topology.group(flow.group),
@@ -144,7 +144,7 @@ class Clients:
         self.evidence.secrets.add(secret, login=login, names=self._declared)
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         for cluster in self._clusters.values():
             cluster.close()
         for connect in self._connects.values():

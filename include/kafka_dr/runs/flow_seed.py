@@ -1,4 +1,4 @@
-"""Where a direction of replication begins, as it was journaled."""
+"""The seed of a flow: where it begins in each partition, as journaled."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kafka_dr.runs.offset_rows import positions_from_json
 
 @dataclass(frozen=True, slots=True)
 class FlowSeed:
-    """Where a direction begins, as journaled.
+    """Where a flow begins, as journaled.
 
     :param epoch: of the register, when it was journaled; a roll back raises the epoch and keeps the seed
     :param positions: next to read on the flow's source; a partition that is not in it begins at its start
-    :param keeps_place: whether a connector that replicated before the group was adopted goes on where it is
+    :param keeps_place: whether a connector that replicated before the group was adopted continues at its own offsets
     """
 
     epoch: int

@@ -55,7 +55,7 @@ class GroupContext:
         return topics.describe(filter(self.group.owns_topic, topics.names()))
 
     def topic_ids(self, cluster: str) -> dict[str, str]:
-        """Return the ids of the group's topics on a cluster, now: one that is made again has another one."""
+        """Return the ids of the group's topics on a cluster, now; a topic that is created again has a new id."""
         return {name: topic.topic_id for name, topic in self.topics(cluster).items()}
 
     def partitions(self, cluster: str) -> tuple[TopicPartition, ...]:
@@ -63,7 +63,7 @@ class GroupContext:
         return tuple(p for _, topic in sorted(self.topics(cluster).items()) for p in topic.partitions)
 
     def connect_readers(self) -> None:
-        """Begin to connect to both logs, for a step that is going to compare them."""
+        """Start connecting to both logs, for a step that will compare them."""
         for cluster in self.group.clusters:
             self.clients.cluster(cluster, "audit").connect_reader()
 
@@ -76,7 +76,7 @@ class GroupContext:
         return self._asked(proof.writes_allowed, cluster, by)
 
     def writes_authorized(self, cluster: str) -> Check:
-        """Ask every leader of the group's partitions, now, and say whether no authorizer keeps the probe from it."""
+        """Ask every leader of the group's partitions, now, and say whether every authorizer lets the probe write."""
         return self._asked(proof.writes_authorized, cluster, "probe")
 
     def _asked(self, prove: Callable[..., Check], cluster: str, by: Literal["probe", "replicator"]) -> Check:
@@ -93,9 +93,9 @@ class GroupContext:
         return sorted(name for name in self.operator(cluster).groups.names() if self.group.owns_group(name))
 
     def moved_groups(self, cluster: str) -> list[str]:
-        """Return those of the group's consumer groups on a cluster whose offsets a failover moves.
+        """Return the group's consumer groups on a cluster whose offsets a failover moves.
 
-        For one that the topology leaves behind a moved offset would be wrong, and somebody takes care of it.
+        The topology can exclude groups from the move; their owners then set the offsets themselves.
         """
         left_behind = self.group.groups_policy.left_behind
         return [name for name in self.consumer_groups(cluster) if name not in left_behind]
@@ -110,9 +110,9 @@ class GroupContext:
         )
 
     def is_unsealed(self, state: RegisterState) -> bool:
-        """Return whether the run that wrote the register's record has left its last word in no sealed bundle.
+        """Return whether no sealed evidence holds the last step of the run that wrote the record.
 
-        An adoption is completed by another one, whatever its evidence says.
+        An adoption does not count: another adoption completes it, whatever its evidence says.
 
         :raises EvidenceChanged: its manifest contradicts itself
         """
@@ -122,7 +122,7 @@ class GroupContext:
         return not self.clients.evidence.is_sealed_with(state.group, state.run, last)
 
     def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
-        """Ask every cluster of the group at the same time; an error stands in the place of an answer."""
+        """Ask every cluster of the group at the same time; an error replaces an answer."""
 
         def asked(cluster: str) -> T | KafkaDrError:
             try:
@@ -143,7 +143,7 @@ class GroupContext:
 
     @staticmethod
     def at_once(*questions: Callable[[], Any]) -> tuple[Any, ...]:
-        """Put several questions at the same time, and return their answers in order; the first error is raised."""
+        """Ask several questions at the same time and return the answers in order; the first error is raised."""
         with ThreadPoolExecutor(max_workers=len(questions)) as pool:
             return tuple(pool.map(lambda question: question(), questions))
 

@@ -1,4 +1,4 @@
-"""What a run saw when it asked whether a cluster is down."""
+"""What a run saw when it checked whether a cluster is down."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What several checks of one step need of a cluster, read once, by whichever of them asks first.
 
-Only for checks: whoever changes something, or proves a change, reads for itself.
+Only for checks: a step that changes something, or proves a change, reads again.
 """
 
 from __future__ import annotations

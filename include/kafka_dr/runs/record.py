@@ -12,7 +12,7 @@ from kafka_dr.outcomes import Check, worst
 from kafka_dr.quoting import line
 from kafka_dr.register import RegisterState
 
-#: ``done``: acted and proved. ``passed``: a later step of this run is through already, nothing was touched.
+#: ``done``: acted and proved. ``passed``: a later step of this run is done already, nothing was changed.
 #: ``would_do``: a dry run. ``refused``: a check forbade it. ``failed``: it was tried. ``unknown``: see the detail.
 #: ``unproven``: acted past the point of no return, and a proof got no answer that the run need not wait for; never
 #: shown as good, and asked again by the report.
@@ -20,18 +20,18 @@ StepOutcome = Literal["done", "passed", "would_do", "unproven", "refused", "fail
 
 
 def first_few(sentences: Sequence[str], most: int) -> list[str]:
-    """Return the first of some sentences, and how many more there are: a detail is read, the facts hold all."""
+    """Return the first of some sentences, and how many more there are; the facts hold all of them."""
     more = len(sentences) - most
     return [*sentences[:most], *([f"and {more} more"] if more > 0 else [])]
 
 
 def standing_facts(state: RegisterState) -> dict[str, Any]:
-    """Return what a step that sets the register says about it: how the group stands from then on."""
+    """Return the facts of a step that sets the register: the group's phase and epoch from then on."""
     return {"phase": str(state.phase), "epoch": state.epoch}
 
 
 def claimed_facts(state: RegisterState) -> dict[str, Any]:
-    """Return what a step that takes the group says: how it stands from then on, and by whose word."""
+    """Return the facts of a claim: the group's phase and epoch from then on, who approved it, and when."""
     return {**standing_facts(state), "approved_by": state.approved_by, "claimed_at": state.at}
 
 
@@ -49,14 +49,14 @@ def shortfall(checks: Collection[Check], *, failed: StepOutcome) -> tuple[StepOu
 def ended(proofs: Collection[Check], *, may_be_unknown: Collection[str], detail: str) -> tuple[StepOutcome, str]:
     """Return how a step ends that has acted, and why.
 
-    :param may_be_unknown: the proofs that a run past the point of no return does not wait for: it has no way back, and
-        to stop would only keep applications out
-    :param detail: the sentence of a step that is through
+    :param may_be_unknown: the proofs that a run past the point of no return does not wait for: it cannot go back, and
+        stopping would only keep applications out
+    :param detail: the sentence of a step that is done
     """
     unproven = [proof for proof in proofs if proof.outcome == "unknown" and proof.name in may_be_unknown]
     if unproven and worst(proof for proof in proofs if proof not in unproven) == "ok":
         said = "; ".join(f"{proof.name}: {proof.detail}" for proof in unproven)
-        return "unproven", f"{detail}. It is not known whether applications are let in, and the run goes on: {said}"
+        return "unproven", f"{detail}. It is not known whether applications are let in, and the run continues: {said}"
     return shortfall(proofs, failed="failed") or ("done", detail)
 
 
@@ -64,7 +64,7 @@ def ended(proofs: Collection[Check], *, may_be_unknown: Collection[str], detail:
 class SummaryLine:
     """One line about a step.
 
-    :param good: whether it says nothing that kept the step from going through
+    :param good: whether it names no reason for the step to stop
     """
 
     text: str
@@ -98,7 +98,7 @@ class StepRecord:
 
     @property
     def good(self) -> bool:
-        """Whether the run may go on."""
+        """Whether the run may continue."""
         return self.outcome in ("done", "passed", "would_do", "unproven")
 
     def payload(self) -> dict[str, Any]:
@@ -113,11 +113,11 @@ class StepRecord:
         }
 
     def summary(self) -> str:
-        """Say what became of it, as Markdown lines."""
+        """Return the outcome as Markdown lines."""
         return "\n".join(each.text for each in self.lines())
 
     def lines(self) -> Iterator[SummaryLine]:
-        """Say what became of it, a line at a time, for a task's log."""
+        """Return the outcome a line at a time, for a task's log."""
         head = f"{self.step}: {self.outcome} in {self.seconds:.2f} s. {self.detail}".rstrip()
         yield SummaryLine(line(head), good=self.good)
         if self.outcome == "would_do":
@@ -137,10 +137,10 @@ _NOT_KEPT = "not kept"
 def without_what_was_refused(record: StepRecord, reason: str, *, goes_forward: bool) -> StepRecord:
     """Return what may be kept of a record whose evidence was refused: who did what, when, and how each proof ended.
 
-    A step after which a run can only go on has done what it did. Before that, a run whose evidence cannot be kept
-    ends, and is rolled back.
+    A step after which the run can only be finished keeps what it did. Before that, a run whose evidence is refused
+    ends and is rolled back.
 
-    :param reason: why it was refused, naming the place and never the value
+    :param reason: why it was refused, naming the field and never the value
     """
     outcome: StepOutcome = record.outcome
     if record.good and not goes_forward:
@@ -158,7 +158,7 @@ def without_what_was_refused(record: StepRecord, reason: str, *, goes_forward: b
 
 
 class StepFailed(KafkaDrError):
-    """A step did not go through; its record says why."""
+    """A step did not succeed; its record says why."""
 
     def __init__(self, record: StepRecord) -> None:
         self.record = record

@@ -1,4 +1,4 @@
-"""What the registers say about a group, and which of them decides; asked without waiting for the dead."""
+"""What the registers say about a group, and which of them decides. Nothing waits long for a dead cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka_dr.errors import KafkaDrError, NeedsPerson
 from kafka_dr.register import RegisterState, arbiter, highest
 from kafka_dr.runs.background import BackgroundCall
 
-#: How long a cluster that may be dead is given to answer, and one of which an answer is needed.
+#: How long a cluster that may be dead is given to answer, and how long one whose answer is needed.
 OTHERS_SECONDS = 2.0
 NEEDED_SECONDS = 15.0
 _LOOK_SECONDS = 0.01
@@ -21,7 +21,7 @@ Answers = Mapping[str, RegisterState | KafkaDrError | None]
 def decided(group: str, answers: Answers) -> RegisterState | None:
     """Return the highest record, if the register that decides is among those that answered.
 
-    One that does not answer is tolerated only while another one's record says that it is not the one to ask.
+    A register that does not answer is tolerated only if another register's record says that it does not decide.
 
     :raises NeedsPerson: the records contradict each other, or the one that decides cannot be read
     """
@@ -46,7 +46,7 @@ def decided_without_source(group: str, answers: Answers, *, target: str | None) 
 def read_patiently_from_one(
     clusters: Collection[str], read: Callable[[str], RegisterState | None], *, run: str, target: str | None
 ) -> dict[str, RegisterState | KafkaDrError | None]:
-    """Read every register at once; as soon as the one that decides says that this run has the group, that is enough.
+    """Read every register at once; stop as soon as the deciding one says that this run holds the group.
 
     :param run: the run that asks; until it holds the group, each register is given its time
     :param target: as asked for; the standby of the highest record where ``None``. Its register gets the longer time
@@ -65,11 +65,11 @@ def read_patiently_from_one(
 
 
 def _without_the_others(answers: Answers, target: str | None) -> bool:
-    """Whether what has answered is enough to go on with, if need be: the register that decides is among it."""
+    """Whether the answers are enough to continue: the register that decides is among them."""
     states = {name: answer for name, answer in answers.items() if not isinstance(answer, KafkaDrError)}
     if target is not None:
         return target in states
-    # Records that contradict each other are nothing to wait for: they are told as they are.
+    # Waiting does not help if records contradict each other: they are returned as they are.
     return any(found is not None and _goes_to(found) in states for found in states.values())
 
 
@@ -99,4 +99,7 @@ def _highest(answers: Answers) -> tuple[RegisterState | None, dict[str, KafkaDrE
 
 def _unreadable(group: str, silent: Mapping[str, KafkaDrError]) -> NeedsPerson:
     said = "; ".join(str(error) for error in silent.values())
-    return NeedsPerson(f"the register that decides for {group} cannot be read ({said}): nothing is changed")
+    return NeedsPerson(
+        f"the register that decides for {group} cannot be read ({said}); nothing was changed. Run this again when that "
+        "cluster answers"
+    )

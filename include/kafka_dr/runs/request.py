@@ -9,9 +9,9 @@ from typing import Literal
 
 from kafka_dr.register import Phase, Verb
 
-#: How the side that was left becomes a copy: deleted and copied again, or with its stranded records left aside.
+#: How the old cluster becomes a copy: its topics are deleted and copied again, or its stranded records are quarantined.
 FailbackMode = Literal["rebuild", "quarantine"]
-#: What becomes of the stranded records besides being kept.
+#: What happens to the stranded records; they are kept in any case.
 RescueWish = Literal["keep", "republish"]
 
 
@@ -42,10 +42,10 @@ class StepName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepDefinition:
-    """A step's place in a verb.
+    """A step of a verb.
 
-    :param number: its place, from 1, as evidence is numbered
-    :param phases: the phases of the group, held by this run, in which it is the step's turn; none for the steps up to
+    :param number: from 1, in the order of the steps; evidence is numbered by it
+    :param phases: the phases of the group, held by this run, in which the step may run; none for the steps up to
         the claim, which need a group that the verb may take: see :data:`TAKES`
     :param rolls_back: whether a failure of this step is undone by the roll back
     """
@@ -58,13 +58,13 @@ class StepDefinition:
 
     @property
     def goes_forward(self) -> bool:
-        """Whether a run that is through with it can only go on: it hands over, or comes after that."""
+        """Whether a run can only be finished after it: it hands over, or comes after the hand-over."""
         return bool(self.phases) and self.phases != _SWITCHING
 
 
 _SWITCHING = (Phase.SWITCHING,)
 _HANDED_OVER = (Phase.HANDED_OVER,)
-#: How a run ends that could not bring everything across, and how one that could.
+#: How a run ends that could not copy everything, and how one that could.
 _LEFT_BEHIND = (Phase.UNFENCED, Phase.DIVERGED, Phase.STABLE)
 
 PLANNED_FAILOVER: tuple[StepDefinition, ...] = (
@@ -73,17 +73,17 @@ PLANNED_FAILOVER: tuple[StepDefinition, ...] = (
     StepDefinition(StepName.CLAIM, 3, "Take the group for this run", rolls_back=True),
     StepDefinition(StepName.FENCE_SOURCE, 4, "Stop writes on the source, provably", _SWITCHING, rolls_back=True),
     StepDefinition(
-        StepName.DRAIN, 5, "Bring everything across and freeze the consumer groups", _SWITCHING, rolls_back=True
+        StepName.DRAIN, 5, "Wait until everything is copied and freeze the consumer groups", _SWITCHING, rolls_back=True
     ),
     StepDefinition(StepName.STOP_FLOW, 6, "Stop replication, provably", _SWITCHING, rolls_back=True),
-    StepDefinition(StepName.CUT_OVER_GROUPS, 7, "Give each group its place on the target", _SWITCHING, rolls_back=True),
-    # After its own compare-and-set it still has a target to open.
+    StepDefinition(StepName.CUT_OVER_GROUPS, 7, "Set each group's offsets on the target", _SWITCHING, rolls_back=True),
+    # After its own compare-and-set the target still has to be opened.
     StepDefinition(
         StepName.OPEN_TARGET, 8, "Hand over and open the target", (*_SWITCHING, *_HANDED_OVER), rolls_back=True
     ),
     StepDefinition(StepName.FLIP_ROUTE, 9, "Send the applications to the target", _HANDED_OVER),
-    StepDefinition(StepName.VERIFY, 10, "See that it works", _HANDED_OVER),
-    # Once settled there may be a register left that has not heard of it, or a reverse flow that did not start.
+    StepDefinition(StepName.VERIFY, 10, "Check that it works", _HANDED_OVER),
+    # Once settled, one register may not hold the new record yet, or a reverse flow that did not start.
     StepDefinition(
         StepName.START_REVERSE_FLOW,
         11,
@@ -105,12 +105,12 @@ UNPLANNED_FAILOVER: tuple[StepDefinition, ...] = (
         _SWITCHING,
         rolls_back=True,
     ),
-    StepDefinition(StepName.CUT_OVER_GROUPS, 6, "Give each group its place on the target", _SWITCHING, rolls_back=True),
+    StepDefinition(StepName.CUT_OVER_GROUPS, 6, "Set each group's offsets on the target", _SWITCHING, rolls_back=True),
     StepDefinition(
         StepName.OPEN_TARGET, 7, "Hand over and open the target", (*_SWITCHING, *_HANDED_OVER), rolls_back=True
     ),
     StepDefinition(StepName.FLIP_ROUTE, 8, "Send the applications to the target", _HANDED_OVER),
-    StepDefinition(StepName.VERIFY, 9, "See that it works", _HANDED_OVER),
+    StepDefinition(StepName.VERIFY, 9, "Check that it works", _HANDED_OVER),
     StepDefinition(
         StepName.SETTLE, 10, "Record in the register how the old cluster was left", (*_HANDED_OVER, *_LEFT_BEHIND)
     ),
@@ -120,16 +120,16 @@ UNPLANNED_FAILOVER: tuple[StepDefinition, ...] = (
 _DIVERGED = (Phase.DIVERGED,)
 
 FAILBACK: tuple[StepDefinition, ...] = (
-    StepDefinition(StepName.PREFLIGHT, 1, "Find out whether the way home is open"),
+    StepDefinition(StepName.PREFLIGHT, 1, "Check whether a failback is possible"),
     StepDefinition(StepName.APPROVAL, 2, "Ask a person"),
     StepDefinition(StepName.SECOND_APPROVAL, 3, "Ask another person, where data is deleted"),
     StepDefinition(StepName.CLAIM, 4, "Take the group for this run"),
     StepDefinition(StepName.RESCUE, 5, "Keep the stranded records, or publish them again", _DIVERGED),
     StepDefinition(StepName.PREPARE_OLD_CLUSTER, 6, "Prepare the old cluster for the copy", _DIVERGED),
-    StepDefinition(StepName.REVERSE_FLOW, 7, "Replicate towards the side that was left", _DIVERGED),
+    StepDefinition(StepName.REVERSE_FLOW, 7, "Replicate to the old cluster", _DIVERGED),
     StepDefinition(StepName.CATCH_UP, 8, "Wait until the copy has caught up", _DIVERGED),
-    # Once settled there may be a register left that has not heard of it.
-    StepDefinition(StepName.SETTLE, 9, "Say that it is a copy again", (*_DIVERGED, Phase.STABLE)),
+    # Once settled, one register may not hold the new record yet.
+    StepDefinition(StepName.SETTLE, 9, "Record that it is a copy again", (*_DIVERGED, Phase.STABLE)),
     StepDefinition(StepName.REPORT, 10, "Measure and seal the evidence", (Phase.STABLE,)),
 )
 
@@ -152,7 +152,7 @@ RESUME_NUMBER = 91
 
 
 def definition(step: StepName, verb: Verb = "planned_failover") -> StepDefinition:
-    """Return a step's place in a verb."""
+    """Return a step of a verb."""
     return next(found for found in VERBS[verb] if found.name is step)
 
 
@@ -174,10 +174,10 @@ class RunRequest:
     :param source: where the group is believed to be active; the register's answer where ``None``
     :param target: where it is to go; the register's standby where ``None``
     :param dry_run: check everything, change nothing
-    :param override: why the source is given up although the rule does not hold; carried by the evidence
-    :param acknowledged: somebody knows that the group was failed over a short while ago
-    :param mode: of a failback: how the side that was left becomes a copy
-    :param rescue: of a failback: what becomes of the stranded records
+    :param override: why the source is given up although the rule does not hold; kept in the evidence
+    :param acknowledged: the person knows that the group was failed over a short while ago
+    :param mode: of a failback: how the old cluster becomes a copy
+    :param rescue: of a failback: what happens to the stranded records
     """
 
     protection_group: str

@@ -1,4 +1,4 @@
-"""One run of a verb: what it is about, who holds the group, and what it has journaled."""
+"""One run of a verb: its request, its source and target, the record it found, and what it has journaled."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Run(GroupContext):
     """The facts of one run that every step needs.
 
     :param request: what was asked for
-    :param clients: where it is done
+    :param clients: reach the clusters
     """
 
     def __init__(self, request: RunRequest, clients: Clients) -> None:
@@ -63,7 +63,7 @@ class Run(GroupContext):
 
     @property
     def arbiter(self) -> str:
-        """The cluster whose journal holds everything, also what the other one could not be told."""
+        """The cluster whose register holds every fact of this run."""
         return self.source_policy.keeps_journal(source=self.source, target=self.target)
 
     @property
@@ -130,14 +130,14 @@ class Run(GroupContext):
     def history(self) -> dict[str, dict[str, Any]]:
         """Everything journaled about the group by any run, as the register held it when first asked.
 
-        It is the source's, or where that may be dead the target's, which was told the same.
+        It is read from the register that holds every fact of this run.
         """
         return self.clients.register(self.arbiter).history(self.group.name)
 
     def fact(self, name: str) -> Any:
         """Return a journaled fact.
 
-        :raises NeedsPerson: no register holds it, though the step that writes it is through
+        :raises NeedsPerson: no register that answered holds it
         """
         if name not in self.journal:
             raise NeedsPerson(

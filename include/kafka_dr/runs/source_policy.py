@@ -19,7 +19,7 @@ from kafka_dr.runs.background import BackgroundCall
 
 T = TypeVar("T")
 
-#: Asks every cluster of the group at the same time; an error takes the place of an answer.
+#: Asks every cluster of the group at the same time; an error replaces an answer.
 AskEach = Callable[[Callable[[str], Any]], Mapping[str, Any]]
 
 

@@ -1,4 +1,4 @@
-"""Let a direction of replication begin: exactly where it was seeded, and only once."""
+"""Start a flow, exactly where it was seeded, and only once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kafka_dr.runs.run import Run
 def seed_fact(
     run: Run, flow: Flow, *, epoch: int, source_positions: Sequence[Any], target_positions: Sequence[Any]
 ) -> dict[str, Any]:
-    """Return where a direction begins, as it is journaled before it does.
+    """Return the seed of a flow, which is journaled before the flow starts.
 
-    By the ids of the topics it is known later whether these places are of the log that is there then.
+    The topic ids show later whether these offsets belong to the log that exists then.
     """
     return {
         "epoch": epoch,

@@ -1,4 +1,4 @@
-"""May this step run now? Decided from the register's record alone, so that nothing else needs to be trusted."""
+"""May this step run now? The register's record alone decides, so that nothing else has to be trusted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from kafka_dr.register import Phase, RegisterState, Verb
 from kafka_dr.register.transitions import way_out
 from kafka_dr.runs.request import TAKES, StepName, definition, phases_of
 
-#: ``here``: it is this step's turn. ``passed``: the run is further already. ``refused``: the run may not.
-Verdict = Literal["here", "passed", "refused"]
+#: ``its_turn``: it is this step's turn. ``passed``: the run is further already. ``refused``: the run may not.
+TurnVerdict = Literal["its_turn", "passed", "refused"]
 
 #: How far a run is, by the phase of the group that it holds.
 _ORDER = {
@@ -23,14 +23,14 @@ _ORDER = {
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """Where a run stands, and the sentence that says so."""
+class StepTurn:
+    """Whether a step may run, and the sentence that says why."""
 
-    verdict: Verdict
+    verdict: TurnVerdict
     detail: str
 
 
-def position(step: StepName, run: str, state: RegisterState | None, verb: Verb = "planned_failover") -> Position:
+def turn_of(step: StepName, run: str, state: RegisterState | None, verb: Verb = "planned_failover") -> StepTurn:
     """Decide whether it is a step's turn.
 
     :param run: the run that asks
@@ -38,32 +38,32 @@ def position(step: StepName, run: str, state: RegisterState | None, verb: Verb =
     :param verb: which procedure the run follows
     """
     if state is None:
-        return Position("refused", "no register has a record of this group: adopt it with dr_adopt first")
+        return StepTurn("refused", "no register has a record of this group: adopt it with dr_adopt first")
     if state.run == run and state.verb == "roll_back":
-        return Position("refused", f"run {run} was rolled back (epoch {state.epoch}): trigger a new run")
+        return StepTurn("refused", f"run {run} was rolled back (epoch {state.epoch}): trigger a new run")
     phases = definition(step, verb).phases
     if not phases:
         return _before_claim(step, run, state, verb)
     if state.run != run:
-        return Position("refused", f"the group belongs to {_standing(state)}: run {run} may not change it")
+        return StepTurn("refused", f"the group belongs to {_standing(state)}: run {run} may not change it")
     if state.phase in phases:
-        return Position("here", f"the group is {state.phase} by this run (epoch {state.epoch})")
+        return StepTurn("its_turn", f"the group is {state.phase} by this run (epoch {state.epoch})")
     if state.phase in phases_of(verb) and _ORDER[state.phase] > _ORDER[phases[-1]]:
-        return Position("passed", f"this run is past {step}: the group is {state.phase}, active on {state.active}")
-    return Position("refused", f"the group is {state.phase}: the steps before {step} have to be through first")
+        return StepTurn("passed", f"this run is past {step}: the group is {state.phase}, active on {state.active}")
+    return StepTurn("refused", f"the group is {state.phase}: the steps before {step} have to be done first")
 
 
-def _before_claim(step: StepName, run: str, state: RegisterState, verb: Verb) -> Position:
+def _before_claim(step: StepName, run: str, state: RegisterState, verb: Verb) -> StepTurn:
     if state.run == run:
         claimed = Phase.DIVERGED if verb == "failback" else Phase.SWITCHING
         if step is StepName.CLAIM and state.phase is claimed:
-            # Whoever claimed it may have died before the other register was told.
-            return Position("here", f"this run has claimed the group already (epoch {state.epoch})")
+            # The process that claimed it may have died before it wrote the other register.
+            return StepTurn("its_turn", f"this run has claimed the group already (epoch {state.epoch})")
         held = f"this run has claimed the group already: it is {state.phase} (epoch {state.epoch})"
-        return Position("passed", held)
+        return StepTurn("passed", held)
     if state.phase in TAKES[verb] and not (verb == state.verb == "failback"):
-        return Position("here", _free(state))
-    return Position("refused", f"the group belongs to {_standing(state)}: {_hint(state, verb)}")
+        return StepTurn("its_turn", _free(state))
+    return StepTurn("refused", f"the group belongs to {_standing(state)}: {_hint(state, verb)}")
 
 
 def _hint(state: RegisterState, verb: Verb) -> str:
@@ -71,7 +71,7 @@ def _hint(state: RegisterState, verb: Verb) -> str:
         return way_out(state)
     if state.phase is Phase.DIVERGED:
         return "finish or abandon that run with dr_resume"
-    return "a failback begins when a side was left, is back and is fenced, which dr_health sees to"
+    return "a failback begins when the old cluster answers again and dr_health has fenced it"
 
 
 def _free(state: RegisterState) -> str:

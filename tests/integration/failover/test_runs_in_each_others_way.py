@@ -87,7 +87,7 @@ def test_a_step_out_of_its_turn_is_refused_and_nothing_is_opened(group: Switched
     assert "holds no drained: the step that writes it has to run first" in said[StepName.CUT_OVER_GROUPS]
     assert "the step that writes it has to run first" in said[StepName.OPEN_TARGET]
     for step in (StepName.FLIP_ROUTE, StepName.VERIFY, StepName.START_REVERSE_FLOW, StepName.REPORT):
-        assert f"the steps before {step} have to be through first" in said[step]
+        assert f"the steps before {step} have to be done first" in said[step]
     assert outside_view.look(group.protection) == before
     assert group.protection.refuses_writes(target)
     group.roll_back(request)

@@ -32,7 +32,7 @@ def test_a_run_with_an_unknown_opening_continues_and_never_says_that_application
 
     opened = records[StepName.OPEN_TARGET]
     assert opened.outcome == "unproven"
-    assert "It is not known whether applications are let in, and the run goes on: writes_allowed:" in opened.detail
+    assert "It is not known whether applications are let in, and the run continues: writes_allowed:" in opened.detail
     assert {check.name: check.outcome for check in opened.proofs} == {
         "register_read_back": "ok",
         "writes_allowed": "unknown",

@@ -68,7 +68,7 @@ def test_it_begins_with_the_answer_one_sentence_each() -> None:
     assert "2026-11-20 03:15:00 UTC" in first[4]
 
 
-def test_what_has_not_crossed_is_one_figure_with_its_time() -> None:
+def test_what_was_not_replicated_is_one_figure_with_its_time() -> None:
     said = body(planned())
     assert "At 03:00:01 UTC at most 4 were not copied yet; they are copied while writes are refused" in said
     assert "every record is on west" not in said

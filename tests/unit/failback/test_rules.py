@@ -18,7 +18,7 @@ from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.quarantine import QuarantinedRange
 from kafka_dr.register.transitions import failback_abandoned, failback_begun, failed_back
 from kafka_dr.runs.request import FAILBACK, VERBS, StepName
-from kafka_dr.runs.step_order import position
+from kafka_dr.runs.step_order import turn_of
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 LEFT = RegisterState("orders", 1000, 2, Phase.DIVERGED, "west", "east", "unplanned_failover", "disaster", AT)
@@ -54,13 +54,13 @@ def test_every_step_but_the_approvals_has_a_module() -> None:
 def test_the_register_decides_which_step_may_run(step: StepName) -> None:
     own, settled = begun(), failed_back(begun(), run="home", quarantine=(), at=AT)
     late = step in (StepName.SETTLE, StepName.REPORT)
-    before = position(step, "home", LEFT, "failback").verdict
-    assert before == ("here" if step in BEFORE_CLAIM else "refused")
-    expected = "passed" if step in BEFORE_CLAIM - {StepName.CLAIM} else "here"
-    assert position(step, "home", own, "failback").verdict == ("refused" if step is StepName.REPORT else expected)
-    assert position(step, "home", settled, "failback").verdict == ("here" if late else "passed")
-    assert position(step, "other", own, "failback").verdict == "refused"
-    assert position(step, "home", replace(LEFT, phase=Phase.UNFENCED), "failback").verdict == "refused"
+    before = turn_of(step, "home", LEFT, "failback").verdict
+    assert before == ("its_turn" if step in BEFORE_CLAIM else "refused")
+    expected = "passed" if step in BEFORE_CLAIM - {StepName.CLAIM} else "its_turn"
+    assert turn_of(step, "home", own, "failback").verdict == ("refused" if step is StepName.REPORT else expected)
+    assert turn_of(step, "home", settled, "failback").verdict == ("its_turn" if late else "passed")
+    assert turn_of(step, "other", own, "failback").verdict == "refused"
+    assert turn_of(step, "home", replace(LEFT, phase=Phase.UNFENCED), "failback").verdict == "refused"
 
 
 def test_a_failback_takes_a_new_epoch_and_another_one_may_begin_when_it_is_abandoned() -> None:
@@ -70,7 +70,7 @@ def test_a_failback_takes_a_new_epoch_and_another_one_may_begin_when_it_is_aband
         begun(own, run="other")
     given_up = failback_abandoned(own, run="home", at=AT)
     assert (given_up.phase, given_up.epoch) == (Phase.DIVERGED, 1002)
-    assert position(StepName.CATCH_UP, "home", given_up, "failback").verdict == "refused"
+    assert turn_of(StepName.CATCH_UP, "home", given_up, "failback").verdict == "refused"
     assert begun(given_up, run="other").epoch == 1003
     with pytest.raises(Refused, match="no failback owns it"):
         failback_abandoned(LEFT, run="disaster", at=AT)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kafka_dr.errors import Refused
 from kafka_dr.register import MemoryRegister, Phase, RegisterState, highest, transitions
 from kafka_dr.runs.request import StepName
-from kafka_dr.runs.step_order import position
+from kafka_dr.runs.step_order import turn_of
 from support.register_states import AT, a_state
 
 Actor = Generator[None, None, None]
@@ -67,7 +67,7 @@ class Datacenters:
 def forward(world: Datacenters, run: str) -> Actor:
     """Run from the register's state of the run to its end."""
     state = yield from world.read()
-    if position(StepName.CLAIM, run, state).verdict == "here" and state.phase is Phase.STABLE:
+    if turn_of(StepName.CLAIM, run, state).verdict == "its_turn" and state.phase is Phase.STABLE:
         arbiter, target = state.active, state.standby
         new = transitions.claimed(
             state, run=run, verb="planned_failover", source=arbiter, target=target,
@@ -81,7 +81,7 @@ def forward(world: Datacenters, run: str) -> Actor:
         state = yield from world.read()
     yield from hand_over(world, run, state)
     state = yield from world.read()
-    if position(StepName.START_REVERSE_FLOW, run, state).verdict == "here":
+    if turn_of(StepName.START_REVERSE_FLOW, run, state).verdict == "its_turn":
         new = state if state.phase is Phase.STABLE else transitions.settled(state, run=run, at=AT)
         yield
         world.registers[state.active].compare_and_set(state, new)
@@ -90,7 +90,7 @@ def forward(world: Datacenters, run: str) -> Actor:
 
 
 def hand_over(world: Datacenters, run: str, state: RegisterState) -> Actor:
-    if position(StepName.FENCE_SOURCE, run, state).verdict == "here":
+    if turn_of(StepName.FENCE_SOURCE, run, state).verdict == "its_turn":
         permit(world, state.active, state)
         world.fenced.add(state.active)
         yield
@@ -101,7 +101,7 @@ def hand_over(world: Datacenters, run: str, state: RegisterState) -> Actor:
         world.registers[state.active].compare_and_set(state, new)
         yield
         state = new
-    if position(StepName.OPEN_TARGET, run, state).verdict == "here":
+    if turn_of(StepName.OPEN_TARGET, run, state).verdict == "its_turn":
         world.registers[state.active].copy(state)
         yield
         permit(world, state.active, state)

@@ -115,7 +115,7 @@ def test_a_step_whose_evidence_is_refused_leaves_that_it_failed(clients: Clients
     assert "correct horse battery" not in str((found, failed.value.record))
 
 
-def test_where_a_run_can_only_go_on_it_goes_on_and_the_evidence_says_what_it_lacks(clients: Clients) -> None:
+def test_a_run_that_can_only_be_finished_continues_and_the_evidence_says_what_it_lacks(clients: Clients) -> None:
     record = a_leak(clients, goes_forward=True).carry_out(clients, lambda: ("done", "all is there"))
 
     found = clients.evidence.newest("orders", "manual__1", "drain")
@@ -153,7 +153,7 @@ def test_what_a_connection_hides_is_refused_from_the_moment_it_is_resolved(tmp_p
         assert all(map(clients.evidence.secrets.inside, secrets))
 
 
-def test_what_failed_stays_failed_also_where_a_run_can_only_go_on(clients: Clients) -> None:
+def test_what_failed_stays_failed_also_in_a_run_that_can_only_be_finished(clients: Clients) -> None:
     with pytest.raises(StepFailed) as failed:
         a_leak(clients, goes_forward=True).carry_out(clients, lambda: ("unknown", "nobody knows"))
     assert failed.value.record.outcome == "unknown"

@@ -43,7 +43,7 @@ def test_a_check_of_a_fact_is_ok_or_failed() -> None:
         ("refused", False), ("failed", False), ("unknown", False),
     ],
 )  # fmt: skip
-def test_a_run_goes_on_after_what_is_good_or_need_not_be_waited_for(outcome: StepOutcome, good: bool) -> None:
+def test_a_run_continues_after_what_is_good_or_need_not_be_waited_for(outcome: StepOutcome, good: bool) -> None:
     assert replace(RECORD, outcome=outcome).good is good
 
 
@@ -55,7 +55,7 @@ def test_a_run_goes_on_after_what_is_good_or_need_not_be_waited_for(outcome: Ste
         ("failed", "ok", "failed"), ("failed", "unknown", "failed"), ("failed", "failed", "failed"),
     ],
 )  # fmt: skip
-def test_only_an_unknown_that_a_step_need_not_wait_for_lets_it_go_on_and_is_named(
+def test_only_an_unknown_that_a_step_need_not_wait_for_lets_it_continue_and_is_named(
     needed: Outcome, waived: Outcome, outcome: StepOutcome
 ) -> None:
     proofs = [Check("needed", needed, "n"), Check("waived", waived, "it does not say")]
