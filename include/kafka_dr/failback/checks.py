@@ -15,6 +15,7 @@ from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.register import Phase
 from kafka_dr.rescue import missing_from
+from kafka_dr.runs.sealing import evidence_can_be_signed
 
 Question = Callable[[FailbackContext], Check]
 
@@ -173,4 +174,5 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("nothing_flows", _nothing_flows),
     ("quarantine_permits", _quarantine_permits),
     ("enough_approvers", _enough_approvers),
+    ("evidence_can_be_signed", lambda context: evidence_can_be_signed(context.run.clients)),
 )

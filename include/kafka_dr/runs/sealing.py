@@ -10,9 +10,11 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from kafka_dr.errors import KafkaDrError
+from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.evidence import Seal
 from kafka_dr.evidence.seal import PreviousSeal
+from kafka_dr.evidence.signing import fingerprint
+from kafka_dr.outcomes import Check
 from kafka_dr.runs import background
 from kafka_dr.runs.clients import Clients
 
@@ -47,6 +49,20 @@ def seal_run(clients: Clients, group: str, run: str) -> Seal:
     without = [name for name, found in histories.items() if _digest_in(found, run) != seal.digest]
     _ask_each(without, lambda cluster: clients.register(cluster).write_fact(group, run, SEALED, fact))
     return seal
+
+
+def evidence_can_be_signed(clients: Clients) -> Check:
+    """Return whether the key that the topology names for sealed runs can be used: without it a run ends unsealed."""
+    connection = clients.topology.evidence.signing_connection
+    try:
+        key = clients.signing_key
+    except Refused as error:
+        return Check("evidence_can_be_signed", "failed", str(error))
+    if key is None:
+        said = "the topology names no evidence.signing_connection: the run is sealed unsigned"
+        return Check("evidence_can_be_signed", "ok", said)
+    said = f"the key of {connection} signs the run ({fingerprint(key.public_pem)[:16]}…)"
+    return Check("evidence_can_be_signed", "ok", said)
 
 
 def newest_seal(histories: Iterable[History]) -> PreviousSeal | None:

@@ -31,6 +31,7 @@ from kafka_dr.named_rows import rows_of
 from kafka_dr.outcomes import Check, worst
 from kafka_dr.replication import data_ends, flow_moves
 from kafka_dr.runs.run import Run
+from kafka_dr.runs.sealing import evidence_can_be_signed
 
 #: Returns one check, or several that use the same look; their names are listed with it.
 Question = Callable[[Run], Check | tuple[Check, ...]]
@@ -214,4 +215,5 @@ _QUESTIONS: tuple[tuple[str, Question], ...] = (
     ("only_offsets_to_move", only_offsets_to_move),
     (other_topics.NAME, other_topics.groups_read_only_owned_topics),
     ("route_follows", _route_follows),
+    ("evidence_can_be_signed", lambda run: evidence_can_be_signed(run.clients)),
 )
