@@ -121,7 +121,7 @@ def test_without_permission_nothing_changes_not_even_the_record(fence: Fence) ->
 def test_a_permission_that_took_more_than_a_second_is_stale(fence: Fence) -> None:
     clock = ManualClock()
     slow = fence.changes(lambda: clock.advance(1.5), clock)
-    with pytest.raises(TryAgain, match="nothing was changed, run the step again"):
+    with pytest.raises(TryAgain, match="the change was not made, run the step again"):
         slow.add([fence.first])
     assert fence.standing() == fence.recorded() == set()
 
