@@ -1,4 +1,4 @@
-"""Time as an argument: whatever waits, expires or stamps takes a Clock, so that a test can own the time."""
+"""Time as an argument: code that waits, expires or stamps takes a Clock, so that a test controls the time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SystemClock:
 
 @dataclass(slots=True)
 class ManualClock:
-    """A clock that moves only when told to; sleeping moves it, so that waits cost nothing in tests.
+    """A clock that moves only by :meth:`advance` and :meth:`sleep`, so that waits cost no time in tests.
 
     :param start: the moment it shows first; must be aware.
     """

@@ -3,10 +3,10 @@
 ::
 
     KafkaDrError                 one clear sentence: what was seen, what was expected, what to do
-    ├── Refused                  asked for something that must not be done now; nothing was changed
-    ├── TryAgain                 the world was not ready or did not answer; the same call may succeed later
-    ├── OutcomeUnknown           a change may or may not have happened; look before doing anything else
-    └── NeedsPerson              no program may decide this; nothing moves until somebody does
+    ├── Refused                  the request must not be carried out now; nothing was changed
+    ├── TryAgain                 a cluster or service was not ready or did not answer; the same call may succeed later
+    ├── OutcomeUnknown           a change may or may not have happened; read before doing anything else
+    └── NeedsPerson              no program may decide this; nothing is changed until a person decides
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ class KafkaDrError(Exception):
 
 
 class Refused(KafkaDrError):
-    """Asked for something that must not be done now. Nothing was changed."""
+    """The request must not be carried out now. Nothing was changed."""
 
 
 class TryAgain(KafkaDrError):
-    """The world was not ready, or did not answer before the deadline. The same call may succeed later."""
+    """A cluster or service was not ready, or did not answer before the deadline. The same call may succeed later."""
 
 
 class OutcomeUnknown(KafkaDrError):
-    """A change was sent and no answer came: it may or may not have happened. Read before acting."""
+    """A change was sent and not answered: it may or may not have happened. Read before doing anything else."""
 
 
 class NeedsPerson(KafkaDrError):
-    """The facts contradict each other or cannot be read. A person has to decide; nothing moves."""
+    """The facts contradict each other or cannot be read. A person has to decide; nothing is changed until then."""

@@ -1,6 +1,7 @@
-"""What is kept about things that a cluster names: rows, as a name is data and never the key of a document.
+"""How stored files hold topics, groups and clusters: as rows, because a name is data and never a key of a document.
 
-Former versions wrote mappings by name. Runs that began then are finished now, so those are read as well.
+Former versions wrote mappings by name. They are still read, because a run that began with a former version may be
+finished with this one.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ def rows_of(found: Mapping[str, object], *, named: str, holding: str) -> list[di
 
 
 def by_name(stored: Any, *, named: str, holding: str) -> dict[str, Any]:
-    """Read what :func:`rows_of` returned, or the mapping that was written in its place formerly.
+    """Read what :func:`rows_of` returned, or the mapping that former versions wrote.
 
     :raises KeyError: a row lacks a field
-    :raises TypeError: it is neither
+    :raises TypeError: the value is neither
     """
     if isinstance(stored, Mapping):
         return {str(name): value for name, value in stored.items()}

@@ -1,8 +1,8 @@
-"""Texts that people and clusters wrote, made harmless for the place where they are shown. They are data, always.
+"""Make texts of people and clusters harmless before they are shown. Such texts are always data.
 
-A text that is shown may hide others, look like one of ours, or do something: a line break forges a line of a log, an
-escape sequence paints a terminal, a character that turns the direction of writing swaps left and right, ``<!--`` hides
-the rest of a page. Whatever does that becomes visible here, as Python would write it: ``\\x1b``, ``\\u202e``.
+A text that is shown may hide other texts, imitate a message of this project, or have an effect: a line break forges a
+log line, an escape sequence changes a terminal, a bidirectional control character swaps left and right, ``<!--`` hides
+the rest of a page. Such characters are made visible, as Python would write them: ``\\x1b``, ``\\u202e``.
 """
 
 from __future__ import annotations

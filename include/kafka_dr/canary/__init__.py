@@ -1,4 +1,4 @@
-"""Numbered records that show whether, when and in which order everything else crosses a flow."""
+"""Numbered records that show whether, when and in which order a flow replicates records."""
 
 from __future__ import annotations
 

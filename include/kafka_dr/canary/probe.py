@@ -1,4 +1,4 @@
-"""Sending canaries and seeing them arrive. What they say is judged elsewhere in this room, without Kafka."""
+"""Send canaries and wait for them. ``canary.verdict`` judges them, without Kafka."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Record, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.errors import TryAgain
+from kafka_dr.waiting import wait_until
 
-#: Offsets at the end of each log that are looked at; control records between canaries take some of them.
+#: How many offsets at the end of each log are read; control records between canaries occupy some of them.
 _LOOK_BACK = 500
 _POLL_SECONDS = 0.05
-#: How long a record may take there and back.
+#: How long to wait until a written record can be read back, in seconds.
 _BACK_SECONDS = 5.0
 
 _Found = TypeVar("_Found", SentCanary, SeenCanary)
@@ -28,10 +29,10 @@ class CanaryReport:
     """One look at a flow.
 
     :param at: when the target was read last, UTC
-    :param sent: how many canaries this look sent, one for each partition
+    :param sent: how many canaries were sent, one for each partition
     :param arrived: how many of them were seen on the target before the wait was over
-    :param seconds: how long the slowest of those took; ``None`` where none arrived
-    :param verdict: what these and the ones before them say
+    :param seconds: how long the slowest of those took; ``None`` if none arrived
+    :param verdict: of these canaries and the ones before them
     """
 
     flow: CanaryFlow
@@ -66,12 +67,12 @@ def run_canary(
     late_after: timedelta,
     wait_seconds: float = 5.0,
 ) -> CanaryReport:
-    """Send a canary through every partition, wait for them on the other side, and judge both logs.
+    """Send a canary to every partition of the source, wait for them on the target, and judge both logs.
 
     :param publisher: the source, reached as probe
     :param source: the source, reached as audit
-    :param target: the target, reached as audit: the probe may be denied there
-    :param wait_seconds: how long to wait for what was just sent; what is still on its way then is not late yet
+    :param target: the target, reached as audit: the probe may be denied on it
+    :param wait_seconds: how long to wait for what was just sent; a canary that has not arrived by then is not late yet
     """
     partitions = source.topics.describe([topic])[topic].partitions
     before = _on(source, partitions, SentCanary)
@@ -105,28 +106,29 @@ def run_canary(
 def round_trip(cluster: KafkaCluster, topic: str, *, origin: str, clock: Clock) -> RoundTrip:
     """Write a record to every partition of a topic and read each of them back.
 
-    The records are no canaries: they are not numbered, and no judgement of a flow counts them.
+    The records are no canaries: they have no number, and no verdict on a flow counts them.
 
-    :param cluster: reached as probe, by the way that applications take
+    :param cluster: reached as probe, over the listener that applications use
     :raises TryAgain: one of them could not be read back before the deadline
     """
     began = clock.monotonic()
     partitions = cluster.topics.describe([topic])[topic].partitions
     mark = f"round trip {clock.now().isoformat()}".encode()
     headers = ((ORIGIN_DC, origin.encode()),)
-    # A record that is written twice does no harm here.
+    # A record that is written twice does no harm.
     written = cluster.writing.append((NewRecord(p, mark, mark, headers) for p in partitions), idempotent=False)
-    places = dict(zip(partitions, written, strict=True))
-    while True:
-        read = cluster.log.read({p: OffsetRange(offset, offset + 1) for p, offset in places.items()})
-        missing = places.keys() - {record.topic_partition for record in read if record.key == mark}
-        passed = clock.monotonic() - began
-        if not missing:
-            return RoundTrip(origin, len(places), round(passed, 3))
-        if passed > _BACK_SECONDS:
-            shown = ", ".join(map(str, sorted(missing)))
-            raise TryAgain(f"records written to {shown} cannot be read back after {_BACK_SECONDS:g} s")
-        clock.sleep(_POLL_SECONDS)
+    offsets = dict(zip(partitions, written, strict=True))
+
+    def unread() -> set[TopicPartition]:
+        read = cluster.log.read({p: OffsetRange(offset, offset + 1) for p, offset in offsets.items()})
+        return offsets.keys() - {record.topic_partition for record in read if record.key == mark}
+
+    left = _BACK_SECONDS - (clock.monotonic() - began)
+    missing = wait_until(unread, lambda found: not found, clock=clock, seconds=left, pause_seconds=_POLL_SECONDS)
+    if missing:
+        shown = ", ".join(map(str, sorted(missing)))
+        raise TryAgain(f"records written to {shown} on {cluster.name} cannot be read back after {_BACK_SECONDS:g} s")
+    return RoundTrip(origin, len(offsets), round(clock.monotonic() - began, 3))
 
 
 def _publish(publisher: KafkaCluster, canaries: Mapping[TopicPartition, Canary]) -> list[SentCanary]:
@@ -143,16 +145,22 @@ def _wait(
     target: KafkaCluster, wanted: Mapping[TopicPartition, Canary], *, clock: Clock, wait_seconds: float
 ) -> dict[TopicPartition, datetime]:
     """Return when the wanted canary of each partition was first seen on the target."""
-    deadline = clock.monotonic() + wait_seconds
     arrivals: dict[TopicPartition, datetime] = {}
-    while True:
+
+    def look() -> dict[TopicPartition, datetime]:
         waiting = [p for p in wanted if p not in arrivals]
         found = {(seen.partition, seen.canary) for seen in _on(target, waiting, SeenCanary)}
         now = clock.now()
-        arrivals |= {p: now for p in waiting if (p.partition, wanted[p]) in found}
-        if len(arrivals) == len(wanted) or clock.monotonic() > deadline:
-            return arrivals
-        clock.sleep(_POLL_SECONDS)
+        arrivals.update({p: now for p in waiting if (p.partition, wanted[p]) in found})
+        return arrivals
+
+    return wait_until(
+        look,
+        lambda seen: len(seen) == len(wanted),
+        clock=clock,
+        seconds=wait_seconds,
+        pause_seconds=_POLL_SECONDS,
+    )
 
 
 def _on(cluster: KafkaCluster, partitions: Collection[TopicPartition], kind: type[_Found]) -> list[_Found]:
@@ -178,7 +186,7 @@ def _parse(record: Record) -> Canary | None:
 def _stamped(
     seen: SeenCanary, topic: str, fresh: Mapping[TopicPartition, Canary], arrivals: Mapping[TopicPartition, datetime]
 ) -> SeenCanary:
-    """Add when it was seen to arrive, if it is one of those that were waited for."""
+    """Add when the canary was seen to arrive, if it was waited for."""
     partition = TopicPartition(topic, seen.partition)
     at = arrivals.get(partition) if fresh.get(partition) == seen.canary else None
     return SeenCanary(seen.partition, seen.offset, seen.canary, at)

@@ -1,7 +1,7 @@
-"""A canary record: what is sent, how it looks in Kafka, and which one comes next.
+"""A canary record: its content, its format in Kafka, and the number of the next one.
 
-No state is kept anywhere but in Kafka. Whoever sends reads the end of the source's log first, so that a restart
-goes on where the last sender stopped.
+Kafka alone holds the state. The sender first reads the end of the source's log, so that after a restart it continues
+with the next number.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CanaryFlow:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Canary:
-    """One canary; no other one is equal to it, wherever copies of it lie.
+    """One canary. It equals its copies on every cluster, and no other canary.
 
     :param producer: see :attr:`CanaryFlow.producer`
     :param number: counts from 1 in each partition of each producer
@@ -86,7 +86,7 @@ class Canary:
 
 @dataclass(frozen=True, slots=True)
 class SentCanary:
-    """A canary as it lies in the source's log.
+    """A canary in the source's log.
 
     :param offset: the offset *of* the record
     """
@@ -98,10 +98,10 @@ class SentCanary:
 
 @dataclass(frozen=True, slots=True)
 class SeenCanary:
-    """A canary as it lies in the target's log.
+    """A canary in the target's log.
 
     :param offset: the offset *of* the record
-    :param seen_at: when somebody who was waiting for it saw it arrive; None when it was only found there later
+    :param seen_at: when a waiting reader saw it arrive; ``None`` if it was only found later
     """
 
     partition: int
@@ -113,8 +113,8 @@ class SeenCanary:
 def next_canary(flow: CanaryFlow, partition: int, *, on_source: Iterable[SentCanary], now: datetime) -> Canary:
     """Return what to send to a partition.
 
-    :param on_source: what lies at the end of the source's log
-    :param now: aware; a clock that went back does not make a canary older than the one before it
+    :param on_source: the canaries at the end of the source's log
+    :param now: aware; even if the clock was set back, a canary is later than the one before it
     """
     mine = [each.canary for each in on_source if each.partition == partition and each.canary.producer == flow.producer]
     at = now - (now - _EPOCH) % _MILLISECOND

@@ -1,13 +1,13 @@
-"""What the canaries of a flow say: on time, late, lost, duplicated, reordered, looped, or nothing at all.
+"""The verdict on the canaries of a flow: on time, late, lost, duplicated, reordered, looped, or unknown.
 
-Judged from the ends of both logs as they lie in Kafka, never from memory, so a restart neither forgets a loss nor
-invents one. Both ends are cut off somewhere; what lies beyond the cut is not judged:
+The ends of both logs are read from Kafka, never from memory, so that a restart neither forgets a loss nor invents one.
+Only the ends of both logs are read; canaries before them are not judged:
 
-* *lost* is a canary between two that crossed, in the order of the source's log, that is not on the target.
-  Replication keeps the order of a partition, so it will never come; and since one before it is still to be seen on
-  the target, it was not cut off there.
-* *late* is one behind all that crossed, older than allowed, or one that was seen to arrive later than allowed.
-* *looped* is one that lies twice in the log of the very cluster that it was sent to: it went out and came home.
+* *lost*: a canary that is not on the target, between two replicated ones in the order of the source's log. Replication
+  keeps the order of a partition, so it will never arrive. And because an earlier canary is still on the target, it has
+  not expired there.
+* *late*: a canary after all replicated ones that is older than allowed, or one that was seen to arrive too late.
+* *looped*: a canary that is twice in the log of the cluster that it was sent to: it was replicated back to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kafka_dr.canary.record import Canary, CanaryFlow, SeenCanary, SentCanary
 
 
 class Verdict(StrEnum):
-    """What is said of a partition, or of a flow; the worst comes first, and unknown is never good."""
+    """The verdict on a partition or a flow, the worst first; unknown is never good."""
 
     LOOPED = "looped"
     LOST = "lost"
@@ -35,12 +35,13 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionVerdict:
-    """What the canaries of one partition say.
+    """The canaries of one partition.
 
-    :param on_time: how many crossed in time
-    :param pending: how many have not crossed and need not have yet
-    :param late: those that are overdue, or arrived so
-    :param rpo_seconds: how much older the newest that crossed is than the newest sent; None where nothing crossed
+    :param on_time: how many were replicated in time
+    :param pending: how many are not replicated yet and are not overdue
+    :param late: those that are overdue, or arrived too late
+    :param rpo_seconds: how much older the newest replicated canary is than the newest one sent; ``None`` if none was
+        replicated
     """
 
     partition: int
@@ -64,9 +65,9 @@ class PartitionVerdict:
     def __str__(self) -> str:
         head = f"partition {self.partition}: {self.verdict.value.replace('_', ' ')}"
         if self.verdict is Verdict.ON_TIME:
-            return f"{head}, {self.on_time} crossed"
+            return f"{head}, {self.on_time} replicated"
         if self.verdict is Verdict.UNKNOWN:
-            return f"{head}, {f'{self.pending} on the way' if self.pending else 'nothing was sent'}"
+            return f"{head}, {f'{self.pending} not replicated yet' if self.pending else 'nothing was sent'}"
         canaries: tuple[Canary, ...] = getattr(self, self.verdict.value)
         numbers = ", ".join(str(canary.number) for canary in canaries[:5])
         more = f" and {len(canaries) - 5} more" if len(canaries) > 5 else ""
@@ -75,19 +76,19 @@ class PartitionVerdict:
 
 @dataclass(frozen=True, slots=True)
 class CanaryVerdict:
-    """What the canaries of a flow say."""
+    """The canaries of a flow."""
 
     partitions: tuple[PartitionVerdict, ...]
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all partitions; unknown when there is none."""
+        """The worst of all partitions; unknown if there is none."""
         found = {partition.verdict for partition in self.partitions}
         return next((verdict for verdict in Verdict if verdict in found), Verdict.UNKNOWN)
 
     @property
     def rpo_seconds(self) -> float | None:
-        """The worst of all partitions; None when one of them does not know."""
+        """The worst of all partitions; ``None`` if it is unknown for one of them."""
         known = [partition.rpo_seconds for partition in self.partitions if partition.rpo_seconds is not None]
         return max(known) if known and len(known) == len(self.partitions) else None
 
@@ -110,7 +111,7 @@ def judge(
 
     :param sent: every canary at the end of the source's log, of whatever producer and origin
     :param seen: every canary at the end of the target's log, read after ``sent`` was
-    :param partitions: those to judge; one without canaries is unknown
+    :param partitions: the partitions to judge; one without canaries is unknown
     :param now: when ``seen`` was read, aware
     :param late_after: how long a canary may take
     :param complete: partitions of which ``seen`` holds all that the target's log ever held
@@ -143,11 +144,11 @@ def _judge_partition(
     complete: bool,
 ) -> PartitionVerdict:
     on_source, on_target = [each.canary for each in sent], [each.canary for each in seen]
-    there = frozenset(on_target)
-    crossed = [place for place, canary in enumerate(on_source) if canary in there]
+    replicated = frozenset(on_target)
+    indexes = [index for index, canary in enumerate(on_source) if canary in replicated]
     missing = _missing(flow, on_source, on_target)
-    # A canary before the first that is on both sides may have been cut off at the target's end.
-    first = -1 if complete else crossed[0] if crossed else len(on_source)
+    # Canaries before the first that is on both clusters may be before the part of the target's log that was read.
+    first = -1 if complete else indexes[0] if indexes else len(on_source)
     waiting = [canary for _, canary, passed in missing if not passed]
     slow = {each.canary for each in seen if each.seen_at is not None and each.seen_at - each.canary.at > late_after}
     mine = {canary for canary in on_source if canary.producer == flow.producer}
@@ -155,30 +156,30 @@ def _judge_partition(
     late = {canary for canary in waiting if canary.at <= overdue} | (slow & mine)
     return PartitionVerdict(
         partition=partition,
-        on_time=len(mine & there - slow),
+        on_time=len(mine & replicated - slow),
         pending=sum(canary.at > overdue for canary in waiting),
         late=tuple(sorted(late)),
-        lost=tuple(canary for place, canary, passed in missing if passed and place > first),
+        lost=tuple(canary for index, canary, passed in missing if passed and index > first),
         duplicated=tuple(sorted(_more_than_once(on_target, origin=flow.source) - looped)),
-        reordered=_behind_later_ones(on_source, on_target),
+        reordered=_after_later_ones(on_source, on_target),
         looped=tuple(sorted(looped)),
-        rpo_seconds=_rpo_seconds(flow, mine, there),
+        rpo_seconds=_rpo_seconds(flow, mine, replicated),
     )
 
 
 def _missing(
     flow: CanaryFlow, on_source: Sequence[Canary], on_target: Sequence[Canary]
 ) -> list[tuple[int, Canary, bool]]:
-    """Return place and canary of what is not on the target, and whether a later one is there already."""
-    here, there = frozenset(on_source), frozenset(on_target)
-    last = max((place for place, canary in enumerate(on_source) if canary in there), default=-1)
-    # What the source's end does not hold is older than it, or was sent after it was read: times tell which.
-    others = [canary.at for canary in on_target if canary.producer == flow.producer and canary not in here]
+    """Return index and canary of what is not on the target, and whether a later canary is on it already."""
+    sent, replicated = frozenset(on_source), frozenset(on_target)
+    last = max((index for index, canary in enumerate(on_source) if canary in replicated), default=-1)
+    # Canaries that were not read on the source are older, or were sent after the source was read: their times show it.
+    others = [canary.at for canary in on_target if canary.producer == flow.producer and canary not in sent]
     newest = max(others, default=None)
     return [
-        (place, canary, place < last or (newest is not None and canary.at < newest))
-        for place, canary in enumerate(on_source)
-        if canary not in there and canary.producer == flow.producer
+        (index, canary, index < last or (newest is not None and canary.at < newest))
+        for index, canary in enumerate(on_source)
+        if canary not in replicated and canary.producer == flow.producer
     ]
 
 
@@ -187,22 +188,22 @@ def _more_than_once(log: Iterable[Canary], *, origin: str) -> set[Canary]:
     return {canary for canary, times in counted.items() if times > 1}
 
 
-def _behind_later_ones(on_source: Sequence[Canary], on_target: Sequence[Canary]) -> tuple[Canary, ...]:
-    """Return what comes, on the target, behind something that it precedes on the source; first copies only."""
-    places = {canary: place for place, canary in reversed(list(enumerate(on_source)))}
+def _after_later_ones(on_source: Sequence[Canary], on_target: Sequence[Canary]) -> tuple[Canary, ...]:
+    """Return the canaries that are, on the target, after one that follows them on the source; first copies only."""
+    indexes = {canary: index for index, canary in reversed(list(enumerate(on_source)))}
     furthest, found = -1, []
     for canary in dict.fromkeys(on_target):
-        place = places.get(canary)
-        if place is None:
+        index = indexes.get(canary)
+        if index is None:
             continue
-        if place < furthest:
+        if index < furthest:
             found.append(canary)
-        furthest = max(furthest, place)
+        furthest = max(furthest, index)
     return tuple(found)
 
 
-def _rpo_seconds(flow: CanaryFlow, mine: Collection[Canary], there: Collection[Canary]) -> float | None:
-    crossed = [canary.at for canary in there if canary.producer == flow.producer]
-    if not crossed or not mine:
+def _rpo_seconds(flow: CanaryFlow, mine: Collection[Canary], on_target: Collection[Canary]) -> float | None:
+    replicated = [canary.at for canary in on_target if canary.producer == flow.producer]
+    if not replicated or not mine:
         return None
-    return max((max(canary.at for canary in mine) - max(crossed)).total_seconds(), 0.0)
+    return max((max(canary.at for canary in mine) - max(replicated)).total_seconds(), 0.0)

@@ -12,19 +12,20 @@ import httpx
 
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.waiting import wait_until
 
-#: Connect's own word for a state, in lower case; ``absent`` where there is no such connector, ``unknown`` where
-#: Connect does not say.
+#: Connect's own word for a state, in lower case; ``absent`` if there is no such connector, ``unknown`` if Connect does
+#: not report a state.
 ConnectorState = Literal["absent", "stopped", "running", "failed", "paused", "unassigned", "restarting", "unknown"]
 _STATES = ("stopped", "running", "failed", "paused", "unassigned", "restarting")
 
 _POLL_SECONDS = 0.05
-#: What Connect answers while its resources are not registered yet. A connector that is missing is named instead.
+#: Connect's answer while its resources are not registered yet. For a missing connector the answer names it.
 _NOT_YET = "HTTP 404 Not Found"
 
 
 class ConnectUnreachable(TryAgain):
-    """Connect did not answer, or is rebalancing and cannot take requests just now."""
+    """Connect did not answer, or is rebalancing and cannot accept requests at the moment."""
 
 
 class ConnectorNotFound(KafkaDrError):
@@ -37,7 +38,7 @@ class ConnectRefused(Refused):
 
 @dataclass(frozen=True, slots=True)
 class ConnectEndpoint:
-    """Where a Connect cluster's REST API is, and as whom it is asked."""
+    """The address of a Connect cluster's REST API, and the login for it."""
 
     base_url: str
     username: str | None = None
@@ -129,7 +130,7 @@ class ConnectClient:
         self._http = httpx.Client(base_url=endpoint.base_url.rstrip("/"), auth=auth, trust_env=False)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
 
     def __enter__(self) -> ConnectClient:
@@ -155,8 +156,8 @@ class ConnectClient:
     def status(self, name: str) -> ConnectorStatus:
         """Return the state of a connector and its tasks; state ``absent`` where there is none.
 
-        A worker that lets go of a deleted connector may write down its state once more, so that alone does not say
-        that there is one.
+        A worker may report the state of a deleted connector once more, so a state alone does not prove that the
+        connector exists.
         """
         try:
             expected = len(self._ask("GET", _path(name), f"count the tasks of {name}")["tasks"])
@@ -226,18 +227,20 @@ class ConnectClient:
         :returns: the status seen last: that state, or ``failed`` where ``running`` was waited for
         :raises TryAgain: it had not settled there when the deadline passed
         """
-        deadline = self._clock.monotonic() + deadline_seconds
-        while True:
-            status = self.status(name)
-            if status.need_not_be_waited_for(state):
-                return status
-            if self._clock.monotonic() >= deadline:
-                tasks = ", ".join(f"{task.number} {task.state}" for task in status.tasks) or "none"
-                raise TryAgain(
-                    f"{name} is {status.state} (tasks: {tasks}) after {deadline_seconds:g} s, expected {state}: "
-                    "look at the Connect worker's log"
-                )
-            self._clock.sleep(_POLL_SECONDS)
+        status = wait_until(
+            lambda: self.status(name),
+            lambda found: found.need_not_be_waited_for(state),
+            clock=self._clock,
+            seconds=deadline_seconds,
+            pause_seconds=_POLL_SECONDS,
+        )
+        if not status.need_not_be_waited_for(state):
+            tasks = ", ".join(f"{task.number} {task.state}" for task in status.tasks) or "none"
+            raise TryAgain(
+                f"{name} is {status.state} (tasks: {tasks}) after {deadline_seconds:g} s, expected {state}: "
+                "look at the Connect worker's log"
+            )
+        return status
 
     def _ask(self, method: str, path: str, doing: str, body: object = None) -> Any:
         """Send a request, again while Connect is rebalancing, and return what it answers."""

@@ -1,7 +1,7 @@
 """What a flow has copied, read from where Connect keeps it: when its source is dead, Connect itself may not answer.
 
 An exactly-once task writes its positions in the transaction of the records, so what is committed there is the truth:
-everything below lies on the target, and nothing from there on. They are read where they are kept, on the target.
+every record below it is on the target, and no record from it on. The positions are stored on the target and read there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def committed_positions(
     """Return the positions of a flow: next to read on its source, by partition.
 
     :param cluster: the flow's target, reached as somebody who may read that topic
-    :param topic: where the Connect workers beside it keep positions
+    :param topic: the topic in which the target's Connect workers store positions
     :raises NotFound: there is no such topic
     """
     partitions = cluster.topics.describe([topic])[topic].partitions

@@ -17,7 +17,7 @@ class Flow:
 
     :param group: the protection group
     :param source: the cluster that is read
-    :param target: the cluster that is written; Connect runs beside it
+    :param target: the cluster that is written; its Connect cluster runs the connector
     """
 
     group: str

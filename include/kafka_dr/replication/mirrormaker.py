@@ -1,8 +1,8 @@
-"""A flow made by MirrorMaker 2 on the Connect cluster beside the target.
+"""A flow of MirrorMaker 2 on the target's Connect cluster.
 
 Invariants: positions are written only while the connector is stopped; seeding replaces every position, so that none
-of an earlier direction survives; the epoch of the seed lies among the positions and is written in the same
-transaction, so that a flow that was not seeded for its epoch can be told.
+of an earlier direction remains; the epoch of the seed is stored with the positions and written in the same
+transaction, so that a flow that was not seeded for its epoch is recognised.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Mm2Replicator:
     :param flow: which one
     :param group: the protection group, for topics and flow settings
     :param source: the cluster that is read
-    :param target: the cluster that is written, and beside which Connect stands
+    :param target: the cluster that is written, whose Connect cluster runs the connector
     :param connect: that Connect cluster
     """
 
@@ -105,7 +105,7 @@ class Mm2Replicator:
         return Positions({partition: offset + 1 for partition, offset in stored.items()}, epoch)
 
     def seed(self, positions: Mapping[TopicPartition, int], *, epoch: int) -> None:
-        """Place the stopped connector at these positions and no others, and read them back.
+        """Give the stopped connector these positions and no others, and read them back.
 
         :param positions: next to read; 0, like a partition that is not named, means from the start
         :param epoch: of the register, whose seed this is

@@ -1,4 +1,4 @@
-"""Whether a flow moves. A connector can say RUNNING for ever while it copies nothing, so only progress counts."""
+"""Whether a flow makes progress. A connector can be RUNNING forever and copy nothing, so only progress counts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def flow_moves(before: Ends, after: Ends, ends: Ends) -> Moving:
         return Moving("unknown", "the source shows no partition of this flow")
     back = sorted(p for p in ends if after.get(p, 0) < before.get(p, 0))
     if back:
-        return Moving("unknown", f"positions went back at {_named(back)}: somebody places this flow just now")
+        return Moving("unknown", f"positions went back at {_named(back)}: they are being set at this moment")
     waiting = {p for p, end in ends.items() if before.get(p, 0) < end}
     still = sorted(p for p in waiting if after.get(p, 0) == before.get(p, 0))
     if still:
@@ -47,7 +47,7 @@ def flow_moves(before: Ends, after: Ends, ends: Ends) -> Moving:
 
 
 def data_ends(source: KafkaCluster, positions: Ends, ends: Ends) -> dict[TopicPartition, int]:
-    """Return the ends, lowered to the flow's position where only control or aborted records lie between.
+    """Return the ends, lowered to the flow's position if only control or aborted records are between the two.
 
     :param positions: next to copy, by partition
     :param ends: the source's last stable offsets

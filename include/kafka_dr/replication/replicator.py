@@ -34,7 +34,7 @@ class FlowStatus:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Where a flow stands.
+    """The positions of a flow.
 
     :param next_to_read: by source partition; a partition from which nothing was copied yet is not in it
     :param seed_epoch: the epoch whose seed these positions started from; ``None`` for a flow never seeded
@@ -91,7 +91,7 @@ class Replicator(Protocol):
         ...
 
     def seed(self, positions: Mapping[TopicPartition, int], *, epoch: int) -> None:
-        """Place a stopped flow: these positions and no others, under this epoch."""
+        """Give a stopped flow these positions and no others, under this epoch."""
         ...
 
     def transactional_ids(self) -> tuple[str, ...]:

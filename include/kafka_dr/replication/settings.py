@@ -55,7 +55,7 @@ FIXED = (
     Setting("offset-syncs.topic.location", "target", "the map must outlive the source"),
     Setting("sync.topic.configs.enabled", "false", "it would undo what was set on the target on purpose"),
     Setting("sync.topic.acls.enabled", "false", "it copies ALLOW READ and DENY only, and never revokes"),
-    Setting("heartbeats.replication.enabled", "false", "the canary tells more, and moves through the same topics"),
+    Setting("heartbeats.replication.enabled", "false", "the canary shows more, and is replicated in the same flow"),
     Setting("refresh.topics.enabled", "true", "new topics and partitions of the group are copied, too"),
     Setting("producer.override.linger.ms", "5", "a batch fills while a transaction is written; latency stays low"),
     Setting("producer.override.max.request.size", "16777216", "a batch may be larger uncompressed than at the source"),

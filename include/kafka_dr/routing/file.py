@@ -1,7 +1,7 @@
 """A route in one JSON file that applications read when they start.
 
-Readers never see half a route: the file is written beside, synced, and renamed over the old one. Writers are kept
-apart by a lock file beside it, which also spans processes; the kernel lets go of it when its holder dies.
+Readers never see half a route: a temporary file is written in the same folder, synced, and renamed to the route file.
+A lock file in the same folder excludes other writers, also other processes; the kernel frees it when its holder dies.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from pathlib import Path
 
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.routing.route import Route, RouteBusy, RouteUncertain, RouteUnreadable, RouteUnwritable, must_replace
+from kafka_dr.waiting import wait_until
 
 _READABLE_BY_ALL = 0o644
+_PAUSE_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class FileRouter:
     def _unreadable(self, error: Exception) -> RouteUnreadable:
         return RouteUnreadable(
             f"The route file {self.path} cannot be understood ({error}): expected one JSON object as this tool "
-            "writes it; compare it with the DR register and mend or remove it by hand."
+            "writes it; compare it with the DR register and fix or remove it by hand."
         )
 
     @contextmanager
@@ -73,30 +75,31 @@ class FileRouter:
             os.close(handle)
 
     def _lock(self, handle: int) -> None:
-        deadline = self.clock.monotonic() + self.lock_seconds
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if self.clock.monotonic() >= deadline:
-                    raise RouteBusy(
-                        f"The route file {self.path} was locked by another switch for {self.lock_seconds:g} s: "
-                        "see which run is switching this group, then try again."
-                    ) from None
-                self.clock.sleep(0.02)
-            else:
-                return
+        try:
+            wait_until(
+                lambda: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB),
+                lambda _: True,
+                clock=self.clock,
+                seconds=self.lock_seconds,
+                pause_seconds=_PAUSE_SECONDS,
+                retry=BlockingIOError,
+            )
+        except BlockingIOError:
+            raise RouteBusy(
+                f"The route file {self.path} was locked by another switch for {self.lock_seconds:g} s: "
+                "see which run is switching this group, then try again."
+            ) from None
 
     def _replace(self, route: Route) -> None:
-        """Write beside, sync, rename, sync the folder: after a power cut the old or the new route is there."""
+        """Write a temporary file, sync, rename, sync the folder: a power cut leaves the old or the new route."""
         try:
-            beside = self._write_beside(route)
+            temporary = self._write_temporary(route)
         except OSError as error:
             raise self._unwritable(error) from error
         try:
-            beside.replace(self.path)
+            temporary.replace(self.path)
         except OSError as error:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise self._unwritable(error) from error
         try:
             _sync_folder(self.path.parent)
@@ -106,7 +109,7 @@ class FileRouter:
                 "read the route, check the disk, and run the step again."
             ) from error
 
-    def _write_beside(self, route: Route) -> Path:
+    def _write_temporary(self, route: Route) -> Path:
         handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The in-memory twin of a router; the same contract suite holds it and the real ones."""
+"""A router in memory; the same contract tests run against it and the real ones."""
 
 from __future__ import annotations
 

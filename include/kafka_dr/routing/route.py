@@ -1,7 +1,7 @@
-"""Where applications find the active cluster, and what every router promises.
+"""Where applications find the active cluster, and the contract of every router.
 
-A route follows the DR register and never leads it: it is switched after the target is open, by compare-and-set on
-the epoch, so that a run which was overtaken cannot send traffic back.
+A route follows the DR register: it is switched after the target is open, by compare-and-set on the epoch, so that a run
+with an outdated epoch cannot send traffic back.
 """
 
 from __future__ import annotations
@@ -124,11 +124,11 @@ class Router(Protocol):
 
 
 def must_replace(stored: Route | None, route: Route, *, expected_epoch: int | None) -> bool:
-    """Return whether the new route has to be written: False when it stands there already.
+    """Return whether the new route has to be written: False if it is stored already.
 
-    The time of the decision is no part of what a route says: a step that runs again stamps it anew.
+    The time of the decision is not compared: a step that runs again writes a new time.
 
-    :raises RouteConflict: when something else stands there than expected, or the epoch would not rise
+    :raises RouteConflict: the stored route is not the expected one, or the epoch would not rise
     """
     if stored is not None and _says(stored) == _says(route):
         return False

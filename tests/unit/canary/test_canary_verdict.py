@@ -234,7 +234,7 @@ def test_a_first_canary_on_its_way_is_unknown_and_not_good() -> None:
     found = verdict_of(as_sent([canary(1)]), [], after=timedelta(seconds=1))
 
     assert (found.verdict, found.rpo_seconds) == (Verdict.UNKNOWN, None)
-    assert str(found) == "partition 0: unknown, 1 on the way"
+    assert str(found) == "partition 0: unknown, 1 not replicated yet"
 
 
 def test_a_loss_at_the_very_beginning_is_found_where_all_of_the_target_was_read() -> None:
