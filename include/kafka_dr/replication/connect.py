@@ -12,7 +12,6 @@ import httpx
 
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
-from kafka_dr.waiting import wait_until
 
 #: Connect's own word for a state, in lower case; ``absent`` if there is no such connector, ``unknown`` if Connect does
 #: not report a state.
@@ -227,20 +226,18 @@ class ConnectClient:
         :returns: the status seen last: that state, or ``failed`` where ``running`` was waited for
         :raises TryAgain: it had not settled there when the deadline passed
         """
-        status = wait_until(
-            lambda: self.status(name),
-            lambda found: found.need_not_be_waited_for(state),
-            clock=self._clock,
-            seconds=deadline_seconds,
-            pause_seconds=_POLL_SECONDS,
-        )
-        if not status.need_not_be_waited_for(state):
-            tasks = ", ".join(f"{task.number} {task.state}" for task in status.tasks) or "none"
-            raise TryAgain(
-                f"{name} is {status.state} (tasks: {tasks}) after {deadline_seconds:g} s, expected {state}: "
-                "look at the Connect worker's log"
-            )
-        return status
+        deadline = self._clock.monotonic() + deadline_seconds
+        while True:
+            status = self.status(name)
+            if status.need_not_be_waited_for(state):
+                return status
+            if self._clock.monotonic() >= deadline:
+                tasks = ", ".join(f"{task.number} {task.state}" for task in status.tasks) or "none"
+                raise TryAgain(
+                    f"{name} is {status.state} (tasks: {tasks}) after {deadline_seconds:g} s, expected {state}: "
+                    "look at the Connect worker's log"
+                )
+            self._clock.sleep(_POLL_SECONDS)
 
     def _ask(self, method: str, path: str, doing: str, body: object = None) -> Any:
         """Send a request, again while Connect is rebalancing, and return what it answers."""
