@@ -56,7 +56,7 @@ def plan_between(
     for snapshot in (active_now, standby_now):
         require_cluster(context, snapshot.cluster, snapshot.cluster_id)
     others = [other for name, other in context.clients.topology.protection_groups.items() if name != context.group.name]
-    return make_plan(active_now, standby_now, context.group, epoch=epoch, others=others, beside=connector)
+    return make_plan(active_now, standby_now, context.group, epoch=epoch, others=others, further=connector)
 
 
 def _connector(context: GroupContext, flow: Flow) -> tuple[Item, ...]:

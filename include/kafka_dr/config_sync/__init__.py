@@ -1,4 +1,4 @@
-"""The standby is configured to take over: what differs, what that means, and what mends it."""
+"""The standby is configured to take over: what differs, what that means, and what fixes it."""
 
 from __future__ import annotations
 

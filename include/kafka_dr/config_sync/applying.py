@@ -1,4 +1,4 @@
-"""Applying a plan's changes to the standby, in an order in which nothing is ever open that should be shut.
+"""Applying a plan's changes to the standby, in an order that never opens what should be fenced.
 
 1. DENYs are added;
 2. topics are created, partitions added, configurations and quotas set;
@@ -6,8 +6,8 @@
    whatever they permit, a DENY that was there before them refuses;
 4. ALLOWs are removed, and last DENYs.
 
-Before each batch the two sides are compared again: a row that is not what was shown any more is left as it is, by name.
-Then the caller's guard is asked. One change that fails does not keep the others from being made.
+Before each batch the two clusters are compared again: a row that is no longer what was shown is not applied, and is
+named. Then the caller's guard is asked. One change that fails does not keep the others from being made.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Guard = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A change that was not made, or of which nobody knows."""
+    """A change that was not made, or whose outcome is unknown."""
 
     item: Item
     reason: str
@@ -123,7 +123,7 @@ class Applying:
         return [*stale, *batch.send(same)]
 
     def _shut(self) -> Plan:
-        """See the fence and every DENY in place: without them, an ALLOW would open the standby."""
+        """Wait until the fence and every DENY is in place: without them, an ALLOW would open the standby."""
         self._ensure_fence()
         deadline = self._clock.monotonic() + _SEEN_SECONDS
         while True:
@@ -194,7 +194,7 @@ def _permission(item: Item) -> AclPermission | None:
 
 
 def _together(items: Collection[Item], send: Callable[[Collection[Acl]], None], acls: Collection[Acl]) -> list[Failure]:
-    """Send what the cluster answers as one; where it fails, reading back tells which of them were taken."""
+    """Send ACLs that the cluster answers as one; after an error, reading back shows which were accepted."""
     try:
         send(acls)
     except KafkaDrError as error:

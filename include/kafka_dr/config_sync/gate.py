@@ -1,4 +1,4 @@
-"""The answer for whoever is about to switch: what must match and does not stops the switch, and is named."""
+"""The answer before a switch: what must match and does not stops the switch, and is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan's rows: what differs, what that means, and what would mend it."""
+"""A plan's rows: what differs, what that means, and what would fix it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Verdict(StrEnum):
     APPROVAL = "needs approval"
     #: No program does this; the reason says who can.
     NEVER = "never"
-    #: One side could not be read, so nobody knows.
+    #: One cluster could not be read, so nobody knows.
     UNKNOWN = "unknown"
     #: Allowed by policy, and said so that nobody has to find out in a disaster.
     NOTE = "note"
@@ -96,7 +96,7 @@ class Item:
     :param standby: what the standby has, ``None`` where it has nothing
     :param reason: one sentence: why this verdict
     :param blocks: whether no switch may begin while it is so
-    :param change: what mends it; ``None`` where nothing may be done
+    :param change: what fixes it; ``None`` if nothing may be done
     """
 
     kind: Kind
@@ -116,7 +116,7 @@ class Item:
 
     def __str__(self) -> str:
         name = f"{self.subject} {self.key}".rstrip()
-        return f"{self.kind} {name}: {_shown(self.active)} on the active side, {_shown(self.standby)} on the standby"
+        return f"{self.kind} {name}: {_shown(self.active)} on the active cluster, {_shown(self.standby)} on the standby"
 
 
 def _shown(value: str | None) -> str:

@@ -1,9 +1,10 @@
 """One apply at a time for each protection group, held in the active cluster's register topic.
 
-A compare-and-set like the register's own: whoever wants the lock takes over the transactional id
-``kafka-dr-config-<group>``, which fences off whoever had it, reads who holds the lock, and writes itself down in a
-transaction. It is written anew before each batch of changes: a holder that was held up beyond its time, and was
-replaced, is refused there by the broker and changes nothing more. A holder that died is waited for until its time ends.
+A compare-and-set like the register's own: a run that wants the lock takes over the transactional id
+``kafka-dr-config-<group>``, which fences the former holder off. It reads who holds the lock, and writes itself as the
+holder in a transaction. The lock is written again before each batch of changes: a holder that was delayed beyond its
+time, and was replaced, is then refused by the broker and changes nothing more. If a holder died, the next run waits
+until the holder's time ends.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kafka_dr.register.records import fact_records
 #: Under which run the register keeps what is about the config sync of a group as a whole.
 FACTS = "config-sync"
 _LOCK = "lock"
-#: Who holds a lock that was let go. A time alone would not do: the next holder's clock may be behind.
+#: The owner of a released lock. A time alone is not enough: the next holder's clock may be slow.
 _NOBODY = ""
 _PARTITION = TopicPartition(REGISTER_TOPIC, 0)
 

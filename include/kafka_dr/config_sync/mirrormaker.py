@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from kafka_dr.config_sync.items import Item, Kind, Verdict
 
-#: What MirrorMaker does unless it is told not to.
+#: What MirrorMaker does unless its configuration says no.
 _SYNCS = ("sync.topic.configs.enabled", "sync.topic.acls.enabled")
 _OFF = "false"
 

@@ -1,7 +1,8 @@
-"""The plan: everything that differs between the active cluster and a standby, and what would mend it.
+"""The plan: everything that differs between the active cluster and a standby, and what would fix it.
 
-Pure: two snapshots in, rows out. A plan is known by its digest, which covers all that it shows; whoever applies one
-makes it anew from what the clusters say then, and applies nothing unless the digest is the one that was shown.
+Pure: two snapshots in, rows out. A plan is known by its digest, which covers all that it shows. Before a plan is
+applied, it is made again from what the clusters say then; nothing is applied unless the digest is the one that was
+shown.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from kafka_dr.topology import ProtectionGroup
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What differs, and what would mend it.
+    """What differs, and what would fix it.
 
     :param epoch: the register's, when the direction was read from it
     :param cluster_ids: of the active cluster and the standby
@@ -49,7 +50,7 @@ class Plan:
 
     @property
     def changes(self) -> tuple[Item, ...]:
-        """The rows that can be mended, with or without an approval."""
+        """The rows that can be fixed, with or without an approval."""
         return tuple(item for item in self.items if item.change is not None)
 
     def of(self, *verdicts: Verdict) -> tuple[Item, ...]:
@@ -71,13 +72,13 @@ def make_plan(
     *,
     epoch: int,
     others: Collection[ProtectionGroup] = (),
-    beside: Collection[Item] = (),
+    further: Collection[Item] = (),
 ) -> Plan:
-    """Compare two sides.
+    """Compare two clusters.
 
     :param epoch: the register's, when the direction was read from it
     :param others: the other protection groups of the topology, whose things are left alone
-    :param beside: rows about what else changes the standby
+    :param further: rows about what else changes the standby
     """
     scope = Scope(group, others)
     fence = fences.standby(group)
@@ -93,7 +94,7 @@ def make_plan(
         *compare_acls(active, standby, scope, fence),
         *compare_quotas(active, standby, scope),
         *compare_users(active, standby, scope),
-        *beside,
+        *further,
     )
     return Plan(
         group=group.name,
@@ -108,7 +109,7 @@ def make_plan(
 
 
 def _sections(active: Snapshot, standby: Snapshot) -> Iterator[Item]:
-    """Yield a row for each side of which something could not be read as a whole, and stands in no other row."""
+    """Yield a row for each section of a cluster that could not be read and is in no other row."""
     for side in (active, standby):
         for section in sorted({TOPICS, NAMES, GROUPS} & side.unknown.keys()):
             name, reason = f"{section} on {side.cluster}", side.unknown[section]
@@ -116,7 +117,7 @@ def _sections(active: Snapshot, standby: Snapshot) -> Iterator[Item]:
 
 
 class _Writers:
-    """Whether anybody but replication may write to a topic of the standby, with its fence as it stands."""
+    """Whether anybody but replication may write to a topic of the standby, with its fence as it is now."""
 
     def __init__(self, standby: Snapshot, group: ProtectionGroup) -> None:
         self._known = ACLS not in standby.unknown

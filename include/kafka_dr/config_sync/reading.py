@@ -1,7 +1,7 @@
-"""Reading both sides. Each is asked some ten times, however many topics and ACLs there are, and at the same time.
+"""Read both clusters, at the same time. Each is asked about ten times, however many topics and ACLs there are.
 
-What one request may not see is unknown by itself, with the reason; the others go on. A topic that is hidden from the
-operator is in no list of its: hence the audit's principal is asked which topics there are, too.
+What one request may not see is unknown, with the reason; the other requests continue. The brokers do not list a topic
+that is hidden from the operator: hence the audit's principal is asked which topics there are, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kafka_dr.topology import ProtectionGroup
 
 T = TypeVar("T")
 
-#: Requests to one side that are under way together.
+#: How many requests to one cluster are made at the same time.
 _AT_ONCE = 6
 
 
@@ -41,7 +41,7 @@ class Side:
     """A cluster to be read.
 
     :param cluster: reached as the operator
-    :param fence: the ACLs that this project added there, by the register
+    :param fence: the ACLs that this project added on it, by the register
     :param acls: reads every ACL
     :param seen_by_audit: asks as the audit's principal for the names of the topics
     :param open_to_all: whether the brokers let everybody do what no ACL is about
@@ -57,13 +57,13 @@ class Side:
 def read_sides(active: Side, standby: Side, group: ProtectionGroup) -> tuple[Snapshot, Snapshot]:
     """Read two clusters at the same time, as far as a protection group is concerned.
 
-    :raises ClusterUnreachable: a side does not answer at all
+    :raises ClusterUnreachable: a cluster does not answer at all
     """
     sides = (active, standby)
     with ThreadPoolExecutor(max_workers=2 * _AT_ONCE) as pool:
         besides = [_Besides.begin(pool, side) for side in sides]
         overviews = list(pool.map(lambda side: side.cluster.configs.overview(), sides))
-        # Asked about on both sides: one that is missing is told from one that may not be seen.
+        # Both clusters are asked about each name: a missing topic and a hidden one have different answers.
         listed = [*(overview.topics for overview in overviews), *(beside.seen() for beside in besides)]
         seen = {name for each in listed for name in each if group.owns_topic(name)}
         names = seen | set(group.topics) | {group.canary_topic}
@@ -77,7 +77,7 @@ def read_sides(active: Side, standby: Side, group: ProtectionGroup) -> tuple[Sna
 
 @dataclass(frozen=True, slots=True)
 class _Besides:
-    """What is asked beside the topics."""
+    """What is asked in addition to the topics."""
 
     acls: Future[frozenset[Acl]]
     quotas: Future[dict[tuple[QuotaEntity, str], float]]

@@ -15,7 +15,7 @@ from kafka_dr.config_sync.scope import Belongs, Scope
 from kafka_dr.config_sync.snapshot import ACLS, QUOTAS, USERS, Snapshot
 from kafka_dr.fencing.authorizer import EVERYONE
 
-#: What looks without changing anything, and tells no record's content.
+#: What looks without changing anything, and shows no record's content.
 _LOOKS = frozenset({AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS})
 _CHANGES = frozenset(AclOperation) - _LOOKS - {AclOperation.READ}
 _WRITTEN = (ResourceType.TOPIC, ResourceType.TRANSACTIONAL_ID)
@@ -28,7 +28,7 @@ _RULES = frozenset({AclOperation.ALL, AclOperation.ALTER, AclOperation.CLUSTER_A
 
 
 def compare_acls(active: Snapshot, standby: Snapshot, scope: Scope, fence: Collection[Acl]) -> Iterator[Item]:
-    """Yield each ACL that one side has and the other has not.
+    """Yield each ACL that one cluster has and the other has not.
 
     :param fence: every DENY that makes the standby's fence, whether or not it is known who added it
     """

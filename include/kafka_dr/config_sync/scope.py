@@ -15,7 +15,7 @@ _USER = "User:"
 
 
 class Belongs(Enum):
-    """To whom an ACL or a quota belongs."""
+    """Which group an ACL or a quota belongs to."""
 
     #: This group: by what it is about, or by the application that it is for.
     OURS = "ours"
@@ -31,7 +31,7 @@ class _Names:
     prefixes: Collection[str]
 
     def holds(self, name: str, *, prefix: bool) -> bool:
-        """Return whether a name, or everything that begins with it, lies inside."""
+        """Return whether a name, or everything that begins with it, is inside."""
         return name.startswith(tuple(self.prefixes)) or (not prefix and name in self.literals)
 
     def meets(self, name: str, *, prefix: bool) -> bool:
@@ -61,7 +61,7 @@ class Scope:
         return principal in self._applications
 
     def acl(self, acl: Acl) -> Belongs:
-        """Return to whom an ACL belongs."""
+        """Return which group an ACL belongs to."""
         if acl.principal in self._aside or (acl.resource is ResourceType.TOPIC and is_internal_topic(acl.name)):
             return Belongs.OTHERS
         application = self.is_application(acl.principal)
@@ -82,7 +82,7 @@ class Scope:
         return Belongs.OTHERS if theirs else Belongs.REACHES_FURTHER
 
     def quota(self, entity: QuotaEntity) -> Belongs:
-        """Return to whom a client quota belongs; one without a user's name counts for everybody's clients."""
+        """Return which group a client quota belongs to; one without a user's name counts for everybody's clients."""
         if not entity.user:
             return Belongs.REACHES_FURTHER
         return Belongs.OURS if self.is_application(_USER + entity.user) else Belongs.OTHERS

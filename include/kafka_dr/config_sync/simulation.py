@@ -1,4 +1,4 @@
-"""Who could produce, consume and commit on the standby after a switch, beside who can on the active cluster.
+"""Who could produce, consume and commit on the standby after a switch, compared with who can on the active cluster.
 
 The brokers' rule is :class:`~kafka_dr.fencing.authorizer.Authorizer`. It is asked for each principal and name with the
 few ACLs that cover that name, and once for each distinct set of them: thousands of topics share a handful of sets.
@@ -28,7 +28,7 @@ _DEEDS: tuple[tuple[Deed, ResourceType, AclOperation], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A principal that may do something on one side and may not on the other, after a switch.
+    """A principal that may do something on one cluster and may not on the other, after a switch.
 
     :param names: the topics, groups or transactional ids; with the addresses, where others are not concerned
     :param lost: whether the active cluster allows it and the standby would not; else the other way round
@@ -53,7 +53,7 @@ class Access:
 
 
 class _Rights:
-    """One side's authorizer, which decides once about each distinct set of ACLs."""
+    """One cluster's authorizer, which decides once about each distinct set of ACLs."""
 
     def __init__(self, acls: Collection[Acl], *, open_to_all: bool) -> None:
         self._authorizer = Authorizer(acls)
@@ -99,7 +99,7 @@ def compare_access(
 ) -> tuple[Access, ...]:
     """Return what would be otherwise after a switch, by principal and deed.
 
-    :param active: the active cluster's ACLs, without a fence of ours
+    :param active: the active cluster's ACLs, without a fence of this project
     :param standby: the standby's ACLs, without its fence: as they are once it is lifted
     :param topics: the group's topics
     :param groups: the group's consumer groups that exist; declared ones, and those in ACLs, are asked about anyway
@@ -168,7 +168,7 @@ def _questions(
     there: frozenset[Acl],
     left_open: tuple[bool, bool],
 ) -> Iterator[tuple[str, Deed, AclOperation]]:
-    """Yield what has to be asked about a name: nothing where both sides hold the same ACLs about it, or open it."""
+    """Yield what has to be asked about a name: nothing if both clusters hold the same ACLs about it, or open it."""
     if here == there and left_open[0] == left_open[1]:
         return
     differing = {acl.principal for acl in here ^ there}

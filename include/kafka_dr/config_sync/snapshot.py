@@ -1,6 +1,6 @@
 """What one cluster's configuration looks like to a protection group, as plain values. No client is imported here.
 
-Whatever could not be read stands under :attr:`Snapshot.unknown` with the reason: it is never taken for absent.
+Whatever could not be read is in :attr:`Snapshot.unknown` with the reason: it is never taken for absent.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from kafka_dr.clusters.configuration import ConfigValue, QuotaEntity, ScramUser, TopicLayout
 from kafka_dr.clusters.model import Acl
 
-#: What can be unknown beside single topics.
+#: What can be unknown in addition to single topics.
 TOPICS, ACLS, QUOTAS, USERS, GROUPS = "topics", "ACLs", "client quotas", "SCRAM users", "consumer groups"
 #: Without them nobody knows of topics that are hidden from the operator.
 NAMES = "topics that the audit sees"
 
-#: How a topic stands in :attr:`Snapshot.unknown`.
+#: How the key of a topic in :attr:`Snapshot.unknown` begins.
 TOPIC_PREFIX = "topic "
 
 
@@ -35,7 +35,7 @@ class TopicConfig:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One side of a comparison.
+    """One cluster of a comparison.
 
     :param cluster: the name in the topology
     :param cluster_id: the id that the cluster itself reported

@@ -16,7 +16,7 @@ _CLEANUP = "cleanup.policy"
 
 @dataclass(frozen=True, slots=True)
 class TopicRules:
-    """What the comparison needs to know besides the two sides.
+    """What the comparison needs to know in addition to the two snapshots.
 
     :param replication_factor: of topics that are created on the standby, at most
     :param keyed: whether the topology says that a topic's partitions are chosen by key
@@ -30,7 +30,7 @@ class TopicRules:
 
 
 def compare_topics(active: Snapshot, standby: Snapshot, rules: TopicRules) -> Iterator[Item]:
-    """Yield each difference between the topics of two sides, by topic and key."""
+    """Yield each difference between the topics of two clusters, by topic and key."""
     if TOPICS in active.unknown or TOPICS in standby.unknown:
         return  # nothing is missing where nothing could be seen
     unreadable = {**active.unreadable_topics(), **standby.unreadable_topics()}

@@ -1,6 +1,6 @@
 """Choices for single consumer groups must be about groups that the protection group owns: others would do nothing.
 
-Who only reads must not be among those whom the protection group moves, or fences: the two exclude each other.
+A reader must not be declared if the protection group moves or fences it: the two exclude each other.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def reader_mistakes(document: Document, here: Path) -> Iterator[Mistake]:
     fenced = {name for name, _ in document.texts(*here, "principals")}
     for name, path in document.texts(*readers, "principals"):
         if name in fenced:
-            seen = f"{name!r} is among the group's principals, whom the fence stops from reading"
-            yield document.mistake(path, seen, "name it in one of the two places")
+            seen = f"{name!r} is among the group's principals, which the fence stops from reading"
+            yield document.mistake(path, seen, "name it in one of the two lists")
     literals = [name for name, _ in document.texts(*here, "consumer_groups")]
     prefixes = [prefix for prefix, _ in document.texts(*here, "consumer_group_prefixes")]
     for name, path in document.texts(*readers, "consumer_groups"):
         if covers(name, literals=literals, prefixes=prefixes):
             seen = f"{name!r} is one of this group's consumer groups, which are moved"
-            yield document.mistake(path, seen, "name it in one of the two places")
+            yield document.mistake(path, seen, "name it in one of the two lists")

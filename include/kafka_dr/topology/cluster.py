@@ -1,4 +1,4 @@
-"""One declared cluster: who reaches it by which connection, and the Connect cluster beside it."""
+"""One declared cluster: who reaches it by which connection, and its Connect cluster."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ConnectionIds(Section):
 
 
 class ReplicatorEndpoint(Section):
-    """How a Connect cluster that stands beside another cluster reaches this one."""
+    """How the Connect cluster of another cluster reaches this one."""
 
     bootstrap_servers: BootstrapServers = Field(description="host:port, several with commas, as seen from Connect")
     security_protocol: Literal["SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
-        description="the protocol of that listener; it must tell principals apart, or no flow could be fenced"
+        description="the protocol of that listener; it must authenticate principals, or no flow could be fenced"
     )
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
         default=None, description="the SASL mechanism; needed with SASL_PLAINTEXT and SASL_SSL, absent with SSL"
@@ -42,30 +42,30 @@ class ReplicatorEndpoint(Section):
 
 
 class ClusterSpec(Section):
-    """One Kafka cluster in one datacenter, and the Connect cluster beside it."""
+    """One Kafka cluster in one datacenter, and its Connect cluster."""
 
     cluster_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] = Field(
         description="the id that the cluster itself reports; a cluster with another id is never touched"
     )
     connections: ConnectionIds = Field(description="an Airflow connection for each role")
-    connect: ConnectionId = Field(description="the connection id of the Connect REST API beside this cluster")
-    connect_group_id: ResourceName = Field(description="the group.id of the Connect workers beside this cluster")
+    connect: ConnectionId = Field(description="the connection id of the REST API of this cluster's Connect workers")
+    connect_group_id: ResourceName = Field(description="the group.id of this cluster's Connect workers")
     connect_offsets_topic: TopicName | None = Field(
         default=None,
         description="the offset.storage.topic of those Connect workers; <connect_group_id>-offsets if left out",
     )
     allow_everyone_if_no_acl: Annotated[bool, Field(strict=True)] | None = Field(
         default=None,
-        description="what allow.everyone.if.no.acl.found is on its brokers, which do not tell it: true or false",
+        description="what allow.everyone.if.no.acl.found is on its brokers, which do not show it: true or false",
     )
     authorizer: Literal["StandardAuthorizer", "AclAuthorizer"] | None = Field(
         default=None,
         description="which authorizer its brokers use, where they do not show authorizer.class.name: "
         "StandardAuthorizer (KRaft) or AclAuthorizer (ZooKeeper)",
     )
-    replicator: ReplicatorEndpoint = Field(description="how Connect beside another cluster reaches this one")
+    replicator: ReplicatorEndpoint = Field(description="how the Connect workers of another cluster reach this one")
     replicator_secrets: WorkersPath = Field(
-        description="the absolute path of the properties file on the Connect workers beside this cluster; it holds "
+        description="the absolute path of the properties file on this cluster's Connect workers; it holds "
         "<cluster>.sasl.jaas.config for each cluster that they reach"
     )
     application_bootstrap_servers: BootstrapServers | None = Field(
@@ -79,7 +79,7 @@ class ClusterSpec(Section):
 
     @property
     def connect_positions_topic(self) -> str:
-        """Where the Connect workers beside this cluster keep what their flows have copied."""
+        """The topic in which this cluster's Connect workers store what their flows have copied."""
         return self.connect_offsets_topic or f"{self.connect_group_id}-offsets"
 
     def jaas_reference(self, cluster: str) -> str:

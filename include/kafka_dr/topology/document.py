@@ -1,6 +1,6 @@
 """A YAML file as plain values that remember their lines, with ``${NAME}`` expanded from the environment.
 
-YAML's own loaders forget where a value stood and let a repeated key silently win; both matter in a file that
+YAML's own loaders forget the line of a value and let a repeated key silently win; both matter in a file that
 decides where production writes go.
 """
 
@@ -35,7 +35,7 @@ class Document:
     """What a file says.
 
     :param root: mappings, lists and scalars; None when nothing could be read
-    :param lines: the line on which each value stands, by path
+    :param lines: the line of each value, by path
     """
 
     root: object
@@ -100,7 +100,7 @@ def _syntax_mistake(error: yaml.YAMLError) -> Mistake:
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     context = getattr(error, "context", None)
     seen = f"this is not YAML ({f'{context}, ' if context else ''}{problem})"
-    return Mistake(mark.line + 1 if mark else 1, "", seen, "mend the indentation, colon or quote near this line")
+    return Mistake(mark.line + 1 if mark else 1, "", seen, "fix the indentation, colon or quote near this line")
 
 
 @dataclass(slots=True)

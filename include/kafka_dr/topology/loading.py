@@ -77,7 +77,7 @@ def _with_names(root: object) -> object:
 
 
 def _first_of_each_place(early: Iterable[Mistake], late: Iterable[Mistake]) -> list[Mistake]:
-    """Drop what only follows from a mistake that was found earlier at the same place."""
+    """Drop what only follows from a mistake that was found earlier at the same key."""
     kept = list(early)
     places = {mistake.path for mistake in kept}
     return kept + [mistake for mistake in late if mistake.path not in places]
@@ -121,14 +121,14 @@ def _shown(value: object, error_type: str) -> str:
     if value is None:
         return "nothing is written here"
     if isinstance(value, dict):
-        return "a section with keys stands here" if value else "this section is empty"
+        return "a section with keys is written here" if value else "this section is empty"
     if isinstance(value, (list, tuple)):
         return f"this list has {len(value)} entries" if value else "this list is empty"
     if isinstance(value, bool):
         return f"YAML reads this as {'true' if value else 'false'}"
     if isinstance(value, str) and error_type.endswith("_type"):
         return f"{value!r} is text"
-    return f"{value!r} stands here"
+    return f"{value!r} is written here"
 
 
 def _nearest(key: str, model: type[BaseModel] | None, taken: Iterable[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""What is wrong with a topology file, said so that the reader can mend it without opening the code."""
+"""What is wrong with a topology file, said so that the reader can fix it without opening the code."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kafka_dr.errors import NeedsPerson
 class Mistake:
     """One thing that is wrong in the file.
 
-    :param line: where it stands, counted from 1; the enclosing section's line for something that is missing
+    :param line: its line, counted from 1; the enclosing section's line for something that is missing
     :param path: the key, such as ``protection_groups.orders.topics[1]``; empty for the file as a whole
-    :param seen: what stands there, as a clause
+    :param seen: what was found, as a clause
     :param expected: what to write instead, as a clause
     """
 

@@ -88,7 +88,7 @@ class Thresholds(Section):
         default=30, description="how long 99 of 100 records may take from the source to the target"
     )
     max_checkpoint_latency_seconds: Seconds = Field(
-        default=120, description="how long a group's position may lie ahead of what is copied, where it has no copy yet"
+        default=120, description="how long a group's position may be ahead of what is copied, where it has no copy yet"
     )
     min_retention_headroom_seconds: Seconds = Field(
         default=3600, description="how long before the source deletes a record that is not copied somebody must know"
@@ -153,7 +153,7 @@ class GroupsPolicy(Section):
     )
     start: StartStrategy = Field(
         default="exact",
-        description="where groups go on: exact, mm2_checkpoint, timestamp, earliest, or latest, which skips records",
+        description="where groups resume: exact, mm2_checkpoint, timestamp, earliest, or latest, which skips records",
     )
     start_of: dict[ResourceName, StartStrategy] = Field(
         default_factory=dict, description="the same for single consumer groups, by their whole name"
@@ -169,7 +169,7 @@ class GroupsPolicy(Section):
     )
 
     def start_for(self, group: str) -> StartStrategy:
-        """Return where a consumer group goes on."""
+        """Return where a consumer group resumes."""
         return self.start_of.get(group, self.start)
 
 
@@ -210,7 +210,7 @@ class DisasterSpec(Section):
         default=2, description="how many vantages have to see the cluster down, this program among them"
     )
     probe_seconds: Annotated[float, Field(gt=0, le=10, strict=True, allow_inf_nan=False)] = Field(
-        default=5, description="how long each probe may take, all beside each other; at most 10"
+        default=5, description="how long each probe may take, all at the same time; at most 10"
     )
     auto_propose: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="whether a failover is proposed, not made, without a person: true or false"
@@ -221,13 +221,13 @@ class DisasterSpec(Section):
 
 
 class ConfigSyncSpec(Section):
-    """How the standby's configuration is kept like the active cluster's. A key stands in at most one of the lists."""
+    """How the standby's configuration is kept like the active cluster's. A key is in at most one of the lists."""
 
     apply_safe: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="whether safe changes are made without asking: true or false"
     )
     must_match: tuple[ConfigKey, ...] = Field(
-        default=(), description="topic configurations, besides the usual ones, whose difference stops a switch"
+        default=(), description="topic configurations, in addition to the usual ones, whose difference stops a switch"
     )
     at_least: tuple[ConfigKey, ...] = Field(
         default=(), description="topic configurations of which the standby may have more, but not less"
@@ -305,7 +305,7 @@ class ProtectionGroup(Section):
 
     @property
     def canary_topic(self) -> str:
-        """The topic of numbered records that shows whether, when and in which order records cross."""
+        """The topic of numbered records that shows whether, when and in which order records are copied."""
         return f"{self.name}.dr-canary"
 
     def owns_topic(self, name: str) -> bool:

@@ -92,12 +92,12 @@ def _listed_twice(document: Document, claims: Iterable[Claim]) -> Iterator[Mista
     for claim in claims:
         earlier = first.setdefault((claim.group, claim.name, claim.prefix), claim)
         if earlier is not claim:
-            seen = f"{claim.name!r} already stands in line {document.line(earlier.path)}"
+            seen = f"{claim.name!r} is already given in line {document.line(earlier.path)}"
             yield document.mistake(claim.path, seen, "keep one of the two")
 
 
 def _overlaps(document: Document, kind: Kind, claims: Iterable[Claim]) -> Iterator[Mistake]:
-    """Walk the names in their order: what a prefix covers stands right behind it."""
+    """Walk the names in their order: what a prefix covers comes right after it."""
     around: list[Claim] = []
     for claim in sorted(claims, key=lambda each: (each.name, not each.prefix)):
         while around and not _meets(around[-1], claim):

@@ -1,7 +1,7 @@
-"""What must hold between the keys of a topology, judged on the values as they stand.
+"""What must hold between the keys of a topology, judged on the values as they are written.
 
-The rules read the document and not the models, so that they still speak when the shape is broken elsewhere:
-whoever edits the file learns everything at once.
+The rules read the document and not the models, so that they still find mistakes when the shape is broken elsewhere:
+the editor of the file sees all mistakes at once.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def _same_value_twice(document: Document) -> Iterator[Mistake]:
     for paths, word in (
         ([(*here, "cluster_id") for here in clusters], "each cluster has an id of its own"),
         (connections, "use one connection for each role of each cluster"),
-        ([(*here, "connect") for here in clusters], "each cluster has a Connect cluster of its own beside it"),
+        ([(*here, "connect") for here in clusters], "each cluster has a Connect cluster of its own"),
         ([(*here, "route", "path") for here in groups], "give each group a route of its own"),
     ):
         first: dict[object, Path] = {}
         for path in paths:
             value = document.at(*path)
             if isinstance(value, str) and (earlier := first.setdefault(value, path)) != path:
-                seen = f"{value!r} already stands at {render(earlier)} (line {document.line(earlier)})"
+                seen = f"{value!r} is already given at {render(earlier)} (line {document.line(earlier)})"
                 yield document.mistake(path, seen, word)
 
 
@@ -81,7 +81,7 @@ def _sasl(document: Document) -> Iterator[Mistake]:
 
 
 def _tls(document: Document) -> Iterator[Mistake]:
-    """Find files that a listener has no use for, and a listener that could not tell who the workers are."""
+    """Find files that a listener has no use for, and a listener that could not authenticate the workers."""
     for cluster in document.keys("clusters"):
         here = ("clusters", cluster, "replicator")
         protocol, keystore = document.at(*here, "security_protocol"), document.at(*here, "keystore_file")
@@ -106,7 +106,7 @@ def _clusters(document: Document, here: Path) -> Iterator[Mistake]:
             known = f"declared are {', '.join(declared)}" if declared else "no cluster is declared"
             yield document.mistake(path, f"there is no cluster {name!r}", f"{known}: name one of them, or add it")
         if (earlier := first.setdefault(name, path)) != path:
-            seen = f"{name!r} already stands in line {document.line(earlier)}"
+            seen = f"{name!r} is already given in line {document.line(earlier)}"
             yield document.mistake(path, seen, "keep one of the two")
     active = document.at(*here, "initial_active")
     if isinstance(active, str) and members and active not in first:
@@ -115,7 +115,7 @@ def _clusters(document: Document, here: Path) -> Iterator[Mistake]:
 
 
 def _principals(document: Document, here: Path) -> Iterator[Mistake]:
-    """A fence denies the applications and the probe: nobody whom it must not stop may be among them."""
+    """A fence denies the applications and the probe: a principal that it must not stop may not be among them."""
     roles = {key: document.at(*here, key) for key in _PRINCIPAL_KEYS}
     applications = document.texts(*here, "principals")
     supers = {name for name, _ in document.texts(*here, "super_users")}
@@ -141,7 +141,7 @@ def _approvers(document: Document, here: Path) -> Iterator[Mistake]:
     first: dict[str, Path] = {}
     for name, path in document.texts(*here, "approvers"):
         if (earlier := first.setdefault(name, path)) != path:
-            seen = f"{name!r} already stands in line {document.line(earlier)}"
+            seen = f"{name!r} is already given in line {document.line(earlier)}"
             yield document.mistake(path, seen, "name each approver once")
 
 
@@ -161,15 +161,17 @@ def _disaster(document: Document, here: Path) -> Iterator[Mistake]:
 
 
 def _config_classes(document: Document, here: Path) -> Iterator[Mistake]:
-    """Find configuration keys that stand in two classes, in one twice, or in one that can have no effect."""
+    """Find configuration keys that are in two classes, in one twice, or in one that can have no effect."""
     first: dict[str, Path] = {}
     for section in _KEY_CLASSES:
         for key, path in document.texts(*here, "config_sync", section):
             if (earlier := first.setdefault(key, path)) != path:
-                seen = f"{key!r} already stands at {render(earlier)} (line {document.line(earlier)})"
+                seen = f"{key!r} is already given at {render(earlier)} (line {document.line(earlier)})"
                 yield document.mistake(path, seen, "leave it in the one list that says what is wanted")
             if key == _PARTITIONS and section != "must_match":
-                seen = "each record keeps its partition when it is copied, so both sides need the same number of them"
+                seen = (
+                    "each record keeps its partition when it is copied, so both clusters need the same number of them"
+                )
                 yield document.mistake(path, seen, "take 'partitions' out: it always must match")
             if key in _WORDS and section == "at_least":
                 seen = f"the values of {key!r} are words, of which none is more than another"

@@ -68,8 +68,8 @@ def test_what_is_unknown_is_never_good_and_does_not_hide_what_failed(planned: An
 def test_a_connector_that_would_change_the_standby_as_well_stops_a_switch(
     group: ProtectionGroup, config: dict[str, str] | None, keys: list[str]
 ) -> None:
-    beside = tuple(compare_connector("orders.east-west", config))
-    plan = make_plan(side("east", topic()), side("west", topic()), group, epoch=1, beside=beside)
+    further = tuple(compare_connector("orders.east-west", config))
+    plan = make_plan(side("east", topic()), side("west", topic()), group, epoch=1, further=further)
     assert [(item.key, item.blocks, item.change) for item in plan.items] == [(key, True, None) for key in keys]
     answer = gate.ask(plan)
     assert answer.outcome == ("failed" if keys else "ok")
@@ -77,8 +77,8 @@ def test_a_connector_that_would_change_the_standby_as_well_stops_a_switch(
 
 
 def test_a_connector_that_cannot_be_asked_is_unknown(group: ProtectionGroup) -> None:
-    beside = (unknown_connector("orders.east-west", "Connect does not answer"),)
-    answer = gate.ask(make_plan(side("east", topic()), side("west", topic()), group, epoch=1, beside=beside))
+    further = (unknown_connector("orders.east-west", "Connect does not answer"),)
+    answer = gate.ask(make_plan(side("east", topic()), side("west", topic()), group, epoch=1, further=further))
     assert (answer.outcome, "Connect does not answer" in answer.sentence) == ("unknown", True)
 
 

@@ -99,7 +99,7 @@ def test_many_groups_are_compared_in_a_moment(edited: Edit, second: str, mistake
     [
         (
             ("topics: [payments]", "topics: [payments, payments]"),
-            "topics[1]: 'payments' already stands in line 22; keep",
+            "topics[1]: 'payments' is already given in line 22; keep",
         ),
         (
             ("topic_prefixes: [orders.]", "topic_prefixes: [o, _]"),
@@ -129,10 +129,10 @@ def test_many_groups_are_compared_in_a_moment(edited: Edit, second: str, mistake
             ("initial_active: east", "initial_active: south"),
             "'south' is not one of the group's clusters; write one of east",
         ),
-        (("clusters: [east, west]", "clusters: [east, west, east]"), "clusters[2]: 'east' already stands in line 20"),
+        (("clusters: [east, west]", "clusters: [east, west, east]"), "clusters[2]: 'east' is already given in line 20"),
         (
             ("approvers: [alice]", "approvers: [alice, alice]"),
-            "approvers[1]: 'alice' already stands in line 33; name each",
+            "approvers[1]: 'alice' is already given in line 33; name each",
         ),
         (('["User:orders-app"]', '["User:admin"]'), "'User:admin' is also a super user, which no ACL can stop"),
         (('["User:orders-app"]', '["User:op"]'), "'User:op' is also the operator_principal, so the fence would stop"),
@@ -147,9 +147,12 @@ def test_many_groups_are_compared_in_a_moment(edited: Edit, second: str, mistake
             ("cluster_id: r0hWq2sFTK6KX5nYzOYxUw", "cluster_id: c4bSLbgDQUupnRKGhGWJpg"),
             "each cluster has an id of its own",
         ),
-        (("w_op", "e_op"), "'e_op' already stands at clusters.east.connections.operator (line 6); use one connection"),
-        (("e_audit", "e_op"), "clusters.east.connections.audit: 'e_op' already stands at"),
-        (("connect: connect_west", "connect: connect_east"), "each cluster has a Connect cluster of its own beside it"),
+        (
+            ("w_op", "e_op"),
+            "'e_op' is already given at clusters.east.connections.operator (line 6); use one connection",
+        ),
+        (("e_audit", "e_op"), "clusters.east.connections.audit: 'e_op' is already given at"),
+        (("connect: connect_west", "connect: connect_east"), "each cluster has a Connect cluster of its own"),
         ((", sasl_mechanism: PLAIN", ""), "SASL_PLAINTEXT is given without sasl_mechanism; add sasl_mechanism"),
         (
             ("security_protocol: SSL", "sasl_mechanism: PLAIN, security_protocol: SSL"),
@@ -213,7 +216,7 @@ def test_what_contradicts_itself_is_refused_with_the_reason(
 def test_two_groups_may_not_share_a_route(edited: Edit, second: str, mistakes_in: Complain) -> None:
     (only,) = mistakes_in(edited(more=second.replace("carts.json", "orders.json")))
 
-    assert "protection_groups.carts.route.path: '/srv/route/orders.json' already stands at" in only
+    assert "protection_groups.carts.route.path: '/srv/route/orders.json' is already given at" in only
 
 
 def test_a_prefix_that_also_covers_a_name_of_its_own_group_is_no_mistake(edited: Edit, load_text: Load) -> None:
@@ -259,7 +262,7 @@ def test_a_configuration_key_is_in_one_class_only(edited: Edit, mistakes_in: Com
     classes = "    config_sync: {must_match: [retention.ms], at_least: [retention.ms, retention.bytes]}\n"
     (only,) = mistakes_in(edited(("    approvers: [alice]\n", "    approvers: [alice]\n" + classes)))
 
-    assert "'retention.ms' already stands at protection_groups.orders.config_sync.must_match[0]" in only
+    assert "'retention.ms' is already given at protection_groups.orders.config_sync.must_match[0]" in only
 
 
 @pytest.mark.parametrize(

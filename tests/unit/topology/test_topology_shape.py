@@ -78,8 +78,8 @@ def test_many_mistakes_are_reported_together_each_with_its_line(edited: Edit, mi
     )
 
     assert mistakes == (
-        "line 5: clusters.east.cluster_id: 12345 stands here; write text, in quotes if YAML would read it as something "
-        "else: the id that the cluster itself reports; a cluster with another id is never touched.",
+        "line 5: clusters.east.cluster_id: 12345 is written here; write text, in quotes if YAML would read it as "
+        "something else: the id that the cluster itself reports; a cluster with another id is never touched.",
         "line 14: clusters.west.conect: there is no such key; write connect, the nearest that there is.",
         "line 20: protection_groups.orders.clusters[1]: there is no cluster 'south'; declared are east, west: "
         "name one of them, or add it.",
@@ -87,7 +87,7 @@ def test_many_mistakes_are_reported_together_each_with_its_line(edited: Edit, mi
         "Kafka, to replication or to this tool; name only what applications use.",
         "line 33: protection_groups.orders.approvers: this list is empty; write the Airflow users who may "
         "approve a failover, at least one.",
-        "line 34: protection_groups.orders.route.kind: 'dns' stands here; write one of 'file': the kind of router.",
+        "line 34: protection_groups.orders.route.kind: 'dns' is written here; write one of 'file': the kind of router.",
         "line 35: protection_groups.orders.objectives.write_outage_seconds: objectives.write_outage_seconds (1000 s) "
         "is longer than objectives.rto_seconds (300 s), but an outage of writes is part of the recovery time; "
         "write at most 300, or raise objectives.rto_seconds.",
@@ -112,18 +112,24 @@ def test_the_error_reads_as_a_list_that_editors_can_jump_to(tmp_path: Path) -> N
             ("rpo_seconds: 60", "rpo_seconds: soon"),
             "'soon' is text; write a number without quotes: how much",
         ),
-        (("rpo_seconds: 60", "rpo_seconds: 0"), "0 stands here; write a number greater than 0: how much of the newest"),
+        (
+            ("rpo_seconds: 60", "rpo_seconds: 0"),
+            "0 is written here; write a number greater than 0: how much of the newest",
+        ),
         (("rpo_seconds: 60", "rpo_seconds: yes"), "YAML reads this as true; write a number without quotes"),
-        (("rpo_seconds: 60", "rpo_seconds: .inf"), "inf stands here; write a finite number"),
+        (("rpo_seconds: 60", "rpo_seconds: .inf"), "inf is written here; write a finite number"),
         (("rpo_seconds: 60", "rpo_seconds: ~"), "nothing is written here; write a number"),
         (("approvers: [alice]", "approvers: alice"), "'alice' is text; write a list: the Airflow users"),
         (("approvers: [alice]", "approvers: [no]"), "approvers[0]: YAML reads this as false; write text, in quotes"),
-        (("topics: [payments]", "topics: {a: b}"), "a section with keys stands here; write a list: topics by their"),
+        (
+            ("topics: [payments]", "topics: {a: b}"),
+            "a section with keys is written here; write a list: topics by their",
+        ),
         (('principals: ["User:orders-app"]', "principals: [orders-app]"), "write every application that writes"),
-        (('principals: ["User:orders-app"]', 'principals: ["User:*"]'), "'User:*' stands here; write every"),
-        (("west:9092", "west"), "bootstrap_servers: 'west' stands here; write host:port"),
+        (('principals: ["User:orders-app"]', 'principals: ["User:*"]'), "'User:*' is written here; write every"),
+        (("west:9092", "west"), "bootstrap_servers: 'west' is written here; write host:port"),
         (("security_protocol: SSL", "security_protocol: PLAINTEXT"), "one of 'SSL', 'SASL_PLAINTEXT' or 'SASL_SSL'"),
-        (("path: /srv/route/orders.json", "path: route.json"), "'route.json' stands here; write the absolute"),
+        (("path: /srv/route/orders.json", "path: route.json"), "'route.json' is written here; write the absolute"),
         (("  orders:", "  orders/eu:"), "protection_groups.orders/eu: this name is not usable; use letters, digits"),
         (("  orders:", "  orders:\n    name: x"), "orders.name: a group is named by its key; remove this line"),
         (("  east: &east", "  7: &east"), "clusters.7: YAML does not read this key as text; put it in quotes"),
@@ -169,7 +175,7 @@ def test_a_misspelt_key_is_not_also_reported_as_missing(edited: Edit, mistakes_i
 def test_a_list_whose_only_entry_is_wrong_is_not_also_called_too_short(edited: Edit, mistakes_in: Complain) -> None:
     (only,) = mistakes_in(edited(('["User:orders-app"]', "[orders-app]")))
 
-    assert "principals[0]: 'orders-app' stands here" in only
+    assert "principals[0]: 'orders-app' is written here" in only
 
 
 def test_an_unset_variable_is_reported_once_and_not_also_as_a_wrong_value(edited: Edit, mistakes_in: Complain) -> None:
