@@ -104,7 +104,7 @@ def test_a_cleared_approval_does_not_show_old_facts_and_ends_the_run(alice: Airf
     alice.clear(DAG, run, ["approval"])
     assert_ended_unchanged(alice, run, approval="skipped", note="NOT FINISHED: the last step recorded is approval")
     log = alice.log(DAG, run, "approval", attempt=2)
-    assert "an approval is asked once" in log
+    assert "This run has asked for its approval before" in log
     assert f"/dags/{DAG}" in log
 
 
@@ -155,7 +155,7 @@ def test_a_note_that_airflow_does_not_take_holds_up_and_fails_no_run(airflow: Qu
         admin.http.delete(path)
         password = json.loads(airflow.status().airflow.passwords.read_text())[kept["login"]]
         assert admin.http.post("/api/v2/connections", json={**names, "password": password}).is_success
-    for run, said in ((refused, "Airflow's API did not take it"), (missing, f"no Airflow connection {NOTES}")):
+    for run, said in ((refused, "Airflow's API did not accept it"), (missing, f"Airflow has no connection {NOTES}")):
         assert alice.note(DAG, run) is None
         assert said in alice.log(DAG, run, "outcome")
 

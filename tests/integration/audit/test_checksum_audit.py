@@ -265,7 +265,7 @@ def test_what_cannot_be_audited_is_unknown_in_one_sentence(
     wrong = {**lab.client_settings("east", rights.AUDIT), "sasl.password": "not-it-at-all"}
     no_rights = lab.client_settings("east", rights.ORDERS_APP)
     cases: list[tuple[Callable[[], Audited], str]] = [
-        (lambda: audit(flow="nobody.east-to-west"), "makes no flow"),
+        (lambda: audit(flow="nobody.east-to-west"), "the topology has no flow"),
         (lambda: audit(environ={}), "KAFKA_DR_SECRETS_FILE is not set"),
         (lambda: audit(environ=without(job_environ(protection), kafka_east_audit=closed)), "east"),
         (lambda: audit(environ=without(job_environ(protection), kafka_east_audit=wrong)), "east"),

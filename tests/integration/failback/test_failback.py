@@ -270,7 +270,7 @@ def test_a_rebuild_after_an_abandoned_quarantine_succeeds_wherever_its_process_d
         assert "is not what was written when the list was made" in home.failed(StepName.PREPARE_OLD_CLUSTER).detail
     assert _ids(left, "east") == before
     with _not_kept_as_it_was_listed(monkeypatch):
-        assert "is kept other than east holds it" in home.failed(StepName.PREPARE_OLD_CLUSTER).detail
+        assert "is kept differently from what east holds" in home.failed(StepName.PREPARE_OLD_CLUSTER).detail
     assert _ids(left, "east") == before
     assert_died(
         home,

@@ -131,10 +131,10 @@ def assert_only_what_is_kept_as_it_is_there_is_equal(left: OldClusterGroup, list
 
 
 _DAMAGE = {
-    "value": "is kept other than east holds it",
-    "key": "is kept other than east holds it",
-    "headers": "is kept other than east holds it",
-    "time": "is kept other than east holds it",
+    "value": "is kept differently from what east holds",
+    "key": "is kept differently from what east holds",
+    "headers": "is kept differently from what east holds",
+    "time": "is kept differently from what east holds",
     "lost": "is on east and is not kept",
 }
 _CHANGES: dict[str, Callable[[damaged_files.Rows], damaged_files.Rows]] = {

@@ -112,7 +112,7 @@ def test_by_policy_their_offsets_are_left_out_shown_counted_and_approved(beyond:
     assert [(figure.value, figure.colour) for figure in view.figures if figure.label == "Offsets not moved"] == [
         ("2", "warn")
     ]
-    assert any(f"the positions of {both} in {beyond.of_neighbour}" in note for note in view.notes)
+    assert any(f"the offsets of {both} in {beyond.of_neighbour}" in note for note in view.notes)
 
 
 def test_a_group_that_begins_to_read_elsewhere_after_the_approval_stops_the_claim_and_the_drain(

@@ -179,7 +179,7 @@ def test_what_cannot_be_audited_is_unknown_in_one_sentence_and_changes_nothing(
         (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("unknown: ")]
         assert said in line
 
-    refused("makes no flow 'nothing.east-to-west' possible", flow="nothing.east-to-west")
+    refused("the topology has no flow 'nothing.east-to-west': choose one of", flow="nothing.east-to-west")
     strangers = tmp_path / "strangers.json"
     settings = json.loads(Path(job_environ(flowing.protection)["KAFKA_DR_SECRETS_FILE"]).read_text())
     for change, said in (

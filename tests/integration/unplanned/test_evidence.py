@@ -145,7 +145,7 @@ def test_two_people_have_to_approve_if_the_topology_says_so(passing: Disaster) -
     assert claimed.facts["approved_by"] == "alice, bob"
     assert claimed.detail == f"the group is switching by this run (epoch {claimed.facts['epoch']})"
     # Its register is set first, as it answers: no other run can claim the group there.
-    assert claimed.facts["source_register"] == f"{passing.active} names this run, too"
+    assert claimed.facts["source_register"] == f"the register of {passing.active} names this run, too"
 
 
 def test_a_group_that_was_moved_a_moment_ago_needs_an_acknowledgement_and_is_not_proposed(passing: Disaster) -> None:
