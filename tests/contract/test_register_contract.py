@@ -92,7 +92,7 @@ def test_a_record_that_is_not_the_expected_one_stays(register: Register, group: 
     first = a_state(group=group)
     register.compare_and_set(None, first)
     with pytest.raises(
-        RegisterConflict, match="says epoch 1 revision 0: stable, east active, by run adoption"
+        RegisterConflict, match="but holds epoch 1 revision 0: stable, east active, by run adoption"
     ) as caught:
         register.compare_and_set(expected, a_state(group=group, epoch=2))
     assert caught.value.found == first

@@ -53,7 +53,8 @@ def target_refuses(run: Run) -> Check:
     """Return whether the target is fenced: every leader refuses a write, and no DENY is missing."""
     refused = run.writes_refused(run.target)
     present = proof.acls_present(run.operator(run.target), plan.application_denies(run.group), clock=run.clock)
-    return present if refused.outcome == "ok" and present.outcome != "ok" else refused.named("target_refuses")
+    found = present if refused.outcome == "ok" and present.outcome != "ok" else refused
+    return found.named("target_refuses")
 
 
 def foreign_denies_remain(run: Run, foreign: Collection[Acl]) -> Check:

@@ -243,10 +243,10 @@ def second(first: Troubled) -> Iterator[Troubled]:
         ("writers_declared", r"an ACL on east lets everybody \(User:\*\) write: name the principals instead"),
         ("target_refuses", r"leaders on west did not answer refused"),
         ("target_can_be_opened", r"User:orders-app \(\{name\}.lonely\) may write on east and could not on west"),
-        ("flow_moves", r"east-to-west is absent: run dr_flows"),
+        ("flow_moves", r"east-to-west is absent, expected running: run dr_flows"),
         ("checksum_audit", r"is 72\d\d s old, at most 2700 s are allowed: run dr_checksum_audit again"),
         ("lag_audit", r"is 72\d\d s old, at most 900 s are allowed: run dr_lag_audit again"),
-        ("route_follows", r"there is no route, the register east"),
+        ("route_follows", r"has no route, expected east as in the register: run dr_adopt"),
     ],
 )
 def test_preflight_names_the_other_ways_to_be_wrong(second: Troubled, check: str, sentence: str) -> None:
