@@ -87,7 +87,7 @@ def test_a_password_in_use_is_refused_in_any_value_and_after_the_point_of_no_ret
     with protection.clients() as clients:
         page = clients.evidence.page(named.name, request.run)
         assert page is not None
-        assert "The evidence of verify is not whole" in page
+        assert "The evidence of verify is not complete" in page
         following = failed(StepName.PREFLIGHT, named.request(), clients)
     assert following.outcome == "failed"
     assert "holds a secret of a connection in use" in following.detail
