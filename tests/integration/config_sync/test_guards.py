@@ -102,7 +102,7 @@ def test_a_group_that_moves_is_left_alone(configured: ConfiguredGroup, clients: 
     assert getattr(watched, "outcome", "") == "left_alone"
     for cluster in ("east", "west"):
         clients.register(cluster).copy(at_rest)
-    with pytest.raises(StepFailed, match="not what was shown"):
+    with pytest.raises(StepFailed, match="changed after the plan was shown"):
         apply_config(configured.name, clients, "early", approved=False)
     configured.apply_everything(clients, "settled")
 

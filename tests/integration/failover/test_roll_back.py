@@ -96,7 +96,7 @@ def test_a_step_that_wakes_up_after_the_roll_back_changes_nothing(group: Switche
     source = group.active
     request = group.go(STEPS_AFTER_APPROVAL[STEPS_AFTER_APPROVAL.index(step) - 1])
     opens = step is StepName.OPEN_TARGET
-    at, method = (KafkaRegister, "compare_and_set") if opens else (Run, "permission")
+    at, method = (KafkaRegister, "compare_and_set") if opens else (Run, "guard")
     with held(at, method, _running(group, step, request)) as zombie:
         group.roll_back(request)
         before = outside_view.look(group.protection)
