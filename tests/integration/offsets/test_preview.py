@@ -132,7 +132,7 @@ def test_an_offset_without_a_translation_becomes_what_the_policy_says(group: Swi
 
     with protection.clients() as clients:
         record = failed(StepName.PREFLIGHT, group.request(), clients)
-    assert f"positions of {idle} cannot be translated" in record.detail
+    assert f"offsets of {idle} cannot be translated" in record.detail
 
     policies: tuple[Literal["earliest", "timestamp"], ...] = ("earliest", "timestamp")
     for policy in policies:
