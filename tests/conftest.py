@@ -136,7 +136,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory, port_base: int) -> Iterator[La
     started = Lab(tmp_path_factory.mktemp("lab"), port_base=port_base)
     try:
         started.up(airflow=False)
-        yield started
+        # What belongs to a folder needs the lab to end, and after the very last test fixtures of the session end first.
+        with _FOLDER_END:
+            yield started
     finally:
         started.down(delete=True)
 
