@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from kafka_dr.command_line.verify import BundleReport
+from kafka_dr.command_line.verify import CheckReport
 from kafka_dr.errors import Refused
-from kafka_dr.evidence.bundle_check import check_bundle
+from kafka_dr.evidence.sealed_run_check import check_sealed_run
 
 
 class ExitCode(IntEnum):
@@ -38,7 +38,7 @@ def main() -> None:
 
 @app.command()
 def verify(
-    bundle: Annotated[Path, typer.Argument(help="a run's folder: EVIDENCE_ROOT/runs/GROUP/RUN")],
+    folder: Annotated[Path, typer.Argument(help="a run's folder: EVIDENCE_ROOT/runs/GROUP/RUN")],
     key: Annotated[
         Path | None,
         typer.Option(help="the signer's public key (PEM), from the register or from a person that you trust"),
@@ -52,11 +52,11 @@ def verify(
     Exit codes: 0 sound; 1 changed after it was sealed; 2 wrong arguments; 3 not proven (never sealed, not signed, or
     signed by a key that was not given with --key).
     """
-    if not bundle.is_dir():
-        raise typer.BadParameter(f"{bundle} is no folder: name a run's folder, EVIDENCE_ROOT/runs/GROUP/RUN")
+    if not folder.is_dir():
+        raise typer.BadParameter(f"{folder} is no folder: name a run's folder, EVIDENCE_ROOT/runs/GROUP/RUN")
     try:
         trusted = key.read_text("utf-8") if key is not None else None
-        report = BundleReport(check_bundle(bundle.resolve(), trusted=trusted))
+        report = CheckReport(check_sealed_run(folder.resolve(), trusted=trusted))
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"the files cannot be read ({error})") from error
     except Refused as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from kafka_dr import quoting
-from kafka_dr.evidence.bundle_check import BundleCheck
+from kafka_dr.evidence.sealed_run_check import SealedRunCheck
 
 _HEADINGS = {
     "sound": "SOUND: every file is what was sealed, the trusted key signed it, and no earlier seal is missing",
@@ -17,13 +17,13 @@ _HEADINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class BundleReport:
+class CheckReport:
     """The result of ``verify``.
 
     :param found: what the check found
     """
 
-    found: BundleCheck
+    found: SealedRunCheck
 
     def as_json(self) -> str:
         """Return one JSON object with everything that was found."""

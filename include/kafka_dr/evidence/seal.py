@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.evidence.canonical import digest, plain
 
-#: Version 2 names the bundle before it and who signs; a manifest of version 1 is read as it was written.
+#: Version 2 names the seal before it and who signs; a manifest of version 1 is read as it was written.
 SCHEMA_VERSION = 2
 _FIRST_VERSION = 1
 

@@ -64,7 +64,7 @@ class SigningKey:
 
     @property
     def public_pem(self) -> str:
-        """The public half in PEM, as it is put into each bundle and into the register."""
+        """The public half in PEM, as it is put into each sealed run and into the register."""
         return self._key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode("ascii")
 
     def sign(self, data: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Checking a sealed run from its folder alone: files, signature, and the seals that came before it.
 
-A bundle is a run's folder below ``runs/<group>/`` of the evidence root. Nothing but that folder and the folders of the
+A sealed run is a folder below ``runs/<group>/`` of the evidence root. Nothing but that folder and the folders of the
 group's other runs is read; no register, no topology, no connection.
 """
 
@@ -18,13 +18,13 @@ from kafka_dr.evidence.storage_path import StoragePath, read_file, read_folder
 
 #: ``sound``: nothing speaks against it. ``changed``: something was edited, removed or added after the seal.
 #: ``unproven``: the files agree with each other, and whoever could write them all could have made them so.
-BundleVerdict = Literal["sound", "changed", "unproven"]
+SealVerdict = Literal["sound", "changed", "unproven"]
 _STEP = re.compile(r"\d+-(.+)\.(\d+)\.json")
 
 
 @dataclass(frozen=True, slots=True)
-class BundleCheck:
-    """What was found in a bundle.
+class SealedRunCheck:
+    """What was found in the folder of a sealed run.
 
     :param changed: a sentence for each thing that is not as it was sealed
     :param unproven: a sentence for each thing that could not be proven
@@ -42,14 +42,14 @@ class BundleCheck:
     chain: tuple[str, ...]
 
     @property
-    def verdict(self) -> BundleVerdict:
+    def verdict(self) -> SealVerdict:
         """What it means."""
         if self.changed:
             return "changed"
         return "unproven" if self.unproven else "sound"
 
 
-def check_bundle(folder: StoragePath, *, trusted: str | None = None) -> BundleCheck:
+def check_sealed_run(folder: StoragePath, *, trusted: str | None = None) -> SealedRunCheck:
     """Check every seal of a run, and that each seal that it builds on is still there.
 
     :param folder: the run's folder, with the folders of the group's other runs next to it
@@ -60,7 +60,7 @@ def check_bundle(folder: StoragePath, *, trusted: str | None = None) -> BundleCh
     stored = read_folder(folder)
     numbers = sorted(filter(None, map(seal_number, stored)))
     if not numbers:
-        return BundleCheck("", folder.name, (), (f"{folder.name} holds no seal: it was never sealed",), "", 0, ())
+        return SealedRunCheck("", folder.name, (), (f"{folder.name} holds no seal: it was never sealed",), "", 0, ())
     changed: list[str] = []
     unproven: list[str] = []
     newest: Manifest | None = None
@@ -75,12 +75,12 @@ def check_bundle(folder: StoragePath, *, trusted: str | None = None) -> BundleCh
         changed += wrong
         unproven += open_
     if newest is None:
-        return BundleCheck("", folder.name, tuple(changed), (), "", len(numbers), ())
+        return SealedRunCheck("", folder.name, tuple(changed), (), "", len(numbers), ())
     if newest.run != folder.name:
         changed.append(f"the manifest is that of run {newest.run}, and the folder is that of run {folder.name}")
     changed += _added(newest, numbers[-1], stored)
     chain, missing, unread = _chain(folder, newest)
-    return BundleCheck(
+    return SealedRunCheck(
         newest.group,
         newest.run,
         tuple(dict.fromkeys((*changed, *missing))),

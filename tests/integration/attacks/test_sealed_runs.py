@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_dr.evidence import EvidenceStore
-from kafka_dr.evidence.bundle_check import check_bundle
+from kafka_dr.evidence.sealed_run_check import check_sealed_run
 from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.runs.request import StepName
 from kafka_dr.runs.sealing import SEALED, seal_run
@@ -38,16 +38,16 @@ def test_each_run_is_signed_linked_to_the_one_before_and_known_to_both_registers
     assert [fact["sequence"] for fact in known.values()] == list(range(1, len(known) + 1))
     runs = Path(own_group.protection.folder) / "evidence" / "runs" / own_group.name
     trusted = known[request.run]["public_key"]
-    found = check_bundle(runs / request.run, trusted=trusted)
+    found = check_sealed_run(runs / request.run, trusted=trusted)
     assert (found.verdict, found.changed, found.unproven) == ("sound", (), ())
     assert list(found.chain) == [run for run in reversed(known) if run != request.run]
 
     first = found.chain[-1]
     (runs / first).rename(runs / "elsewhere")
-    assert any(first in said for said in check_bundle(runs / request.run, trusted=trusted).changed)
+    assert any(first in said for said in check_sealed_run(runs / request.run, trusted=trusted).changed)
     (runs / "elsewhere").rename(runs / first)
     _forge(runs, own_group.name, request.run)
-    assert check_bundle(runs / request.run, trusted=trusted).verdict == "changed"
+    assert check_sealed_run(runs / request.run, trusted=trusted).verdict == "changed"
 
 
 def test_a_run_that_is_sealed_again_without_news_changes_no_register(own_group: SwitchedGroup) -> None:
