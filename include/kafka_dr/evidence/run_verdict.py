@@ -18,7 +18,7 @@ CONTINUED_UNPROVEN = "unproven"
 #: How many rows a sentence names.
 _MOST_NAMED = 5
 #: Steps that may be the last one of a run, and what the run is called then.
-_LAST_STEPS = {"report": "Completed", "plan": "Planned", "apply": "Applied"}
+_LAST_STEPS = {"report": "Completed", "plan": "Planned", "apply": "Applied", "adopt": "Adopted"}
 #: What is kept with a run and does not show how the run ended.
 _NOT_OF_THE_RUN = frozenset({"fence_on_return", "resume"})
 #: The proof in a record from which secret or unusable facts were left out.

@@ -177,6 +177,7 @@ def test_a_figure_that_could_not_be_measured_is_not_known_and_not_good() -> None
     [
         ({}, "Nothing was recorded", "unknown"),
         ({"01-preflight.1.json": step()}, "Not finished: the last step recorded is preflight", "warn"),
+        ({"01-adopt.1.json": step(step="adopt")}, "Adopted", "good"),
         ({"01-preflight.1.json": step("refused")}, "Stopped at preflight: refused", "bad"),
         (
             {"02-approval.1.json": step(facts={"answer": {**ANSWER, "approved": False}})},
