@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet
-from kafka_dr.errors import Refused
+from kafka_dr.errors import NeedsPerson, Refused
 from kafka_dr.outcomes import Check
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
@@ -175,6 +175,14 @@ def answer_of(context: GroupContext, run: str, step: StepName) -> Answer | None:
         responded_at=datetime.fromisoformat(found["responded_at"]),
         digest=found["digest"],
         reason=found["reason"],
+    )
+
+
+def grounds_gone(group: str, run: str) -> NeedsPerson:
+    """Return the error of a claim whose record or approval was there when it was checked, and is not any more."""
+    return NeedsPerson(
+        f"the record of {group} or the approval of run {run} was there when it was checked, and is gone now. Compare "
+        "the registers and the evidence, then trigger a new run"
     )
 
 

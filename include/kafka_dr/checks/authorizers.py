@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
+from kafka_dr import parallel
 from kafka_dr.clusters import Acl
 from kafka_dr.fencing.authorizer import Authorizer
 from kafka_dr.outcomes import Check
@@ -41,9 +42,7 @@ def authorizers_as_declared(context: GroupContext, clusters: Sequence[str]) -> C
     """Compare what every broker shows of its authorizer with the topology."""
     wrong: list[str] = []
     unknown: list[str] = []
-    for cluster, shown in zip(
-        clusters, context.at_once(*(partial(_shown, context, name) for name in clusters)), strict=True
-    ):
+    for cluster, shown in parallel.ask_all(partial(_shown, context), clusters).items():
         declared = context.clients.topology.cluster(cluster)
         wrong += wrong_authorizers(cluster, shown, declared.authorizer)
         wrong += contradictions(cluster, shown, declared.allow_everyone_if_no_acl)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from kafka_dr import parallel
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.clusters import Acl, Topic
 from kafka_dr.fencing import plan, proof
@@ -98,7 +99,7 @@ def writers_declared(context: GroupContext, clusters: Collection[str], *, seen: 
 
 def registers_name_this_run(run: Run) -> Sequence[Check]:
     """Return whether both registers name this run."""
-    states = run.at_once(
+    states = parallel.at_once(
         lambda: run.clients.register(run.source).read(run.group.name),
         lambda: run.clients.register(run.target).read(run.group.name),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from kafka_dr import parallel
 from kafka_dr.checks.cluster_checks import wrong_cluster_id
 from kafka_dr.clusters import Acl
 from kafka_dr.config_sync import Item, Plan, Side, gate, make_plan, read_sides
@@ -49,8 +50,8 @@ def plan_between(
         )
 
     flow = Flow(context.group.name, active, standby)
-    active_side, standby_side = context.at_once(lambda: side(active), lambda: side(standby))
-    connector, (active_now, standby_now) = context.at_once(
+    active_side, standby_side = parallel.at_once(lambda: side(active), lambda: side(standby))
+    connector, (active_now, standby_now) = parallel.at_once(
         lambda: _connector(context, flow), lambda: read_sides(active_side, standby_side, context.group)
     )
     for snapshot in (active_now, standby_now):

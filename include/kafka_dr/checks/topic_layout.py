@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.clusters import Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.named_rows import by_name, rows_of
@@ -52,7 +53,7 @@ class GroupLayout:
     def seen(cls, run: Run, cluster: str) -> GroupLayout:
         """Read the layout of a cluster now."""
         at, topics, seen = run.clock.now(), run.topics(cluster), run.operator(cluster).topics
-        starts, configs = run.at_once(
+        starts, configs = parallel.at_once(
             lambda: seen.log_starts([p for topic in topics.values() for p in topic.partitions]),
             lambda: seen.configs(topics),
         )

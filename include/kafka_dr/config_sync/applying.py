@@ -21,10 +21,7 @@ from kafka_dr.clusters.configuration import QuotaEntity
 from kafka_dr.config_sync.items import AddAcl, AddPartitions, CreateTopic, Item, RemoveAcl, SetConfig, SetQuota
 from kafka_dr.config_sync.plan import Plan
 from kafka_dr.errors import KafkaDrError, Refused, TryAgain
-
-#: A change must follow the register read that permits it within this time.
-_FRESH_SECONDS = 1.0
-_TRIES = 5
+from kafka_dr.fencing.change import FRESH_SECONDS, is_permitted_now
 
 #: How long a DENY that was acknowledged may take to be seen, and how often it is looked for.
 _SEEN_SECONDS = 5.0
@@ -136,15 +133,11 @@ class Applying:
             self._clock.sleep(_LOOK_SECONDS)
 
     def _permitted(self) -> None:
-        for _ in range(_TRIES):
-            asked = self._clock.monotonic()
-            self._guard()
-            if self._clock.monotonic() - asked <= _FRESH_SECONDS:
-                return
-        raise TryAgain(
-            f"{self._standby.name}: the register could not be read within {_FRESH_SECONDS:g} s before a change: "
-            "nothing more was changed, plan again"
-        )
+        if not is_permitted_now(self._guard, self._clock):
+            raise TryAgain(
+                f"{self._standby.name}: the register could not be read within {FRESH_SECONDS:g} s before a change: "
+                "nothing more was changed, plan again"
+            )
 
     def _create(self, items: Collection[Item]) -> list[Failure]:
         wanted = [item.change.topic for item in items if isinstance(item.change, CreateTopic)]

@@ -198,13 +198,22 @@ def compare(seal: Seal, stored: Mapping[str, bytes]) -> Verification:
         return Verification(changed=(seal.manifest,), missing=(), added=())
     if (manifest.digest, manifest.group, manifest.run) != (seal.digest, seal.group, seal.run):
         return Verification(changed=(seal.manifest,), missing=(), added=())
+    return compare_files(manifest, seal.manifest, stored)
+
+
+def compare_files(manifest: Manifest, name: str, stored: Mapping[str, bytes]) -> Verification:
+    """Compare the files of a run with one of its manifests, which itself is believed.
+
+    :param name: of the manifest's file
+    :param stored: content by name
+    """
     sealed = {file.name: file for file in manifest.files}
     return Verification(
         changed=tuple(
-            name for name, file in sealed.items() if name in stored and FileDigest.of(name, stored[name]) != file
+            each for each, file in sealed.items() if each in stored and FileDigest.of(each, stored[each]) != file
         ),
-        missing=tuple(name for name in sealed if name not in stored),
-        added=tuple(sorted(stored.keys() - sealed.keys() - {seal.manifest, *_proofs_of(seal.manifest)})),
+        missing=tuple(each for each in sealed if each not in stored),
+        added=tuple(sorted(stored.keys() - sealed.keys() - {name, *_proofs_of(name)})),
     )
 
 

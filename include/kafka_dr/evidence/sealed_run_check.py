@@ -7,19 +7,27 @@ group's other runs is read; no register, no topology, no connection.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.evidence.seal import FileDigest, Manifest, PreviousSeal, proof_names, seal_names, seal_number, sums_of
+from kafka_dr.evidence.seal import (
+    FileDigest,
+    Manifest,
+    PreviousSeal,
+    compare_files,
+    proof_names,
+    seal_names,
+    seal_number,
+    sums_of,
+)
 from kafka_dr.evidence.signing import UnusableKey, fingerprint, is_signed
+from kafka_dr.evidence.step_files import StepFile
 from kafka_dr.evidence.storage_path import StoragePath, read_file, read_folder
 
 #: ``sound``: nothing speaks against it. ``changed``: something was edited, removed or added after the seal.
 #: ``unproven``: the files agree with each other, and whoever could write them all could have made them so.
 SealVerdict = Literal["sound", "changed", "unproven"]
-_STEP = re.compile(r"\d+-(.+)\.(\d+)\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,9 @@ def check_sealed_run(folder: StoragePath, *, trusted: str | None = None) -> Seal
         except ValueError as error:
             changed.append(f"{seal_names(number)[1]}: it is not what was written ({error})")
             continue
-        changed += _differences(newest, stored)
+        found = compare_files(newest, seal_names(number)[1], stored)
+        changed += [f"{_named(name)}: its content is not what was sealed" for name in found.changed]
+        changed += [f"{_named(name)}: it was sealed and is missing" for name in found.missing]
         wrong, open_ = _signature(number, newest, stored, expected)
         changed += wrong
         unproven += open_
@@ -78,7 +88,8 @@ def check_sealed_run(folder: StoragePath, *, trusted: str | None = None) -> Seal
         return SealedRunCheck("", folder.name, tuple(changed), (), "", len(numbers), ())
     if newest.run != folder.name:
         changed.append(f"the manifest is that of run {newest.run}, and the folder is that of run {folder.name}")
-    changed += _added(newest, numbers[-1], stored)
+    added = compare_files(newest, seal_names(numbers[-1])[1], stored).added
+    changed += [f"{_named(name)}: it was added after the newest seal" for name in added]
     chain, missing, unread = _chain(folder, newest)
     return SealedRunCheck(
         newest.group,
@@ -89,20 +100,6 @@ def check_sealed_run(folder: StoragePath, *, trusted: str | None = None) -> Seal
         len(numbers),
         chain,
     )
-
-
-def _differences(manifest: Manifest, stored: Mapping[str, bytes]) -> Iterator[str]:
-    for file in manifest.files:
-        if file.name not in stored:
-            yield f"{_named(file.name)}: it was sealed and is missing"
-        elif FileDigest.of(file.name, stored[file.name]) != file:
-            yield f"{_named(file.name)}: its content is not what was sealed"
-
-
-def _added(newest: Manifest, number: int, stored: Mapping[str, bytes]) -> Iterator[str]:
-    covered = {file.name for file in newest.files} | {seal_names(number)[1], *proof_names(number)}
-    for name in sorted(stored.keys() - covered):
-        yield f"{_named(name)}: it was added after the newest seal"
 
 
 def _signature(
@@ -181,5 +178,5 @@ def _sibling(folder: StoragePath, run: str) -> StoragePath | None:
 
 def _named(name: str) -> str:
     """Name a file, and the step whose evidence it is."""
-    step = _STEP.fullmatch(name)
-    return f"{name} (step {step[1]}, attempt {step[2]})" if step else name
+    file = StepFile.of(name)
+    return name if file is None else f"{name} (step {file.step}, attempt {file.attempt})"

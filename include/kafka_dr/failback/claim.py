@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.approvals.approval import Answer, answer_of, judge
+from kafka_dr.approvals.approval import Answer, answer_of, grounds_gone, judge
 from kafka_dr.approvals.decision import digest_of, unchanged
 from kafka_dr.checks.cluster_checks import registers_name_this_run
 from kafka_dr.errors import NeedsPerson
@@ -43,10 +43,7 @@ def act(run: Run) -> Mapping[str, Any]:
     before, context = run.register_state, FailbackContext(run)
     answers = _judged_answers(context)[1]
     if before is None or not answers:
-        raise NeedsPerson(
-            f"the record of {run.group.name} or the approval of run {run.request.run} was there when it was checked, "
-            "and is gone now. Compare the registers and the evidence, then trigger a new run"
-        )
+        raise grounds_gone(run.group.name, run.request.run)
     state = failback_begun(
         before,
         run=run.request.run,

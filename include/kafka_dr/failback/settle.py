@@ -8,7 +8,6 @@ from typing import Any
 
 from kafka_dr.audit import GateAnswer
 from kafka_dr.checks.audit_checks import green, newest_checksum_audit
-from kafka_dr.errors import NeedsPerson
 from kafka_dr.group_offsets import live_verification, translation
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
@@ -31,11 +30,7 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Compare and set the active cluster's register, then copy the record to the standby."""
-    state = run.register_state
-    if state is None:
-        raise NeedsPerson(
-            f"no register has a record of {run.group.name} any more: compare the registers of both clusters"
-        )
+    state = run.record()
     if state.phase is Phase.DIVERGED:
         ranges = tuple(str(each) for each in translation.quarantined_on(run, run.target))
         before, state = state, failed_back(state, run=run.request.run, quarantine=ranges, at=run.clock.now())

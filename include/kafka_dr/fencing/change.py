@@ -14,12 +14,25 @@ from kafka_dr.clusters import Acl, KafkaCluster
 from kafka_dr.errors import TryAgain
 from kafka_dr.register.port import Register
 
-#: An ACL change must follow the register read that permits it within this time, in seconds.
-_FRESH_SECONDS = 1.0
+#: A change must follow the register read that permits it within this time, in seconds.
+FRESH_SECONDS = 1.0
 _TRIES = 5
 
 #: Reads the register, and raises :class:`~kafka_dr.errors.Refused` unless the caller may still make changes.
 Permission = Callable[[], None]
+
+
+def is_permitted_now(permission: Permission, clock: Clock) -> bool:
+    """Ask whether a change may be made, a few times, and return whether an answer took no longer than it may be old.
+
+    :raises KafkaDrError: the change is not permitted, or the register cannot be read
+    """
+    for _ in range(_TRIES):
+        asked = clock.monotonic()
+        permission()
+        if clock.monotonic() - asked <= FRESH_SECONDS:
+            return True
+    return False
 
 
 class AclChanges:
@@ -75,12 +88,8 @@ class AclChanges:
         )
 
     def _permitted(self) -> None:
-        for _ in range(_TRIES):
-            asked = self._clock.monotonic()
-            self._permission()
-            if self._clock.monotonic() - asked <= _FRESH_SECONDS:
-                return
-        raise TryAgain(
-            f"{self._cluster.name}: no read of the register before an ACL change took less than {_FRESH_SECONDS:g} s, "
-            f"in {_TRIES} tries: the change was not made, run the step again"
-        )
+        if not is_permitted_now(self._permission, self._clock):
+            raise TryAgain(
+                f"{self._cluster.name}: no read of the register before an ACL change took less than "
+                f"{FRESH_SECONDS:g} s, in {_TRIES} tries: the change was not made, run the step again"
+            )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.checks.authorizers import authorizer_of
 from kafka_dr.clusters import AclOperation, ResourceType, TopicPartition
 from kafka_dr.clusters.group_reading import LiveReading
@@ -84,8 +85,7 @@ def readers_declared(run: Run, clusters: Collection[str]) -> Check:
 
 def look(run: Run, clusters: Collection[str]) -> Undeclared:
     """Ask clusters, at once, who may read the protection group's topics and who does."""
-    asked = [partial(_look_at, run, cluster) for cluster in clusters]
-    found = run.at_once(*asked)
+    found = parallel.ask_all(partial(_look_at, run), clusters).values()
     return Undeclared(
         tuple(each for one in found for each in one.principals),
         tuple(each for one in found for each in one.groups),

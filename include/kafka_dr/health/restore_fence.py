@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kafka_dr import parallel
 from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.clusters import Acl
@@ -83,7 +84,7 @@ def _proofs(
     ]
     if transactions_too:
         asked.append(lambda: _no_open_transaction(context, cluster))
-    return tuple(context.at_once(*asked))
+    return tuple(parallel.at_once(*asked))
 
 
 def _reads_refused(context: GroupContext, cluster: str) -> Check:

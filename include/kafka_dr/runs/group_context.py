@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, TypeVar, overload
+from typing import Literal, TypeVar
 
+from kafka_dr import parallel
 from kafka_dr.clusters import KafkaCluster, Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.fencing import proof
@@ -22,8 +22,6 @@ from kafka_dr.runs.request import StepName
 PROOF_SECONDS = 5.0
 
 T = TypeVar("T")
-A = TypeVar("A")
-B = TypeVar("B")
 
 
 class GroupContext:
@@ -123,29 +121,7 @@ class GroupContext:
 
     def each_cluster(self, ask: Callable[[str], T]) -> dict[str, T | KafkaDrError]:
         """Ask every cluster of the group at the same time; an error replaces an answer."""
-
-        def asked(cluster: str) -> T | KafkaDrError:
-            try:
-                return ask(cluster)
-            except KafkaDrError as error:
-                return error
-
-        with ThreadPoolExecutor(max_workers=len(self.group.clusters)) as pool:
-            return dict(zip(self.group.clusters, pool.map(asked, self.group.clusters), strict=True))
-
-    @overload
-    @staticmethod
-    def at_once(first: Callable[[], A], second: Callable[[], B], /) -> tuple[A, B]: ...
-
-    @overload
-    @staticmethod
-    def at_once(*questions: Callable[[], T]) -> tuple[T, ...]: ...
-
-    @staticmethod
-    def at_once(*questions: Callable[[], Any]) -> tuple[Any, ...]:
-        """Ask several questions at the same time and return the answers in order; the first error is raised."""
-        with ThreadPoolExecutor(max_workers=len(questions)) as pool:
-            return tuple(pool.map(lambda question: question(), questions))
+        return parallel.ask_each(ask, self.group.clusters)
 
     def guard_by(self, cluster: str, condition: Condition) -> RegisterGuard:
         """Return a guard that reads the register of one cluster."""

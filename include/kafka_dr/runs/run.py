@@ -145,6 +145,17 @@ class Run(GroupContext):
             )
         return self.journal[name]
 
+    def record(self) -> RegisterState:
+        """Return the register's record, for a step that cannot be reached without one.
+
+        :raises NeedsPerson: no register has one any more
+        """
+        if self.register_state is None:
+            raise NeedsPerson(
+                f"no register has a record of {self.group.name} any more: compare the registers of both clusters"
+            )
+        return self.register_state
+
     def _ends(self) -> tuple[str, str]:
         state = self.register_state
         if state is None:

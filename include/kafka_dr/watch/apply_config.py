@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 
+from kafka_dr import parallel
 from kafka_dr.approvals.approval import judge, newest_answer
 from kafka_dr.checks.config_compare import current_plan, require_cluster
 from kafka_dr.config_sync import Item, Kind, Plan, Verdict
@@ -150,9 +151,9 @@ def config_guard(run: ConfigSyncRun, state: RegisterState, plan: Plan, lock: Hel
     """Return what is asked right before each batch: the lock, both clusters' ids, then the register."""
 
     def same_clusters() -> None:
-        names = (plan.active, plan.standby)
-        for name, found in zip(names, run.at_once(*(run.operator(n).topics.identity for n in names)), strict=True):
-            require_cluster(run, name, found.cluster_id)
+        found = parallel.ask_all(lambda name: run.operator(name).topics.identity(), (plan.active, plan.standby))
+        for name, identity in found.items():
+            require_cluster(run, name, identity.cluster_id)
 
     return run.guard_by_all(Unchanged(state), first=(lock.renew, same_clusters))
 

@@ -99,7 +99,6 @@ def test_a_source_that_woke_up_counts_as_fenced_before_the_right_to_change_topic
         return Check("writes_refused", "ok", "every write refused")
 
     changes.add = add  # type: ignore[method-assign]
-    run.at_once = lambda *asked: tuple(each() for each in asked)
     run.writes_refused = refused
     monkeypatch.setattr(reachable_source, "end_transactions", lambda *_, **__: done.append("ended"))
     monkeypatch.setattr(reachable_source, "writers_declared", lambda *_: Check("writers_declared", "ok", ""))

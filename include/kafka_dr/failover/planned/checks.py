@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from kafka_dr import parallel
 from kafka_dr.audit import AuditKind, Verified
 from kafka_dr.checks import authorizers, change_rights
 from kafka_dr.checks.audit_checks import audit_check
@@ -68,8 +69,8 @@ def _asked(run: Run, names: str, ask: Question) -> tuple[Check, ...]:
 
 def _topics_have_leaders(run: Run) -> Check:
     """Return whether every partition has a leader now. Another check compares how the topics are configured."""
-    wrong, both = [], (run.source, run.target)
-    for name, topics in zip(both, run.at_once(*(partial(run.read_cache.topics, name) for name in both)), strict=True):
+    wrong = []
+    for name, topics in parallel.ask_all(run.read_cache.topics, (run.source, run.target)).items():
         if missing := leaderless(topics):
             wrong.append(f"partitions of {', '.join(missing[:5])} have no leader on {name}: bring their brokers up")
         if name == run.source and run.group.canary_topic not in topics:
@@ -107,7 +108,7 @@ def _target_can_be_opened(run: Run) -> Check:
 
     DENYs that others added are not lifted. And applications need the same ALLOWs as on the source.
     """
-    source_acls, target_acls = run.at_once(
+    source_acls, target_acls = parallel.at_once(
         partial(run.read_cache.acls, run.source), partial(run.read_cache.acls, run.target)
     )
     fence = plan.standby(run.group)

@@ -7,7 +7,6 @@ from typing import Any
 
 from kafka_dr.approvals import approval, decision
 from kafka_dr.checks.cluster_checks import registers_name_this_run
-from kafka_dr.errors import NeedsPerson
 from kafka_dr.failover.planned.checks import preflight_checks
 from kafka_dr.group_offsets import live_verification
 from kafka_dr.outcomes import Check
@@ -48,10 +47,7 @@ def act(run: Run) -> Mapping[str, Any]:
     before = run.register_state
     answer = approval.newest_answer(run, run.request.run)
     if before is None or answer is None:
-        raise NeedsPerson(
-            f"the record of {run.group.name} or the approval of run {run.request.run} was there when it was checked, "
-            "and is gone now. Compare the registers and the evidence, then trigger a new run"
-        )
+        raise approval.grounds_gone(run.group.name, run.request.run)
     state = claimed(
         before,
         run=run.request.run,

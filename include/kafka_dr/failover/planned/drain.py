@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.audit import FindingKind, Verified
 from kafka_dr.checks.change_rights import changes_refused
 from kafka_dr.checks.topic_layout import GroupLayout
@@ -42,9 +43,11 @@ def act(run: Run) -> Mapping[str, Any]:
     """Drain, compare, freeze, and journal the groups' offsets."""
     ends = source_ends(run)
     seconds = run.group.timing.step_deadline_seconds
-    (verified, waiting), (seen, kept) = run.at_once(
-        lambda: run.at_once(lambda: wait_for_copy(run, ends, seconds=seconds), lambda: _wait_for_groups(run, ends)),
-        lambda: run.at_once(lambda: other_topics.read_live(run, run.source), lambda: deny_changes(run)),
+    (verified, waiting), (seen, kept) = parallel.at_once(
+        lambda: parallel.at_once(
+            lambda: wait_for_copy(run, ends, seconds=seconds), lambda: _wait_for_groups(run, ends)
+        ),
+        lambda: parallel.at_once(lambda: other_topics.read_live(run, run.source), lambda: deny_changes(run)),
     )
     tail = verification.matched(verified, ends, where=run.target)
     if tail.outcome != "ok":
@@ -52,7 +55,7 @@ def act(run: Run) -> Mapping[str, Any]:
             f"the copy on {run.target} is not equal to {run.source}, so nothing is handed over. {tail.detail}"
         )
     _refuse_outside_topics(run, seen)
-    frozen, _ = run.at_once(lambda: journal_frozen(run, ends, kept, seen), lambda: _ask_flow_to_stop(run))
+    frozen, _ = parallel.at_once(lambda: journal_frozen(run, ends, kept, seen), lambda: _ask_flow_to_stop(run))
     return {
         "verified": verification.to_json(verified),
         "groups_short_of_the_end": rows_of(waiting, named="group", holding="records"),
@@ -124,7 +127,7 @@ def _refuse_outside_topics(run: Run, rows: Sequence[Elsewhere]) -> None:
 def prove(run: Run) -> Sequence[Check]:
     """The tail is equal, nothing was written since, no group can read or commit, and nobody can change topics."""
     ends = source_ends(run)
-    return run.at_once(
+    return parallel.at_once(
         lambda: verification.matched(verification.frontier(run).advance(ends), ends, where=run.target),
         lambda: _source_is_still(run, ends),
         lambda: _reads_refused(run, run.consumer_groups(run.source)).named("groups_frozen"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import open_transactions, plan, proof
@@ -99,7 +100,7 @@ def prove(run: Run) -> Sequence[Check]:
     """Every leader refuses writes, the DENYs can be read back, and every partition with data is replicated."""
     partitions = run.partitions(run.source)
     wanted = plan.write_fence(run.group) | plan.transaction_fence(run.group) | plan.probe_fence(run.group)
-    return run.at_once(
+    return parallel.at_once(
         lambda: run.writes_refused(run.source),
         lambda: proof.acls_present(run.operator(run.source), wanted, clock=run.clock),
         lambda: _all_replicated(run, partitions),

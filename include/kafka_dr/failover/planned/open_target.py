@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
 from kafka_dr.fencing import plan, proof
@@ -42,7 +43,7 @@ def check(run: Run) -> Sequence[Check]:
             f"the log ends of {shown} on {run.source} moved after drain, expected none: the new records are not on "
             f"{run.target}. Find out which principal writes to {run.source}, and stop it"
         )
-    refused, target = run.at_once(lambda: run.writes_refused(run.source), lambda: target_is_still(run))
+    refused, target = parallel.at_once(lambda: run.writes_refused(run.source), lambda: target_is_still(run))
     return (Check.that("source_is_still", not moved, detail), refused.named("source_refuses"), target)
 
 
@@ -57,11 +58,7 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Hand over in the source's register, copy the record to the target and read it back, then lift the fence."""
-    state = run.register_state
-    if state is None:
-        raise NeedsPerson(
-            f"no register has a record of {run.group.name} any more: compare the registers of both clusters"
-        )
+    state = run.record()
     for role in ("probe", "replicator"):
         run.clients.cluster(run.target, role).write_permission.connect_ahead()
     if state.phase is Phase.SWITCHING:
@@ -113,7 +110,7 @@ def _opened_at(run: Run) -> datetime:
 
 def prove(run: Run) -> Sequence[Check]:
     """The target's register holds the record, its leaders accept application writes, and the replicator is denied."""
-    return run.at_once(
+    return parallel.at_once(
         lambda: _register_read_back(run),
         lambda: _writes_allowed(run),
         lambda: _groups_readable(run),
@@ -131,7 +128,7 @@ def _register_read_back(run: Run) -> Check:
 
 def applications_let_in(run: Run) -> Sequence[Check]:
     """Return whether applications may write and read on the target; ``open_target`` may have left that unknown."""
-    return run.at_once(lambda: _writes_allowed(run), lambda: _groups_readable(run))
+    return parallel.at_once(lambda: _writes_allowed(run), lambda: _groups_readable(run))
 
 
 def _writes_allowed(run: Run) -> Check:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.checks.writes_after_fence import WritesAfterFence, find_writes_after_fence
-from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.stop_flow import replicator_refused
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
@@ -33,11 +33,7 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Start the reverse flow if the old cluster answers, and settle the register."""
-    state = run.register_state
-    if state is None:
-        raise NeedsPerson(
-            f"no register has a record of {run.group.name} any more: compare the registers of both clusters"
-        )
+    state = run.record()
     ends = {"source_positions": run.fact("target_ends")["ends"], "target_positions": run.fact("source_ends")["ends"]}
     seed = seed_fact(run, run.flow.reverse, epoch=state.epoch, **ends)
     _look_once_more(run)

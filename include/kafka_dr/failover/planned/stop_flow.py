@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.failover.planned.fence_source import wait_until_stable
 from kafka_dr.fencing import plan
 from kafka_dr.outcomes import Check
@@ -47,7 +48,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """Every leader on the target refuses the replicator, and the target's log ends do not move."""
-    return run.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
+    return parallel.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
 
 
 def replicator_refused(run: Run) -> Check:

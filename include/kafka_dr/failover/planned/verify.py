@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.canary.probe import round_trip
 from kafka_dr.checks.writes_after_fence import find_writes_after_fence, old_side_is_still
 from kafka_dr.clusters import KafkaCluster, TopicPartition
@@ -61,7 +62,9 @@ def send_canary(run: Run, journaled: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """The old cluster refuses writes and its log does not grow; the groups' offsets have only moved forward."""
-    return run.at_once(lambda: _old_cluster_refuses(run), lambda: old_side_is_still(run), lambda: offsets_hold(run))
+    return parallel.at_once(
+        lambda: _old_cluster_refuses(run), lambda: old_side_is_still(run), lambda: offsets_hold(run)
+    )
 
 
 def _old_cluster_refuses(run: Run) -> Check:

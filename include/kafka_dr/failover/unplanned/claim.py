@@ -13,7 +13,7 @@ from typing import Any
 from kafka_dr.approvals import approval, decision
 from kafka_dr.disaster.disaster_rule import judge
 from kafka_dr.disaster.probes import ask_vantages, take_probes
-from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.claim import is_claimed
 from kafka_dr.failover.unplanned import last_known
 from kafka_dr.failover.unplanned.checks import decision_facts, unplanned_checks
@@ -72,10 +72,7 @@ def act(run: Run) -> Mapping[str, Any]:
         return claimed_facts(state)
     answer = approval.newest_answer(run, run.request.run)
     if state is None or answer is None:
-        raise NeedsPerson(
-            f"the record of {run.group.name} or the approval of run {run.request.run} was there when it was checked, "
-            "and is gone now. Compare the registers and the evidence, then trigger a new run"
-        )
+        raise approval.grounds_gone(run.group.name, run.request.run)
     new = _next(run, state, answer)
     run.write_fact("claim", _fact(run, new))
     if "source_ends" in last_known.taken_over(run) or "drained" in last_known.taken_over(run):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.fence_source import wait_until_stable
@@ -66,7 +67,7 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """Every leader on the target refuses the replicator, and the target's log ends do not move."""
-    return run.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
+    return parallel.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
 
 
 def _fence_flow(run: Run) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.errors import NeedsPerson
+from kafka_dr import parallel
 from kafka_dr.failover.planned import open_target as planned
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
 from kafka_dr.outcomes import Check
@@ -28,16 +28,12 @@ def check(run: Run) -> Sequence[Check]:
     if run.request.dry_run or (run.register_state is not None and run.register_state.phase is Phase.HANDED_OVER):
         return ()
     run.fact("translations")
-    return run.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
+    return parallel.at_once(lambda: replicator_refused(run), lambda: target_is_still(run))
 
 
 def act(run: Run) -> Mapping[str, Any]:
     """Hand over in the target's register, copy the record to the source if it answers, and lift the target's fence."""
-    state = run.register_state
-    if state is None:
-        raise NeedsPerson(
-            f"no register has a record of {run.group.name} any more: compare the registers of both clusters"
-        )
+    state = run.record()
     if state.phase is Phase.SWITCHING:
         new = handed_over(state, run=run.request.run, at=run.clock.now())
         run.clients.register(run.target).compare_and_set(state, new)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.checks.cluster_checks import writers_declared
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError, TryAgain
@@ -169,7 +170,7 @@ def fence_once_more(run: Run, phase: Phase) -> Check:
     def fence() -> Check:
         run.acl_changes(run.source, guard).add(*shut)
         end_transactions(run, run.source, guard, all_of_them=True)
-        refused, declared = run.at_once(
+        refused, declared = parallel.at_once(
             lambda: run.writes_refused(run.source), lambda: writers_declared(run, (run.source,))
         )
         return declared if refused.outcome == "ok" and declared.outcome != "ok" else refused.named(_LATE)
@@ -221,7 +222,7 @@ def _fence(run: Run) -> tuple[str, str]:
     """Fence as a planned failover does; return what is not proven, and which principals no fence stops."""
     run.write_fact("source_touched", {"at": run.clock.now().isoformat()})
     fence_source.act(run)
-    found, declared = run.at_once(lambda: fence_source.prove(run), lambda: writers_declared(run, (run.source,)))
+    found, declared = parallel.at_once(lambda: fence_source.prove(run), lambda: writers_declared(run, (run.source,)))
     proofs = [check for check in found if check.name != "all_partitions_replicated"]
     unproven = "; ".join(check.detail for check in proofs if check.outcome != "ok")
     return unproven, "" if declared.outcome == "ok" else declared.detail
@@ -230,7 +231,7 @@ def _fence(run: Run) -> tuple[str, str]:
 def _drain(run: Run) -> str:
     """Drain as a planned failover does, but without asking Connect; return what is missing, or nothing."""
     ends = drain.source_ends(run)
-    verified, kept = run.at_once(
+    verified, kept = parallel.at_once(
         lambda: drain.wait_for_copy(run, ends, seconds=drain_seconds(run)), lambda: drain.deny_changes(run)
     )
     tail = verification.matched(verified, ends, where=run.target)

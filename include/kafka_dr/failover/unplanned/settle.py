@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.checks.returned_cluster import count_on_returned
-from kafka_dr.errors import KafkaDrError, NeedsPerson
+from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned import start_reverse_flow as planned
 from kafka_dr.failover.planned.stop_flow import replicator_refused
 from kafka_dr.failover.unplanned import reachable_source
@@ -40,11 +40,7 @@ def intent(run: Run) -> Sequence[str]:
 
 def act(run: Run) -> Mapping[str, Any]:
     """Find out whether the source is fenced and drained, journal the seed of the flow to it, and settle."""
-    state = run.register_state
-    if state is None:
-        raise NeedsPerson(
-            f"no register has a record of {run.group.name} any more: compare the registers of both clusters"
-        )
+    state = run.record()
     source_state = _source_state(run, state)
     run.write_fact("source_side", source_state.to_json())
     seed = _seed(run, state, held=not source_state.drained)

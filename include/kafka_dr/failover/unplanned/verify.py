@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafka_dr import parallel
 from kafka_dr.failover.planned import open_target
 from kafka_dr.failover.planned import verify as planned
 from kafka_dr.failover.planned.stop_flow import replicator_refused
@@ -23,4 +24,4 @@ def act(run: Run) -> Mapping[str, Any]:
 
 def prove(run: Run) -> Sequence[Check]:
     """Offsets have only moved forward, and the replicator is refused. The next step looks at the old cluster."""
-    return run.at_once(lambda: planned.offsets_hold(run), lambda: replicator_refused(run))
+    return parallel.at_once(lambda: planned.offsets_hold(run), lambda: replicator_refused(run))
