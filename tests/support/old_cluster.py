@@ -18,7 +18,7 @@ from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import translation
 from kafka_dr.register import Phase, RegisterState
-from kafka_dr.register.transitions import claimed_unplanned, fenced_on_return, handed_over, left_behind
+from kafka_dr.register.transitions import fenced_on_return, handed_over, left_behind
 from kafka_dr.routing import Route
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.offset_rows import positions_to_json
@@ -29,6 +29,7 @@ from lab import rights
 from support import outside_view
 from support.disaster import Disaster
 from support.protection import Protection
+from support.register_states import source_given_up
 from support.switched_group import SwitchedGroup
 
 _SECONDS = 60.0
@@ -126,16 +127,7 @@ class OldClusterGroup:
             assert before is not None
             registers = {name: clients.register(name) for name in ("east", "west")}
             at = datetime.now(UTC)
-            state = claimed_unplanned(
-                before,
-                run=RUN,
-                source="east",
-                target="west",
-                highest_epoch=before.epoch,
-                evidence_sha256="",
-                approved_by="alice",
-                at=at,
-            )
+            state = source_given_up(before, RUN, at)
             registers["west"].compare_and_set(before, state)
             self._fact(clients, "claim", {"source": "east", "target": "west", "epoch": state.epoch})
             west = run.operator("west")

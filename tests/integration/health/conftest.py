@@ -12,13 +12,14 @@ import pytest
 from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
 from kafka_dr.register import RegisterState
-from kafka_dr.register.transitions import claimed_unplanned, handed_over, left_behind
+from kafka_dr.register.transitions import handed_over, left_behind
 from kafka_dr.routing import FileRouter, Route
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.offset_rows import positions_to_json
 from lab.api import Lab
 from support import outside_view
 from support.protection import Protection
+from support.register_states import source_given_up
 from support.switched_group import SwitchedGroup
 
 RUN = "given-up"
@@ -63,16 +64,7 @@ def _left_behind(stable: RegisterState | None) -> RegisterState:
     """The record of a group whose active cluster was given up, made by the register's own transitions."""
     assert stable is not None
     now = datetime.now(UTC)
-    claimed = claimed_unplanned(
-        stable,
-        run=RUN,
-        source="east",
-        target="west",
-        highest_epoch=stable.epoch,
-        evidence_sha256="",
-        approved_by="alice",
-        at=now,
-    )
+    claimed = source_given_up(stable, RUN, now)
     return left_behind(handed_over(claimed, run=RUN, at=now), run=RUN, fenced=False, at=now)
 
 

@@ -127,13 +127,19 @@ def test_what_was_learned_ahead_is_translated_the_same_without_a_look_at_the_syn
     assert check(flowing, positions, between(flowing, cache=store)) == fresh
 
 
-def test_what_was_learned_of_a_topic_that_was_created_again_is_not_used(flowing: PlainFlow, tmp_path: Path) -> None:
+def learned(flowing: PlainFlow, folder: Path) -> tuple[dict[TopicPartition, list[int]], AnchorCache]:
+    """Translate every offset of a flow, and return the offsets and the cache of what was learned on the way."""
     flowing.write(60)
     flowing.start()
     flowing.wait_copied()
     positions = every_position(flowing, "east")
-    store = AnchorCache(tmp_path, flowing.protection.name)
+    store = AnchorCache(folder, flowing.protection.name)
     between(flowing, cache=store).translate(positions)
+    return positions, store
+
+
+def test_what_was_learned_of_a_topic_that_was_created_again_is_not_used(flowing: PlainFlow, tmp_path: Path) -> None:
+    positions, store = learned(flowing, tmp_path)
     kept = store.read("east-to-west")
     wrong = {key: tuple(OffsetPair(here, there + 3) for here, there in found) for key, found in kept.offsets.items()}
     store.write("east-to-west", CachedPairs(dict.fromkeys(kept.topic_ids, ("other", "other")), wrong))
@@ -142,12 +148,7 @@ def test_what_was_learned_of_a_topic_that_was_created_again_is_not_used(flowing:
 
 
 def test_pairs_that_are_wrong_are_found_out_by_content(flowing: PlainFlow, tmp_path: Path) -> None:
-    flowing.write(60)
-    flowing.start()
-    flowing.wait_copied()
-    positions = every_position(flowing, "east")
-    store = AnchorCache(tmp_path, flowing.protection.name)
-    between(flowing, cache=store).translate(positions)
+    positions, store = learned(flowing, tmp_path)
     kept = store.read("east-to-west")
     wrong = {key: tuple(OffsetPair(here, there + 1) for here, there in found) for key, found in kept.offsets.items()}
     store.write("east-to-west", CachedPairs(kept.topic_ids, wrong))
