@@ -19,8 +19,7 @@ CORE = ROOT / "include" / "kafka_dr"
 OWNERS = {
     "confluent_kafka": {"clusters"},
     "kafka": {"clusters"},
-    "httpx": {"replication", "routing"},
-    "dns": {"routing"},
+    "httpx": {"replication"},
     "pydantic": {"topology"},
     "pydantic_core": {"topology"},
     "yaml": {"topology"},
@@ -34,7 +33,7 @@ OWNERS = {
 #: What runs in Airflow reaches Spark, clusters and files through the core.
 _AIRFLOW_MUST_NOT = {
     *("pyspark", "kafka_dr_spark", "copy_audit", "lab"),
-    *("confluent_kafka", "kafka", "httpx", "pydantic", "yaml", "dns"),
+    *("confluent_kafka", "kafka", "httpx", "pydantic", "yaml"),
 }
 #: What no file under a folder may import, by the first part of the name or by a dotted beginning.
 FORBIDDEN = {
@@ -180,6 +179,16 @@ def test_nothing_is_imported_under_the_name_of_its_folder() -> None:
     """``include.kafka_dr`` beside ``kafka_dr`` would be two sets of classes."""
     files = [path for folder in ("include", "plugins", "dags", "spark", "tests") for path in python_files(folder)]
     assert [str(p) for p in files if any(within(n, {"include", "plugins", "spark"}) for n in imported(p))] == []
+
+
+def test_one_class_name_has_one_meaning() -> None:
+    """Also in tests: who searches for a name finds one class."""
+    defined: dict[str, list[str]] = {}
+    for path in (path for folder in ("include", "plugins", "dags", "spark", "tests") for path in python_files(folder)):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                defined.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert {name: where for name, where in defined.items() if len(where) > 1} == {}
 
 
 def test_files_are_short() -> None:

@@ -28,7 +28,7 @@ def minutes_ago(minutes: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class ChecksumAuditRun:
     """How an audit ended."""
 
     code: int
@@ -63,7 +63,9 @@ class Auditor:
     folder: Path
     number: int = 0
 
-    def __call__(self, *more: str, flow: str | None = None, environ: Mapping[str, str] | None = None) -> Audited:
+    def __call__(
+        self, *more: str, flow: str | None = None, environ: Mapping[str, str] | None = None
+    ) -> ChecksumAuditRun:
         from jobs.checksum.job import main
 
         @contextmanager
@@ -75,7 +77,7 @@ class Auditor:
         arguments = ["--topology", str(topology_file(self.protection)), "--out", str(out)]
         arguments += ["--flow", flow or f"{self.protection.name}.east-to-west", *more]
         given = job_environ(self.protection) if environ is None else environ
-        return Audited(main(arguments, given, shared), out)
+        return ChecksumAuditRun(main(arguments, given, shared), out)
 
 
 def write_copy(

@@ -18,7 +18,7 @@ PARTITION = TopicPartition("t", 0)
 
 
 @dataclass(frozen=True)
-class Logs:
+class LogPair:
     """Two logs. ``copies`` maps the offset of a source record to those of its copies on the target."""
 
     source: tuple[Entry, ...]
@@ -68,7 +68,7 @@ def logs(
     lossy: bool = False,
     doubled: bool = False,
     expiring: bool = True,
-) -> Logs:
+) -> LogPair:
     source: list[Entry] = []
     target: list[Entry] = []
     copies: dict[int, tuple[int, ...]] = {}
@@ -93,7 +93,7 @@ def logs(
     end, target_end = offset + draw(st.integers(0, 2)), target_offset + draw(st.integers(0, 2))
     start = draw(st.integers(0, end)) if expiring and draw(st.booleans()) else 0
     target_start = draw(st.integers(0, target_end)) if expiring and draw(st.booleans()) else 0
-    return Logs(
+    return LogPair(
         source=tuple(entry for entry in source if entry.offset >= start),
         target=tuple(entry for entry in target if entry.offset >= target_start),
         bounds=RangePair(OffsetRange(start, end), OffsetRange(target_start, target_end)),
@@ -102,7 +102,7 @@ def logs(
     )
 
 
-def translate(found: Logs, position: int, anchors: Collection[Anchor], *, stride: int = 5) -> Translation:
+def translate(found: LogPair, position: int, anchors: Collection[Anchor], *, stride: int = 5) -> Translation:
     """OffsetSearch as the offset map does, with reads that cut from the logs."""
 
     def cut(entries: Collection[Entry], ranges: Collection[OffsetRange]) -> list[Entry]:
@@ -121,7 +121,7 @@ def translate(found: Logs, position: int, anchors: Collection[Anchor], *, stride
     return search.result
 
 
-def compacted(found: Logs, data: st.DataObject) -> Logs:
+def compacted(found: LogPair, data: st.DataObject) -> LogPair:
     """Let both cleaners take away what they like of the records that newer ones supersede."""
     superseded = data.draw(st.sets(st.sampled_from(found.source[:-1]))) if len(found.source) > 1 else set()
     contents = {entry.content for entry in superseded}
@@ -140,15 +140,15 @@ def log_of(contents: str, *, start: int = 0) -> tuple[Entry, ...]:
     return tuple(Entry(start + at, content.encode()) for at, content in enumerate(contents))
 
 
-def two_logs(source: str, target: str, *, source_start: int = 0, target_start: int = 0) -> Logs:
+def two_logs(source: str, target: str, *, source_start: int = 0, target_start: int = 0) -> LogPair:
     here, there = log_of(source, start=source_start), log_of(target, start=target_start)
     bounds = RangePair(
         OffsetRange(source_start, source_start + len(source)), OffsetRange(target_start, target_start + len(target))
     )
-    return Logs(here, there, bounds, {}, here)
+    return LogPair(here, there, bounds, {}, here)
 
 
-def numbered(count: int, source_start: int, target_start: int) -> Logs:
+def numbered(count: int, source_start: int, target_start: int) -> LogPair:
     """Return a log of records that all differ and its copy with a marker after each, without their beginnings.
 
     :param target_start: the first record that the target holds, by its offset on the source
@@ -156,11 +156,11 @@ def numbered(count: int, source_start: int, target_start: int) -> Logs:
     every = tuple(Entry(at, b"%d" % at) for at in range(count))
     copies = tuple(Entry(2 * at, b"%d" % at) for at in range(target_start, count))
     bounds = RangePair(OffsetRange(source_start, count), OffsetRange(2 * target_start, 2 * count))
-    return Logs(every[source_start:], copies, bounds, {at: (2 * at,) for at in range(count)}, every)
+    return LogPair(every[source_start:], copies, bounds, {at: (2 * at,) for at in range(count)}, every)
 
 
-def copied_twice(count: int) -> Logs:
+def copied_twice(count: int) -> LogPair:
     contents = [f"{number}".encode() for number in range(count)]
     source = tuple(Entry(at, content) for at, content in enumerate(contents))
     target = tuple(Entry(at, content) for at, content in enumerate(contents + contents))
-    return Logs(source, target, RangePair(OffsetRange(0, count), OffsetRange(0, 2 * count)), {}, source)
+    return LogPair(source, target, RangePair(OffsetRange(0, count), OffsetRange(0, 2 * count)), {}, source)

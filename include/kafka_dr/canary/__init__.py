@@ -12,7 +12,7 @@ from kafka_dr.canary.record import (
     SentCanary,
     next_canary,
 )
-from kafka_dr.canary.verdict import CanaryVerdict, PartitionVerdict, Verdict, judge
+from kafka_dr.canary.verdict import CanaryOutcome, CanaryVerdict, PartitionVerdict, judge
 
 __all__ = [
     "judge",
@@ -21,7 +21,7 @@ __all__ = [
     "CanaryFlow",
     "SentCanary",
     "SeenCanary",
-    "Verdict",
+    "CanaryOutcome",
     "PartitionVerdict",
     "CanaryVerdict",
     "ORIGIN_DC",

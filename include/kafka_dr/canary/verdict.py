@@ -21,7 +21,7 @@ from enum import StrEnum
 from kafka_dr.canary.record import Canary, CanaryFlow, SeenCanary, SentCanary
 
 
-class Verdict(StrEnum):
+class CanaryOutcome(StrEnum):
     """The verdict on a partition or a flow, the worst first; unknown is never good."""
 
     LOOPED = "looped"
@@ -55,18 +55,24 @@ class PartitionVerdict:
     rpo_seconds: float | None
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CanaryOutcome:
         """The worst that was found."""
-        for verdict in (Verdict.LOOPED, Verdict.LOST, Verdict.DUPLICATED, Verdict.REORDERED, Verdict.LATE):
+        for verdict in (
+            CanaryOutcome.LOOPED,
+            CanaryOutcome.LOST,
+            CanaryOutcome.DUPLICATED,
+            CanaryOutcome.REORDERED,
+            CanaryOutcome.LATE,
+        ):
             if getattr(self, verdict.value):
                 return verdict
-        return Verdict.ON_TIME if self.on_time else Verdict.UNKNOWN
+        return CanaryOutcome.ON_TIME if self.on_time else CanaryOutcome.UNKNOWN
 
     def __str__(self) -> str:
         head = f"partition {self.partition}: {self.verdict.value.replace('_', ' ')}"
-        if self.verdict is Verdict.ON_TIME:
+        if self.verdict is CanaryOutcome.ON_TIME:
             return f"{head}, {self.on_time} replicated"
-        if self.verdict is Verdict.UNKNOWN:
+        if self.verdict is CanaryOutcome.UNKNOWN:
             return f"{head}, {f'{self.pending} not replicated yet' if self.pending else 'nothing was sent'}"
         canaries: tuple[Canary, ...] = getattr(self, self.verdict.value)
         numbers = ", ".join(str(canary.number) for canary in canaries[:5])
@@ -81,10 +87,10 @@ class CanaryVerdict:
     partitions: tuple[PartitionVerdict, ...]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CanaryOutcome:
         """The worst of all partitions; unknown if there is none."""
         found = {partition.verdict for partition in self.partitions}
-        return next((verdict for verdict in Verdict if verdict in found), Verdict.UNKNOWN)
+        return next((verdict for verdict in CanaryOutcome if verdict in found), CanaryOutcome.UNKNOWN)
 
     @property
     def rpo_seconds(self) -> float | None:

@@ -35,7 +35,7 @@ COORDINATORS = "__transaction_state"
 
 
 @dataclass(slots=True)
-class _Reader:
+class _PooledConsumer:
     """A consumer, and the topics that it has read."""
 
     consumer: Consumer
@@ -60,7 +60,7 @@ class ClusterSession:
         self._connected: AdminClient | None = None
         self._python_admin: ProtocolClient | None = None
         self._appender: Producer | None = None
-        self._idle_readers: dict[str, list[_Reader]] = {}
+        self._idle_readers: dict[str, list[_PooledConsumer]] = {}
         self._lock = Lock()
         #: A separate lock: connecting takes a moment, and the other clients must not wait for it.
         self._python_lock = Lock()
@@ -103,7 +103,7 @@ class ClusterSession:
 
     def connect_reader(self, isolation: str) -> None:
         """Begin to connect a reader, in the background."""
-        reader = _Reader(self._new_reader(isolation))
+        reader = _PooledConsumer(self._new_reader(isolation))
         with self._lock:
             self._idle_readers.setdefault(isolation, []).append(reader)
 
@@ -164,7 +164,7 @@ class ClusterSession:
         with self._lock:
             idle = self._idle_readers.setdefault(isolation, [])
             lent = idle.pop() if idle else None
-        reader = lent or _Reader(self._new_reader(isolation))
+        reader = lent or _PooledConsumer(self._new_reader(isolation))
         kept = False
         try:
             if lent is not None and not reader.topics.issuperset(topics):

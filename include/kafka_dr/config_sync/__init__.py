@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_dr.config_sync.gate import GateAnswer
-from kafka_dr.config_sync.items import Item, Kind, Verdict
+from kafka_dr.config_sync.gate import StandbyReadiness
+from kafka_dr.config_sync.items import Item, ItemKind, ItemVerdict
 from kafka_dr.config_sync.plan import Plan, make_plan
 from kafka_dr.config_sync.policy import KeyClass, Policy
 from kafka_dr.config_sync.reading import Side, read_sides
@@ -12,16 +12,16 @@ from kafka_dr.config_sync.snapshot import Snapshot, TopicConfig
 
 __all__ = [
     "Access",
-    "GateAnswer",
+    "StandbyReadiness",
     "Item",
-    "Kind",
+    "ItemKind",
     "KeyClass",
     "Plan",
     "Policy",
     "Side",
     "Snapshot",
     "TopicConfig",
-    "Verdict",
+    "ItemVerdict",
     "make_plan",
     "read_sides",
 ]

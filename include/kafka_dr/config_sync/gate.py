@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kafka_dr.config_sync.items import Item, Kind, Verdict
+from kafka_dr.config_sync.items import Item, ItemKind, ItemVerdict
 from kafka_dr.config_sync.plan import Plan
 from kafka_dr.config_sync.simulation import Access
 
@@ -13,7 +13,7 @@ _SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
-class GateAnswer:
+class StandbyReadiness:
     """Whether the standby is configured to take over.
 
     :param outcome: ``failed`` where something that must match differs, ``unknown`` where something could not be read
@@ -30,22 +30,22 @@ class GateAnswer:
     lost: tuple[Access, ...] = ()
 
 
-def ask(plan: Plan) -> GateAnswer:
+def ask(plan: Plan) -> StandbyReadiness:
     """Judge a plan that was just made."""
-    differing = tuple(item for item in plan.items if item.blocks and item.verdict is not Verdict.UNKNOWN)
-    unknown = plan.of(Verdict.UNKNOWN)
+    differing = tuple(item for item in plan.items if item.blocks and item.verdict is not ItemVerdict.UNKNOWN)
+    unknown = plan.of(ItemVerdict.UNKNOWN)
     lost = tuple(access for access in plan.access if access.lost and access.declared)
     named = [_named(item, plan) for item in differing] + [str(access) for access in lost]
     if named:
-        return GateAnswer("failed", _shown(named), differing, unknown, lost)
+        return StandbyReadiness("failed", _shown(named), differing, unknown, lost)
     if unknown:
-        return GateAnswer("unknown", _shown([f"{item.subject}: {item.reason}" for item in unknown]), (), unknown)
+        return StandbyReadiness("unknown", _shown([f"{item.subject}: {item.reason}" for item in unknown]), (), unknown)
     left = f", {len(plan.changes)} differences that stop no switch" if plan.changes else ""
-    return GateAnswer("ok", f"{plan.standby} is configured as {plan.active} is{left}")
+    return StandbyReadiness("ok", f"{plan.standby} is configured as {plan.active} is{left}")
 
 
 def _named(item: Item, plan: Plan) -> str:
-    if item.kind is Kind.CONNECTOR:
+    if item.kind is ItemKind.CONNECTOR:
         return item.reason
     if item.active is None or item.standby is None:
         missing, there = (plan.standby, plan.active) if item.standby is None else (plan.active, plan.standby)

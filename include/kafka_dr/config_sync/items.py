@@ -9,7 +9,7 @@ from kafka_dr.clusters.configuration import NewTopic, QuotaEntity
 from kafka_dr.clusters.model import Acl
 
 
-class Verdict(StrEnum):
+class ItemVerdict(StrEnum):
     """What may be done about a difference."""
 
     #: Applied without asking, where the topology says so.
@@ -24,7 +24,7 @@ class Verdict(StrEnum):
     NOTE = "note"
 
 
-class Kind(StrEnum):
+class ItemKind(StrEnum):
     """What a row is about."""
 
     TOPIC = "topic"
@@ -99,12 +99,12 @@ class Item:
     :param change: what fixes it; ``None`` if nothing may be done
     """
 
-    kind: Kind
+    kind: ItemKind
     subject: str
     key: str
     active: str | None
     standby: str | None
-    verdict: Verdict
+    verdict: ItemVerdict
     reason: str
     blocks: bool = False
     change: Change | None = None

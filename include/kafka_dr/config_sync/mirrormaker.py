@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kafka_dr.config_sync.items import Item, Kind, Verdict
+from kafka_dr.config_sync.items import Item, ItemKind, ItemVerdict
 
 #: What MirrorMaker does unless its configuration says no.
 _SYNCS = ("sync.topic.configs.enabled", "sync.topic.acls.enabled")
@@ -22,10 +22,12 @@ def compare_connector(connector: str, config: Mapping[str, str] | None) -> Itera
             reason = (
                 f"the connector {connector} does not say {key}=false, so two would change the standby: run dr_flows"
             )
-            yield Item(Kind.CONNECTOR, connector, key, _OFF, found or "not set", Verdict.NEVER, reason, blocks=True)
+            yield Item(
+                ItemKind.CONNECTOR, connector, key, _OFF, found or "not set", ItemVerdict.NEVER, reason, blocks=True
+            )
 
 
 def unknown_connector(connector: str, reason: str) -> Item:
     """Return the row of a connector whose configuration could not be read."""
     said = f"nobody knows whether MirrorMaker changes the standby as well: {reason}"
-    return Item(Kind.CONNECTOR, connector, "", None, None, Verdict.UNKNOWN, said, blocks=True)
+    return Item(ItemKind.CONNECTOR, connector, "", None, None, ItemVerdict.UNKNOWN, said, blocks=True)

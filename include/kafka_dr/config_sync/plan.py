@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from kafka_dr.clusters.model import Acl
-from kafka_dr.config_sync.items import AddAcl, Item, Kind, RemoveAcl, Verdict
+from kafka_dr.config_sync.items import AddAcl, Item, ItemKind, ItemVerdict, RemoveAcl
 from kafka_dr.config_sync.policy import Policy
 from kafka_dr.config_sync.rights import compare_acls, compare_quotas, compare_users
 from kafka_dr.config_sync.scope import Scope
@@ -53,14 +53,14 @@ class Plan:
         """The rows that can be fixed, with or without an approval."""
         return tuple(item for item in self.items if item.change is not None)
 
-    def of(self, *verdicts: Verdict) -> tuple[Item, ...]:
+    def of(self, *verdicts: ItemVerdict) -> tuple[Item, ...]:
         """Return the rows with one of these verdicts."""
         return tuple(item for item in self.items if item.verdict in verdicts)
 
     @property
     def summary(self) -> str:
         """The plan in one line."""
-        counts = [(len(self.of(verdict)), verdict.value) for verdict in Verdict]
+        counts = [(len(self.of(verdict)), verdict.value) for verdict in ItemVerdict]
         said = ", ".join(f"{count} {word}" for count, word in counts if count)
         return f"{self.group}, {self.active} → {self.standby}: {said or 'no difference'}"
 
@@ -113,7 +113,7 @@ def _sections(active: Snapshot, standby: Snapshot) -> Iterator[Item]:
     for side in (active, standby):
         for section in sorted({TOPICS, NAMES, GROUPS} & side.unknown.keys()):
             name, reason = f"{section} on {side.cluster}", side.unknown[section]
-            yield Item(Kind.TOPIC, name, "", None, None, Verdict.UNKNOWN, reason, blocks=True)
+            yield Item(ItemKind.TOPIC, name, "", None, None, ItemVerdict.UNKNOWN, reason, blocks=True)
 
 
 class _Writers:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 
 from kafka_dr.clusters.configuration import QuotaEntity
 from kafka_dr.clusters.model import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.config_sync.items import AddAcl, Item, Kind, RemoveAcl, SetQuota, Verdict
+from kafka_dr.config_sync.items import AddAcl, Item, ItemKind, ItemVerdict, RemoveAcl, SetQuota
 from kafka_dr.config_sync.scope import Belongs, Scope
 from kafka_dr.config_sync.snapshot import ACLS, QUOTAS, USERS, Snapshot
 from kafka_dr.fencing.authorizer import EVERYONE
@@ -32,19 +32,19 @@ def compare_acls(active: Snapshot, standby: Snapshot, scope: Scope, fence: Colle
 
     :param fence: every DENY that makes the standby's fence, whether or not it is known who added it
     """
-    if (unknown := _unknown(Kind.ACL, ACLS, active, standby)) is not None:
+    if (unknown := _unknown(ItemKind.ACL, ACLS, active, standby)) is not None:
         yield unknown
         return
     for acl in sorted(active.acls - standby.acls):
         if (belongs := scope.acl(acl)) is not Belongs.OTHERS:
             verdict, reason = _adding(acl, belongs, scope, fence)
-            change = None if verdict is Verdict.NEVER else AddAcl(acl)
-            yield Item(Kind.ACL, str(acl), acl_host(acl), "there", None, verdict, reason, change=change)
+            change = None if verdict is ItemVerdict.NEVER else AddAcl(acl)
+            yield Item(ItemKind.ACL, str(acl), acl_host(acl), "there", None, verdict, reason, change=change)
     for acl in sorted(standby.acls - active.acls):
         if (belongs := scope.acl(acl)) is not Belongs.OTHERS:
             verdict, reason = _removing(acl, belongs, fence)
-            removal = None if verdict is Verdict.NEVER else RemoveAcl(acl)
-            yield Item(Kind.ACL, str(acl), acl_host(acl), None, "there", verdict, reason, change=removal)
+            removal = None if verdict is ItemVerdict.NEVER else RemoveAcl(acl)
+            yield Item(ItemKind.ACL, str(acl), acl_host(acl), None, "there", verdict, reason, change=removal)
 
 
 def acl_host(acl: Acl) -> str:
@@ -52,36 +52,39 @@ def acl_host(acl: Acl) -> str:
     return "" if acl.host == "*" else f"from {acl.host}"
 
 
-def _adding(acl: Acl, belongs: Belongs, scope: Scope, fence: Collection[Acl]) -> tuple[Verdict, str]:
+def _adding(acl: Acl, belongs: Belongs, scope: Scope, fence: Collection[Acl]) -> tuple[ItemVerdict, str]:
     if acl in fence and acl.operation in _WORK:
-        return Verdict.NEVER, "it is what the standby's fence is made of: added here, it would never be lifted"
+        return ItemVerdict.NEVER, "it is what the standby's fence is made of: added here, it would never be lifted"
     if acl in fence:
-        return Verdict.NEVER, "the standby's fence holds it, and is lifted with it: add it by hand after a switch"
+        return ItemVerdict.NEVER, "the standby's fence holds it, and is lifted with it: add it by hand after a switch"
     if belongs is Belongs.REACHES_FURTHER:
-        return Verdict.NEVER, "it reaches beyond this protection group: add it by hand if the standby is to have it"
+        return ItemVerdict.NEVER, "it reaches beyond this protection group: add it by hand if the standby is to have it"
     if acl.permission is AclPermission.DENY:
         if acl.principal == EVERYONE:
-            return Verdict.NEVER, "it denies everybody, replication among them: name the principals that are meant"
-        return Verdict.SAFE, "what the active cluster refuses, the standby refuses too"
+            return ItemVerdict.NEVER, "it denies everybody, replication among them: name the principals that are meant"
+        return ItemVerdict.SAFE, "what the active cluster refuses, the standby refuses too"
     if scope.is_application(acl.principal):
         return _allowing(acl, fence)
     if acl.operation in _LOOKS:
-        return Verdict.SAFE, "it only looks"
+        return ItemVerdict.SAFE, "it only looks"
     if acl.operation in _CHANGES and acl.resource in _WRITTEN:
-        return Verdict.NEVER, f"no fence stops {acl.principal}: declare it among the group's principals first"
-    return Verdict.APPROVAL, f"{acl.principal} is not declared, so it could do this on the standby at once"
+        return ItemVerdict.NEVER, f"no fence stops {acl.principal}: declare it among the group's principals first"
+    return ItemVerdict.APPROVAL, f"{acl.principal} is not declared, so it could do this on the standby at once"
 
 
-def _allowing(acl: Acl, fence: Collection[Acl]) -> tuple[Verdict, str]:
+def _allowing(acl: Acl, fence: Collection[Acl]) -> tuple[ItemVerdict, str]:
     """Judge a right of one of the group's applications: unasked, only what the fence stops until it is lifted."""
     if acl.resource is ResourceType.CLUSTER and acl.operation in _RULES:
         return (
-            Verdict.NEVER,
+            ItemVerdict.NEVER,
             f"with it {acl.principal} could take away the fence itself: take it away, or give it by hand",
         )
     if acl.operation in _HARMLESS or any(_stops(deny, acl) for deny in fence):
-        return Verdict.SAFE, "needed after a switch; until then the standby's fence lies on top"
-    return Verdict.APPROVAL, f"no DENY of the standby's fence stops this, so {acl.principal} could do it there at once"
+        return ItemVerdict.SAFE, "needed after a switch; until then the standby's fence lies on top"
+    return (
+        ItemVerdict.APPROVAL,
+        f"no DENY of the standby's fence stops this, so {acl.principal} could do it there at once",
+    )
 
 
 def _stops(deny: Acl, allow: Acl) -> bool:
@@ -94,19 +97,19 @@ def _stops(deny: Acl, allow: Acl) -> bool:
     return (deny.pattern, deny.name) == (allow.pattern, allow.name)
 
 
-def _removing(acl: Acl, belongs: Belongs, fence: Collection[Acl]) -> tuple[Verdict, str]:
+def _removing(acl: Acl, belongs: Belongs, fence: Collection[Acl]) -> tuple[ItemVerdict, str]:
     if acl in fence:
-        return Verdict.NEVER, "it is part of the standby's fence, though the register does not know who added it"
+        return ItemVerdict.NEVER, "it is part of the standby's fence, though the register does not know who added it"
     if belongs is Belongs.REACHES_FURTHER:
-        return Verdict.NEVER, "it reaches beyond this protection group: remove it by hand if nobody needs it"
+        return ItemVerdict.NEVER, "it reaches beyond this protection group: remove it by hand if nobody needs it"
     if acl.permission is AclPermission.DENY:
-        return Verdict.APPROVAL, "removing a DENY loosens the standby"
-    return Verdict.APPROVAL, "the active cluster does not allow this; removing a right may stop somebody"
+        return ItemVerdict.APPROVAL, "removing a DENY loosens the standby"
+    return ItemVerdict.APPROVAL, "the active cluster does not allow this; removing a right may stop somebody"
 
 
 def compare_quotas(active: Snapshot, standby: Snapshot, scope: Scope) -> Iterator[Item]:
     """Yield each client quota that differs."""
-    if (unknown := _unknown(Kind.QUOTA, QUOTAS, active, standby)) is not None:
+    if (unknown := _unknown(ItemKind.QUOTA, QUOTAS, active, standby)) is not None:
         yield unknown
         return
     limited = active.quotas.keys() | standby.quotas.keys()
@@ -118,35 +121,37 @@ def compare_quotas(active: Snapshot, standby: Snapshot, scope: Scope) -> Iterato
         verdict, reason = _limiting(entity, belongs, wanted, found)
         change = SetQuota(entity, key, wanted)
         shown = (_number(wanted), _number(found))
-        yield Item(Kind.QUOTA, str(entity), key, *shown, verdict, reason, change=change)
+        yield Item(ItemKind.QUOTA, str(entity), key, *shown, verdict, reason, change=change)
 
 
-def _limiting(entity: QuotaEntity, belongs: Belongs, wanted: float | None, found: float | None) -> tuple[Verdict, str]:
+def _limiting(
+    entity: QuotaEntity, belongs: Belongs, wanted: float | None, found: float | None
+) -> tuple[ItemVerdict, str]:
     if belongs is Belongs.REACHES_FURTHER:
-        return Verdict.APPROVAL, f"it counts for everybody's clients ({entity}), replication's among them"
+        return ItemVerdict.APPROVAL, f"it counts for everybody's clients ({entity}), replication's among them"
     if wanted is None:
-        return Verdict.APPROVAL, "removing a limit loosens the standby"
+        return ItemVerdict.APPROVAL, "removing a limit loosens the standby"
     if found is not None and wanted > found:
-        return Verdict.APPROVAL, "raising a limit loosens the standby"
-    return Verdict.SAFE, "the application would meet the same limit after a switch"
+        return ItemVerdict.APPROVAL, "raising a limit loosens the standby"
+    return ItemVerdict.SAFE, "the application would meet the same limit after a switch"
 
 
 def compare_users(active: Snapshot, standby: Snapshot, scope: Scope) -> Iterator[Item]:
     """Yield each application that could not log in on the standby as it does on the active cluster."""
-    if (unknown := _unknown(Kind.USER, USERS, active, standby)) is not None:
+    if (unknown := _unknown(ItemKind.USER, USERS, active, standby)) is not None:
         yield unknown
         return
     for user in sorted(active.users - standby.users):
         if scope.user(user.name):
             reason = "secrets cannot be copied: create it on the standby with kafka-configs"
-            yield Item(Kind.USER, user.name, user.mechanism, "there", None, Verdict.NEVER, reason, blocks=True)
+            yield Item(ItemKind.USER, user.name, user.mechanism, "there", None, ItemVerdict.NEVER, reason, blocks=True)
 
 
-def _unknown(kind: Kind, section: str, active: Snapshot, standby: Snapshot) -> Item | None:
+def _unknown(kind: ItemKind, section: str, active: Snapshot, standby: Snapshot) -> Item | None:
     reasons = [side.unknown[section] for side in (active, standby) if section in side.unknown]
     if not reasons:
         return None
-    return Item(kind, section, "", None, None, Verdict.UNKNOWN, "; ".join(reasons), blocks=True)
+    return Item(kind, section, "", None, None, ItemVerdict.UNKNOWN, "; ".join(reasons), blocks=True)
 
 
 def _number(limit: float | None) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafka_dr.config_sync.items import Item, Verdict
+from kafka_dr.config_sync.items import Item, ItemVerdict
 from kafka_dr.config_sync.plan import Plan
 from kafka_dr.quoting import line as quoted
 
@@ -13,11 +13,11 @@ from kafka_dr.quoting import line as quoted
 _MOST_ROWS = 100
 _RED, _GREEN, _YELLOW, _DIM, _BOLD, _END = (f"\033[{code}m" for code in (31, 32, 33, 2, 1, 0))
 _HEADINGS = {
-    Verdict.UNKNOWN: ("Unknown: could not be read", _RED),
-    Verdict.APPROVAL: ("Needs an approval", _YELLOW),
-    Verdict.SAFE: ("Safe to change", _GREEN),
-    Verdict.NEVER: ("Never changed by a program", _RED),
-    Verdict.NOTE: ("Differs, and may", _DIM),
+    ItemVerdict.UNKNOWN: ("Unknown: could not be read", _RED),
+    ItemVerdict.APPROVAL: ("Needs an approval", _YELLOW),
+    ItemVerdict.SAFE: ("Safe to change", _GREEN),
+    ItemVerdict.NEVER: ("Never changed by a program", _RED),
+    ItemVerdict.NOTE: ("Differs, and may", _DIM),
 }
 
 
@@ -60,7 +60,7 @@ def _plain(text: str, _tint: str) -> str:
 def _row(item: Item, *, colour: bool) -> str:
     paint = _painted if colour else _plain
     mark, tint = ("+", _GREEN) if item.standby is None else ("-", _RED) if item.active is None else ("~", _YELLOW)
-    if item.verdict is Verdict.UNKNOWN:
+    if item.verdict is ItemVerdict.UNKNOWN:
         mark, tint = "?", _RED
     name = quoted(f"{item.kind} {item.subject} {item.key}".rstrip())
     values = ""

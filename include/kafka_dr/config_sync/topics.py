@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kafka_dr.clusters.configuration import ConfigValue, NewTopic, Origin
-from kafka_dr.config_sync.items import AddPartitions, Change, CreateTopic, Item, Kind, SetConfig, Verdict
+from kafka_dr.config_sync.items import AddPartitions, Change, CreateTopic, Item, ItemKind, ItemVerdict, SetConfig
 from kafka_dr.config_sync.policy import KEEPS_DATA, REPLICATION_FACTOR, KeyClass, Policy, rank
 from kafka_dr.config_sync.snapshot import TOPICS, Snapshot, TopicConfig
 
@@ -35,13 +35,15 @@ def compare_topics(active: Snapshot, standby: Snapshot, rules: TopicRules) -> It
         return  # nothing is missing where nothing could be seen
     unreadable = {**active.unreadable_topics(), **standby.unreadable_topics()}
     for name, reason in sorted(unreadable.items()):
-        yield Item(Kind.TOPIC, name, "", None, None, Verdict.UNKNOWN, f"could not be read: {reason}", blocks=True)
+        yield Item(
+            ItemKind.TOPIC, name, "", None, None, ItemVerdict.UNKNOWN, f"could not be read: {reason}", blocks=True
+        )
     unclassed: dict[str, str] = {}
     for name in sorted((active.topics.keys() | standby.topics.keys()) - unreadable.keys()):
         here, there = active.topics.get(name), standby.topics.get(name)
         if here is None:
             reason = "exists on the standby only: it is never deleted; see whether it was forgotten"
-            yield Item(Kind.TOPIC, name, "", None, "exists", Verdict.NEVER, reason)
+            yield Item(ItemKind.TOPIC, name, "", None, "exists", ItemVerdict.NEVER, reason)
         elif there is None:
             yield _missing(here, standby, rules)
         else:
@@ -58,7 +60,7 @@ def _unclassed(side: TopicConfig | None, policy: Policy) -> list[str]:
 def _findings(unclassed: dict[str, str]) -> Iterator[Item]:
     for key, topic in sorted(unclassed.items()):
         reason = "this key is in no class: put it into a list of config_sync in the topology"
-        yield Item(Kind.CONFIG, "every topic", key, f"known, as {topic} shows", None, Verdict.NEVER, reason)
+        yield Item(ItemKind.CONFIG, "every topic", key, f"known, as {topic} shows", None, ItemVerdict.NEVER, reason)
 
 
 def _missing(here: TopicConfig, standby: Snapshot, rules: TopicRules) -> Item:
@@ -67,7 +69,9 @@ def _missing(here: TopicConfig, standby: Snapshot, rules: TopicRules) -> Item:
     fewer = f", with {copies} copies for the active cluster's {here.layout.replication_factor}"
     reason = "the standby has no such topic" + (fewer if copies < here.layout.replication_factor else "")
     shown = f"{here.layout.partitions} partitions"
-    return Item(Kind.TOPIC, here.name, "", shown, None, Verdict.SAFE, reason, blocks=True, change=CreateTopic(wanted))
+    return Item(
+        ItemKind.TOPIC, here.name, "", shown, None, ItemVerdict.SAFE, reason, blocks=True, change=CreateTopic(wanted)
+    )
 
 
 def _pinned(here: TopicConfig, standby: Snapshot, copies: int, policy: Policy) -> Iterator[tuple[str, str]]:
@@ -104,20 +108,23 @@ def _partitions(here: TopicConfig, there: TopicConfig, rules: TopicRules) -> Ite
     change: Change | None = AddPartitions(here.name, wanted)
     verdict, reason = _adding(here, rules)
     if found > wanted:
-        verdict, change = Verdict.NEVER, None
+        verdict, change = ItemVerdict.NEVER, None
         reason = "partitions are never taken away: add them on the active cluster, or make the copy again"
-    yield Item(Kind.PARTITIONS, here.name, "", str(wanted), str(found), verdict, reason, blocks=True, change=change)
+    yield Item(ItemKind.PARTITIONS, here.name, "", str(wanted), str(found), verdict, reason, blocks=True, change=change)
 
 
-def _adding(here: TopicConfig, rules: TopicRules) -> tuple[Verdict, str]:
+def _adding(here: TopicConfig, rules: TopicRules) -> tuple[ItemVerdict, str]:
     cleanup = here.configs.get(_CLEANUP)
     if rules.keyed(here.name):
-        return Verdict.APPROVAL, "the topology says that its partitions are chosen by key, and keys would move"
+        return ItemVerdict.APPROVAL, "the topology says that its partitions are chosen by key, and keys would move"
     if cleanup is not None and "compact" in (cleanup.value or ""):
-        return Verdict.APPROVAL, "it is compacted, so its partitions are chosen by key, and keys would move"
+        return ItemVerdict.APPROVAL, "it is compacted, so its partitions are chosen by key, and keys would move"
     if rules.written(here.name):
-        return Verdict.APPROVAL, "somebody else than replication may write to it on the standby, and keys would move"
-    return Verdict.SAFE, "only replication writes to it on the standby, and names the partition of each record"
+        return (
+            ItemVerdict.APPROVAL,
+            "somebody else than replication may write to it on the standby, and keys would move",
+        )
+    return ItemVerdict.SAFE, "only replication writes to it on the standby, and names the partition of each record"
 
 
 def _copies(here: TopicConfig, there: TopicConfig, standby: Snapshot, policy: Policy) -> Iterator[Item]:
@@ -131,8 +138,8 @@ def _copies(here: TopicConfig, there: TopicConfig, standby: Snapshot, policy: Po
         reason = "the topology wants the same number of copies: reassign its partitions on the standby"
     elif found > wanted:
         reason = "the standby keeps more copies"
-    verdict = Verdict.NEVER if strict else Verdict.NOTE
-    yield Item(Kind.CONFIG, here.name, REPLICATION_FACTOR, str(wanted), str(found), verdict, reason, blocks=strict)
+    verdict = ItemVerdict.NEVER if strict else ItemVerdict.NOTE
+    yield Item(ItemKind.CONFIG, here.name, REPLICATION_FACTOR, str(wanted), str(found), verdict, reason, blocks=strict)
 
 
 def _config(
@@ -146,50 +153,56 @@ def _config(
     if mine is None or other is None or mine.value is None or other.value is None:
         side = "active cluster" if mine is None or mine.value is None else "standby"
         counts = strict and mine is not None and mine.origin.explicit
-        verdict = Verdict.NEVER if counts else Verdict.NOTE
+        verdict = ItemVerdict.NEVER if counts else ItemVerdict.NOTE
         return Item(
-            Kind.CONFIG, there.name, key, *shown, verdict, f"the {side}'s brokers do not tell this key", blocks=counts
+            ItemKind.CONFIG,
+            there.name,
+            key,
+            *shown,
+            verdict,
+            f"the {side}'s brokers do not tell this key",
+            blocks=counts,
         )
     if kind is KeyClass.UNKNOWN:
         reason = "this key is in no class: put it into a list of config_sync in the topology"
-        return Item(Kind.CONFIG, there.name, key, *shown, Verdict.NEVER, reason, blocks=True)
+        return Item(ItemKind.CONFIG, there.name, key, *shown, ItemVerdict.NEVER, reason, blocks=True)
     if _refuses_writes(there, key, policy):
         copies = str(there.layout.replication_factor)
         reason = f"it demands more copies in sync than the {copies} that it has, so it refuses every write"
         mend = SetConfig(there.name, key, copies)
-        return Item(Kind.CONFIG, there.name, key, *shown, Verdict.SAFE, reason, blocks=True, change=mend)
+        return Item(ItemKind.CONFIG, there.name, key, *shown, ItemVerdict.SAFE, reason, blocks=True, change=mend)
     verdict, reason, value = _judged(there, key, mine, other, kind)
-    change = None if verdict is Verdict.NOTE else SetConfig(there.name, key, value)
-    return Item(Kind.CONFIG, there.name, key, *shown, verdict, reason, blocks=strict, change=change)
+    change = None if verdict is ItemVerdict.NOTE else SetConfig(there.name, key, value)
+    return Item(ItemKind.CONFIG, there.name, key, *shown, verdict, reason, blocks=strict, change=change)
 
 
 def _judged(
     there: TopicConfig, key: str, mine: ConfigValue, other: ConfigValue, kind: KeyClass
-) -> tuple[Verdict, str, str]:
+) -> tuple[ItemVerdict, str, str]:
     """Return what may be done about a value that differs, why, and to which value it would be set."""
     wanted = mine.value or ""
     if kind is KeyClass.AT_LEAST:
         wanted = _capped(key, wanted, there.layout.replication_factor)
     verdict, reason = _by_class(key, mine, other, kind, wanted)
     # The topology says whether values have to be alike, never that records may be deleted unasked.
-    if verdict is Verdict.SAFE and (loss := _may_lose(key, other.value, wanted)):
-        verdict, reason = Verdict.APPROVAL, f"{reason}; {loss}"
+    if verdict is ItemVerdict.SAFE and (loss := _may_lose(key, other.value, wanted)):
+        verdict, reason = ItemVerdict.APPROVAL, f"{reason}; {loss}"
     return verdict, reason + _because(mine, other, kind), wanted
 
 
-def _by_class(key: str, mine: ConfigValue, other: ConfigValue, kind: KeyClass, wanted: str) -> tuple[Verdict, str]:
+def _by_class(key: str, mine: ConfigValue, other: ConfigValue, kind: KeyClass, wanted: str) -> tuple[ItemVerdict, str]:
     if kind is KeyClass.MAY_DIFFER:
         if mine.origin.explicit and not other.origin.explicit:
-            return Verdict.SAFE, "the active cluster sets it, the standby does not"
-        return Verdict.NOTE, "the standby may differ here"
+            return ItemVerdict.SAFE, "the active cluster sets it, the standby does not"
+        return ItemVerdict.NOTE, "the standby may differ here"
     if kind is KeyClass.AT_LEAST:
         have, want = rank(key, other.value), rank(key, wanted)
         if wanted == other.value:
-            return Verdict.NOTE, "as many as the standby's copies allow"
+            return ItemVerdict.NOTE, "as many as the standby's copies allow"
         if have is not None and want is not None and want < have:
-            return Verdict.NOTE, "the standby has more, which is allowed"
-        return Verdict.SAFE, "the standby must have at least as much"
-    return Verdict.SAFE, "must match"
+            return ItemVerdict.NOTE, "the standby has more, which is allowed"
+        return ItemVerdict.SAFE, "the standby must have at least as much"
+    return ItemVerdict.SAFE, "must match"
 
 
 def _may_lose(key: str, found: str | None, wanted: str) -> str:

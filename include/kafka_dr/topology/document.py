@@ -90,7 +90,7 @@ def read(text: str, environ: Mapping[str, str]) -> tuple[Document, list[Mistake]
         return Document(None, {}), [_syntax_mistake(error)]
     if node is None:
         return Document(None, {}), [Mistake(1, "", "the file is empty", "copy topology.example.yaml and edit it")]
-    reader = _Reader(environ)
+    reader = _DocumentReader(environ)
     root = reader.value(node, ())
     return Document(root, reader.lines), reader.mistakes
 
@@ -104,7 +104,7 @@ def _syntax_mistake(error: yaml.YAMLError) -> Mistake:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _DocumentReader:
     environ: Mapping[str, str]
     lines: dict[Path, int] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)

@@ -35,7 +35,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class OwnedKind:
     """A kind of thing that a group can own, and the keys that name it."""
 
     word: str
@@ -43,10 +43,10 @@ class Kind:
     prefix_key: str | None = None
 
 
-TOPICS = Kind("topic", "topics", "topic_prefixes")
-GROUPS = Kind("consumer group", "consumer_groups", "consumer_group_prefixes")
-TRANSACTIONAL_IDS = Kind("transactional id", "transactional_ids", "transactional_id_prefixes")
-PRINCIPALS = Kind("principal", "principals")
+TOPICS = OwnedKind("topic", "topics", "topic_prefixes")
+GROUPS = OwnedKind("consumer group", "consumer_groups", "consumer_group_prefixes")
+TRANSACTIONAL_IDS = OwnedKind("transactional id", "transactional_ids", "transactional_id_prefixes")
+PRINCIPALS = OwnedKind("principal", "principals")
 
 
 def ownership_mistakes(document: Document) -> Iterator[Mistake]:
@@ -61,7 +61,7 @@ def ownership_mistakes(document: Document) -> Iterator[Mistake]:
     yield from _without_topics(document)
 
 
-def _claims(document: Document, kind: Kind) -> list[Claim]:
+def _claims(document: Document, kind: OwnedKind) -> list[Claim]:
     found = []
     for group in document.keys("protection_groups"):
         here = ("protection_groups", group)
@@ -72,7 +72,7 @@ def _claims(document: Document, kind: Kind) -> list[Claim]:
     return found
 
 
-def _canaries(document: Document, kind: Kind) -> list[Claim]:
+def _canaries(document: Document, kind: OwnedKind) -> list[Claim]:
     """Return what each group claims without naming it; where a group does name its canary, that claim speaks."""
     groups = _groups_without_canary(document) if kind is TOPICS else ()
     return [Claim(group, f"{group}.dr-canary", ("protection_groups", group), implied=True) for group in groups]
@@ -96,7 +96,7 @@ def _listed_twice(document: Document, claims: Iterable[Claim]) -> Iterator[Mista
             yield document.mistake(claim.path, seen, "keep one of the two")
 
 
-def _overlaps(document: Document, kind: Kind, claims: Iterable[Claim]) -> Iterator[Mistake]:
+def _overlaps(document: Document, kind: OwnedKind, claims: Iterable[Claim]) -> Iterator[Mistake]:
     """Walk the names in their order: what a prefix covers comes right after it."""
     around: list[Claim] = []
     for claim in sorted(claims, key=lambda each: (each.name, not each.prefix)):
@@ -112,7 +112,7 @@ def _meets(earlier: Claim, later: Claim) -> bool:
     return later.name.startswith(earlier.name) if earlier.prefix else later.name == earlier.name
 
 
-def _overlap(document: Document, kind: Kind, first: Claim, second: Claim) -> Mistake:
+def _overlap(document: Document, kind: OwnedKind, first: Claim, second: Claim) -> Mistake:
     claim, other = (first, second) if second.implied else (second, first)
     seen = f"{claim} and {other} of group {other.group!r} (line {document.line(other.path)}) name the same {kind.word}s"
     if not claim.prefix and not other.prefix:
@@ -124,7 +124,7 @@ def _nothing(claims: Iterable[Claim]) -> Iterator[Mistake]:
     return iter(())
 
 
-def _reserved(document: Document) -> dict[Kind, Callable[[Iterable[Claim]], Iterator[Mistake]]]:
+def _reserved(document: Document) -> dict[OwnedKind, Callable[[Iterable[Claim]], Iterator[Mistake]]]:
     """Return, for each kind, what finds claims on names that are not the applications'."""
     workers = []
     for cluster in document.keys("clusters"):

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from kafka_dr import parallel
 from kafka_dr.approvals.approval import judge, newest_answer
 from kafka_dr.checks.config_compare import current_plan, require_cluster
-from kafka_dr.config_sync import Item, Kind, Plan, Verdict
+from kafka_dr.config_sync import Item, ItemKind, ItemVerdict, Plan
 from kafka_dr.config_sync.applying import Applying, Failure
 from kafka_dr.config_sync.lock import HeldLock, held
 from kafka_dr.errors import Refused
@@ -87,7 +87,7 @@ def _apply(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[Pla
                 f"the differences changed after the plan was shown (digest {plan.digest[:12]}, shown {shown[:12]}): "
                 "nothing was changed; make a new plan"
             )
-        verdicts = (Verdict.SAFE, Verdict.APPROVAL) if approved else (Verdict.SAFE,)
+        verdicts = (ItemVerdict.SAFE, ItemVerdict.APPROVAL) if approved else (ItemVerdict.SAFE,)
         wanted = [item for item in plan.changes if item.verdict in verdicts]
         attempt.intent = tuple(str(item) for item in wanted)
         failures = _applying(run, state, config_guard(run, state, plan, lock)).make(wanted, seen=plan)
@@ -105,7 +105,7 @@ def _apply(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[Pla
 
 def _unread(plan: Plan) -> set[tuple[str, str, str]]:
     """Return what could not be read on the two clusters."""
-    return {item.about for item in plan.of(Verdict.UNKNOWN) if item.kind is not Kind.CONNECTOR}
+    return {item.about for item in plan.of(ItemVerdict.UNKNOWN) if item.kind is not ItemKind.CONNECTOR}
 
 
 def _missing(wanted: Collection[Item], failures: Collection[Failure], left: Plan) -> tuple[Failure, ...]:
@@ -196,6 +196,6 @@ def _require_quiet_mirrormaker(plan: Plan) -> None:
 
     :raises Refused: its connector syncs configurations, or that is not known
     """
-    busy = next((item for item in plan.items if item.kind is Kind.CONNECTOR), None)
+    busy = next((item for item in plan.items if item.kind is ItemKind.CONNECTOR), None)
     if busy is not None:
         raise Refused(busy.reason)

@@ -9,7 +9,7 @@ from typing import Any
 from kafka_dr.approvals.approval import Answer, ApprovalQuestion, newest_answer
 from kafka_dr.approvals.approval_sheet import Sheet, subject
 from kafka_dr.checks.config_compare import current_plan
-from kafka_dr.config_sync import Verdict
+from kafka_dr.config_sync import ItemVerdict
 from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.quoting import code, markdown
 from kafka_dr.register import RegisterState
@@ -85,8 +85,8 @@ def _answer_of(run: ConfigSyncRun, other: str) -> Answer | None:
 
 def _sheet(run: ConfigSyncRun, state: RegisterState, kept: Mapping[str, Any]) -> Sheet:
     """Return the question with everything that the approver has to know."""
-    rows = [row for row in kept["difference"]["rows"] if row["verdict"] in (Verdict.APPROVAL, Verdict.SAFE)]
-    rows.sort(key=lambda row: str(row["verdict"] != Verdict.APPROVAL))
+    rows = [row for row in kept["difference"]["rows"] if row["verdict"] in (ItemVerdict.APPROVAL, ItemVerdict.SAFE)]
+    rows.sort(key=lambda row: str(row["verdict"] != ItemVerdict.APPROVAL))
     group, active, standby = (markdown(name) for name in (run.group.name, state.active, state.standby))
     shown = "\n".join(_row(row) for row in rows[:_MOST_ROWS])
     more = f"\n\nAnd {len(rows) - _MOST_ROWS} more; the evidence has all of them." if len(rows) > _MOST_ROWS else ""

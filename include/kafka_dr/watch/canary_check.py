@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from kafka_dr.canary import CanaryFlow, Verdict
+from kafka_dr.canary import CanaryFlow, CanaryOutcome
 from kafka_dr.canary.probe import CanaryReport, run_canary
 from kafka_dr.group_offsets import last_look
 from kafka_dr.offsets import LastLook
@@ -13,7 +13,7 @@ from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
 
-_OUTCOMES: dict[Verdict, WatchOutcome] = {Verdict.ON_TIME: "ok", Verdict.UNKNOWN: "unknown"}
+_OUTCOMES: dict[CanaryOutcome, WatchOutcome] = {CanaryOutcome.ON_TIME: "ok", CanaryOutcome.UNKNOWN: "unknown"}
 
 
 def watch_canary(group: str, clients: Clients) -> WatchResult:

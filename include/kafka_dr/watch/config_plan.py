@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_dr.checks.config_compare import current_plan
-from kafka_dr.config_sync import Plan, Verdict, gate
+from kafka_dr.config_sync import ItemVerdict, Plan, gate
 from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.config_sync.text import lines, table
 from kafka_dr.errors import Refused
@@ -100,8 +100,8 @@ def keep_plan(run: ConfigSyncRun, attempt: Attempt, plan: Plan) -> KeptPlan:
         "epoch": plan.epoch,
         "cluster_ids": list(plan.cluster_ids),
         "digest": plan.digest,
-        "needs_approval": len(plan.of(Verdict.APPROVAL)),
-        "safe": len(plan.of(Verdict.SAFE)),
+        "needs_approval": len(plan.of(ItemVerdict.APPROVAL)),
+        "safe": len(plan.of(ItemVerdict.SAFE)),
         "difference": table(plan),
     }
     return KeptPlan(plan, said, attempt.end(run.clients, "done", plan.summary))

@@ -18,7 +18,7 @@ from kafka_dr.clusters import TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from lab import rights
 from support.auditing import job_environ
-from support.checksum import Audited, Auditor, minutes_ago, write_copy
+from support.checksum import Auditor, ChecksumAuditRun, minutes_ago, write_copy
 from support.configured_group import RawAdmin
 from support.faulty_copy import FaultyCopy, Known
 from support.plain_flow import PlainFlow
@@ -264,7 +264,7 @@ def test_what_cannot_be_audited_is_unknown_in_one_sentence(
     closed = {**lab.client_settings("east", rights.AUDIT), "bootstrap.servers": "127.0.0.1:9"}
     wrong = {**lab.client_settings("east", rights.AUDIT), "sasl.password": "not-it-at-all"}
     no_rights = lab.client_settings("east", rights.ORDERS_APP)
-    cases: list[tuple[Callable[[], Audited], str]] = [
+    cases: list[tuple[Callable[[], ChecksumAuditRun], str]] = [
         (lambda: audit(flow="nobody.east-to-west"), "the topology has no flow"),
         (lambda: audit(environ={}), "KAFKA_DR_SECRETS_FILE is not set"),
         (lambda: audit(environ=without(job_environ(protection), kafka_east_audit=closed)), "east"),

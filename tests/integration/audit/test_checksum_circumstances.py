@@ -27,7 +27,7 @@ from kafka_dr.errors import KafkaDrError
 from kafka_dr.offsets import ContentOffsetMap, MapStore, Translation
 from lab import rights
 from support.auditing import topology_file
-from support.checksum import Audited, Auditor, write_copy
+from support.checksum import Auditor, ChecksumAuditRun, write_copy
 from support.cleaner import a_quick_cleaner
 from support.driver import half_way
 from support.faulty_copy import FaultyCopy, Known
@@ -357,9 +357,9 @@ def test_evidence_may_be_where_only_spark_reaches(
     )
     write_copy(protection, topic, copy)
 
-    def audited(*more: str) -> Audited:
+    def audited(*more: str) -> ChecksumAuditRun:
         code = audit("--topology", str(there), "--out", f"viewfs://{protection.name}/kept/out", *more).code
-        return Audited(code, far / "out")
+        return ChecksumAuditRun(code, far / "out")
 
     assert (audited().code, audited("--full").found(topic)) == (1, copy.truth)
     flowing.write(10)

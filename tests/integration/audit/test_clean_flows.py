@@ -15,7 +15,7 @@ import pytest
 from kafka_dr.audit.finding import FindingKind
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
-from support.checksum import Audited, Auditor
+from support.checksum import Auditor, ChecksumAuditRun
 from support.cleaner import a_quick_cleaner
 from support.plain_flow import PlainFlow
 
@@ -69,7 +69,7 @@ def held(cluster: KafkaCluster, partition: TopicPartition) -> int:
     return len(list(cluster.log.read({partition: OffsetRange(0, end)})))
 
 
-def assert_clean(found: Audited) -> None:
+def assert_clean(found: ChecksumAuditRun) -> None:
     assert (found.code, found.lines, found.report["verdict"]) == (0, [], "equal")
     coverage = found.report["coverage"]
     assert (coverage["differing"], coverage["in_flight"]) == (0, 0)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_dr.canary import CanaryFlow, Verdict
+from kafka_dr.canary import CanaryFlow, CanaryOutcome
 from kafka_dr.canary.probe import CanaryReport, round_trip, run_canary
 from kafka_dr.clock import SystemClock
 from support.plain_flow import PlainFlow
@@ -30,7 +30,7 @@ def send(flowing: PlainFlow, *, late_after: float = 60, wait_seconds: float = 30
 def test_canaries_cross_on_time_and_are_numbered_on(flowing: PlainFlow) -> None:
     flowing.start()
     first, second = send(flowing), send(flowing)
-    assert [report.verdict.verdict for report in (first, second)] == [Verdict.ON_TIME, Verdict.ON_TIME]
+    assert [report.verdict.verdict for report in (first, second)] == [CanaryOutcome.ON_TIME, CanaryOutcome.ON_TIME]
     assert (first.sent, first.arrived, second.arrived) == (1, 1, 1)
     assert second.verdict.partitions[0].on_time == 2
     assert second.verdict.rpo_seconds == 0
@@ -44,14 +44,14 @@ def test_a_flow_that_stands_still_is_unknown_first_and_then_late(flowing: PlainF
     late = send(flowing, late_after=0.05, wait_seconds=0.2)
     assert (pending.arrived, pending.seconds) == (0, None)
     assert pending.verdict.partitions[0].pending == 1
-    assert late.verdict.verdict is Verdict.LATE
+    assert late.verdict.verdict is CanaryOutcome.LATE
 
 
 def test_a_switch_neither_forgets_nor_invents_a_loss(flowing: PlainFlow) -> None:
     flowing.start()
     send(flowing)
     flowing.switch()
-    assert send(flowing).verdict.verdict is Verdict.ON_TIME
+    assert send(flowing).verdict.verdict is CanaryOutcome.ON_TIME
 
 
 def test_a_round_trip_is_no_canary(flowing: PlainFlow) -> None:

@@ -17,7 +17,7 @@ import pytest
 from kafka_dr.checks.config_compare import standby_configured
 from kafka_dr.clock import ManualClock, SystemClock
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ResourceType
-from kafka_dr.config_sync import Kind
+from kafka_dr.config_sync import ItemKind
 from kafka_dr.config_sync.lock import FACTS
 from kafka_dr.replication import Flow
 from kafka_dr.runs.record import StepFailed
@@ -159,7 +159,7 @@ def test_mirrormaker_does_not_change_what_is_changed_here(configured: Configured
     clients.connect("west").create(flow.connector, {**ours, "sync.topic.configs.enabled": "true"})
     said = r"does not say sync.topic.configs.enabled=false, so two would change the standby"
     plan = configured.plan(clients, "two-of-us")
-    assert [(item.key, item.blocks) for item in plan.items if item.kind is Kind.CONNECTOR] == [
+    assert [(item.key, item.blocks) for item in plan.items if item.kind is ItemKind.CONNECTOR] == [
         ("sync.topic.configs.enabled", True)
     ]
     check = standby_configured(Run(configured.request("about-to-switch"), clients))

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_dr.clusters import AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.configuration import QuotaEntity, ScramUser
-from kafka_dr.config_sync import Kind, Verdict
+from kafka_dr.config_sync import ItemKind, ItemVerdict
 from kafka_dr.config_sync.items import AddAcl, CreateTopic, RemoveAcl
 from kafka_dr.topology import ConfigSyncSpec
 from kafka_dr.watch.config_plan import watch_config
@@ -72,36 +72,36 @@ def test_each_class_of_difference_is_shown_judged_and_mended(each: ConfiguredGro
         configs = {
             (subject.removeprefix(f"{name}."), key): row.verdict
             for (kind, subject, key), row in rows.items()
-            if kind in (Kind.TOPIC, Kind.PARTITIONS, Kind.CONFIG)
+            if kind in (ItemKind.TOPIC, ItemKind.PARTITIONS, ItemKind.CONFIG)
         }
         assert configs == {
-            ("new", ""): Verdict.SAFE,
-            ("forgotten", ""): Verdict.NEVER,
-            ("grows", ""): Verdict.SAFE,
-            ("keyed", ""): Verdict.APPROVAL,
-            ("sizes", "max.message.bytes"): Verdict.SAFE,
-            ("keeps", "retention.ms"): Verdict.APPROVAL,
-            ("cleans", "cleanup.policy"): Verdict.APPROVAL,
-            ("stays", "segment.ms"): Verdict.NOTE,
-            ("inherits", "max.message.bytes"): Verdict.SAFE,
+            ("new", ""): ItemVerdict.SAFE,
+            ("forgotten", ""): ItemVerdict.NEVER,
+            ("grows", ""): ItemVerdict.SAFE,
+            ("keyed", ""): ItemVerdict.APPROVAL,
+            ("sizes", "max.message.bytes"): ItemVerdict.SAFE,
+            ("keeps", "retention.ms"): ItemVerdict.APPROVAL,
+            ("cleans", "cleanup.policy"): ItemVerdict.APPROVAL,
+            ("stays", "segment.ms"): ItemVerdict.NOTE,
+            ("inherits", "max.message.bytes"): ItemVerdict.SAFE,
         }
-        inherits = rows[Kind.CONFIG, f"{name}.inherits", "max.message.bytes"]
+        inherits = rows[ItemKind.CONFIG, f"{name}.inherits", "max.message.bytes"]
         assert (inherits.active, inherits.standby) == ("1048588 (inherited: Kafka's default)", "4000")
-        assert {i.change.acl for i in plan.of(Verdict.SAFE) if isinstance(i.change, AddAcl)} == wanted
-        assert {i.change.acl for i in plan.of(Verdict.APPROVAL) if isinstance(i.change, AddAcl)} == beyond
-        assert {i.change.acl for i in plan.of(Verdict.APPROVAL) if isinstance(i.change, RemoveAcl)} == extra
-        quotas = {(i.subject, i.key): i.verdict for i in plan.items if i.kind is Kind.QUOTA}
+        assert {i.change.acl for i in plan.of(ItemVerdict.SAFE) if isinstance(i.change, AddAcl)} == wanted
+        assert {i.change.acl for i in plan.of(ItemVerdict.APPROVAL) if isinstance(i.change, AddAcl)} == beyond
+        assert {i.change.acl for i in plan.of(ItemVerdict.APPROVAL) if isinstance(i.change, RemoveAcl)} == extra
+        quotas = {(i.subject, i.key): i.verdict for i in plan.items if i.kind is ItemKind.QUOTA}
         assert quotas == {
-            (f"user {name}-app", RATE): Verdict.SAFE,
-            (f"user {name}-app", "consumer_byte_rate"): Verdict.APPROVAL,
-            (f"user {name}-app, client id (default)", RATE): Verdict.SAFE,
-            (f"client id {name}", RATE): Verdict.APPROVAL,
-            ("user (default)", RATE): Verdict.APPROVAL,
-            ("client id (default)", RATE): Verdict.APPROVAL,
-            ("ip (default)", CONNECTIONS): Verdict.APPROVAL,
-            ("ip 10.9.8.7", CONNECTIONS): Verdict.APPROVAL,
+            (f"user {name}-app", RATE): ItemVerdict.SAFE,
+            (f"user {name}-app", "consumer_byte_rate"): ItemVerdict.APPROVAL,
+            (f"user {name}-app, client id (default)", RATE): ItemVerdict.SAFE,
+            (f"client id {name}", RATE): ItemVerdict.APPROVAL,
+            ("user (default)", RATE): ItemVerdict.APPROVAL,
+            ("client id (default)", RATE): ItemVerdict.APPROVAL,
+            ("ip (default)", CONNECTIONS): ItemVerdict.APPROVAL,
+            ("ip 10.9.8.7", CONNECTIONS): ItemVerdict.APPROVAL,
         }
-        (user_row,) = (item for item in plan.items if item.kind is Kind.USER)
+        (user_row,) = (item for item in plan.items if item.kind is ItemKind.USER)
         assert (user_row.subject, user_row.key, user_row.blocks) == (f"{name}-app", "SCRAM-SHA-512", True)
         lost = {(access.deed, access.lost) for access in plan.access}
         assert lost == {("commit for", True), ("write transactions as", True)}

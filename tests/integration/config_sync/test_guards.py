@@ -12,7 +12,7 @@ import pytest
 
 from kafka_dr.checks.config_compare import standby_configured
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from kafka_dr.config_sync import Verdict
+from kafka_dr.config_sync import ItemVerdict
 from kafka_dr.config_sync.applying import Applying
 from kafka_dr.config_sync.lock import FACTS, held
 from kafka_dr.errors import Refused
@@ -230,7 +230,7 @@ def test_a_topic_without_rights_is_unknown_and_red_while_the_others_go_on(
     deny("west", hidden, AclOperation.DESCRIBE_CONFIGS)
     deny("west", shut, AclOperation.ALTER_CONFIGS)
     plan = configured.plan(clients, "no-rights")
-    assert [(item.subject, item.change) for item in plan.of(Verdict.UNKNOWN)] == [(hidden, None), (nowhere, None)]
+    assert [(item.subject, item.change) for item in plan.of(ItemVerdict.UNKNOWN)] == [(hidden, None), (nowhere, None)]
     with pytest.raises(StepFailed, match=f"1 changes were not made: {shut}: .*TOPIC_AUTHORIZATION_FAILED") as failed:
         apply_config(configured.name, clients, "no-rights", approved=False)
     assert failed.value.record.outcome == "failed"
@@ -268,7 +268,7 @@ def test_a_section_without_rights_is_unknown_and_the_others_go_on(
             record = apply_config(configured.name, clients, "blind", approved=False)
         finally:
             admin.acls.remove([blind])
-    assert [item.subject for item in plan.of(Verdict.UNKNOWN)] == ["client quotas"]
+    assert [item.subject for item in plan.of(ItemVerdict.UNKNOWN)] == ["client quotas"]
     assert [(item.subject, item.key) for item in plan.changes] == [(configured.topic, "max.message.bytes")]
     assert record.outcome == "done"
     assert configured.admin("west").effective([configured.topic])[configured.topic]["max.message.bytes"] == "10500"

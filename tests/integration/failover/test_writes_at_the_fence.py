@@ -23,7 +23,7 @@ from support.switched_group import SwitchedGroup, failed
 pytestmark = pytest.mark.kafka
 
 
-class Application:
+class ApplicationTransaction:
     """A transactional application with a transaction open and its records on the brokers.
 
     :param settles: a consumer group whose offsets the transaction carries
@@ -60,12 +60,12 @@ def test_open_transactions_end_at_the_fence_and_nothing_that_was_committed_is_lo
     timing = group.protection.group.timing.model_copy(update={"transaction_grace_seconds": 3.0})
     with _changed(group, timing=timing), _allowed(group, source, "User:orders-app", stray_id):
         request = group.go(StepName.CLAIM)
-        prompt = Application(group, "billing-app", f"{group.name}-prompt", records=5)
+        prompt = ApplicationTransaction(group, "billing-app", f"{group.name}-prompt", records=5)
         # So many records that the flow cannot count as close to the end.
-        late = Application(group, "billing-app", f"{group.name}-late", records=60)
-        stray = Application(group, "orders-app", stray_id, records=5)
+        late = ApplicationTransaction(group, "billing-app", f"{group.name}-late", records=60)
+        stray = ApplicationTransaction(group, "orders-app", stray_id, records=5)
         # Only offsets: no topic of the group shows the transaction, and it would hold back what the drain reads.
-        settling = Application(
+        settling = ApplicationTransaction(
             group, "billing-app", f"{group.name}-settling", records=0, settles=f"{group.name}-settlement"
         )
         committed: list[bool] = []

@@ -14,12 +14,9 @@ from kafka_dr.fencing.change import AclChanges, Permission
 from kafka_dr.register import KafkaRegister
 from lab.api import Lab
 from lab.rights import OPERATOR
+from support.switched_group import Killed
 
 pytestmark = pytest.mark.kafka
-
-
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing catches it."""
 
 
 class Fence:

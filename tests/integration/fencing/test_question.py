@@ -44,7 +44,7 @@ def brokers(request: pytest.FixtureRequest) -> TwoBrokers:
 
 
 @dataclass(frozen=True, slots=True)
-class Logs:
+class LogEnds:
     """Where every log ends: for readers, for readers of what is committed, and on the disks of both brokers."""
 
     high_watermarks: Mapping[TopicPartition, int]
@@ -52,7 +52,7 @@ class Logs:
     bytes_on_disk: Mapping[str, int]
 
     @classmethod
-    def look(cls, brokers: TwoBrokers, admin: KafkaCluster) -> Logs:
+    def look(cls, brokers: TwoBrokers, admin: KafkaCluster) -> LogEnds:
         """Read them."""
         return cls(
             admin.topics.high_watermarks(PARTITIONS),
@@ -106,7 +106,7 @@ def test_no_log_moves_and_every_answer_is_right(brokers: TwoBrokers, admin: Kafk
         _open_transaction(admin),
     ):
         assert set(admin.topics.leaders({p.topic for p in PARTITIONS}).values()) == {1, 2}
-        before = Logs.look(brokers, admin)
+        before = LogEnds.look(brokers, admin)
         assert set(before.high_watermarks.values()) == {2}
         assert set(before.stable.values()) == {1}
 
@@ -122,10 +122,10 @@ def test_no_log_moves_and_every_answer_is_right(brokers: TwoBrokers, admin: Kafk
             _refused_while_denied(operator, probe)
             # A leader that is new and short of a replica may not know its high watermark before that replica is back.
             assert admin.topics.high_watermarks(HAS_ENOUGH) == {p: before.high_watermarks[p] for p in HAS_ENOUGH}
-        assert Logs.look(brokers, admin) == before
+        assert LogEnds.look(brokers, admin) == before
         again = proof.writes_allowed(probe, PARTITIONS, clock=CLOCK, deadline_seconds=20, seen_by=operator)
         assert again.outcome == "ok", again
-        assert Logs.look(brokers, admin) == before
+        assert LogEnds.look(brokers, admin) == before
 
 
 def _short_of_a_replica(operator: KafkaCluster, probe: KafkaCluster) -> None:

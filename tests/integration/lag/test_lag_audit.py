@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-Run = Callable[..., "Audited"]
+Run = Callable[..., "LagAuditRun"]
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class LagAuditRun:
     """How an audit ended."""
 
     code: int
@@ -53,7 +53,7 @@ def audit(flowing: PlainFlow, spark: SparkSession, tmp_path: Path) -> Run:
     def shared(_name: str) -> Iterator[SparkSession]:
         yield spark
 
-    def run(*more: str, flow: str | None = None, environ: dict[str, str] | None = None) -> Audited:
+    def run(*more: str, flow: str | None = None, environ: dict[str, str] | None = None) -> LagAuditRun:
         from jobs.lag.job import main
 
         out = tmp_path / f"out-{time.monotonic_ns()}"
@@ -61,7 +61,7 @@ def audit(flowing: PlainFlow, spark: SparkSession, tmp_path: Path) -> Run:
         arguments += ["--flow", flow or f"{flowing.protection.name}.east-to-west", *more]
         code = main(arguments, job_environ(flowing.protection) | (environ or {}), shared)
         place = out / "report.json"
-        return Audited(code, json.loads(place.read_text()) if place.exists() else {})
+        return LagAuditRun(code, json.loads(place.read_text()) if place.exists() else {})
 
     return run
 

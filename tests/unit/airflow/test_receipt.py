@@ -65,7 +65,7 @@ def test_evidence_is_below_the_path_that_airflow_has_on_a_shared_host(
     assert audit_url("audits/orders/lag/r1/report.json") == f"{path}/audits/orders/lag/r1"
 
 
-class Log:
+class TaskLog:
     """Keeps the level of each line."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ def test_what_made_a_step_fail_is_logged_as_an_error_and_the_rest_is_not() -> No
     at = datetime(2026, 1, 1, tzinfo=UTC)
     checks = (Check("flow_moves", "ok", "it moves"), Check("route_follows", "failed", "the route\nnames west"))
     record = StepRecord("orders", "r1", "preflight", 1, "refused", at, at, 0.5, "route_follows: no.", checks=checks)
-    log = Log()
+    log = TaskLog()
     show(log, record)
     assert log.lines == [
         ("error", "preflight: refused in 0.50 s. route_follows: no."),

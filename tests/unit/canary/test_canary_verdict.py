@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_dr.canary import Canary, CanaryFlow, CanaryVerdict, SeenCanary, SentCanary, Verdict, judge
+from kafka_dr.canary import Canary, CanaryFlow, CanaryOutcome, CanaryVerdict, SeenCanary, SentCanary, judge
 
 #: A busy machine is no reason to fail.
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -49,7 +49,7 @@ def verdict_of(
 
 
 @dataclass(frozen=True)
-class World:
+class CanaryLogs:
     """Two logs that agree, and how much of each end is read."""
 
     log: tuple[Canary, ...]
@@ -58,25 +58,25 @@ class World:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, *, least: int = 1) -> World:
+def worlds(draw: st.DrawFn, *, least: int = 1) -> CanaryLogs:
     history = [canary(n, flow) for flow in EARLIER for n in range(1, draw(st.integers(0, 6)) + 1)]
     current = [canary(number) for number in range(1, draw(st.integers(least, 25)) + 1)]
     log = (*history, *current)
-    return World(log, draw(st.integers(1, len(log))), draw(st.integers(1, len(log))))
+    return CanaryLogs(log, draw(st.integers(1, len(log))), draw(st.integers(1, len(log))))
 
 
 @patient
 @given(worlds())
-def test_a_faithful_copy_is_on_time_however_little_of_it_is_read(world: World) -> None:
+def test_a_faithful_copy_is_on_time_however_little_of_it_is_read(world: CanaryLogs) -> None:
     verdict = verdict_of(as_sent(world.log, keep=world.keep_source), as_seen(world.log, keep=world.keep_target))
 
-    assert verdict.verdict is Verdict.ON_TIME
+    assert verdict.verdict is CanaryOutcome.ON_TIME
     assert verdict.rpo_seconds == 0
 
 
 @patient
 @given(worlds(), st.data())
-def test_what_has_not_crossed_yet_is_never_called_lost(world: World, data: st.DataObject) -> None:
+def test_what_has_not_crossed_yet_is_never_called_lost(world: CanaryLogs, data: st.DataObject) -> None:
     crossed = data.draw(st.integers(0, len(world.log)))
 
     (partition,) = verdict_of(
@@ -88,20 +88,20 @@ def test_what_has_not_crossed_yet_is_never_called_lost(world: World, data: st.Da
 
 @patient
 @given(worlds(least=3), st.data())
-def test_exactly_the_dropped_canaries_are_lost(world: World, data: st.DataObject) -> None:
+def test_exactly_the_dropped_canaries_are_lost(world: CanaryLogs, data: st.DataObject) -> None:
     mine = [place for place, each in enumerate(world.log) if each.producer == FLOW.producer]
     dropped = data.draw(st.sets(st.sampled_from(mine[1:-1]), min_size=1))
     copy = [each for place, each in enumerate(world.log) if place not in dropped]
 
     verdict = verdict_of(as_sent(world.log), as_seen(copy))
 
-    assert verdict.verdict is Verdict.LOST
+    assert verdict.verdict is CanaryOutcome.LOST
     assert verdict.partitions[0].lost == tuple(world.log[place] for place in sorted(dropped))
 
 
 @patient
 @given(worlds(least=3), st.data())
-def test_no_cut_of_the_logs_invents_a_loss(world: World, data: st.DataObject) -> None:
+def test_no_cut_of_the_logs_invents_a_loss(world: CanaryLogs, data: st.DataObject) -> None:
     mine = [place for place, each in enumerate(world.log) if each.producer == FLOW.producer]
     dropped = data.draw(st.sets(st.sampled_from(mine)))
     copy = [each for place, each in enumerate(world.log) if place not in dropped]
@@ -115,33 +115,33 @@ def test_no_cut_of_the_logs_invents_a_loss(world: World, data: st.DataObject) ->
 
 @patient
 @given(worlds(least=2), st.data())
-def test_exactly_the_repeated_canaries_are_duplicated(world: World, data: st.DataObject) -> None:
+def test_exactly_the_repeated_canaries_are_duplicated(world: CanaryLogs, data: st.DataObject) -> None:
     mine = [each for each in world.log if each.producer == FLOW.producer]
     twice = data.draw(st.sets(st.sampled_from(mine), min_size=1))
     copy = [copied for each in world.log for copied in [each] * (2 if each in twice else 1)]
 
     verdict = verdict_of(as_sent(world.log, keep=world.keep_source), as_seen(copy))
 
-    assert verdict.verdict is Verdict.DUPLICATED
+    assert verdict.verdict is CanaryOutcome.DUPLICATED
     assert verdict.partitions[0].duplicated == tuple(sorted(twice))
 
 
 @patient
 @given(worlds(least=2), st.data())
-def test_two_that_changed_places_are_reordered(world: World, data: st.DataObject) -> None:
+def test_two_that_changed_places_are_reordered(world: CanaryLogs, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(world.log) - 2))
     copy = list(world.log)
     copy[place], copy[place + 1] = copy[place + 1], copy[place]
 
     verdict = verdict_of(as_sent(world.log), as_seen(copy))
 
-    assert verdict.verdict is Verdict.REORDERED
+    assert verdict.verdict is CanaryOutcome.REORDERED
     assert verdict.partitions[0].reordered == (world.log[place],)
 
 
 @patient
 @given(worlds(), st.randoms(use_true_random=False))
-def test_the_order_in_which_records_are_handed_over_does_not_matter(world: World, chance: random.Random) -> None:
+def test_the_order_in_which_records_are_handed_over_does_not_matter(world: CanaryLogs, chance: random.Random) -> None:
     sent, seen = as_sent(world.log), as_seen(world.log[:-1])
     before = verdict_of(sent, seen)
     chance.shuffle(sent)
@@ -152,11 +152,11 @@ def test_the_order_in_which_records_are_handed_over_does_not_matter(world: World
 
 @patient
 @given(worlds(least=2))
-def test_a_canary_that_came_home_is_looped(world: World) -> None:
+def test_a_canary_that_came_home_is_looped(world: CanaryLogs) -> None:
     """The reverse flow ran as well: what was sent east lies twice in the east, and then in the west."""
     home = [*world.log, world.log[-1]]
 
-    assert verdict_of(as_sent(home), as_seen(home)).verdict is Verdict.LOOPED
+    assert verdict_of(as_sent(home), as_seen(home)).verdict is CanaryOutcome.LOOPED
     assert verdict_of(as_sent(home), as_seen(world.log)).partitions[0].looped == (world.log[-1],)
 
 
@@ -165,14 +165,14 @@ def test_a_canary_of_the_target_that_comes_back_to_it_is_looped() -> None:
 
     verdict = verdict_of(as_sent([west, canary(1)]), as_seen([west, west, canary(1)]))
 
-    assert verdict.verdict is Verdict.LOOPED
+    assert verdict.verdict is CanaryOutcome.LOOPED
     assert verdict.partitions[0].looped == (west,)
 
 
 def test_two_senders_that_took_the_same_number_are_no_loop() -> None:
     twin = replace(canary(1), at=canary(1).at + timedelta(milliseconds=1))
 
-    assert verdict_of(as_sent([canary(1), twin]), as_seen([canary(1), twin])).verdict is Verdict.ON_TIME
+    assert verdict_of(as_sent([canary(1), twin]), as_seen([canary(1), twin])).verdict is CanaryOutcome.ON_TIME
 
 
 def test_of_two_senders_the_later_one_in_the_log_is_not_lost_while_it_is_on_its_way() -> None:
@@ -186,12 +186,12 @@ def test_of_two_senders_the_later_one_in_the_log_is_not_lost_while_it_is_on_its_
 @pytest.mark.parametrize(
     ("after", "verdict", "pending", "late"),
     [
-        (timedelta(seconds=9), Verdict.ON_TIME, 1, ()),
-        (timedelta(seconds=10), Verdict.LATE, 0, (canary(3),)),
+        (timedelta(seconds=9), CanaryOutcome.ON_TIME, 1, ()),
+        (timedelta(seconds=10), CanaryOutcome.LATE, 0, (canary(3),)),
     ],
 )
 def test_a_canary_is_late_from_the_very_moment_on(
-    after: timedelta, verdict: Verdict, pending: int, late: tuple[Canary, ...]
+    after: timedelta, verdict: CanaryOutcome, pending: int, late: tuple[Canary, ...]
 ) -> None:
     log = [canary(1), canary(2), canary(3)]
 
@@ -207,40 +207,40 @@ def test_a_canary_that_was_seen_to_arrive_late_is_late_and_has_crossed() -> None
 
     found = verdict_of(as_sent([canary(1)]), [arrived])
 
-    assert found.verdict is Verdict.LATE
+    assert found.verdict is CanaryOutcome.LATE
     assert found.rpo_seconds == 0
 
 
 def test_a_canary_that_was_seen_to_arrive_in_time_is_on_time() -> None:
     arrived = SeenCanary(0, 0, canary(1), seen_at=canary(1).at + LATE_AFTER)
 
-    assert verdict_of(as_sent([canary(1)]), [arrived]).verdict is Verdict.ON_TIME
+    assert verdict_of(as_sent([canary(1)]), [arrived]).verdict is CanaryOutcome.ON_TIME
 
 
 def test_where_nothing_was_sent_nothing_is_known() -> None:
     found = verdict_of([], [])
 
-    assert (found.verdict, found.rpo_seconds) == (Verdict.UNKNOWN, None)
+    assert (found.verdict, found.rpo_seconds) == (CanaryOutcome.UNKNOWN, None)
     assert str(found) == "partition 0: unknown, nothing was sent"
 
 
 def test_the_canaries_of_another_epoch_prove_nothing_about_this_one() -> None:
     log = [canary(1, EARLIER[0])]
 
-    assert verdict_of(as_sent(log), as_seen(log)).verdict is Verdict.UNKNOWN
+    assert verdict_of(as_sent(log), as_seen(log)).verdict is CanaryOutcome.UNKNOWN
 
 
 def test_a_first_canary_on_its_way_is_unknown_and_not_good() -> None:
     found = verdict_of(as_sent([canary(1)]), [], after=timedelta(seconds=1))
 
-    assert (found.verdict, found.rpo_seconds) == (Verdict.UNKNOWN, None)
+    assert (found.verdict, found.rpo_seconds) == (CanaryOutcome.UNKNOWN, None)
     assert str(found) == "partition 0: unknown, 1 not replicated yet"
 
 
 def test_a_loss_at_the_very_beginning_is_found_where_all_of_the_target_was_read() -> None:
     log = [canary(1), canary(2)]
 
-    assert verdict_of(as_sent(log), as_seen(log[1:])).verdict is Verdict.ON_TIME
+    assert verdict_of(as_sent(log), as_seen(log[1:])).verdict is CanaryOutcome.ON_TIME
     assert verdict_of(as_sent(log), as_seen(log[1:]), complete=[0]).partitions[0].lost == (canary(1),)
 
 
@@ -256,7 +256,7 @@ def test_ends_that_do_not_meet_invent_nothing() -> None:
     found = verdict_of(as_sent([canary(1), canary(2)]), as_seen([canary(8), canary(9)]))
 
     assert (found.partitions[0].lost, found.partitions[0].late) == ((), ())
-    assert found.verdict is Verdict.UNKNOWN
+    assert found.verdict is CanaryOutcome.UNKNOWN
 
 
 def test_the_worst_partition_speaks_and_one_that_knows_nothing_hides_the_rpo() -> None:
@@ -267,11 +267,11 @@ def test_the_worst_partition_speaks_and_one_that_knows_nothing_hides_the_rpo() -
     both = judge(FLOW, sent, seen, partitions=[1, 0], now=log[-1].at, late_after=LATE_AFTER)
     more = judge(FLOW, sent, seen, partitions=[0, 2], now=log[-1].at, late_after=LATE_AFTER)
 
-    assert both.verdict is Verdict.LOST
+    assert both.verdict is CanaryOutcome.LOST
     assert str(both) == "partition 1: lost, number 2 of orders/east/3"
     assert both.rpo_seconds == 0
     assert judge(FLOW, sent, seen[:-1], partitions=[0, 1], now=START, late_after=LATE_AFTER).rpo_seconds == 120
-    assert more.verdict is Verdict.UNKNOWN
+    assert more.verdict is CanaryOutcome.UNKNOWN
     assert more.rpo_seconds is None
 
 
@@ -287,4 +287,4 @@ def test_a_long_list_of_numbers_is_cut_short_in_the_sentence(count: int, said: s
 def test_no_partition_at_all_is_unknown() -> None:
     found = judge(FLOW, [], [], partitions=[], now=START, late_after=LATE_AFTER)
 
-    assert (found.verdict, found.rpo_seconds) == (Verdict.UNKNOWN, None)
+    assert (found.verdict, found.rpo_seconds) == (CanaryOutcome.UNKNOWN, None)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_dr.clusters import AclOperation, AclPermission
-from kafka_dr.config_sync import Verdict, gate, make_plan
+from kafka_dr.config_sync import ItemVerdict, gate, make_plan
 from kafka_dr.config_sync.mirrormaker import compare_connector, unknown_connector
 from kafka_dr.config_sync.text import lines, table
 from kafka_dr.evidence import canonical
@@ -124,4 +124,4 @@ def test_evidence_can_keep_a_plan_and_shows_first_what_stops_a_switch(planned: A
     plan = planned(side("east", topic(max_message_bytes="5", retention_ms="-1")), side("west", topic()))
     assert canonical(plan)
     assert [row["blocks"] for row in table(plan)["rows"]] == [True, False]
-    assert {row["verdict"] for row in table(plan)["rows"]} == {Verdict.SAFE.value}
+    assert {row["verdict"] for row in table(plan)["rows"]} == {ItemVerdict.SAFE.value}

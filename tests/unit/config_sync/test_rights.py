@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.clusters.configuration import QuotaEntity, ScramUser
-from kafka_dr.config_sync import Kind, Verdict, make_plan
+from kafka_dr.config_sync import ItemKind, ItemVerdict, make_plan
 from kafka_dr.config_sync.items import AddAcl, RemoveAcl, SetQuota
 from kafka_dr.fencing import plan as fences
 from kafka_dr.fencing.authorizer import Authorizer
@@ -45,7 +45,7 @@ ALLOWED_TO_APPLICATIONS = st.builds(
 
 def rows(planned: Any, here: list[Acl], there: list[Acl]) -> list[Any]:
     plan = planned(side("east", topic(), acls=frozenset(here)), side("west", topic(), acls=frozenset(there)))
-    return [row for row in plan.items if row.kind is Kind.ACL]
+    return [row for row in plan.items if row.kind is ItemKind.ACL]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def rows(planned: Any, here: list[Acl], there: list[Acl]) -> list[Any]:
 )
 def test_an_acl_that_is_needed_after_a_switch_is_added(planned: Any, needed: Acl) -> None:
     (row,) = rows(planned, [needed], [])
-    assert (row.verdict, row.change) == (Verdict.SAFE, AddAcl(needed))
+    assert (row.verdict, row.change) == (ItemVerdict.SAFE, AddAcl(needed))
 
 
 @pytest.mark.parametrize(
@@ -91,21 +91,21 @@ def test_an_acl_that_is_needed_after_a_switch_is_added(planned: Any, needed: Acl
 )
 def test_what_an_application_could_do_in_spite_of_the_fence_needs_an_approval(planned: Any, beyond: Acl) -> None:
     (row,) = rows(planned, [beyond], [])
-    assert (row.verdict, row.change) == (Verdict.APPROVAL, AddAcl(beyond))
+    assert (row.verdict, row.change) == (ItemVerdict.APPROVAL, AddAcl(beyond))
     assert "no DENY of the standby's fence stops" in row.reason
 
 
 @pytest.mark.parametrize("operation", [AclOperation.ALL, AclOperation.ALTER, AclOperation.CLUSTER_ACTION], ids=str)
 def test_what_could_take_the_fence_away_is_never_added(planned: Any, operation: AclOperation) -> None:
     (row,) = rows(planned, [cluster(operation)], [])
-    assert (row.verdict, row.change) == (Verdict.NEVER, None)
+    assert (row.verdict, row.change) == (ItemVerdict.NEVER, None)
     assert "the fence itself" in row.reason
 
 
 @given(ALLOWED_TO_APPLICATIONS)
 def test_what_is_added_unasked_opens_nothing_while_the_fence_stands(group: ProtectionGroup, added: Acl) -> None:
     plan = make_plan(side("east", topic(), acls=frozenset({added})), side("west", topic()), group, epoch=1)
-    safe = {row.change.acl for row in plan.of(Verdict.SAFE) if isinstance(row.change, AddAcl)}
+    safe = {row.change.acl for row in plan.of(ItemVerdict.SAFE) if isinstance(row.change, AddAcl)}
     standby = Authorizer(safe | fences.standby(group))
     for resource, name in (
         (ResourceType.TOPIC, "orders.payments"),
@@ -136,26 +136,26 @@ def test_what_is_added_unasked_opens_nothing_while_the_fence_stands(group: Prote
 )
 def test_an_acl_that_would_open_or_spoil_the_standby_is_never_added(planned: Any, acl_there: Acl, why: str) -> None:
     (row,) = rows(planned, [acl_there], [])
-    assert (row.verdict, row.change) == (Verdict.NEVER, None)
+    assert (row.verdict, row.change) == (ItemVerdict.NEVER, None)
     assert re.search(why, row.reason)
 
 
 def test_a_stranger_that_would_read_on_the_standby_needs_an_approval(planned: Any) -> None:
     (row,) = rows(planned, [acl(STRANGER, AclOperation.READ)], [])
-    assert row.verdict is Verdict.APPROVAL
+    assert row.verdict is ItemVerdict.APPROVAL
 
 
 @pytest.mark.parametrize("extra", [acl(), acl(permission=DENY, operation=AclOperation.DESCRIBE)], ids=str)
 def test_removing_an_acl_needs_an_approval(planned: Any, extra: Acl) -> None:
     (row,) = rows(planned, [], [extra])
-    assert (row.verdict, row.change) == (Verdict.APPROVAL, RemoveAcl(extra))
+    assert (row.verdict, row.change) == (ItemVerdict.APPROVAL, RemoveAcl(extra))
 
 
 def test_a_deny_of_the_fence_is_never_removed_even_where_the_register_does_not_know_it(
     planned: Any, group: ProtectionGroup
 ) -> None:
     found = rows(planned, [], sorted(fences.standby(group)))
-    assert {row.verdict for row in found} == {Verdict.NEVER}
+    assert {row.verdict for row in found} == {ItemVerdict.NEVER}
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_what_belongs_to_another_group_is_left_to_it(group: ProtectionGroup) -> 
 
 def test_acls_that_could_not_be_read_are_unknown(planned: Any) -> None:
     plan = planned(side("east", topic(), acls=frozenset({acl()})), side("west", topic(), unknown={"ACLs": "no right"}))
-    assert [(row.kind, row.verdict, row.blocks) for row in plan.items] == [(Kind.ACL, Verdict.UNKNOWN, True)]
+    assert [(row.kind, row.verdict, row.blocks) for row in plan.items] == [(ItemKind.ACL, ItemVerdict.UNKNOWN, True)]
 
 
 APP_QUOTA = QuotaEntity(user="orders-app")
@@ -192,20 +192,20 @@ APP_QUOTA = QuotaEntity(user="orders-app")
 @pytest.mark.parametrize(
     ("entity", "wanted", "found", "verdict"),
     [
-        (APP_QUOTA, 5.0, None, Verdict.SAFE),
-        (APP_QUOTA, 5.0, 9.0, Verdict.SAFE),
-        (APP_QUOTA, 9.0, 5.0, Verdict.APPROVAL),
-        (APP_QUOTA, None, 5.0, Verdict.APPROVAL),
-        (QuotaEntity(user="orders-app", client_id="batch"), 5.0, None, Verdict.SAFE),
-        (QuotaEntity(client_id="batch"), 5.0, None, Verdict.APPROVAL),
-        (QuotaEntity(user=""), 5.0, None, Verdict.APPROVAL),
-        (QuotaEntity(ip=""), 5.0, None, Verdict.APPROVAL),
-        (QuotaEntity(user="", client_id="batch"), 5.0, None, Verdict.APPROVAL),
+        (APP_QUOTA, 5.0, None, ItemVerdict.SAFE),
+        (APP_QUOTA, 5.0, 9.0, ItemVerdict.SAFE),
+        (APP_QUOTA, 9.0, 5.0, ItemVerdict.APPROVAL),
+        (APP_QUOTA, None, 5.0, ItemVerdict.APPROVAL),
+        (QuotaEntity(user="orders-app", client_id="batch"), 5.0, None, ItemVerdict.SAFE),
+        (QuotaEntity(client_id="batch"), 5.0, None, ItemVerdict.APPROVAL),
+        (QuotaEntity(user=""), 5.0, None, ItemVerdict.APPROVAL),
+        (QuotaEntity(ip=""), 5.0, None, ItemVerdict.APPROVAL),
+        (QuotaEntity(user="", client_id="batch"), 5.0, None, ItemVerdict.APPROVAL),
     ],
     ids=str,
 )
 def test_a_quota_is_tightened_freely_and_loosened_or_spread_by_approval(
-    planned: Any, entity: QuotaEntity, wanted: float | None, found: float | None, verdict: Verdict
+    planned: Any, entity: QuotaEntity, wanted: float | None, found: float | None, verdict: ItemVerdict
 ) -> None:
     limits = [{} if limit is None else {(entity, RATE): limit} for limit in (wanted, found)]
     (row,) = planned(side("east", quotas=limits[0]), side("west", quotas=limits[1])).items
@@ -225,7 +225,7 @@ def test_a_quota_of_somebody_else_is_no_difference(planned: Any) -> None:
 def test_a_user_that_is_missing_is_named_and_stops_a_switch(planned: Any) -> None:
     users = frozenset({ScramUser("orders-app", "SCRAM-SHA-512"), ScramUser("orders-app", "SCRAM-SHA-256")})
     (row,) = planned(side("east", users=users), side("west")).items
-    assert (row.subject, row.key, row.verdict, row.blocks) == ("orders-app", "SCRAM-SHA-256", Verdict.NEVER, True)
+    assert (row.subject, row.key, row.verdict, row.blocks) == ("orders-app", "SCRAM-SHA-256", ItemVerdict.NEVER, True)
 
 
 def test_users_of_others_and_more_users_are_no_difference(planned: Any) -> None:

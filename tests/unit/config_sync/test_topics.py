@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_dr.clusters.configuration import ConfigValue, NewTopic, Origin
-from kafka_dr.config_sync import Kind, Plan, Policy, Verdict, make_plan
+from kafka_dr.config_sync import ItemKind, ItemVerdict, Plan, Policy, make_plan
 from kafka_dr.config_sync.items import AddPartitions, CreateTopic, SetConfig
 from kafka_dr.config_sync.policy import KeyClass
 from kafka_dr.config_sync.snapshot import NAMES, TOPICS
@@ -27,7 +27,7 @@ def test_sides_that_are_alike_need_no_plan(planned: Callable[..., Plan]) -> None
 
 def test_a_missing_topic_is_created_with_what_it_sets_and_stops_a_switch(one: Any) -> None:
     row = one(topic(retention_ms=DAY), None)
-    assert (row.kind, row.verdict, row.blocks) == (Kind.TOPIC, Verdict.SAFE, True)
+    assert (row.kind, row.verdict, row.blocks) == (ItemKind.TOPIC, ItemVerdict.SAFE, True)
     assert row.change == CreateTopic(NewTopic("orders.payments", 6, 3, (("retention.ms", DAY),)))
 
 
@@ -50,12 +50,12 @@ def test_a_standby_with_fewer_brokers_gets_fewer_copies_and_it_is_said(one: Any)
 
 def test_a_topic_on_the_standby_alone_is_reported_and_never_deleted(one: Any) -> None:
     row = one(None, topic())
-    assert (row.verdict, row.change, row.blocks) == (Verdict.NEVER, None, False)
+    assert (row.verdict, row.change, row.blocks) == (ItemVerdict.NEVER, None, False)
 
 
 def test_partitions_of_a_topic_that_only_replication_writes_to_are_added(one: Any) -> None:
     row = one(topic(partitions=8), topic())
-    assert (row.verdict, row.change, row.blocks) == (Verdict.SAFE, AddPartitions("orders.payments", 8), True)
+    assert (row.verdict, row.change, row.blocks) == (ItemVerdict.SAFE, AddPartitions("orders.payments", 8), True)
 
 
 @pytest.mark.parametrize(
@@ -70,45 +70,45 @@ def test_partitions_of_a_topic_that_may_be_keyed_need_an_approval(
     planned: Callable[..., Plan], here: Any, standby: dict[str, Any], settings: dict[str, Any]
 ) -> None:
     rows = planned(side("east", here), side("west", topic(), **standby), **settings).items
-    (row,) = [each for each in rows if each.kind is Kind.PARTITIONS]
-    assert (row.verdict, row.change) == (Verdict.APPROVAL, AddPartitions("orders.payments", 8))
+    (row,) = [each for each in rows if each.kind is ItemKind.PARTITIONS]
+    assert (row.verdict, row.change) == (ItemVerdict.APPROVAL, AddPartitions("orders.payments", 8))
 
 
 def test_partitions_of_a_compacted_topic_need_an_approval(one: Any) -> None:
     compacted: dict[str, Any] = {"cleanup_policy": "compact"}
-    assert one(topic(partitions=8, **compacted), topic(**compacted)).verdict is Verdict.APPROVAL
+    assert one(topic(partitions=8, **compacted), topic(**compacted)).verdict is ItemVerdict.APPROVAL
 
 
 def test_partitions_of_a_topic_that_an_application_could_write_to_need_an_approval(planned: Any) -> None:
     open_to_app = frozenset({acl(APP)})
     plan = planned(side("east", topic(partitions=8), acls=open_to_app), side("west", topic(), acls=open_to_app))
-    assert [row.verdict for row in plan.items] == [Verdict.APPROVAL]
+    assert [row.verdict for row in plan.items] == [ItemVerdict.APPROVAL]
 
 
 def test_partitions_are_never_taken_away(one: Any) -> None:
     row = one(topic(partitions=4), topic())
-    assert (row.verdict, row.change, row.blocks) == (Verdict.NEVER, None, True)
+    assert (row.verdict, row.change, row.blocks) == (ItemVerdict.NEVER, None, True)
 
 
 @pytest.mark.parametrize(
     ("here", "there", "verdict", "blocks", "value"),
     [
-        ({"max_message_bytes": "5"}, {}, Verdict.SAFE, True, "5"),
-        ({}, {"max_message_bytes": "5"}, Verdict.SAFE, True, "1048588"),
-        ({"cleanup_policy": "compact"}, {}, Verdict.APPROVAL, True, "compact"),
-        ({"retention_ms": "-1"}, {}, Verdict.SAFE, False, "-1"),
-        ({"retention_ms": DAY}, {}, Verdict.NOTE, False, None),
-        ({}, {"retention_ms": "-1"}, Verdict.NOTE, False, None),
-        ({}, {"retention_ms": DAY}, Verdict.SAFE, False, WEEK),
-        ({"segment_ms": "5"}, {}, Verdict.SAFE, False, "5"),
-        ({}, {"segment_ms": "5"}, Verdict.NOTE, False, None),
-        ({"segment_ms": "6"}, {"segment_ms": "5"}, Verdict.NOTE, False, None),
-        ({"min_insync_replicas": "2"}, {}, Verdict.SAFE, False, "2"),
-        ({"min_insync_replicas": "5"}, {"min_insync_replicas": "3"}, Verdict.NOTE, False, None),
+        ({"max_message_bytes": "5"}, {}, ItemVerdict.SAFE, True, "5"),
+        ({}, {"max_message_bytes": "5"}, ItemVerdict.SAFE, True, "1048588"),
+        ({"cleanup_policy": "compact"}, {}, ItemVerdict.APPROVAL, True, "compact"),
+        ({"retention_ms": "-1"}, {}, ItemVerdict.SAFE, False, "-1"),
+        ({"retention_ms": DAY}, {}, ItemVerdict.NOTE, False, None),
+        ({}, {"retention_ms": "-1"}, ItemVerdict.NOTE, False, None),
+        ({}, {"retention_ms": DAY}, ItemVerdict.SAFE, False, WEEK),
+        ({"segment_ms": "5"}, {}, ItemVerdict.SAFE, False, "5"),
+        ({}, {"segment_ms": "5"}, ItemVerdict.NOTE, False, None),
+        ({"segment_ms": "6"}, {"segment_ms": "5"}, ItemVerdict.NOTE, False, None),
+        ({"min_insync_replicas": "2"}, {}, ItemVerdict.SAFE, False, "2"),
+        ({"min_insync_replicas": "5"}, {"min_insync_replicas": "3"}, ItemVerdict.NOTE, False, None),
     ],
 )
 def test_each_class_of_key_is_judged_by_its_class(
-    one: Any, here: dict[str, Any], there: dict[str, Any], verdict: Verdict, blocks: bool, value: str | None
+    one: Any, here: dict[str, Any], there: dict[str, Any], verdict: ItemVerdict, blocks: bool, value: str | None
 ) -> None:
     row = one(topic(**here), topic(**there))
     assert (row.verdict, row.blocks) == (verdict, blocks)
@@ -117,7 +117,7 @@ def test_each_class_of_key_is_judged_by_its_class(
 
 def test_what_keeps_data_for_less_long_needs_an_approval_where_it_must_match(one: Any) -> None:
     row = one(topic(retention_ms=DAY), topic(), must_match=("retention.ms",))
-    assert (row.verdict, row.blocks) == (Verdict.APPROVAL, True)
+    assert (row.verdict, row.blocks) == (ItemVerdict.APPROVAL, True)
     assert "keeps data for less long" in row.reason
 
 
@@ -127,25 +127,25 @@ def test_what_keeps_data_for_less_long_needs_an_approval_where_it_must_match(one
 @pytest.mark.parametrize(
     ("key", "here", "there", "verdict"),
     [
-        ("retention.ms", DAY, None, Verdict.APPROVAL),
-        ("retention.bytes", "5", None, Verdict.APPROVAL),
-        ("delete.retention.ms", DAY, ConfigValue(WEEK, Origin.DEFAULT), Verdict.APPROVAL),
-        ("delete.retention.ms", WEEK, ConfigValue(DAY, Origin.DEFAULT), Verdict.SAFE),
-        ("local.retention.ms", DAY, ConfigValue("-2", Origin.DEFAULT), Verdict.APPROVAL),
-        ("local.retention.ms", "-2", ConfigValue(DAY, Origin.DEFAULT), Verdict.APPROVAL),
-        ("cleanup.policy", "compact", None, Verdict.APPROVAL),
-        ("cleanup.policy", "compact,delete", ConfigValue("compact", Origin.STATIC), Verdict.APPROVAL),
+        ("retention.ms", DAY, None, ItemVerdict.APPROVAL),
+        ("retention.bytes", "5", None, ItemVerdict.APPROVAL),
+        ("delete.retention.ms", DAY, ConfigValue(WEEK, Origin.DEFAULT), ItemVerdict.APPROVAL),
+        ("delete.retention.ms", WEEK, ConfigValue(DAY, Origin.DEFAULT), ItemVerdict.SAFE),
+        ("local.retention.ms", DAY, ConfigValue("-2", Origin.DEFAULT), ItemVerdict.APPROVAL),
+        ("local.retention.ms", "-2", ConfigValue(DAY, Origin.DEFAULT), ItemVerdict.APPROVAL),
+        ("cleanup.policy", "compact", None, ItemVerdict.APPROVAL),
+        ("cleanup.policy", "compact,delete", ConfigValue("compact", Origin.STATIC), ItemVerdict.APPROVAL),
     ],
 )
 def test_in_whatever_class_what_may_delete_records_is_asked_about(
-    one: Any, key: str, here: str, there: ConfigValue | None, verdict: Verdict, lists: dict[str, int]
+    one: Any, key: str, here: str, there: ConfigValue | None, verdict: ItemVerdict, lists: dict[str, int]
 ) -> None:
     (chosen,) = lists
     field = key.replace(".", "_")
     set_here: dict[str, Any] = {field: here}
     inherited: dict[str, Any] = {} if there is None else {field: there}
     row = one(topic(**set_here), topic(**inherited), **{chosen: (key,)})
-    if chosen == "at_least" and row.verdict is Verdict.NOTE:
+    if chosen == "at_least" and row.verdict is ItemVerdict.NOTE:
         assert row.change is None  # the standby keeps more
     else:
         assert (row.verdict, row.change) == (verdict, SetConfig("orders.payments", key, here))
@@ -163,7 +163,7 @@ def test_the_topology_moves_a_key_to_another_class(planned: Any) -> None:
 
 def test_fewer_copies_are_legal_and_said(one: Any) -> None:
     row = one(topic(copies=3), topic(copies=1))
-    assert (row.verdict, row.blocks, row.key) == (Verdict.NOTE, False, "replication.factor")
+    assert (row.verdict, row.blocks, row.key) == (ItemVerdict.NOTE, False, "replication.factor")
     assert "legal" in row.reason
 
 
@@ -171,7 +171,7 @@ def test_a_standby_that_demands_more_copies_than_it_has_stops_a_switch(planned: 
     alike: dict[str, Any] = {"min_insync_replicas": "2"}
     plan = planned(side("east", topic(copies=3, **alike)), side("west", topic(copies=1, **alike)))
     (row,) = plan.changes
-    assert (row.key, row.verdict, row.blocks) == ("min.insync.replicas", Verdict.SAFE, True)
+    assert (row.key, row.verdict, row.blocks) == ("min.insync.replicas", ItemVerdict.SAFE, True)
     assert row.change == SetConfig("orders.payments", "min.insync.replicas", "1")
     assert "refuses every write" in row.reason
     mended = topic(copies=1, min_insync_replicas="1")
@@ -180,12 +180,12 @@ def test_a_standby_that_demands_more_copies_than_it_has_stops_a_switch(planned: 
 
 def test_copies_that_must_match_stop_a_switch(one: Any) -> None:
     row = one(topic(copies=3), topic(copies=1), must_match=("replication.factor",))
-    assert (row.verdict, row.blocks) == (Verdict.NEVER, True)
+    assert (row.verdict, row.blocks) == (ItemVerdict.NEVER, True)
 
 
 def test_an_unknown_key_is_a_finding_even_where_both_sides_say_the_same(one: Any) -> None:
     row = one(topic(brand_new_key="1"), topic(brand_new_key="1"))
-    assert (row.subject, row.key, row.verdict, row.blocks) == ("every topic", "brand.new.key", Verdict.NEVER, False)
+    assert (row.subject, row.key, row.verdict, row.blocks) == ("every topic", "brand.new.key", ItemVerdict.NEVER, False)
 
 
 def test_an_unknown_key_that_differs_stops_a_switch(planned: Any) -> None:
@@ -211,23 +211,23 @@ def test_a_key_that_the_standbys_brokers_do_not_know_cannot_be_set(one: Any) -> 
     there = topic()
     older = {key: value for key, value in there.configs.items() if key != "max.message.bytes"}
     row = one(topic(max_message_bytes="5"), type(there)(there.layout, older))
-    assert (row.verdict, row.change, row.blocks) == (Verdict.NEVER, None, True)
+    assert (row.verdict, row.change, row.blocks) == (ItemVerdict.NEVER, None, True)
 
 
 def test_a_topic_that_could_not_be_read_is_unknown_and_never_missing(planned: Any) -> None:
     plan = planned(side("east", topic()), side("west", unknown={"topic orders.payments": "no right"}))
-    assert [(row.verdict, row.blocks, row.change) for row in plan.items] == [(Verdict.UNKNOWN, True, None)]
+    assert [(row.verdict, row.blocks, row.change) for row in plan.items] == [(ItemVerdict.UNKNOWN, True, None)]
 
 
 def test_where_no_topic_could_be_read_none_is_missing(planned: Any) -> None:
     plan = planned(side("east", topic()), side("west", unknown={TOPICS: "no right"}))
-    assert [(row.verdict, row.subject) for row in plan.items] == [(Verdict.UNKNOWN, "topics on west")]
+    assert [(row.verdict, row.subject) for row in plan.items] == [(ItemVerdict.UNKNOWN, "topics on west")]
 
 
 def test_where_the_audit_cannot_look_for_hidden_topics_nothing_is_well(planned: Any) -> None:
     plan = planned(side("east", topic(), unknown={NAMES: "no login"}), side("west", topic()))
     assert [(row.verdict, row.subject, row.blocks) for row in plan.items] == [
-        (Verdict.UNKNOWN, "topics that the audit sees on east", True)
+        (ItemVerdict.UNKNOWN, "topics that the audit sees on east", True)
     ]
 
 

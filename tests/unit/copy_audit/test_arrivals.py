@@ -34,7 +34,7 @@ def at(payloads: Sequence[Payload]) -> list[Written]:
     return [Written(offset, payload) for offset, payload in enumerate(payloads)]
 
 
-class Flow:
+class RepeatedAudit:
     """A partition that is audited again and again; the flow copies what it likes."""
 
     def __init__(self, source: list[Written]) -> None:
@@ -73,8 +73,8 @@ class Flow:
         return {each.offset: each.payload.key for each in self.source[start:end]}
 
 
-def lost_at(source: list[Written], *lost: int) -> Flow:
-    flow = Flow(source)
+def lost_at(source: list[Written], *lost: int) -> RepeatedAudit:
+    flow = RepeatedAudit(source)
     flow.copy(*(each.payload for each in source if each.offset not in lost))
     assert sum(d.count for d in flow.audit().settled) == len(lost)
     return flow
@@ -165,7 +165,7 @@ def test_whatever_comes_in_whatever_audit_is_late_once_and_nothing_is_copied_twi
     count = data.draw(st.integers(5, 30))
     source = made(count, keys=count)
     lost = data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=count - 1))
-    flow = Flow(source)
+    flow = RepeatedAudit(source)
     flow.copy(*(each.payload for each in source if each.offset not in lost))
     covered = [flow.audit().settled_coverage]
     came: list[int] = []

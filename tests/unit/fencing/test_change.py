@@ -19,7 +19,7 @@ DENY = Acl(
 )  # fmt: skip
 
 
-class Acls:
+class HeldUpAcls:
     """The ACLs of a cluster; what is told after a removal happens while the worker is held up."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Acls:
 
 
 def test_a_worker_that_was_held_up_leaves_the_record_to_whoever_has_the_group_now() -> None:
-    acls, register, holder = Acls(), MemoryRegister(), ["run"]
+    acls, register, holder = HeldUpAcls(), MemoryRegister(), ["run"]
     cluster = cast("KafkaCluster", SimpleNamespace(name="west", acls=acls))
 
     def changes(run: str) -> AclChanges:

@@ -18,7 +18,7 @@ PARTITION = TopicPartition("orders", 0)
 
 
 @dataclass
-class Flow:
+class HiddenCopies:
     """A flow that copies on whenever somebody asks something. The test alone knows what it passes over.
 
     :param steps: how many source offsets it passes before each question is answered
@@ -77,7 +77,7 @@ class Flow:
 
 
 FLOWS = st.builds(
-    Flow,
+    HiddenCopies,
     records=st.integers(1, 12),
     passes_over=st.frozensets(st.integers(0, 11), max_size=2),
     steps=st.lists(st.integers(0, 3), max_size=30),
@@ -87,7 +87,7 @@ FLOWS = st.builds(
 
 @given(FLOWS)
 @settings(max_examples=400, deadline=None)
-def test_only_what_the_flow_passed_over_is_a_finding(flow: Flow) -> None:
+def test_only_what_the_flow_passed_over_is_a_finding(flow: HiddenCopies) -> None:
     found = flow.near_head().verified[PARTITION].finding
     if found is not None:
         assert found.source_offset in flow.passes_over
@@ -95,7 +95,7 @@ def test_only_what_the_flow_passed_over_is_a_finding(flow: Flow) -> None:
 
 @given(FLOWS)
 @settings(max_examples=200, deadline=None)
-def test_what_is_lost_is_found_once_the_flow_is_past_it(flow: Flow) -> None:
+def test_what_is_lost_is_found_once_the_flow_is_past_it(flow: HiddenCopies) -> None:
     flow.steps, flow.hidden = [flow.records], []
     lost = sorted(offset for offset in flow.passes_over if offset < flow.records)
     found = flow.near_head().verified[PARTITION].finding
@@ -104,7 +104,7 @@ def test_what_is_lost_is_found_once_the_flow_is_past_it(flow: Flow) -> None:
 
 @given(FLOWS)
 @settings(max_examples=200, deadline=None)
-def test_what_is_not_verified_is_lost_or_counted_as_not_copied_yet(flow: Flow) -> None:
+def test_what_is_not_verified_is_lost_or_counted_as_not_copied_yet(flow: HiddenCopies) -> None:
     near = flow.near_head()
     found = near.verified[PARTITION]
     left = flow.records - found.source_offset
@@ -112,13 +112,13 @@ def test_what_is_not_verified_is_lost_or_counted_as_not_copied_yet(flow: Flow) -
 
 
 def test_a_hidden_record_is_not_lost_although_the_flow_is_past_it() -> None:
-    near = Flow(3, frozenset(), steps=[3], hidden=[1] * 30).near_head()
+    near = HiddenCopies(3, frozenset(), steps=[3], hidden=[1] * 30).near_head()
     assert near.verified[PARTITION].finding is None
     assert near.not_copied_yet == {PARTITION: 1}
 
 
 def test_the_last_record_that_was_passed_over_is_lost() -> None:
-    found = Flow(3, frozenset({2}), steps=[3], hidden=[]).near_head().verified[PARTITION].finding
+    found = HiddenCopies(3, frozenset({2}), steps=[3], hidden=[]).near_head().verified[PARTITION].finding
     assert found is not None
     assert (found.kind, found.source_offset) == (FindingKind.MISSING, 2)
 

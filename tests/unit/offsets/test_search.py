@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kafka_dr.offsets.translate.matching import Anchor
 from support.search_logs import (
-    Logs,
+    LogPair,
     compacted,
     logs,
     some,
@@ -27,7 +27,7 @@ def test_records_that_look_alike_never_make_a_group_late(foreign: bool, data: st
 
 @given(logs(unique=True, lossy=True, doubled=True), st.data())
 @settings(max_examples=150, deadline=None)
-def test_wrong_anchors_losses_and_doubled_records_never_make_a_group_late(found: Logs, data: st.DataObject) -> None:
+def test_wrong_anchors_losses_and_doubled_records_never_make_a_group_late(found: LogPair, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, found.bounds.source.end))
     # A pair is believed as it is only where its record expired on the source: what can be read is read.
     wrong = st.builds(
@@ -44,7 +44,7 @@ def test_wrong_anchors_losses_and_doubled_records_never_make_a_group_late(found:
 @given(logs(unique=True, lossy=True), st.data())
 @settings(max_examples=100, deadline=None)
 def test_an_exact_answer_delivers_nothing_again_and_a_bounded_one_no_more_than_it_says(
-    found: Logs, data: st.DataObject
+    found: LogPair, data: st.DataObject
 ) -> None:
     position = data.draw(st.integers(0, found.bounds.source.end))
     answer = translate(found, position, some(data, found.anchors()))
@@ -58,7 +58,9 @@ def test_an_exact_answer_delivers_nothing_again_and_a_bounded_one_no_more_than_i
 
 @given(st.one_of(logs(unique=True, lossy=True, doubled=True), logs(unique=False, lossy=True)), st.data())
 @settings(max_examples=300, deadline=None)
-def test_the_records_around_an_offset_never_contradict_what_the_search_found(found: Logs, data: st.DataObject) -> None:
+def test_the_records_around_an_offset_never_contradict_what_the_search_found(
+    found: LogPair, data: st.DataObject
+) -> None:
     """Otherwise a failover would be refused without a reason: a late offset refuses it.
 
     Undecidable, and so refused, is an unread record that equals in every byte one on the target whose original the
@@ -73,7 +75,7 @@ def test_the_records_around_an_offset_never_contradict_what_the_search_found(fou
 
 @given(logs(unique=True, foreign=False, expiring=False), st.data())
 @settings(max_examples=80, deadline=None)
-def test_a_faithful_copy_is_always_translated_exactly(found: Logs, data: st.DataObject) -> None:
+def test_a_faithful_copy_is_always_translated_exactly(found: LogPair, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, found.bounds.source.end))
     stride = data.draw(st.integers(1, 30))
     answer = translate(found, position, some(data, found.anchors()), stride=stride)
@@ -82,7 +84,7 @@ def test_a_faithful_copy_is_always_translated_exactly(found: Logs, data: st.Data
 
 @given(logs(unique=True), st.data())
 @settings(max_examples=80, deadline=None)
-def test_the_nearest_anchor_makes_up_for_foreign_records_below_it(found: Logs, data: st.DataObject) -> None:
+def test_the_nearest_anchor_makes_up_for_foreign_records_below_it(found: LogPair, data: st.DataObject) -> None:
     held = [entry for entry in found.source if found.held(entry.offset)]
     if not held:
         return
@@ -96,7 +98,7 @@ def test_the_nearest_anchor_makes_up_for_foreign_records_below_it(found: Logs, d
 
 @given(logs(unique=True, foreign=False, expiring=False), st.data())
 @settings(max_examples=300, deadline=None)
-def test_compaction_on_either_cluster_never_makes_a_group_late(found: Logs, data: st.DataObject) -> None:
+def test_compaction_on_either_cluster_never_makes_a_group_late(found: LogPair, data: st.DataObject) -> None:
     """The cleaner of each cluster works by itself: it may keep superseded records, and keeps the newest ones."""
     found = compacted(found, data)
     position = data.draw(st.integers(0, found.bounds.source.end))
@@ -112,14 +114,14 @@ def test_compaction_on_either_cluster_never_makes_a_group_late(found: Logs, data
 
 
 @given(logs(unique=True), st.integers(1, 500))
-def test_a_position_past_the_end_is_unknown(found: Logs, beyond: int) -> None:
+def test_a_position_past_the_end_is_unknown(found: LogPair, beyond: int) -> None:
     answer = translate(found, found.bounds.source.end + beyond, found.anchors())
     assert (answer.kind, answer.target_offset) == ("unknown", None)
 
 
 @given(logs(unique=True, foreign=False), st.data())
 @settings(max_examples=200, deadline=None)
-def test_where_both_logs_hold_the_last_record_read_no_anchor_is_needed(found: Logs, data: st.DataObject) -> None:
+def test_where_both_logs_hold_the_last_record_read_no_anchor_is_needed(found: LogPair, data: st.DataObject) -> None:
     held = [entry for entry in found.source if found.held(entry.offset)]
     if not held:
         return

@@ -12,7 +12,7 @@ from kafka_dr.offsets.translate.matching import Anchor
 from kafka_dr.offsets.translate.search import RangePair
 from kafka_dr.positions import OffsetRange
 from support.search_logs import (
-    Logs,
+    LogPair,
     copied_twice,
     log_of,
     numbered,
@@ -128,7 +128,7 @@ def test_a_target_without_the_last_records_read_delivers_none_of_them_again() ->
 
 def test_markers_that_fill_the_first_look_at_the_target_do_not_hide_the_copy() -> None:
     bounds = RangePair(OffsetRange(0, 2), OffsetRange(0, 5000))
-    found = Logs(log_of("ab"), (Entry(4000, b"a"), Entry(4999, b"b")), bounds, {}, log_of("ab"))
+    found = LogPair(log_of("ab"), (Entry(4000, b"a"), Entry(4999, b"b")), bounds, {}, log_of("ab"))
     answer = translate(found, 2, ())
     assert (answer.kind, answer.target_offset) == ("exact", 5000)
 
@@ -148,6 +148,6 @@ def test_a_long_log_without_anchors_is_matched_in_strides() -> None:
     contents = [f"{number}".encode() for number in range(500)]
     source = tuple(Entry(3 * at, content) for at, content in enumerate(contents))
     target = tuple(Entry(2 * at, content) for at, content in enumerate(contents))
-    found = Logs(source, target, RangePair(OffsetRange(0, 1500), OffsetRange(0, 1000)), {}, source)
+    found = LogPair(source, target, RangePair(OffsetRange(0, 1500), OffsetRange(0, 1000)), {}, source)
     answer = translate(found, 1200, (), stride=100)
     assert (answer.kind, answer.target_offset) == ("exact", 799)

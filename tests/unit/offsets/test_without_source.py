@@ -12,7 +12,7 @@ from kafka_dr.positions import OffsetRange, SeedPoint
 
 
 @dataclass(frozen=True)
-class World:
+class CopiedLog:
     """A source of records and other offsets, and its copy, which has markers of its own.
 
     :param source: for each offset of the source, whether it is a record
@@ -30,7 +30,7 @@ class World:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def worlds(draw: st.DrawFn) -> CopiedLog:
     source = tuple(draw(st.lists(st.booleans(), max_size=40)))
     copied = draw(st.integers(0, sum(source)))
     gaps = draw(st.lists(st.integers(0, 2), min_size=copied + 1, max_size=copied + 1))
@@ -39,10 +39,10 @@ def worlds(draw: st.DrawFn) -> World:
         at += gap
         copies.append(at)
         at += 1
-    return World(source, tuple(copies), at + gaps[-1])
+    return CopiedLog(source, tuple(copies), at + gaps[-1])
 
 
-def known_of(world: World, synced: frozenset[int]) -> KnownPoints:
+def known_of(world: CopiedLog, synced: frozenset[int]) -> KnownPoints:
     """Return what syncs of some of the records say, and what was committed at the end."""
     pairs = [SeedPoint(0, 0)]
     for number in synced:
@@ -53,7 +53,7 @@ def known_of(world: World, synced: frozenset[int]) -> KnownPoints:
     return KnownPoints.of([*pairs, SeedPoint(copied, world.end)], OffsetRange(0, world.end))
 
 
-def placed(world: World, known: KnownPoints, position: int) -> int:
+def placed(world: CopiedLog, known: KnownPoints, position: int) -> int:
     stretch = known.to_count(position)
     seen = None if stretch is None else [o for o in world.copies if stretch.start <= o < stretch.end]
     offset = translate_by_known_points(position, known, seen).target_offset
@@ -62,14 +62,16 @@ def placed(world: World, known: KnownPoints, position: int) -> int:
 
 
 @given(worlds(), st.frozensets(st.integers(0, 40), max_size=4), st.integers(0, 45))
-def test_no_unread_record_is_below_the_answer(world: World, synced: frozenset[int], position: int) -> None:
+def test_no_unread_record_is_below_the_answer(world: CopiedLog, synced: frozenset[int], position: int) -> None:
     offset = placed(world, known_of(world, synced), min(position, len(world.source)))
     unread = [there for here, there in zip(world.records, world.copies, strict=True) if here >= position]
     assert all(there >= offset for there in unread)
 
 
 @given(worlds(), st.frozensets(st.integers(0, 40), max_size=4), st.integers(0, 45))
-def test_what_is_read_again_is_bounded_by_what_was_said(world: World, synced: frozenset[int], position: int) -> None:
+def test_what_is_read_again_is_bounded_by_what_was_said(
+    world: CopiedLog, synced: frozenset[int], position: int
+) -> None:
     position = min(position, len(world.source))
     known = known_of(world, synced)
     stretch = known.to_count(position)
@@ -86,7 +88,7 @@ def test_what_is_read_again_is_bounded_by_what_was_said(world: World, synced: fr
 
 @given(worlds(), st.frozensets(st.integers(0, 40), max_size=4), st.integers(0, 45), st.data())
 def test_what_the_targets_cleaner_took_away_makes_no_group_late(
-    world: World, synced: frozenset[int], position: int, data: st.DataObject
+    world: CopiedLog, synced: frozenset[int], position: int, data: st.DataObject
 ) -> None:
     """Pairs were written down before it; what is left is counted after it."""
     gone = data.draw(st.sets(st.sampled_from(world.copies[:-1]))) if len(world.copies) > 1 else set()

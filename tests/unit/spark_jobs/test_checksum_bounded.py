@@ -60,7 +60,7 @@ def test_without_a_map_all_of_the_partition_is_audited() -> None:
     assert (plan.source, plan.target) == (OffsetRange(0, 120), OffsetRange(0, 110))
 
 
-class OffsetsByTime:
+class TimedRecords:
     """Finds offsets by time: on the source record n was made at second n, the target stamps all at 500."""
 
     def __init__(self, *, restamps: bool) -> None:
@@ -73,7 +73,7 @@ class OffsetsByTime:
 
 
 def cluster(*, restamps: bool) -> KafkaCluster:
-    return cast("KafkaCluster", SimpleNamespace(offsets_by_time=OffsetsByTime(restamps=restamps)))
+    return cast("KafkaCluster", SimpleNamespace(offsets_by_time=TimedRecords(restamps=restamps)))
 
 
 def cut_to_time(plan: AuditPlan, since: int | None, until: int | None, *, restamped: bool) -> PartitionAuditPlan:

@@ -21,7 +21,7 @@ P, Q = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 @dataclass
-class Flow:
+class SteadyFlow:
     """A flow that reads a record a second."""
 
     clock: ManualClock
@@ -47,7 +47,7 @@ def outcome(partition: TopicPartition, first: int, after: int) -> PartitionOutco
 
 
 def late(
-    flow: Flow, *outcomes: tuple[TopicPartition, int, int], seen: int = 0
+    flow: SteadyFlow, *outcomes: tuple[TopicPartition, int, int], seen: int = 0
 ) -> dict[TopicPartition, set[FindingKind]]:
     flow_wait = FlowWait(cast("Replicator", flow), flow.clock, 30)
     found = flow_wait.judged({each[0]: outcome(*each) for each in outcomes}, {P: seen, Q: seen})
@@ -55,33 +55,33 @@ def late(
 
 
 def test_old_records_that_a_running_flow_reads_within_what_a_record_may_take_had_only_just_come() -> None:
-    flow = Flow(ManualClock())
+    flow = SteadyFlow(ManualClock())
     assert late(flow, (P, 40, 50)) == {P: {FindingKind.IN_FLIGHT}}
     assert 10 <= flow.clock.monotonic() < 11
 
 
 def test_what_a_running_flow_has_not_read_by_then_is_late_and_a_partition_never_picked_up_is() -> None:
-    flow = Flow(ManualClock())
+    flow = SteadyFlow(ManualClock())
     assert late(flow, (P, 40, 50), (Q, 0, 1)) == {P: {FindingKind.IN_FLIGHT}, Q: {FindingKind.LATE}}
     assert flow.clock.monotonic() == 30
-    assert late(Flow(ManualClock()), (P, 40, 90)) == {P: {FindingKind.LATE}}
+    assert late(SteadyFlow(ManualClock()), (P, 40, 90)) == {P: {FindingKind.LATE}}
 
 
 @pytest.mark.parametrize("state", ["absent", "stopped", "paused", "failed"])
 def test_nobody_waits_for_a_stopped_flow(state: FlowState) -> None:
-    flow = Flow(ManualClock(), state=state)
+    flow = SteadyFlow(ManualClock(), state=state)
     assert late(flow, (P, 40, 50)) == {P: {FindingKind.LATE}}
     assert (flow.asked, flow.clock.monotonic()) == (1, 0)
 
 
 def test_nobody_waits_for_what_an_earlier_audit_has_seen_waiting() -> None:
-    flow = Flow(ManualClock())
+    flow = SteadyFlow(ManualClock())
     assert late(flow, (P, 40, 50), seen=41) == {P: {FindingKind.LATE}}
     assert (flow.asked, flow.clock.monotonic()) == (1, 0)
-    assert late(Flow(ManualClock(), begins=50), (P, 40, 50), seen=41) == {P: {FindingKind.IN_FLIGHT}}
+    assert late(SteadyFlow(ManualClock(), begins=50), (P, 40, 50), seen=41) == {P: {FindingKind.IN_FLIGHT}}
 
 
 def test_nothing_is_asked_where_nothing_is_late() -> None:
-    flow = Flow(ManualClock())
+    flow = SteadyFlow(ManualClock())
     FlowWait(cast("Replicator", flow), flow.clock, 30).judged({P: outcome(P, 40, 50).in_time()}, {})
     assert flow.asked == 0

@@ -16,7 +16,7 @@ _VALUE = b"x" * 1_000
 
 
 @dataclass
-class Cluster:
+class LargeRecords:
     """A partition of large records without an end.
 
     :param given: bytes of values that were given out
@@ -41,15 +41,15 @@ class Cluster:
 
 @pytest.mark.parametrize(("start", "end"), [(5, 6), (10, 1_010), (10, 3_333)])
 def test_keys_are_those_of_all_records_asked_for(start: int, end: int) -> None:
-    keys = keys_of("orders", cast("KafkaCluster", Cluster()))(0, start, end)
+    keys = keys_of("orders", cast("KafkaCluster", LargeRecords()))(0, start, end)
     assert keys == {offset: b"%d" % offset for offset in range(start, end)}
 
 
 def test_keys_for_which_too_much_would_be_read_are_not_known() -> None:
-    cluster = Cluster()
+    cluster = LargeRecords()
     assert keys_of("orders", cast("KafkaCluster", cluster), most_bytes=1_500_000)(0, 10, 100_000) is None
     assert cluster.given < 3_000_000
 
 
 def test_keys_of_what_was_deleted_are_not_known() -> None:
-    assert keys_of("orders", cast("KafkaCluster", Cluster(start=11)))(0, 10, 20) is None
+    assert keys_of("orders", cast("KafkaCluster", LargeRecords(start=11)))(0, 10, 20) is None

@@ -36,7 +36,7 @@ class Kept:
 
 
 @dataclass
-class Cluster:
+class FewRecords:
     """A partition with a few records, of which those below its start are gone."""
 
     records: Collection[int]
@@ -57,7 +57,7 @@ class Cluster:
 
 
 def living(
-    cluster: Cluster, *, known: PartitionState, scans: Collection[str] = ("one", "two"), **plan: bool
+    cluster: FewRecords, *, known: PartitionState, scans: Collection[str] = ("one", "two"), **plan: bool
 ) -> frozenset[int]:
     state = AuditState(("E", "W", 1), {}, {P: known}, tuple(Scan(name, NOW, {}) for name in ("one", "two")))
     each = PartitionAuditPlan(known, OffsetRange(0, 0), OffsetRange(0, 0), plan.get("first", False), again=False)
@@ -70,7 +70,7 @@ WHOLE = PartitionState(begun="one", from_start=True)
 
 
 def test_a_value_that_is_there_still_is_one_and_what_was_deleted_or_cleaned_is_none() -> None:
-    cluster = Cluster({10, 20, 60})
+    cluster = FewRecords({10, 20, 60})
     assert living(cluster, known=WHOLE) == {1}
     assert cluster.read_ranges == [OffsetRange(10, 11), OffsetRange(300, 301)], "what expired is not asked for"
 
@@ -82,8 +82,8 @@ def test_a_key_that_the_log_does_not_know_may_have_one_where_the_log_does_not_re
         (WHOLE, ("two",)),
     ]
     for known, scans in cases:
-        assert living(Cluster(()), known=known, scans=scans) == {9}
+        assert living(FewRecords(()), known=known, scans=scans) == {9}
 
 
 def test_a_first_audit_knows_all_there_is() -> None:
-    assert living(Cluster({10}), known=PartitionState(), first=True) == frozenset()
+    assert living(FewRecords({10}), known=PartitionState(), first=True) == frozenset()
