@@ -27,6 +27,9 @@ OWNERS = {
     # Seals are signed, and checked, with Ed25519.
     "cryptography": {"evidence"},
     "typer": {"command_line"},
+    "rich": {"command_line"},
+    # An evidence root in an object store, without Airflow's way to it.
+    "upath": {"command_line"},
     # Offset syncs, maps and stranded records are kept as Parquet, which Spark and people read as well.
     "pyarrow": {"offsets", "rescue"},
 }

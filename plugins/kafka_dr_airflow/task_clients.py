@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from airflow.sdk import BaseHook
 from airflow.sdk.log import mask_secret
 
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import ClientSettings
-from kafka_dr.errors import Refused
-from kafka_dr.evidence.signing import SigningKey, UnusableKey
+from kafka_dr.connections.connection import Connection
+from kafka_dr.connections.meaning import signing_key, signing_pem
+from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.replication import ConnectEndpoint
 from kafka_dr.runs.clients import Clients
 from kafka_dr_airflow.hooks.connect import ConnectHook
@@ -52,19 +52,6 @@ def signing_key_of(connection_id: str) -> SigningKey:
 
     :raises Refused: the connection holds no key, or none that can be used
     """
-    extra = BaseHook.get_connection(connection_id).extra_dejson
-    pem, path = extra.get("private_key"), extra.get("private_key_file")
-    if not pem and path:
-        try:
-            pem = Path(path).read_text("utf-8")
-        except OSError as error:
-            raise Refused(f"connection {connection_id}: the signing key {path} cannot be read ({error})") from error
-    if not pem:
-        raise Refused(
-            f"connection {connection_id} holds no signing key: write private_key or private_key_file in its extra"
-        )
-    mask_secret(pem)
-    try:
-        return SigningKey.of(pem)
-    except UnusableKey as error:
-        raise Refused(f"connection {connection_id}: {error}") from error
+    stored = Connection(connection_id, extra=BaseHook.get_connection(connection_id).extra_dejson)
+    mask_secret(signing_pem(stored))
+    return signing_key(stored)

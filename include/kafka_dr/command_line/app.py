@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from kafka_dr.command_line.exit_codes import ExitCode
+from kafka_dr.command_line.status import status
 from kafka_dr.command_line.verify import CheckReport
 from kafka_dr.errors import Refused
 from kafka_dr.evidence.sealed_run_check import check_sealed_run
-
-
-class ExitCode(IntEnum):
-    """What a command ends with."""
-
-    GOOD = 0
-    CHANGED = 1
-    MISUSED = 2
-    UNPROVEN = 3
-
 
 app = typer.Typer(
     help="Disaster recovery for Kafka without Airflow. No command reads Airflow's database.",
@@ -31,9 +22,7 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def main() -> None:
-    """Keep the commands named also while there is only one."""
+app.command()(status)
 
 
 @app.command()
@@ -62,5 +51,5 @@ def verify(
     except Refused as error:
         raise typer.BadParameter(f"--key {key}: {error}") from error
     typer.echo(report.as_json() if as_json else report.in_words())
-    codes = {"sound": ExitCode.GOOD, "changed": ExitCode.CHANGED, "unproven": ExitCode.UNPROVEN}
+    codes = {"sound": ExitCode.GOOD, "changed": ExitCode.BAD, "unproven": ExitCode.UNKNOWN}
     raise typer.Exit(codes[report.found.verdict])

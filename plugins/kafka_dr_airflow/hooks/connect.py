@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from airflow.sdk import BaseHook
 
-from kafka_dr.errors import Refused
+from kafka_dr.connections.connection import Connection
+from kafka_dr.connections.meaning import connect_endpoint
 from kafka_dr.replication import ConnectEndpoint
 
 
@@ -31,11 +32,15 @@ class ConnectHook(BaseHook):
 
         :raises Refused: the connection names no host
         """
-        connection = self.get_connection(self.http_conn_id)
-        if not connection.host:
-            raise Refused(f"connection {self.http_conn_id} has no host: enter the host of Connect's REST API")
-        host = connection.host.rstrip("/")
-        base_url = host if "://" in host else f"{connection.schema or 'http'}://{host}"
-        if connection.port:
-            base_url = f"{base_url}:{connection.port}"
-        return ConnectEndpoint(base_url, username=connection.login or None, password=connection.password or None)
+        found = self.get_connection(self.http_conn_id)
+        return connect_endpoint(
+            Connection(
+                self.http_conn_id,
+                host=found.host or "",
+                port=found.port,
+                schema=found.schema or "",
+                login=found.login or "",
+                password=found.password or "",
+                extra=found.extra_dejson,
+            )
+        )

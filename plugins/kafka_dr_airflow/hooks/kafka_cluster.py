@@ -6,7 +6,8 @@ from airflow.providers.apache.kafka.hooks.base import KafkaBaseHook
 from airflow.sdk.log import mask_secret
 
 from kafka_dr.clusters import ClientSettings, KafkaCluster
-from kafka_dr.errors import Refused
+from kafka_dr.connections.connection import Connection
+from kafka_dr.connections.meaning import kafka_settings
 
 #: Keys that may hold a secret. Airflow masks keys with *password* in their names by itself, and does not know these.
 _SECRETS = ("sasl.jaas.config", "ssl.key.pem")
@@ -30,10 +31,7 @@ class KafkaClusterHook(KafkaBaseHook):
         extra = self.get_connection(self.kafka_config_id).extra_dejson
         for secret in filter(None, map(extra.get, _SECRETS)):
             mask_secret(secret)
-        try:
-            return ClientSettings.from_librdkafka(extra)
-        except Refused as error:
-            raise Refused(f"connection {self.kafka_config_id}: {error}") from error
+        return kafka_settings(Connection(self.kafka_config_id, extra=extra))
 
     def cluster(self, name: str) -> KafkaCluster:
         """Return the cluster as the principal of this connection sees it.

@@ -1,0 +1,199 @@
+"""What is known about a protection group without Airflow: registers, route, flows, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from itertools import permutations
+from typing import Any, Literal
+
+from kafka_dr.errors import NeedsPerson
+from kafka_dr.health.registers import RegisterAnswers, read_registers
+from kafka_dr.health.report_only import check_route
+from kafka_dr.outcomes import Check, Outcome, worst
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.replication import Flow
+from kafka_dr.runs import background
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.group_context import GroupContext
+
+#: How long route, flows and journal may take, all at the same time.
+QUESTION_SECONDS = 8.0
+
+#: ``silent``: no answer in time. ``other_cluster``: its id is not the declared one, so its record is ignored.
+RegisterWord = Literal["record", "no_record", "silent", "other_cluster"]
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterStatus:
+    """What the register of one cluster says.
+
+    :param detail: why there is no record
+    """
+
+    cluster: str
+    answer: RegisterWord
+    phase: str = ""
+    active: str = ""
+    epoch: int | None = None
+    revision: int | None = None
+    run: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatus:
+    """Everything about one group; ``as_json`` has stable keys.
+
+    :param outcome: ``failed``: somebody has to do something; ``unknown``: something did not answer
+    :param can_be_abandoned: whether the run that holds the group can still be rolled back; ``None`` if no run holds it
+    :param facts: the names of what the run of the record has journaled, which shows how far it came
+    :param next_steps: sentences for the person who reads this
+    """
+
+    group: str
+    outcome: Outcome
+    registers: tuple[RegisterStatus, ...]
+    route: Check
+    flows: tuple[Check, ...]
+    state: RegisterState | None = None
+    can_be_abandoned: bool | None = None
+    facts: tuple[str, ...] = ()
+    next_steps: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the status for a program. Keys are only ever added."""
+        state = self.state
+        record = None if state is None else {**asdict(state), "at": state.at.isoformat(), "phase": state.phase.value}
+        return {
+            "group": self.group,
+            "outcome": self.outcome,
+            "record": record,
+            "can_be_abandoned": self.can_be_abandoned,
+            "registers": [asdict(each) for each in self.registers],
+            "route": _row(self.route),
+            "flows": [_row(flow) for flow in self.flows],
+            "facts": list(self.facts),
+            "next_steps": list(self.next_steps),
+        }
+
+
+def _row(check: Check) -> dict[str, str]:
+    return {"name": check.name, "outcome": check.outcome, "detail": check.detail}
+
+
+def status_of(group: str, clients: Clients) -> GroupStatus:
+    """Ask everything about a group, each cluster with a deadline; nothing is changed.
+
+    :raises UnknownName: the topology declares no such group
+    """
+    context = GroupContext(group, clients)
+    answers = read_registers(context)
+    registers = tuple(_register(context, name, answers) for name in context.group.clusters)
+    try:
+        state = answers.newest
+    except NeedsPerson as conflict:
+        not_asked = Check("route", "unknown", "not asked: the registers contradict each other")
+        return GroupStatus(group, "failed", registers, not_asked, (), next_steps=(str(conflict),))
+    checks = _asked(_questions(context, state))
+    flows = tuple(check for name, check in checks.items() if name not in ("route", "journal"))
+    journal = checks["journal"]
+    said = _next_steps(group, state, answers)
+    return GroupStatus(
+        group,
+        _outcome(state, answers, (*checks.values(),)),
+        registers,
+        checks["route"],
+        flows,
+        state,
+        _can_be_abandoned(state),
+        tuple(journal.facts.get("names", ())),
+        said if journal.outcome == "ok" else (*said, journal.detail),
+    )
+
+
+def _register(context: GroupContext, cluster: str, answers: RegisterAnswers) -> RegisterStatus:
+    if cluster in answers.silent:
+        return RegisterStatus(cluster, "silent", detail=str(answers.silent[cluster]))
+    if cluster in answers.wrong_ids:
+        declared = context.clients.topology.cluster(cluster).cluster_id
+        seen = f"the cluster at its address has the id {answers.wrong_ids[cluster]}, expected {declared}"
+        return RegisterStatus(cluster, "other_cluster", detail=f"{seen}: fix the connection or the topology")
+    state = answers.states[cluster]
+    if state is None:
+        return RegisterStatus(cluster, "no_record", detail="its register has no record of the group")
+    return RegisterStatus(cluster, "record", state.phase, state.active, state.epoch, state.revision, state.run)
+
+
+def _questions(context: GroupContext, state: RegisterState | None) -> Mapping[str, Callable[[], Check]]:
+    asked: dict[str, Callable[[], Check]] = {"route": lambda: _route(context, state)}
+    for ends in permutations(context.group.clusters, 2):
+        flow = Flow(context.group.name, *ends)
+        asked[flow.connector] = lambda flow=flow: _flow(context, flow)  # type: ignore[misc]
+    asked["journal"] = lambda: _journal(context, state)
+    return asked
+
+
+def _route(context: GroupContext, state: RegisterState | None) -> Check:
+    if state is not None:
+        return check_route(context, state)
+    route = context.clients.router(context.group).read()
+    return Check("route", "ok", f"the route leads to {route.active if route else 'no cluster'}")
+
+
+def _flow(context: GroupContext, flow: Flow) -> Check:
+    status = context.clients.replicator(flow).status()
+    return Check(flow.connector, "ok", f"{status.state} {status.detail}".rstrip(), {"state": status.state})
+
+
+def _journal(context: GroupContext, state: RegisterState | None) -> Check:
+    if state is None:
+        return Check("journal", "ok", "no run", {"names": ()})
+    facts = context.clients.register(state.active).facts(state.group, state.run)
+    return Check("journal", "ok", "read", {"names": tuple(sorted(facts))})
+
+
+def _asked(questions: Mapping[str, Callable[[], Check]]) -> dict[str, Check]:
+    found = background.ask_all(questions, seconds=dict.fromkeys(questions, QUESTION_SECONDS))
+    return {
+        name: answer if isinstance(answer, Check) else Check(name, "unknown", str(answer))
+        for name, answer in found.items()
+    }
+
+
+def _outcome(state: RegisterState | None, answers: RegisterAnswers, checks: tuple[Check, ...]) -> Outcome:
+    if answers.wrong_ids or (state is not None and state.phase is not Phase.STABLE):
+        return "failed"
+    return "unknown" if answers.silent else worst(checks)
+
+
+def _can_be_abandoned(state: RegisterState | None) -> bool | None:
+    if state is None or state.phase in (Phase.STABLE, Phase.UNFENCED):
+        return None
+    if state.phase is Phase.DIVERGED:
+        return True if state.verb == "failback" else None
+    return state.phase is Phase.SWITCHING
+
+
+def _next_steps(group: str, state: RegisterState | None, answers: RegisterAnswers) -> tuple[str, ...]:
+    said = [f"{name} does not answer: check the cluster and the network" for name in answers.silent]
+    if state is None:
+        whole = not answers.silent
+        said.append("no register has a record of it: adopt it" if whole else "no register that answers has a record")
+        return tuple(said)
+    command = f"--group {group} --run {state.run} --reason WHY"
+    finish, abandon = f"resume {command}", f"abandon {command}"
+    match state.phase:
+        case Phase.SWITCHING:
+            said.append(f"if run {state.run} is dead, finish it ({finish}) or roll it back ({abandon})")
+        case Phase.HANDED_OVER:
+            said.append(f"run {state.run} is past its point of no return; if it is dead, finish it ({finish})")
+        case Phase.UNFENCED:
+            said.append(f"{state.standby} may take writes: dr_health fences it as soon as it answers")
+        case Phase.DIVERGED if state.verb == "failback":
+            said.append(f"a failback holds it; if it is dead, finish it ({finish}) or end it ({abandon})")
+        case Phase.DIVERGED:
+            said.append(f"there is no standby: make {state.standby} a copy again (dr_failback)")
+        case _:
+            pass
+    return tuple(said)

@@ -1,0 +1,58 @@
+"""The status of groups, as a person reads it in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from kafka_dr.command_line.group_status import GroupStatus, RegisterStatus
+from kafka_dr.outcomes import Check
+from kafka_dr.quoting import line
+
+_STYLES = {"ok": "green", "failed": "bold red", "unknown": "bold yellow", "excused": "yellow", "overridden": "yellow"}
+
+
+def show(found: Iterable[GroupStatus], console: Console) -> None:
+    """Write one panel for each group."""
+    for status in found:
+        console.print(_panel(status))
+
+
+def plain(text: object, style: str = "") -> Text:
+    """Return a text of a cluster or a person as it is: no markup of rich, nothing that acts on a terminal."""
+    return Text(line(text), style=style)
+
+
+def _panel(status: GroupStatus) -> Panel:
+    parts: list[RenderableType] = [_headline(status), _registers(status.registers)]
+    parts.extend(plain(f"{each.cluster}: {each.detail}", "yellow") for each in status.registers if each.detail)
+    parts.extend(map(_line, (status.route, *status.flows)))
+    if status.facts:
+        parts.append(plain(f"journaled by the run: {', '.join(status.facts)}"))
+    parts.extend(plain(f"→ {said}", "bold") for said in status.next_steps)
+    return Panel(Group(*parts), title=plain(status.group), title_align="left", border_style=_STYLES[status.outcome])
+
+
+def _headline(status: GroupStatus) -> Text:
+    state = status.state
+    if state is None:
+        return plain("no register that answers has a record", _STYLES[status.outcome])
+    said = f"{state.phase} on {state.active}, standby {state.standby} (epoch {state.epoch}, revision {state.revision})"
+    return plain(f"{said}, by {state.verb} {state.run} at {state.at:%Y-%m-%d %H:%M:%S} UTC", _STYLES[status.outcome])
+
+
+def _registers(found: tuple[RegisterStatus, ...]) -> Table:
+    table = Table("register of", "says", "active", "epoch.revision", "run", box=None, pad_edge=False)
+    for each in found:
+        order = "" if each.epoch is None else f"{each.epoch}.{each.revision}"
+        says = plain(each.phase) if each.answer == "record" else plain(each.answer.replace("_", " "), "bold yellow")
+        table.add_row(plain(each.cluster), says, plain(each.active), order, plain(each.run))
+    return table
+
+
+def _line(check: Check) -> Text:
+    return plain(f"{check.name}: {check.detail}", _STYLES[check.outcome])

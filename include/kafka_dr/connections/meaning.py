@@ -1,0 +1,69 @@
+"""What a connection means: client settings of Kafka, the REST API of Connect, the key that signs evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafka_dr.clusters import ClientSettings
+from kafka_dr.connections.connection import Connection
+from kafka_dr.errors import Refused
+from kafka_dr.evidence.signing import SigningKey, UnusableKey
+from kafka_dr.replication import ConnectEndpoint
+
+
+def kafka_settings(connection: Connection) -> ClientSettings:
+    """Return how to reach a cluster, and as which principal, from a connection of type ``kafka``.
+
+    :raises Refused: a setting is missing or has a value that is not allowed
+    """
+    try:
+        return ClientSettings.from_librdkafka(connection.extra)
+    except Refused as error:
+        raise Refused(f"connection {connection.conn_id}: {error}") from error
+
+
+def connect_endpoint(connection: Connection) -> ConnectEndpoint:
+    """Return where a REST API of Connect is, and the login, from a connection of type ``http``.
+
+    The address is put together as Airflow's HTTP provider does it.
+
+    :raises Refused: the connection names no host
+    """
+    if not connection.host:
+        raise Refused(f"connection {connection.conn_id} has no host: enter the host of Connect's REST API")
+    host = connection.host.rstrip("/")
+    base_url = host if "://" in host else f"{connection.schema or 'http'}://{host}"
+    if connection.port:
+        base_url = f"{base_url}:{connection.port}"
+    return ConnectEndpoint(base_url, username=connection.login or None, password=connection.password or None)
+
+
+def signing_pem(connection: Connection) -> str:
+    """Return the private key, as PEM, that a connection of any type holds or names in its extra.
+
+    :raises Refused: it does neither, or the file cannot be read
+    """
+    pem, path = connection.extra.get("private_key"), connection.extra.get("private_key_file")
+    if not pem and path:
+        try:
+            pem = Path(path).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise Refused(
+                f"connection {connection.conn_id}: the signing key {path} cannot be read ({error})"
+            ) from error
+    if not pem:
+        raise Refused(
+            f"connection {connection.conn_id} holds no signing key: write private_key or private_key_file in its extra"
+        )
+    return str(pem)
+
+
+def signing_key(connection: Connection) -> SigningKey:
+    """Return the key that signs sealed runs.
+
+    :raises Refused: the connection holds no key, or none that can be used
+    """
+    try:
+        return SigningKey.of(signing_pem(connection))
+    except UnusableKey as error:
+        raise Refused(f"connection {connection.conn_id}: {error}") from error

@@ -1,0 +1,92 @@
+"""``python -m kafka_dr`` as a person starts it: a process of its own, with files for topology and connections."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab import rights
+from lab.clusters import CLUSTERS
+from lab.credentials import SIGNING_KEY, passwords_of
+from support.protection import Protection
+
+_INCLUDE = Path(__file__).resolve().parents[2] / "include"
+_ROLES = {
+    "operator": rights.OPERATOR,
+    "probe": rights.PROBE,
+    "audit": rights.AUDIT,
+    "replicator": rights.REPLICATOR,
+}
+_SECONDS = 180
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command ended with, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON object that it wrote."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """The command line for one protection group of the lab.
+
+    :param protection: the group
+    """
+
+    protection: Protection
+
+    def run(self, *arguments: str, typed: str = "") -> Said:
+        """Start a command, and wait until it ends. It inherits no variable of this project or of Airflow.
+
+        :param typed: what a person types
+        """
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "KAFKA_DR"))}
+        files = {"KAFKA_DR_TOPOLOGY": str(self.topology()), "KAFKA_DR_CONNECTIONS": str(self.connections())}
+        ended = subprocess.run(
+            [sys.executable, "-m", "kafka_dr", *arguments],
+            env={**kept, **files, "PYTHONPATH": str(_INCLUDE), "COLUMNS": "200"},
+            input=typed,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+        return Said(ended.returncode, ended.stdout, ended.stderr)
+
+    def topology(self) -> Path:
+        """Write the topology as a file."""
+        declared = self.protection.topology.model_dump(mode="json", exclude_none=True)
+        for group in declared["protection_groups"].values():
+            del group["name"]
+        path = self.protection.folder / "topology.yaml"
+        path.write_text(yaml.safe_dump(declared))
+        return path
+
+    def connections(self) -> Path:
+        """Write the connections as Airflow exports them."""
+        lab, stored = self.protection.lab, {}
+        for cluster in CLUSTERS:
+            for role, principal in _ROLES.items():
+                extra = lab.client_settings(cluster.name, principal)
+                stored[f"kafka_{cluster.name}_{role}"] = {"conn_type": "kafka", "extra": extra}
+            stored[f"connect_{cluster.name}"] = {"conn_type": "http", "host": cluster.connect_url(lab.settings)}
+        stored["kafka_dr_signing"] = {"extra": {"private_key": passwords_of(lab.home)[SIGNING_KEY]}}
+        path = self.protection.folder / "connections.json"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(stored))
+        return path
