@@ -1,4 +1,4 @@
-"""How stored files hold topics, groups and clusters: as rows, because a name is data and never a key of a document.
+"""How stored files hold topics, groups, clusters and offsets: as rows, because a name is data and never a key.
 
 Former versions wrote mappings by name. They are still read, because a run that began with a former version may be
 finished with this one.
@@ -6,8 +6,10 @@ finished with this one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
+
+from kafka_dr.positions import TopicPartition
 
 #: Topics and their ids, for :func:`rows_of` and :func:`by_name`.
 ID_OF_A_TOPIC = {"named": "topic", "holding": "topic_id"}
@@ -31,3 +33,25 @@ def by_name(stored: Any, *, named: str, holding: str) -> dict[str, Any]:
     if isinstance(stored, Mapping):
         return {str(name): value for name, value in stored.items()}
     return {str(row[named]): row[holding] for row in stored}
+
+
+def positions_to_json(positions: Mapping[TopicPartition, int]) -> list[list[Any]]:
+    """Return offsets by partition as JSON: ``[topic, partition, offset]`` in order."""
+    return [[p.topic, p.partition, offset] for p, offset in sorted(positions.items())]
+
+
+def positions_from_json(rows: Collection[Collection[Any]]) -> dict[TopicPartition, int]:
+    """Read what :func:`positions_to_json` wrote."""
+    return {TopicPartition(str(topic), int(partition)): int(offset) for topic, partition, offset in rows}
+
+
+def groups_to_json(groups: Mapping[str, Mapping[TopicPartition, int]]) -> list[dict[str, Any]]:
+    """Return offsets by consumer group as JSON: a row for each group, with :func:`positions_to_json` of its own."""
+    rows = {group: positions_to_json(found) for group, found in groups.items()}
+    return rows_of(rows, named="group", holding="positions")
+
+
+def groups_from_json(stored: Any) -> dict[str, dict[TopicPartition, int]]:
+    """Read what :func:`groups_to_json` wrote, or the mapping by group that former versions did."""
+    found = by_name(stored, named="group", holding="positions")
+    return {group: positions_from_json(rows) for group, rows in found.items()}

@@ -17,11 +17,11 @@ from kafka_dr.clusters import Acl, TopicPartition
 from kafka_dr.clusters.writing import NewRecord
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import translation
+from kafka_dr.named_rows import positions_to_json
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import fenced_on_return, handed_over, left_behind
 from kafka_dr.routing import Route
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.offset_rows import positions_to_json
 from kafka_dr.runs.register_guard import AsksFor, RegisterGuard
 from kafka_dr.runs.request import RunRequest, StepName
 from kafka_dr.runs.run import Run

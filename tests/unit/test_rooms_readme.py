@@ -11,6 +11,7 @@ from test_architecture import CORE, FORBIDDEN, OWNERS, ROOT, SPARK_MAY, imported
 
 from kafka_dr.register import Phase
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
+from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.quarantine import QUARANTINE
 from kafka_dr.runs.request import VERBS, StepName
 from kafka_dr.runs.sealing import SEALED
@@ -64,7 +65,7 @@ def journaled() -> Iterator[str]:
                 first = node.args[0]
                 if isinstance(first, ast.Constant):
                     yield str(first.value)
-    yield from (QUARANTINE, OLD_CLUSTER_PREPARED, SEALED)
+    yield from (FLOW_SEED, QUARANTINE, OLD_CLUSTER_PREPARED, SEALED)
 
 
 def test_the_rooms_are_those_that_there_are_and_import_what_the_page_says() -> None:

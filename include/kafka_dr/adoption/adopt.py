@@ -15,12 +15,12 @@ from kafka_dr.fencing import plan, proof
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.flow_seed import FLOW_SEED, FlowSeed
 from kafka_dr.register.transitions import adopted
 from kafka_dr.routing import Route
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.offset_rows import positions_to_json
 from kafka_dr.runs.record import StepOutcome, StepRecord, shortfall
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.runs.sealing import seal_run
@@ -93,7 +93,7 @@ def _seed_flow(context: GroupContext, state: RegisterState, fence: AclChanges) -
 
     :raises Refused: the standby has come into use since it was checked
     """
-    seed = context.clients.register(state.active).facts(context.group.name, state.run).get("flow_seed")
+    seed = context.clients.register(state.active).facts(context.group.name, state.run).get(FLOW_SEED)
     if seed is None:
         first = first_flow(context, state)
         if first.problem:
@@ -102,16 +102,9 @@ def _seed_flow(context: GroupContext, state: RegisterState, fence: AclChanges) -
                 f"{state.standby} came into use just before it was fenced, so its fence was lifted again. "
                 f"{first.problem}"
             )
-        seed = {
-            "epoch": state.epoch,
-            "source": state.active,
-            "target": state.standby,
-            "source_positions": positions_to_json({}),
-            "target_positions": positions_to_json({}),
-            "mode": first.mode,
-        }
+        seed = FlowSeed(state.epoch, state.active, state.standby, on_source={}, mode=first.mode).to_json()
     for name in (state.active, state.standby):
-        context.clients.register(name).write_fact(context.group.name, state.run, "flow_seed", seed)
+        context.clients.register(name).write_fact(context.group.name, state.run, FLOW_SEED, seed)
     return dict(seed)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from kafka_dr.checks.authorizers import authorizers_as_declared
 from kafka_dr.clusters import TopicPartition
@@ -17,11 +16,9 @@ from kafka_dr.group_offsets import other_topics
 from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
 from kafka_dr.outcomes import Check
 from kafka_dr.register import RegisterState
+from kafka_dr.register.flow_seed import FLOW_SEED, SeedMode
 from kafka_dr.replication import Flow
 from kafka_dr.runs.group_context import GroupContext
-
-#: Where a first flow begins: at the start of every partition, or at the offsets of a connector that already exists.
-SeedMode = Literal["start", "continue"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ def adoptable(context: GroupContext, state: RegisterState) -> Sequence[Check]:
 
 def seeded(context: GroupContext, state: RegisterState) -> bool:
     """Return whether this adoption has journaled its flow's seed, which it does after it fenced the standby."""
-    return "flow_seed" in context.clients.register(state.active).facts(context.group.name, state.run)
+    return FLOW_SEED in context.clients.register(state.active).facts(context.group.name, state.run)
 
 
 def first_flow(context: GroupContext, state: RegisterState) -> FirstFlow:

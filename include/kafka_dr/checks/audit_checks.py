@@ -9,10 +9,10 @@ from typing import Any
 from kafka_dr.audit import AuditKind, GateAnswer, GateVerdict, gate
 from kafka_dr.outcomes import Check, Outcome
 from kafka_dr.register import RegisterState
+from kafka_dr.register.flow_seed import newest_seed
 from kafka_dr.replication import Flow
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.flow_seed import newest_seed
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.run import Run
 from kafka_dr.topology import AuditsSpec
@@ -45,9 +45,9 @@ def flow_began(history: Mapping[str, Mapping[str, Any]], state: RegisterState | 
     if state is None:
         return 0, False
     seed = newest_seed(history, state)
-    if seed is None or seed.flow != flow:
+    if seed is None or (seed.source, seed.target) != (flow.source, flow.target):
         return state.epoch, False
-    return seed.epoch, seed.keeps_place
+    return seed.epoch, seed.keeps_offsets
 
 
 def newest_audit(run: Run, kind: AuditKind) -> GateVerdict:

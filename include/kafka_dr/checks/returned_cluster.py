@@ -13,8 +13,8 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
 
 Offsets = Mapping[TopicPartition, int]
 

@@ -14,10 +14,9 @@ from typing import Any
 from kafka_dr import parallel
 from kafka_dr.clusters import Topic, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.named_rows import by_name, rows_of
+from kafka_dr.named_rows import by_name, positions_from_json, positions_to_json, rows_of
 from kafka_dr.outcomes import Check, CheckOutcome
 from kafka_dr.runs import background
-from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
 from kafka_dr.runs.record import first_few
 from kafka_dr.runs.run import Run
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
-from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
+from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.runs.run import Run
 
 
@@ -47,7 +48,7 @@ class WritesAfterFence:
 
 def find_writes_after_fence(run: Run) -> WritesAfterFence:
     """Compare the old cluster's high watermarks with the drained ends, or return what an earlier comparison found."""
-    if "flow_seed" in run.journal:
+    if FLOW_SEED in run.journal:
         # The reverse flow may have begun: its records cannot be distinguished from those that somebody wrote.
         return WritesAfterFence.from_json(run.fact("verified"))
     drained = positions_from_json(run.fact("drained")["source_ends"])

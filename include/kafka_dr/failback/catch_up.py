@@ -8,9 +8,9 @@ from typing import Any
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import TryAgain
+from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.replication import data_ends
-from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
 from kafka_dr.runs.run import Run
 
 _PAUSE_SECONDS = 0.25

@@ -17,12 +17,11 @@ from kafka_dr.failback import decision
 from kafka_dr.failback.checks import list_is_approved
 from kafka_dr.failback.context import FailbackContext, ends_of_old_cluster
 from kafka_dr.failback.quarantine import ranges_of
-from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
+from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, positions_to_json, rows_of
 from kafka_dr.outcomes import Check
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
 from kafka_dr.register.quarantine import QUARANTINE, quarantine_fact
 from kafka_dr.rescue import Compared, compare_with, missing_from
-from kafka_dr.runs.offset_rows import positions_to_json
 from kafka_dr.runs.run import Run
 
 _PAUSE_SECONDS = 0.1

@@ -8,11 +8,13 @@ from typing import Any
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.failback.context import FailbackContext
 from kafka_dr.fencing import plan, proof
+from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
+from kafka_dr.positions import TopicPartition
 from kafka_dr.register.abandonment import OLD_CLUSTER_PREPARED
-from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
+from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.runs.run import Run
-from kafka_dr.runs.start_flow import begin, seed_fact
+from kafka_dr.runs.start_flow import begin, seed_of
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -34,9 +36,9 @@ def act(run: Run) -> Mapping[str, Any]:
     context, state = FailbackContext(run), run.register_state
     if state is None:
         raise Refused(f"no register has a record of {run.group.name} any more: compare the registers of both clusters")
-    begins = _positions(context)
-    seed = seed_fact(run, run.flow, epoch=state.epoch, **begins)
-    run.write_fact("flow_seed", seed)
+    new_ends, old_ends = _ends(context)
+    seed = seed_of(run, run.flow, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
+    run.write_fact(FLOW_SEED, seed)
     _stop_old_flow(run, context)
     missing = plan.work_denies(run.group) - run.operator(run.target).acls.list()
     if missing:
@@ -47,7 +49,7 @@ def act(run: Run) -> Mapping[str, Any]:
     begin(
         run,
         run.flow,
-        lambda: positions_from_json(begins["source_positions"]),
+        lambda: new_ends,
         epoch=state.epoch,
         guard=context.guard(),
     )
@@ -68,17 +70,14 @@ def prove(run: Run) -> Sequence[Check]:
     )
 
 
-def _positions(context: FailbackContext) -> dict[str, list[list[Any]]]:
+def _ends(context: FailbackContext) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
     """Return where the flow begins on both clusters: after the quarantined ranges; for a rebuild empty: the start."""
     run = context.run
     if context.mode == "rebuild":
-        return {"source_positions": [], "target_positions": []}
+        return {}, {}
     ends = positions_from_json(run.fact(OLD_CLUSTER_PREPARED)["old_ends"])
     shared = context.failover.new_ends.keys() & ends.keys()
-    return {
-        "source_positions": positions_to_json({p: context.failover.new_ends[p] for p in shared}),
-        "target_positions": positions_to_json({p: ends[p] for p in shared}),
-    }
+    return {p: context.failover.new_ends[p] for p in shared}, {p: ends[p] for p in shared}
 
 
 def _stop_old_flow(run: Run, context: FailbackContext) -> None:

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from kafka_dr.clusters import OffsetRange, TopicPartition
 from kafka_dr.errors import KafkaDrError
-from kafka_dr.runs.offset_rows import positions_from_json
+from kafka_dr.named_rows import positions_from_json
 from kafka_dr.runs.run import Run
 
 #: Control records take offsets, too, so the last data record may be a few offsets before the end.

@@ -16,6 +16,7 @@ from kafka_dr.group_offsets.offset_facts import (
     map_store,
     sync_lookup,
 )
+from kafka_dr.named_rows import positions_from_json
 from kafka_dr.offsets import (
     AnchorCache,
     ContentOffsetMap,
@@ -25,8 +26,8 @@ from kafka_dr.offsets import (
     translate_groups,
 )
 from kafka_dr.positions import SeedPoint
+from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
 from kafka_dr.register.quarantine import QUARANTINE, QuarantinedRange, by_partition, quarantined
-from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.run import Run
 
 #: Offsets that are compared by content at once. For more, what audits know is read first.
@@ -92,20 +93,18 @@ def offset_map(run: Run, *, ignored: tuple[Ignored, Ignored] | None = None) -> C
 def seeds(run: Run) -> dict[TopicPartition, list[SeedPoint]]:
     """Return every point where a direction began, seen from this run's source; journaled by earlier runs."""
     found: dict[TopicPartition, list[SeedPoint]] = {}
-    for seed in journaled_seeds(run):
-        on_source, on_target = (positions_from_json(seed[name]) for name in ("source_positions", "target_positions"))
-        for partition in on_source.keys() & on_target.keys():
-            point = SeedPoint(on_source[partition], on_target[partition])
-            found.setdefault(partition, []).append(point if seed["source"] == run.source else point.reversed)
+    for seed in valid_seeds(run):
+        for partition, point in seed.points.items():
+            found.setdefault(partition, []).append(point if seed.source == run.source else point.reversed)
     return found
 
 
-def journaled_seeds(run: Run) -> list[dict[str, Any]]:
-    """Return the seeds between this run's two clusters, as they were journaled."""
-    found = [facts["flow_seed"] for facts in run.history.values() if "flow_seed" in facts]
+def valid_seeds(run: Run) -> list[FlowSeed]:
+    """Return the seeds between this run's two clusters whose logs are still those that the clusters have."""
     # Where a cluster was copied again, what was known of the topics before does not count.
     rebuilt, clusters = last_rebuild(run), {run.source, run.target}
-    return [seed for seed in found if {seed["source"], seed["target"]} == clusters and int(seed["epoch"]) >= rebuilt]
+    seeds = journaled_seeds(run.history).values()
+    return [seed for seed in seeds if {seed.source, seed.target} == clusters and seed.epoch >= rebuilt]
 
 
 def last_rebuild(run: Run) -> int:

@@ -8,11 +8,11 @@ from typing import Any
 from kafka_dr.audit import FileFrontierStore, Frontier, Verified
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets.offset_facts import read_positions
-from kafka_dr.group_offsets.translation import ignored_ranges, journaled_seeds, translated
+from kafka_dr.group_offsets.translation import ignored_ranges, translated, valid_seeds
 from kafka_dr.offsets import Kind, PlainFrontier, badness
 from kafka_dr.outcomes import Check
 from kafka_dr.positions import SeedPoint
-from kafka_dr.runs.offset_rows import positions_from_json
+from kafka_dr.register.flow_seed import newest
 from kafka_dr.runs.run import Run
 
 
@@ -98,9 +98,5 @@ def to_json(verified: Mapping[TopicPartition, Verified]) -> list[list[Any]]:
 
 def _starts(run: Run) -> tuple[int, dict[TopicPartition, SeedPoint]]:
     """Return the epoch in which the present direction began, and where; 0 and nothing if it was always this one."""
-    of_direction = (seed for seed in journaled_seeds(run) if seed["source"] == run.source)
-    newest = max(of_direction, key=lambda seed: int(seed["epoch"]), default=None)
-    if newest is None:
-        return 0, {}
-    source, target = (positions_from_json(newest[name]) for name in ("source_positions", "target_positions"))
-    return int(newest["epoch"]), {p: SeedPoint(source[p], target[p]) for p in source.keys() & target.keys()}
+    seed = newest(seed for seed in valid_seeds(run) if seed.source == run.source)
+    return (seed.epoch, seed.points) if seed else (0, {})

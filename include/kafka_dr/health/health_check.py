@@ -17,6 +17,7 @@ from kafka_dr.health.stale_registers import update_stale_registers
 from kafka_dr.health.stalled_runs import check_run
 from kafka_dr.outcomes import Check, Outcome, worst
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.runs import background
 from kafka_dr.runs.at_rest import WatchResult
 from kafka_dr.runs.clients import Clients
@@ -104,7 +105,7 @@ def _is_being_adopted(context: GroupContext, state: RegisterState, registers: Re
         return False
     register = context.clients.register(state.active)
     facts = background.ask("its adoption", lambda: register.facts(state.group, state.run), seconds=REGISTER_SECONDS)
-    return "flow_seed" not in facts
+    return FLOW_SEED not in facts
 
 
 def _is_unmoved(before: RegisterState, now: RegisterState) -> bool:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from kafka_dr.errors import NeedsPerson
+from kafka_dr.named_rows import positions_from_json
 from kafka_dr.positions import TopicPartition
+from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds
+from kafka_dr.register.port import History
 from kafka_dr.register.state import RegisterState
 
 #: The fact of a failback's step ``prepare_old_cluster``; journals keep it under the former name of that step.
 OLD_CLUSTER_PREPARED = "set_aside"
-
-History = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +43,22 @@ def abandonment(history: History, state: RegisterState) -> Abandonment:
     :raises NeedsPerson: no run has journaled it
     """
     held = {
-        run: facts["flow_seed"]
-        for run, facts in history.items()
-        if _is_of(facts.get("flow_seed"), state) and "target_ends" in facts
+        run: seed
+        for run, seed in journaled_seeds(history).items()
+        if _is_of(seed, state) and "target_ends" in history[run]
     }
     if not held:
         raise NeedsPerson(
             f"the journal of {state.group} holds no unplanned failover from {state.standby} to {state.active}, so "
             f"it is unknown which records were written only to {state.active}: compare both clusters by hand"
         )
-    run = max(held, key=lambda name: int(held[name]["epoch"]))
+    run = max(held, key=lambda name: held[name].epoch)
     return Abandonment(
         run=run,
-        epoch=int(held[run]["epoch"]),
+        epoch=held[run].epoch,
         old=state.standby,
         new=state.active,
-        new_ends=_offsets(history[run]["target_ends"]["ends"]),
+        new_ends=positions_from_json(history[run]["target_ends"]["ends"]),
     )
 
 
@@ -76,15 +76,7 @@ def failback_changed_it_since(history: History, run: str, *, by_others_than: str
     )
 
 
-def _is_of(seed: Mapping[str, Any] | None, state: RegisterState) -> bool:
+def _is_of(seed: FlowSeed, state: RegisterState) -> bool:
     """Whether a seed belongs to the flow to the old cluster that an unplanned run did not start."""
-    return (
-        seed is not None
-        and bool(seed.get("held"))
-        and (seed["source"], seed["target"]) == (state.active, state.standby)
-        and int(seed["epoch"]) <= state.epoch
-    )
-
-
-def _offsets(rows: Collection[Collection[Any]]) -> dict[TopicPartition, int]:
-    return {TopicPartition(topic, int(number)): int(offset) for topic, number, offset in rows}
+    between = (seed.source, seed.target) == (state.active, state.standby)
+    return seed.held and between and seed.epoch <= state.epoch

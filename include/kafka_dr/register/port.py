@@ -9,6 +9,9 @@ from kafka_dr.clusters.model import Acl
 from kafka_dr.errors import Refused
 from kafka_dr.register.state import RegisterState, highest
 
+#: Everything journaled about a group, by run and fact.
+History = Mapping[str, Mapping[str, Any]]
+
 
 class RegisterConflict(Refused):
     """The record is not what the writer expected: another writer was first. Nothing was changed."""

@@ -14,7 +14,7 @@ from typing import Any
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, rows_of
 from kafka_dr.positions import TopicPartition
-from kafka_dr.register.abandonment import History
+from kafka_dr.register.port import History
 
 #: The name of the fact.
 QUARANTINE = "quarantine"

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.fencing import plan
-from kafka_dr.named_rows import ID_OF_A_TOPIC, rows_of
+from kafka_dr.register.flow_seed import FlowSeed
 from kafka_dr.replication import Flow
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.run import Run
 
 
-def seed_fact(
-    run: Run, flow: Flow, *, epoch: int, source_positions: Sequence[Any], target_positions: Sequence[Any]
-) -> dict[str, Any]:
+def seed_of(
+    run: Run,
+    flow: Flow,
+    *,
+    epoch: int,
+    on_source: Mapping[TopicPartition, int],
+    on_target: Mapping[TopicPartition, int],
+) -> FlowSeed:
     """Return the seed of a flow, which is journaled before the flow starts.
 
-    The topic ids show later whether these offsets belong to the log that exists then.
+    :param on_source: next to read on the flow's source
+    :param on_target: log ends of the flow's target
     """
-    return {
-        "epoch": epoch,
-        "source": flow.source,
-        "target": flow.target,
-        "source_positions": source_positions,
-        "target_positions": target_positions,
-        "topic_ids": rows_of(run.topic_ids(flow.source), **ID_OF_A_TOPIC),
-    }
+    return FlowSeed(epoch, flow.source, flow.target, on_source, on_target, run.topic_ids(flow.source))
 
 
 def begin(

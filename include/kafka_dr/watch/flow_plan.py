@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kafka_dr.register import RegisterState
+from kafka_dr.register.flow_seed import FlowSeed
 from kafka_dr.replication import Flow, FlowStatus
-from kafka_dr.runs.flow_seed import FlowSeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,9 @@ def plan_flows(state: RegisterState, observed: Iterable[ObservedFlow], seed: Flo
     wanted = Flow(state.group, source=state.active, target=state.standby)
     others = [found for flow, found in flows.items() if flow != wanted]
     stops = tuple(_stop(found, wanted) for found in others if not found.status.at_rest)
-    if seed is None or seed.flow != wanted:
-        found_seed = f"the newest seed is for {seed.flow}" if seed else f"the register has no seed of {state.group}"
+    if seed is None or (seed.source, seed.target) != (wanted.source, wanted.target):
+        other = Flow(state.group, seed.source, seed.target) if seed else None
+        found_seed = f"the newest seed is for {other}" if other else f"the register has no seed of {state.group}"
         problem = (
             f"{wanted} has no journaled seed ({found_seed}): it is neither created nor resumed; find out why run "
             f"{state.run} journaled none"
@@ -99,14 +100,14 @@ def _stop(found: ObservedFlow, wanted: Flow) -> FlowChange:
 def _turn(found: ObservedFlow, seed: FlowSeed) -> tuple[Collection[FlowChange], str]:
     """Return what to do with the wanted flow, and what a person has to fix."""
     flow, state = found.flow, found.status.state
-    seeded = found.seed_epoch == seed.epoch or (seed.keeps_place and found.seed_epoch is None and state != "absent")
+    seeded = found.seed_epoch == seed.epoch or (seed.keeps_offsets and found.seed_epoch is None and state != "absent")
     if not seeded and not found.status.at_rest:
         problem = (
             f"{flow.connector} is {state}, but started from {_seed_name(found.seed_epoch)} and not from that of epoch "
             f"{seed.epoch}: it is stopped; check what it copied to {flow.target}"
         )
         return [FlowChange(flow, FlowAction.STOP, problem)], problem
-    if seed.keeps_place and state == "absent":
+    if seed.keeps_offsets and state == "absent":
         problem = (
             f"{flow.connector} was adopted with the source offsets that it had, and does not exist any more: find out "
             "these offsets before it is created again"

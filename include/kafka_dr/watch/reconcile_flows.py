@@ -7,10 +7,10 @@ from itertools import permutations
 from kafka_dr.errors import Refused
 from kafka_dr.fencing import plan
 from kafka_dr.register import RegisterState
+from kafka_dr.register.flow_seed import FlowSeed, newest_seed
 from kafka_dr.replication import Flow, Mm2Replicator, Moving, data_ends, flow_moves
 from kafka_dr.runs.at_rest import WatchOutcome, WatchResult, at_rest
 from kafka_dr.runs.clients import Clients
-from kafka_dr.runs.flow_seed import FlowSeed, newest_seed
 from kafka_dr.runs.group_context import GroupContext
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
 from kafka_dr.watch.flow_plan import FlowAction, FlowChange, ObservedFlow, plan_flows
@@ -94,7 +94,7 @@ def _carry_out(context: GroupContext, change: FlowChange, seed: FlowSeed | None)
             replicator.wait_stopped(seconds)
             # Connect keeps the source offsets of a deleted connector: if it were seeded again, it would copy twice.
             if replicator.where().seed_epoch != seed.epoch:
-                replicator.seed(seed.positions, epoch=seed.epoch)
+                replicator.seed(seed.on_source, epoch=seed.epoch)
         case FlowAction.RESUME:
             replicator.resume()
         case FlowAction.RESTART:

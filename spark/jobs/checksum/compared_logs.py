@@ -16,7 +16,7 @@ from jobs.checksum.ranges import ResolvedRanges
 from jobs.fingerprint_log import FLOW_ENDS, FingerprintLog, FlowEnd
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.positions import TopicPartition
-from kafka_dr.register.abandonment import History
+from kafka_dr.register.port import History
 from kafka_dr.register.quarantine import by_partition, quarantined
 
 

@@ -20,7 +20,7 @@ from jobs.storage import local, path_of, rename_old_report
 from kafka_dr.clock import Clock, SystemClock
 from kafka_dr.clusters import KafkaCluster
 from kafka_dr.register import KafkaRegister
-from kafka_dr.register.abandonment import History
+from kafka_dr.register.port import History
 from kafka_dr.replication import Flow
 from kafka_dr.topology import load
 

@@ -33,7 +33,7 @@ from jobs.stopwatch import Stopwatch
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
 from kafka_dr.errors import TryAgain
-from kafka_dr.register.abandonment import History
+from kafka_dr.register.port import History
 from kafka_dr.replication import Mm2Replicator
 from kafka_dr.topology import ProtectionGroup
 from kafka_dr_spark.fingerprints import Special

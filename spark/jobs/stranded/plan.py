@@ -11,9 +11,11 @@ from kafka_dr.audit import FileFrontierStore, stamped_topics
 from kafka_dr.audit.stranded import StrandedList, StrandedPartition
 from kafka_dr.clusters import KafkaCluster, OffsetRange, Topic, TopicPartition
 from kafka_dr.errors import Refused, TryAgain
-from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name
+from kafka_dr.positions import SeedPoint
 from kafka_dr.register import KafkaRegister, Phase, highest
-from kafka_dr.register.abandonment import Abandonment, History, abandonment
+from kafka_dr.register.abandonment import Abandonment, abandonment
+from kafka_dr.register.flow_seed import journaled_seeds, newest
+from kafka_dr.register.port import History
 from kafka_dr.topology import ProtectionGroup
 
 
@@ -183,7 +185,7 @@ def _beginnings(
     on_new: Mapping[str, Topic],
     *,
     root: Any,
-) -> dict[TopicPartition, tuple[int, int]]:
+) -> dict[TopicPartition, SeedPoint]:
     """Return the offsets at which comparing begins: the flow's seed, or up to where it was verified."""
     epoch, begins = newest_seed(left, {name: topic.topic_id for name, topic in on_old.items()})
     identity = (old.topics.identity().cluster_id, new.topics.identity().cluster_id, epoch)
@@ -196,34 +198,25 @@ def _beginnings(
         reached = left.abandonment.new_ends.get(partition, 0)
         then = frontier.topic_ids.get(topic)
         if ids == then and verified.target_offset <= reached:
-            begins[partition] = (verified.source_offset, verified.target_offset)
+            begins[partition] = SeedPoint(verified.source_offset, verified.target_offset)
         elif ids is not None and then is not None and ids[0] != then[0]:
             begins.pop(partition, None)  # the topic was created again: the seed of its former log is not valid
     return begins
 
 
-def newest_seed(
-    left: AbandonedGroup, topic_ids: Mapping[str, str]
-) -> tuple[int, dict[TopicPartition, tuple[int, int]]]:
+def newest_seed(left: AbandonedGroup, topic_ids: Mapping[str, str]) -> tuple[int, dict[TopicPartition, SeedPoint]]:
     """Return the epoch of the newest seed of the flow from the old cluster, and the seed; 0 and empty if the flow was
     never seeded.
 
     :param topic_ids: of the old cluster now; the seed of a topic that was created again since is not valid
     """
     ends = (left.abandonment.old, left.abandonment.new)
-    seeds = [facts["flow_seed"] for facts in left.history.values() if "flow_seed" in facts]
-    newest = max(
-        (seed for seed in seeds if (seed["source"], seed["target"]) == ends),
-        key=lambda seed: int(seed["epoch"]),
-        default=None,
-    )
-    if newest is None:
+    seed = newest(seed for seed in journaled_seeds(left.history).values() if (seed.source, seed.target) == ends)
+    if seed is None:
         return 0, {}
-    on_old = {(topic, number): offset for topic, number, offset in newest["source_positions"]}
-    on_new = {(topic, number): offset for topic, number, offset in newest["target_positions"]}
-    then = by_name(newest.get("topic_ids", {}), **ID_OF_A_TOPIC)
-    return int(newest["epoch"]), {
-        TopicPartition(*about): (on_old[about], on_new[about])
-        for about in on_old.keys() & on_new.keys()
-        if then.get(about[0], topic_ids.get(about[0])) == topic_ids.get(about[0])
+    then = seed.topic_ids or {}
+    return seed.epoch, {
+        partition: point
+        for partition, point in seed.points.items()
+        if then.get(partition.topic, topic_ids.get(partition.topic)) == topic_ids.get(partition.topic)
     }

@@ -11,11 +11,11 @@ import pytest
 
 from kafka_dr.fencing import plan
 from kafka_dr.health.health_check import check_health
+from kafka_dr.named_rows import positions_to_json
 from kafka_dr.register import RegisterState
 from kafka_dr.register.transitions import handed_over, left_behind
 from kafka_dr.routing import FileRouter, Route
 from kafka_dr.runs.at_rest import WatchResult
-from kafka_dr.runs.offset_rows import positions_to_json
 from lab.api import Lab
 from support import outside_view
 from support.protection import Protection

@@ -9,13 +9,13 @@ import pytest
 
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.flow_seed import FlowSeed, newest_seed
 from kafka_dr.replication import Flow, FlowStatus
-from kafka_dr.runs.flow_seed import FlowSeed, newest_seed
 from kafka_dr.watch.flow_plan import FlowAction, ObservedFlow, plan_flows
 
 FORWARD = Flow("orders", "east", "west")
 REVERSE = FORWARD.reverse
-SEED = FlowSeed(3, FORWARD, {TopicPartition("orders.payments", 0): 7})
+SEED = FlowSeed(3, "east", "west", {TopicPartition("orders.payments", 0): 7})
 
 
 def state(epoch: int = 3, **changes: Any) -> RegisterState:
@@ -74,7 +74,7 @@ def test_a_connector_that_runs_from_old_offsets_is_stopped_and_left_to_a_person(
     assert "check what it copied to west" in plan.problem
 
 
-@pytest.mark.parametrize("seed", [None, FlowSeed(3, REVERSE, {})])
+@pytest.mark.parametrize("seed", [None, FlowSeed(3, "west", "east", {})])
 @pytest.mark.parametrize("status", ["absent", "stopped", "running"])
 def test_without_a_seed_for_its_direction_nothing_is_created_or_resumed(status: str, seed: FlowSeed | None) -> None:
     plan = plan_flows(state(), [seen(FORWARD, status, seed=3), seen(REVERSE, "absent")], seed)
@@ -99,14 +99,14 @@ def test_a_seeded_flow_that_does_not_run_is_resumed_or_restarted(status: str, wa
 
 
 def test_an_adopted_connector_keeps_its_offsets() -> None:
-    adopted = FlowSeed(1, FORWARD, {}, keeps_place=True)
+    adopted = FlowSeed(1, "east", "west", {}, mode="continue")
     assert actions(seen(FORWARD, "running"), seed=adopted) == [(FlowAction.LEAVE, FORWARD)]
     assert actions(seen(FORWARD, "stopped"), seed=adopted) == [(FlowAction.RESUME, FORWARD)]
 
 
 def test_an_adopted_connector_that_is_gone_is_not_started_from_zero() -> None:
     plan = plan_flows(
-        state(), [seen(FORWARD, "absent"), seen(REVERSE, "absent")], FlowSeed(1, FORWARD, {}, keeps_place=True)
+        state(), [seen(FORWARD, "absent"), seen(REVERSE, "absent")], FlowSeed(1, "east", "west", {}, mode="continue")
     )
     assert [change.action for change in plan.changes] == [FlowAction.LEAVE]
     assert "does not exist any more" in plan.problem
@@ -120,13 +120,13 @@ def journaled(epoch: int, source: str, target: str, **more: Any) -> dict[str, An
 def test_the_newest_seed_counts_whatever_its_direction() -> None:
     history = {"r1": journaled(1, "east", "west"), "r2": journaled(2, "west", "east"), "r3": {"claim": {}}}
     seed = newest_seed(history, state(epoch=2))
-    assert seed == FlowSeed(2, REVERSE, {TopicPartition("orders.payments", 0): 20})
+    assert seed == FlowSeed(2, "west", "east", {TopicPartition("orders.payments", 0): 20})
 
 
 def test_a_roll_back_keeps_the_seed_of_the_flow() -> None:
     seed = newest_seed({"r1": journaled(1, "east", "west", mode="continue")}, state(epoch=5, verb="roll_back"))
     assert seed is not None
-    assert (seed.epoch, seed.keeps_place) == (1, True)
+    assert (seed.epoch, seed.keeps_offsets) == (1, True)
 
 
 def test_a_seed_of_an_epoch_that_the_register_has_not_reached_does_not_count() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.errors import Refused, TryAgain
 from kafka_dr.group_offsets import other_topics, translation
+from kafka_dr.named_rows import groups_from_json
 from kafka_dr.offsets import CutOverProblem, TranslatedOffset, not_read_back, past_end
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
-from kafka_dr.runs.offset_rows import groups_from_json
 from kafka_dr.runs.run import Run
 
 _PAUSE_SECONDS = 0.1

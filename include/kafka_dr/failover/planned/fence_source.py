@@ -11,9 +11,9 @@ from kafka_dr.errors import TryAgain
 from kafka_dr.fencing import open_transactions, plan, proof
 from kafka_dr.fencing.change import AclChanges
 from kafka_dr.group_offsets.live_verification import ARRIVAL_SECONDS, still_missing
+from kafka_dr.named_rows import groups_to_json, positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
-from kafka_dr.runs.offset_rows import groups_to_json, positions_to_json
 from kafka_dr.runs.register_guard import RegisterGuard
 from kafka_dr.runs.run import Run
 

@@ -10,11 +10,11 @@ from kafka_dr import parallel
 from kafka_dr.errors import KafkaDrError, NeedsPerson, Refused
 from kafka_dr.failover.planned.stop_flow import replicator_refused, target_is_still
 from kafka_dr.fencing import plan, proof
+from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.register.transitions import handed_over
 from kafka_dr.runs.group_context import PROOF_SECONDS
-from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
 

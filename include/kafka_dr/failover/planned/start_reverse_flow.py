@@ -12,13 +12,14 @@ from typing import Any
 from kafka_dr.checks.writes_after_fence import WritesAfterFence, find_writes_after_fence
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.planned.stop_flow import replicator_refused
+from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.transitions import settled
-from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
-from kafka_dr.runs.start_flow import begin, seed_fact
+from kafka_dr.runs.start_flow import begin, seed_of
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -34,10 +35,10 @@ def intent(run: Run) -> Sequence[str]:
 def act(run: Run) -> Mapping[str, Any]:
     """Start the reverse flow if the old cluster answers, and settle the register."""
     state = run.record()
-    ends = {"source_positions": run.fact("target_ends")["ends"], "target_positions": run.fact("source_ends")["ends"]}
-    seed = seed_fact(run, run.flow.reverse, epoch=state.epoch, **ends)
+    new_ends, old_ends = (positions_from_json(run.fact(name)["ends"]) for name in ("target_ends", "source_ends"))
+    seed = seed_of(run, run.flow.reverse, epoch=state.epoch, on_source=new_ends, on_target=old_ends).to_json()
     _look_once_more(run)
-    run.write_fact("flow_seed", seed, needed_on=[run.target])
+    run.write_fact(FLOW_SEED, seed, needed_on=[run.target])
     pending = _not_stopped(run) or try_reverse_flow(run, state)
     if state.phase is Phase.HANDED_OVER:
         before, state = state, settled(state, run=run.request.run, at=run.clock.now())

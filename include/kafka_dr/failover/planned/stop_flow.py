@@ -12,9 +12,9 @@ from typing import Any
 from kafka_dr import parallel
 from kafka_dr.failover.planned.fence_source import wait_until_stable
 from kafka_dr.fencing import plan
+from kafka_dr.named_rows import positions_from_json, positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
-from kafka_dr.runs.offset_rows import positions_from_json, positions_to_json
 from kafka_dr.runs.run import Run
 
 

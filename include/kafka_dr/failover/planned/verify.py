@@ -18,9 +18,9 @@ from kafka_dr.clusters import KafkaCluster, TopicPartition
 from kafka_dr.errors import KafkaDrError, Refused
 from kafka_dr.failover.planned import open_target
 from kafka_dr.group_offsets import translation
+from kafka_dr.named_rows import positions_from_json
 from kafka_dr.offsets import decreased, past_end
 from kafka_dr.outcomes import Check
-from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.run import Run
 
 

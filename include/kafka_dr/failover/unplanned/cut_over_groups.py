@@ -10,10 +10,10 @@ from kafka_dr.failover.planned import cut_over_groups as planned
 from kafka_dr.failover.unplanned import last_known, translate_without_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
 from kafka_dr.group_offsets import other_topics, translation
+from kafka_dr.named_rows import positions_from_json
 from kafka_dr.offsets import TranslatedOffset
 from kafka_dr.register import Phase
 from kafka_dr.runs import background
-from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.run import Run
 
 #: How long a comparison with a drained source may take, in seconds; after that the offsets are found without it.

@@ -19,10 +19,10 @@ from kafka_dr.failover.unplanned import last_known, reachable_source
 from kafka_dr.failover.unplanned.old_flow import ask_to_stop
 from kafka_dr.fencing import open_transactions, plan
 from kafka_dr.group_offsets import last_look
+from kafka_dr.named_rows import positions_to_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.background import BackgroundCall
-from kafka_dr.runs.offset_rows import positions_to_json
 from kafka_dr.runs.run import Run
 
 #: How long the target may take to end the flow's transactions, and to say what was copied, in seconds.

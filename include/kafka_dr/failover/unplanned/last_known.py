@@ -11,10 +11,11 @@ from kafka_dr.audit import FileFrontierStore, KeptFrontier
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.group_offsets import last_look
 from kafka_dr.group_offsets.other_topics import ReadElsewhere, journaled
+from kafka_dr.named_rows import groups_from_json
 from kafka_dr.offsets import LastLook
 from kafka_dr.offsets.translate.answers import Kind
 from kafka_dr.register import Phase
-from kafka_dr.runs.offset_rows import groups_from_json
+from kafka_dr.register.flow_seed import journaled_seeds
 from kafka_dr.runs.run import Run
 
 Offsets = Mapping[TopicPartition, int]
@@ -100,12 +101,12 @@ def frontier(run: Run) -> KeptFrontier | None:
 
 def flow_start(run: Run) -> FlowStart:
     """Return when replication from source to target began last."""
-    seeded = [facts for facts in run.history.values() if facts.get("flow_seed", {}).get("source") == run.source]
-    newest = max(seeded, key=lambda facts: int(facts["flow_seed"]["epoch"]), default=None)
-    if newest is None:
+    seeds = {name: seed for name, seed in journaled_seeds(run.history).items() if seed.source == run.source}
+    if not seeds:
         return FlowStart(0, None)
-    claimed = newest.get("claim", {}).get("claimed_at")
-    return FlowStart(int(newest["flow_seed"]["epoch"]), datetime.fromisoformat(claimed) if claimed else None)
+    began = max(seeds, key=lambda name: seeds[name].epoch)
+    claimed = run.history[began].get("claim", {}).get("claimed_at")
+    return FlowStart(seeds[began].epoch, datetime.fromisoformat(claimed) if claimed else None)
 
 
 def loss(run: Run, copied: Offsets) -> dict[str, Any]:

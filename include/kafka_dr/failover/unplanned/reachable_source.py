@@ -15,11 +15,11 @@ from kafka_dr.errors import KafkaDrError, TryAgain
 from kafka_dr.failover.planned import drain, fence_source
 from kafka_dr.fencing import plan
 from kafka_dr.group_offsets import verification
+from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase
 from kafka_dr.runs.background import BackgroundCall
 from kafka_dr.runs.end_transactions import end_transactions
-from kafka_dr.runs.offset_rows import positions_from_json
 from kafka_dr.runs.run import Run
 
 #: How long the source has to answer at all, and to be fenced without the grace of its open transactions, in seconds.

@@ -7,6 +7,7 @@ it later.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kafka_dr.checks.returned_cluster import count_on_returned
@@ -17,13 +18,15 @@ from kafka_dr.failover.unplanned import reachable_source
 from kafka_dr.failover.unplanned.old_flow import stop_old_flow
 from kafka_dr.failover.unplanned.open_target import copy_to_source
 from kafka_dr.failover.unplanned.reachable_source import SourceState
+from kafka_dr.named_rows import positions_from_json
 from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
+from kafka_dr.register.flow_seed import FLOW_SEED
 from kafka_dr.register.transitions import left_behind, settled
 from kafka_dr.runs import background
 from kafka_dr.runs.record import standing_facts
 from kafka_dr.runs.run import Run
-from kafka_dr.runs.start_flow import seed_fact
+from kafka_dr.runs.start_flow import seed_of
 
 #: How long the source's register may take, in seconds, before the report says that it did not answer.
 _SECONDS = 3.0
@@ -44,7 +47,7 @@ def act(run: Run) -> Mapping[str, Any]:
     source_state = _source_state(run, state)
     run.write_fact("source_side", source_state.to_json())
     seed = _seed(run, state, held=not source_state.drained)
-    run.write_fact("flow_seed", seed)
+    run.write_fact(FLOW_SEED, seed)
     pending = planned.try_reverse_flow(run, state) if source_state.drained else "held until a failback"
     if state.phase is Phase.HANDED_OVER:
         before, at = state, run.clock.now()
@@ -115,15 +118,10 @@ def _fenced_late(run: Run, before: SourceState, late: Check) -> SourceState:
 
 def _seed(run: Run, state: RegisterState, *, held: bool) -> dict[str, Any]:
     """Return the seed of the flow to the source; if the source's log ends are unknown, a failback finds them."""
-    ends = run.journal.get("drained", {}).get("source_ends", [])
-    seed = seed_fact(
-        run,
-        run.flow.reverse,
-        epoch=state.epoch,
-        source_positions=run.fact("target_ends")["ends"],
-        target_positions=[] if held else ends,
-    )
-    return seed | {"held": True} if held else seed
+    new_ends = positions_from_json(run.fact("target_ends")["ends"])
+    old_ends = {} if held else positions_from_json(run.journal.get("drained", {}).get("source_ends", ()))
+    seed = seed_of(run, run.flow.reverse, epoch=state.epoch, on_source=new_ends, on_target=old_ends)
+    return replace(seed, held=held).to_json()
 
 
 def _copied_to_source(run: Run, state: RegisterState) -> str:

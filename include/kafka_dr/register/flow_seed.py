@@ -1,0 +1,106 @@
+"""The seed of a flow: where it begins in each partition. It is journaled before the flow starts.
+
+No other module knows how a journal holds a seed: what starts a flow builds one, and what has to know where a flow began
+reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from kafka_dr.named_rows import ID_OF_A_TOPIC, by_name, positions_from_json, positions_to_json, rows_of
+from kafka_dr.positions import SeedPoint, TopicPartition
+from kafka_dr.register.port import History
+from kafka_dr.register.state import RegisterState
+
+#: The name of the fact.
+FLOW_SEED = "flow_seed"
+#: Where an adopted flow begins: at the start of every partition, or at the offsets of a connector that already exists.
+SeedMode = Literal["start", "continue"]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSeed:
+    """Where a flow begins.
+
+    :param epoch: of the register, when it was journaled; a roll back raises the epoch and keeps the seed
+    :param source: the cluster that the flow reads
+    :param target: the cluster that the flow writes to
+    :param on_source: next to read on the source; a partition that is not in it begins at its start
+    :param on_target: log ends of the target at that moment; empty if they are not known
+    :param topic_ids: of the source's topics, which show later whether these offsets belong to the log that exists
+        then; ``None`` if they were not looked up
+    :param held: an unplanned failover journaled it and did not start the flow
+    :param mode: of an adopted flow; ``None`` for all others
+    """
+
+    epoch: int
+    source: str
+    target: str
+    on_source: Mapping[TopicPartition, int]
+    on_target: Mapping[TopicPartition, int] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] | None = None
+    held: bool = False
+    mode: SeedMode | None = None
+
+    @property
+    def keeps_offsets(self) -> bool:
+        """Whether a connector that replicated before the group was adopted continues at its own offsets."""
+        return self.mode == "continue"
+
+    @property
+    def points(self) -> dict[TopicPartition, SeedPoint]:
+        """Where the records of both clusters correspond, in the direction of the flow."""
+        shared = self.on_source.keys() & self.on_target.keys()
+        return {p: SeedPoint(self.on_source[p], self.on_target[p]) for p in shared}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the seed as it is journaled and kept as evidence."""
+        return {
+            "epoch": self.epoch,
+            "source": self.source,
+            "target": self.target,
+            "source_positions": positions_to_json(self.on_source),
+            "target_positions": positions_to_json(self.on_target),
+            **({} if self.topic_ids is None else {"topic_ids": rows_of(self.topic_ids, **ID_OF_A_TOPIC)}),
+            **({"mode": self.mode} if self.mode else {}),
+            **({"held": True} if self.held else {}),
+        }
+
+    @classmethod
+    def from_json(cls, fact: Mapping[str, Any]) -> FlowSeed:
+        """Read what :meth:`to_json` wrote, also of former versions, which kept topic ids by name or not at all."""
+        ids = fact.get("topic_ids")
+        return cls(
+            epoch=int(fact["epoch"]),
+            source=fact["source"],
+            target=fact["target"],
+            on_source=positions_from_json(fact["source_positions"]),
+            on_target=positions_from_json(fact.get("target_positions", ())),
+            topic_ids=None if ids is None else by_name(ids, **ID_OF_A_TOPIC),
+            held=bool(fact.get("held")),
+            mode=fact.get("mode"),
+        )
+
+
+def journaled_seeds(history: History) -> dict[str, FlowSeed]:
+    """Return every seed that was journaled about a group, by the run that journaled it.
+
+    :param history: everything journaled about the group, by run and fact
+    """
+    return {run: FlowSeed.from_json(facts[FLOW_SEED]) for run, facts in history.items() if FLOW_SEED in facts}
+
+
+def newest(seeds: Iterable[FlowSeed]) -> FlowSeed | None:
+    """Return the seed of the highest epoch; ``None`` if there is none."""
+    return max(seeds, key=lambda seed: seed.epoch, default=None)
+
+
+def newest_seed(history: History, state: RegisterState) -> FlowSeed | None:
+    """Return the newest seed that was journaled up to the register's epoch, whatever its direction.
+
+    :param history: everything journaled about the group, by run and fact
+    """
+    return newest(seed for seed in journaled_seeds(history).values() if seed.epoch <= state.epoch)

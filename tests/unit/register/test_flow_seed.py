@@ -1,0 +1,65 @@
+"""The seed of a flow: journaled by one builder, and read as every version wrote it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from kafka_dr.positions import SeedPoint, TopicPartition
+from kafka_dr.register.flow_seed import FlowSeed, journaled_seeds, newest, newest_seed
+from support.register_states import a_state
+
+FIRST, SECOND = (TopicPartition("orders.payments", number) for number in (0, 1))
+SEED = FlowSeed(4, "west", "east", {FIRST: 7, SECOND: 9}, {FIRST: 5}, {"orders.payments": "id-1"})
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        SEED,
+        replace(SEED, on_target={}, held=True),
+        FlowSeed(1, "east", "west", {}, mode="start"),
+        FlowSeed(1, "east", "west", {}, mode="continue"),
+    ],
+)
+def test_a_seed_is_read_as_it_was_journaled(seed: FlowSeed) -> None:
+    assert FlowSeed.from_json(json.loads(json.dumps(seed.to_json()))) == seed
+
+
+def test_the_journal_holds_a_seed_as_former_versions_wrote_it() -> None:
+    rows = {"source_positions": [["orders.payments", 0, 7], ["orders.payments", 1, 9]]}
+    common = {"epoch": 4, "source": "west", "target": "east", **rows}
+    ids = [{"topic": "orders.payments", "topic_id": "id-1"}]
+    assert SEED.to_json() == {**common, "target_positions": [["orders.payments", 0, 5]], "topic_ids": ids}
+    held = replace(SEED, on_target={}, held=True)
+    assert held.to_json() == {**common, "target_positions": [], "topic_ids": ids, "held": True}
+    former = {**common, "target_positions": [["orders.payments", 0, 5]], "topic_ids": {"orders.payments": "id-1"}}
+    assert FlowSeed.from_json(former) == SEED
+    # The first versions journaled neither ids nor the offsets of the target.
+    assert FlowSeed.from_json(common) == FlowSeed(4, "west", "east", SEED.on_source)
+
+
+def test_a_point_is_known_where_both_clusters_were_read() -> None:
+    assert SEED.points == {FIRST: SeedPoint(7, 5)}
+    assert replace(SEED, held=True, on_target={}).points == {}
+
+
+def test_an_adopted_flow_that_goes_on_at_its_own_offsets_says_so() -> None:
+    assert FlowSeed(1, "east", "west", {}, mode="continue").keeps_offsets
+    assert not FlowSeed(1, "east", "west", {}, mode="start").keeps_offsets
+    assert not SEED.keeps_offsets
+
+
+def test_the_newest_seed_is_the_one_of_the_highest_epoch_that_the_register_has_reached() -> None:
+    history = {
+        name: {"flow_seed": replace(SEED, epoch=epoch).to_json()} for name, epoch in (("a", 2), ("b", 4), ("c", 3))
+    }
+    history["d"] = {"claim": {"epoch": 9}}
+    seeds = journaled_seeds(history)
+    assert {name: seed.epoch for name, seed in seeds.items()} == {"a": 2, "b": 4, "c": 3}
+    assert newest(seeds.values()) == SEED
+    assert newest([]) is None
+    assert newest_seed(history, a_state(epoch=3)) == replace(SEED, epoch=3)
+    assert newest_seed(history, a_state(epoch=1)) is None
