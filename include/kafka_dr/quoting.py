@@ -21,6 +21,8 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _MARKUP = re.compile(r"([\\`*\[\]<>!|~&]|(?<![a-z0-9])_|_(?![a-z0-9]))")
 #: What becomes a link although every sign of it is escaped: addresses are looked for when all else is done.
 _ADDRESS = re.compile(r"://|www\.|@", re.IGNORECASE)
+#: An address, in parts: scheme, user information, host and path, query and fragment.
+_PARTS = re.compile(r"([a-z][a-z0-9+.-]*://)([^/?#]*@)?([^?#]*)([?#].*)?", re.IGNORECASE | re.DOTALL)
 #: As many characters as a line of ours has room for.
 _MOST_INLINE = 400
 
@@ -48,6 +50,18 @@ def inline(text: object) -> str:
     """
     told = line(" ".join(str(text).split()))
     return _escaped(told if len(told) <= _MOST_INLINE else f"{told[: _MOST_INLINE - 1]}…", _MARKUP)
+
+
+def address(text: object) -> str:
+    """Return an address in one line, without the parts that may hold a secret: user information, query and fragment.
+
+    A text that is no address is returned as :func:`line` does.
+    """
+    found = _PARTS.fullmatch(str(text))
+    if found is None:
+        return line(text)
+    scheme, login, place, query = found.groups()
+    return f"{scheme}{'…@' if login else ''}{line(place)}{f'{query[0]}…' if query else ''}"
 
 
 def code(text: object) -> str:

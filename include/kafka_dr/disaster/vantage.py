@@ -6,13 +6,15 @@ A vantage answers ``{"up": true}`` or ``{"up": false}``. Any other answer says n
 from __future__ import annotations
 
 import json
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 from urllib.error import URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from kafka_dr.disaster.disaster_rule import VANTAGE
 from kafka_dr.errors import KafkaDrError, TryAgain
+from kafka_dr.quoting import address as shown
+from kafka_dr.quoting import line
 from kafka_dr.runs.probe import Probe
 
 _MAX_BYTES = 64 * 1024
@@ -45,8 +47,14 @@ def sees_up(address: str, cluster: str, *, seconds: float) -> bool:
         with urlopen(Request(url, headers={"Accept": "application/json"}), timeout=seconds) as answer:  # noqa: S310
             found = json.loads(answer.read(_MAX_BYTES))
     except (URLError, HTTPException, OSError, ValueError) as error:
-        raise TryAgain(f"{url} did not say whether {cluster} is up ({error})") from error
+        raise TryAgain(f"{shown(url)} did not say whether {cluster} is up ({_why(error)})") from error
     up = found.get("up") if isinstance(found, dict) else None
     if not isinstance(up, bool):
-        raise TryAgain(f'{url} did not answer {{"up": true}} or {{"up": false}} about {cluster}: check that vantage')
+        agreed = '{"up": true} or {"up": false}'
+        raise TryAgain(f"{shown(url)} did not answer {agreed} about {cluster}: check that vantage")
     return up
+
+
+def _why(error: Exception) -> str:
+    """Return what went wrong; an address that could not be used is in the text of its error, with its query."""
+    return "its address cannot be used" if isinstance(error, InvalidURL) else line(error)

@@ -12,6 +12,7 @@ import httpx
 
 from kafka_dr.clock import Clock
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, Refused, TryAgain
+from kafka_dr.quoting import address
 
 #: Connect's own word for a state, in lower case; ``absent`` if there is no such connector, ``unknown`` if Connect does
 #: not report a state.
@@ -44,8 +45,12 @@ class ConnectEndpoint:
     password: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.base_url.startswith(("http://", "https://")):
-            raise Refused(f"the address of Connect is {self.base_url!r}: write http://host:port or https://host:port")
+        host = self.base_url.partition("://")[2]
+        if not self.base_url.startswith(("http://", "https://")) or not host or any(each in host for each in "@?#"):
+            raise Refused(
+                f"the address of Connect is {address(self.base_url)!r}: write http://host:port or https://host:port, "
+                "and keep logins and tokens out of it, in the connection's login, password or extra"
+            )
 
 
 @dataclass(frozen=True, slots=True)

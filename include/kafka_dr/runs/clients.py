@@ -8,7 +8,6 @@ from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import ClientSettings, KafkaCluster
@@ -117,7 +116,6 @@ class Clients:
     def _endpoint(self, connection: str) -> ConnectEndpoint:
         endpoint = self._connect_of(connection)
         self._keep_out(endpoint.password, login=endpoint.username)
-        self._keep_out(urlsplit(endpoint.base_url).password)
         return endpoint
 
     @cached_property

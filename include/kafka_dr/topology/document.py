@@ -20,6 +20,10 @@ Path = tuple[str | int, ...]
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: How many sections may be inside each other. The C loader needs stack for each one, and crashes if it has no more.
+_DEEPEST = 50
+#: How many values aliases may repeat. Ten aliases of ten aliases, nine times, would be a billion values.
+_MOST_REPEATED = 10_000
 
 
 def render(path: Path) -> str:
@@ -85,14 +89,43 @@ def read(text: str, environ: Mapping[str, str]) -> tuple[Document, list[Mistake]
     :returns: what could be read, and what is wrong with it as YAML
     """
     try:
+        if deep := _too_deep(text):
+            return Document(None, {}), [deep]
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.YAMLError as error:
         return Document(None, {}), [_syntax_mistake(error)]
     if node is None:
         return Document(None, {}), [Mistake(1, "", "the file is empty", "copy topology.example.yaml and edit it")]
     reader = _DocumentReader(environ)
-    root = reader.value(node, ())
+    try:
+        root = reader.value(node, ())
+    except _TooMuchRepeated as error:
+        seen = f"the aliases of this file repeat more than {_MOST_REPEATED} values"
+        return Document(None, {}), [Mistake(error.line, "", seen, "write the values out, or repeat less")]
     return Document(root, reader.lines), reader.mistakes
+
+
+def _too_deep(text: str) -> Mistake | None:
+    """Return where sections are inside each other too deeply to be read. This asks the parser, which needs no stack."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            seen = f"more than {_DEEPEST} sections are inside each other"
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            return Mistake(line, "", seen, "a topology needs fewer than 10: close some of them")
+    return None
+
+
+class _TooMuchRepeated(Exception):
+    """Aliases repeat so much that reading would take too long, or all memory."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
 
 
 def _syntax_mistake(error: yaml.YAMLError) -> Mistake:
@@ -109,10 +142,13 @@ class _DocumentReader:
     lines: dict[Path, int] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
     _open: set[int] = field(default_factory=set)
+    _read: set[int] = field(default_factory=set)
+    _repeated: int = 0
     _scalars: yaml.constructor.SafeConstructor = field(default_factory=yaml.constructor.SafeConstructor)
 
     def value(self, node: yaml.Node, path: Path) -> object:
         self.lines.setdefault(path, node.start_mark.line + 1)
+        self._count(node)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         if id(node) in self._open:
@@ -122,6 +158,13 @@ class _DocumentReader:
         value = self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._sequence(node, path)
         self._open.discard(id(node))
         return value
+
+    def _count(self, node: yaml.Node) -> None:
+        """Count a value that was read before: only an alias leads to it again."""
+        self._repeated += id(node) in self._read
+        self._read.add(id(node))
+        if self._repeated > _MOST_REPEATED:
+            raise _TooMuchRepeated(node.start_mark.line + 1)
 
     def _sequence(self, node: yaml.Node, path: Path) -> list[object]:
         return [self.value(item, (*path, number)) for number, item in enumerate(node.value)]

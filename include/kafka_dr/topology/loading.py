@@ -10,6 +10,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from kafka_dr.quoting import address
 from kafka_dr.topology.document import Document, Path, read, render
 from kafka_dr.topology.mistakes import Mistake, TopologyError
 from kafka_dr.topology.model import Topology
@@ -126,8 +127,9 @@ def _shown(value: object, error_type: str) -> str:
         return f"this list has {len(value)} entries" if value else "this list is empty"
     if isinstance(value, bool):
         return f"YAML reads this as {'true' if value else 'false'}"
-    if isinstance(value, str) and error_type.endswith("_type"):
-        return f"{value!r} is text"
+    if isinstance(value, str):
+        value = address(value) if "://" in value else value  # a person may have put a password into it
+        return f"{value!r} is text" if error_type.endswith("_type") else f"{value!r} is written here"
     return f"{value!r} is written here"
 
 

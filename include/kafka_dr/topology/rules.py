@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from kafka_dr.topology.addresses import address_mistakes
 from kafka_dr.topology.choices import choice_mistakes, reader_mistakes
 from kafka_dr.topology.document import Document, Path, render
 from kafka_dr.topology.mistakes import Mistake
@@ -36,6 +37,7 @@ def rule_mistakes(document: Document) -> Iterator[Mistake]:
     yield from _same_value_twice(document)
     yield from _sasl(document)
     yield from _tls(document)
+    yield from address_mistakes(document)
     for group in document.keys("protection_groups"):
         here = ("protection_groups", group)
         yield from _clusters(document, here)

@@ -25,6 +25,18 @@ def test_any_other_answer_is_refused(says: object) -> None:
             sees_up(office.address, "east", seconds=2)
 
 
+def test_what_an_address_hides_in_its_query_is_in_no_message() -> None:
+    with vantage() as office:
+        office.says = {}
+        with pytest.raises(TryAgain) as refused:
+            sees_up(f"{office.address}?for=hunter22", "east", seconds=2)
+        assert office.asked == ["/east?for=hunter22"]
+    for address in (f"{office.address}?for=hunter22", "http://watch/\x01?for=hunter22"):
+        with pytest.raises(TryAgain) as silent:
+            sees_up(address, "east", seconds=2)
+        assert "hunter22" not in f"{refused.value} {silent.value}"
+
+
 def test_nothing_waits_for_a_vantage_that_hangs() -> None:
     with vantage() as office:
         office.hangs = True

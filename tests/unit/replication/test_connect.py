@@ -40,6 +40,16 @@ def test_what_connect_answers_becomes_what_the_caller_should_do(
     assert message in str(raised)
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["http://me:hunter22@connect:8083", "https://hunter22@connect", "http://c:1?token=hunter22", "ftp://hunter22@c"],
+)
+def test_an_address_of_connect_with_a_secret_in_it_is_refused_and_not_shown(address: str) -> None:
+    with pytest.raises(Refused, match="keep logins and tokens out of it") as refused:
+        ConnectEndpoint(address)
+    assert "hunter22" not in str(refused.value)
+
+
 def task(state: ConnectorState, number: int = 0) -> TaskStatus:
     return TaskStatus(number, state, "worker")
 
