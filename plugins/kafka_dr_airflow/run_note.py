@@ -18,14 +18,14 @@ from urllib.parse import quote
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException, AirflowRuntimeError
 
 from kafka_dr.errors import KafkaDrError
+from kafka_dr.evidence.known_secrets import KnownSecrets
 from kafka_dr.quoting import inline, line
+from kafka_dr_airflow.note_text import combined, without_secrets
 
 #: The connection to Airflow's own REST API.
 CONNECTION = "kafka_dr_airflow_api"
 #: How long each of the two requests may take. No run waits longer for its note.
 _SECONDS = 5.0
-#: The longest note that Airflow accepts.
-_MOST = 1000
 #: Errors of a connection that cannot be read, of an address where no Airflow answers, and of a refusal.
 _NOT_LEFT = (
     KafkaDrError,
@@ -40,7 +40,9 @@ _NOT_LEFT = (
 
 
 def leave_note(log: Any, context: Any, note: str) -> bool:
-    """Write the note on the run of a task, which replaces an earlier one. Return whether that worked.
+    """Write the note on the run of a task, after what a person wrote there. Return whether that worked.
+
+    A note that a person writes between the two requests is lost: Airflow's API cannot compare and set.
 
     :param log: the task's logger
     :param context: Airflow's task context
@@ -53,8 +55,13 @@ def leave_note(log: Any, context: Any, note: str) -> bool:
         endpoint = ConnectHook(CONNECTION).endpoint()
         login = {"username": endpoint.username, "password": endpoint.password}
         token = _ask("POST", f"{endpoint.base_url}/auth/token", login)["access_token"]
-        run = f"/api/v2/dags/{quote(ti.dag_id, safe='')}/dagRuns/{quote(ti.run_id, safe='')}?update_mask=note"
-        _ask("PATCH", f"{endpoint.base_url}{run}", {"note": note[:_MOST]}, token=token)
+        run = f"{endpoint.base_url}/api/v2/dags/{quote(ti.dag_id, safe='')}/dagRuns/{quote(ti.run_id, safe='')}"
+        present = _ask("GET", run, token=token)["note"] or ""
+        text = combined(str(present), without_secrets(note, _known_secrets()))
+        if text is None:
+            log.warning("This run gets no note: what a person wrote there leaves no room. Its note would be: %s", note)
+            return False
+        _ask("PATCH", f"{run}?update_mask=note", {"note": text}, token=token)
     except AirflowNotFoundException:
         log.info(
             "This run gets no note: Airflow has no connection %s. It is optional; the README says how to create it.",
@@ -68,6 +75,18 @@ def leave_note(log: Any, context: Any, note: str) -> bool:
     else:
         return True
     return False
+
+
+def _known_secrets() -> KnownSecrets:
+    """Return what no note may hold: the secrets of every connection of the topology, as far as they can be read."""
+    from kafka_dr_airflow.task_clients import open_clients
+
+    try:
+        with open_clients() as clients:
+            clients.learn_secrets(unreadable=_NOT_LEFT)
+            return clients.evidence.secrets
+    except (KafkaDrError, OSError):
+        return KnownSecrets()  # without a topology, no cluster was reached
 
 
 @contextmanager
@@ -85,11 +104,12 @@ def noted(log: Any, context: Any) -> Iterator[list[str]]:
     leave_note(log, context, ": ".join(note))
 
 
-def _ask(method: str, url: str, body: dict[str, Any], *, token: str = "") -> dict[str, Any]:
+def _ask(method: str, url: str, body: dict[str, Any] | None = None, *, token: str = "") -> dict[str, Any]:
     headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"{url.partition('://')[0]} is not a scheme of a REST API: expected http or https")
-    request = urllib.request.Request(url, data=json.dumps(body).encode(), headers=headers, method=method)  # noqa: S310
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310
     # Airflow is asked directly: a proxy of the environment is for addresses outside.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=_SECONDS) as reply:

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(900)]
 DAG = "dr_planned_failover"
 GROUP = "orders"
 NOTES = "kafka_dr_airflow_api"
+BY_US = "(written by this DAG)"
 NO = "not <!-- tonight **"
 BEHIND = {
     "claim",
@@ -45,8 +46,10 @@ def assert_ended_unchanged(session: AirflowSession, run: str, *, approval: str, 
     assert session.ended(DAG, run) == "failed"
     tasks = session.tasks(DAG, run)
     assert tasks["outcome"] == "failed"
-    assert session.note(DAG, run) == note
-    assert note.split(":")[0] in session.log(DAG, run, "outcome")
+    assert session.note(DAG, run) == f"{note} {BY_US}"
+    log = session.log(DAG, run, "outcome")
+    assert note.split("\n")[-1].split(":")[0] in log
+    assert "Traceback" not in log, "it has tries left, and is final"
     assert tasks["approval"] == approval
     assert {name: tasks[name] for name in BEHIND} == dict.fromkeys(BEHIND, "skipped")
 
@@ -61,8 +64,12 @@ def test_only_approvers_may_answer_and_no_ends_the_run_with_nothing_changed(
     for stranger in ("carol", "admin"):
         reply = AirflowSession(airflow, stranger).answer(DAG, run, "Approve", fields)
         assert reply.status_code == 403, stranger
+    person = "Window: 22:00 to 23:00."
+    path = f"/api/v2/dags/{DAG}/dagRuns/{run}?update_mask=note"
+    assert alice.http.patch(path, json={"note": person}).is_success
     assert alice.answer(DAG, run, "Reject", {**fields, "reason": NO}).status_code == 200
-    assert_ended_unchanged(alice, run, approval="success", note=r"REJECTED by alice: not \<\!-- tonight \*\*")
+    note = f"{person}\n\nREJECTED by alice: not \\<\\!-- tonight \\*\\*"
+    assert_ended_unchanged(alice, run, approval="success", note=note)
     log = alice.log(DAG, run, "approval")
     assert "rejected by alice" in log
     page = alice.http.get(f"/kafka-dr/evidence/{GROUP}/{run}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -105,6 +106,18 @@ class Clients:
     def router(self, group: ProtectionGroup) -> Router:
         """Return where the group's applications look up the active cluster."""
         return FileRouter(Path(group.route.path), self.clock)
+
+    def learn_secrets(self, *, unreadable: tuple[type[Exception], ...]) -> None:
+        """Resolve every connection of the topology, so that no text may hold a secret of theirs from then on.
+
+        :param unreadable: errors of a connection that cannot be read; nobody can have used such a connection
+        """
+        for cluster in self.topology.clusters.values():
+            for connection in cluster.connections.model_dump().values():
+                with suppress(*unreadable):
+                    self._settings(connection)
+            with suppress(*unreadable):
+                self._endpoint(cluster.connect)
 
     def _settings(self, connection: str) -> ClientSettings:
         """Resolve a connection; what is secret about it must never be in any evidence from then on."""

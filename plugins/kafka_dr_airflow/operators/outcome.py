@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 _FAILED = ("failed", "upstream_failed")
 _ROLL_BACK = "roll_back"
+_NO_EVIDENCE = "UNKNOWN: the evidence of this run cannot be read"
+_NO_STATES = "unknown tasks"
+
+
+#: An answer of Airflow or of the evidence store that is missing for a moment must not make a good run red.
+_RETRIES: dict[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=5)}
 
 
 class OutcomeOperator(BaseOperator):
@@ -30,6 +36,8 @@ class OutcomeOperator(BaseOperator):
     In a run that was rejected, refused or not answered in time, nothing was changed and every task did its work. Such a
     run is not a success: in the list of runs it would look like a switch. So Airflow judges the run by this task alone,
     and it is red unless the evidence shows a good end and no task failed.
+
+    It is tried again while evidence or Airflow do not answer. A run that ended badly is not judged twice.
 
     It changes only the note, so clearing it is safe. Clearing another task *with downstream* clears this one as well.
     """
@@ -40,16 +48,19 @@ class OutcomeOperator(BaseOperator):
     may_be_silent = False
 
     def __init__(self, **kwargs: Any) -> None:
-        defaults = {"task_id": "outcome", "trigger_rule": TriggerRule.ALL_DONE, "retries": 0}
+        defaults = {"task_id": "outcome", "trigger_rule": TriggerRule.ALL_DONE, **_RETRIES}
         super().__init__(**{**defaults, "execution_timeout": timedelta(minutes=2), **URGENT, **kwargs})
 
     @fails_plainly
     def execute(self, context: Any) -> str:
         """Read the evidence of the run, write the note, and fail unless the run ended well."""
-        found = self._judged(context, self._endings(context))
+        endings, failed = self._endings(context), self._failed(context)
+        found = self._judged(endings, failed)
         leave_note(self.log, context, found.note)
         if not found.good:
-            raise AirflowFailException(found.note)
+            missing = (*(each.note for _, each in endings), *failed)
+            known = not any(each.startswith((_NO_EVIDENCE, _NO_STATES)) for each in missing)
+            raise (AirflowFailException if known else AirflowException)(found.note)
         self.log.info("%s", found.note)
         return found.note
 
@@ -73,21 +84,20 @@ class OutcomeOperator(BaseOperator):
                 (
                     "",
                     Ending(
-                        f"UNKNOWN: the evidence of this run cannot be read ({inline(error)}); clear this task",
+                        f"{_NO_EVIDENCE} ({inline(error)}); clear this task",
                         good=False,
                     ),
                 )
             ]
         return found
 
-    def _judged(self, context: Any, endings: list[tuple[str, Ending]]) -> Ending:
+    def _judged(self, endings: list[tuple[str, Ending]], failed: Sequence[str]) -> Ending:
         """Judge the run by its evidence and by the states of its tasks; the worse of the two counts."""
         from kafka_dr.evidence import NOT_BACK, NOTHING, UNFINISHED, Ending
 
         several = len(endings) > 1
         note = "; ".join(f"{group}: {found.note}" if several else found.note for group, found in endings)
         good = all(found.good for _, found in endings)
-        failed = self._failed(context)
         steps = [name for name in failed if name != _ROLL_BACK]
         if steps and all(found.note == NOTHING for _, found in endings):
             note = f"FAILED at {steps[0]} before anything was recorded: see its log"
@@ -105,7 +115,7 @@ class OutcomeOperator(BaseOperator):
         try:
             states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id]).get(ti.run_id, {})
         except (AirflowException, AirflowRuntimeError) as error:
-            return [f"unknown tasks (Airflow does not say how they ended: {inline(error)})"]
+            return [f"{_NO_STATES} (Airflow does not say how they ended: {inline(error)})"]
         others = {name: state for name, state in states.items() if name != ti.task_id}
         by_state = ([name for name, found in others.items() if found == state] for state in _FAILED)
         return next(filter(None, by_state), [])

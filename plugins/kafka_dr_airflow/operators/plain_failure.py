@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from airflow.sdk.definitions.retry_policy import RetryDecision, RetryPolicy
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
@@ -19,8 +20,8 @@ def fails_plainly(execute: _Execute) -> _Execute:
     """Let a method that Airflow calls end with the sentence of its exception, without the traceback.
 
     Airflow's task runner logs the traceback of every exception except SystemExit. Of that one it logs the text, at
-    ERROR, and it treats it as any other failure. A failure that must not be tried again stays Airflow's own exception
-    while the task has tries left. An unforeseen error keeps its traceback.
+    ERROR, and it treats it as any other failure. A failure that must not be tried again gets a retry policy that says
+    so. An unforeseen error keeps its traceback.
 
     :param execute: ``pre_execute``, ``execute`` or ``execute_complete`` of an operator
     """
@@ -32,16 +33,21 @@ def fails_plainly(execute: _Execute) -> _Execute:
         except AirflowException as error:
             final = type(error) is AirflowFailException
             # Exceptions that are derived from these two mean that a task is skipped, waits, or starts another run.
-            if not (final or type(error) is AirflowException) or (final and _may_be_tried_again(context)):
+            if not (final or type(error) is AirflowException):
                 raise
+            if final:
+                self.retry_policy = NeverAgain()
             raise SystemExit(str(error)) from None
 
     return cast("_Execute", plainly)
 
 
-def _may_be_tried_again(context: Any) -> bool:
-    task = context["ti"]
-    return int(task.try_number) <= int(task.max_tries)
+class NeverAgain(RetryPolicy):
+    """Ends the tries of a task, whatever its ``retries`` say. Airflow asks the task that failed, where it failed."""
+
+    def evaluate(self, *_arguments: Any, **_named: Any) -> RetryDecision:
+        """Return that the task is not tried again."""
+        return RetryDecision.fail()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from airflow.sdk.execution_time.comms import ErrorResponse
 
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr_airflow.operators.outcome import OutcomeOperator
+from kafka_dr_airflow.operators.plain_failure import NeverAgain
 
 GROUP, RUN = "orders", "r1"
 TOPOLOGY = Path(__file__).parents[3] / "include" / "topology.yaml"
@@ -113,5 +114,16 @@ def test_airflow_that_does_not_say_how_the_tasks_ended_is_unknown_and_not_green(
         raise AirflowRuntimeError(ErrorResponse(error=ErrorType.API_SERVER_ERROR))
 
     EvidenceStore(root).write(GROUP, RUN, REPORT[0], REPORT[1], REPORT[2])
+    task = OutcomeOperator()
     with pytest.raises(SystemExit, match=r"FAILED at unknown tasks \(Airflow does not say .*\)\. MOVED to west"):
-        OutcomeOperator().execute(context(silent))
+        task.execute(context(silent))
+    assert task.retries
+    assert task.retry_policy is None, "what is only unknown may be tried again"
+
+
+@pytest.mark.usefixtures("root")
+def test_a_run_that_ended_badly_is_not_judged_twice() -> None:
+    task = OutcomeOperator()
+    with pytest.raises(SystemExit):
+        task.execute(context(lambda **_asked: {RUN: {"preflight": "failed"}}))
+    assert isinstance(task.retry_policy, NeverAgain)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.execution_time.task_runner import _handle_current_task_failed
 
 from kafka_dr_airflow.operators.plain_failure import fails_plainly
 
@@ -37,16 +39,26 @@ def test_a_failure_carries_its_sentence_and_nothing_that_a_traceback_would_show(
     assert ended.value.__suppress_context__
 
 
-def test_what_must_not_be_tried_again_is_not_though_the_task_has_tries_left() -> None:
-    with pytest.raises(AirflowFailException):
-        Task(AirflowFailException("refused")).execute(context(attempt=1, retries=2))
-    with pytest.raises(SystemExit):
-        Task(AirflowFailException("refused")).execute(context(attempt=3, retries=2))
-
-
-def test_what_may_be_tried_again_is_left_to_airflow() -> None:
-    with pytest.raises(SystemExit):
-        Task(AirflowException("the register did not answer")).execute(context(attempt=1, retries=2))
+@pytest.mark.parametrize(
+    ("error", "then"),
+    [(AirflowFailException("refused"), "failed"), (AirflowException("the register did not answer"), "up_for_retry")],
+)
+def test_a_refusal_with_tries_left_is_final_and_shows_no_traceback_either(error: Exception, then: str) -> None:
+    task = Task(error)
+    with pytest.raises(SystemExit) as ended:
+        task.execute(context(attempt=1, retries=2))
+    # What Airflow's task runner does with it, which logs no traceback of a SystemExit.
+    server = SimpleNamespace(max_tries=2, should_retry=True)
+    ti: Any = SimpleNamespace(
+        task=task,
+        try_number=1,
+        rendered_map_index=None,
+        stats_tags={},
+        _failure_metrics_emitted=True,
+        _ti_context_from_server=server,
+    )
+    log: Any = logging.getLogger(__name__)
+    assert _handle_current_task_failed(ti, ended.value, log)[1] == then
 
 
 @pytest.mark.parametrize("error", [AirflowSkipException("nothing to do"), ValueError("a mistake of ours")])
