@@ -22,6 +22,7 @@ from lab.errors import LabError
 INCLUDE = Path(__file__).resolve().parents[1]
 PROJECT = INCLUDE.parent
 REQUIREMENTS = PROJECT / "requirements.txt"
+INSTALLERS = PROJECT / "requirements-build.txt"  # what installs those: uv, and what builds the one without wheels
 OLDEST, NEWEST = (3, 11), (3, 14)  # wheels of every pin exist for these; confluent-kafka has none for 3.15
 NEEDED_BYTES = 3 * 1024**3
 STAMP = ".complete"
@@ -72,7 +73,7 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
 
 
 def pins_digest(requirements: str) -> str:
-    """Return a digest of the pins of ``requirements.txt``; comments change nothing."""
+    """Return a digest of the pins and hashes of requirement files; comments change nothing."""
     lines = (line.partition("#")[0].strip() for line in requirements.splitlines())
     return hashlib.sha256("\n".join(line for line in lines if line).encode()).hexdigest()[:16]
 
@@ -87,7 +88,7 @@ def ensure_environment(cache: Path, environ: Mapping[str, str]) -> Path:
 
     :raises LabError: it cannot be made; nothing that could be taken for a whole one is left behind.
     """
-    folder = environment_folder(cache, REQUIREMENTS.read_text())
+    folder = environment_folder(cache, INSTALLERS.read_text() + REQUIREMENTS.read_text())
     if (folder / STAMP).exists():
         return folder
     if importlib.util.find_spec("ensurepip") is None:
@@ -135,13 +136,16 @@ def installer_settings(environ: Mapping[str, str]) -> dict[str, str]:
     return settings
 
 
-def pinned(name: str, requirements: str) -> str:
-    """The line ``name==version`` of ``requirements.txt`` without its comment."""
-    for line in requirements.splitlines():
-        requirement = line.partition("#")[0].strip()
-        if requirement.startswith(f"{name}=="):
-            return requirement
-    raise LabError(f"{REQUIREMENTS} does not pin {name}: add a line `{name}==<version>`")
+def installations(python: Path, requirements: Path = REQUIREMENTS) -> tuple[list[str], ...]:
+    """The commands that install everything into the environment of a Python; a file without its hash is refused."""
+    pip, uv = (
+        [str(python), "-m", *each, "install", "--quiet", "--require-hashes"] for each in (["pip"], ["uv", "pip"])
+    )
+    return (
+        [*pip, "-r", str(INSTALLERS)],
+        # What has no wheel is built with what was just installed: nothing is downloaded that has no hash here.
+        [*uv, "--python", str(python), "--no-build-isolation", "-r", str(requirements)],
+    )
 
 
 def _make(folder: Path, environ: Mapping[str, str]) -> None:
@@ -149,12 +153,7 @@ def _make(folder: Path, environ: Mapping[str, str]) -> None:
     python = folder / "bin" / "python"
     settings = installer_settings(environ) | {"VIRTUAL_ENV": str(folder)}
     settings.pop("PYTHONPATH", None)
-    steps = (
-        [sys.executable, "-m", "venv", str(folder)],
-        [str(python), "-m", "pip", "install", "--quiet", pinned("uv", REQUIREMENTS.read_text())],
-        [str(python), "-m", "uv", "pip", "install", "--quiet", "--python", str(python), "-r", str(REQUIREMENTS)],
-    )
-    for step in steps:
+    for step in ([sys.executable, "-m", "venv", str(folder)], *installations(python)):
         done = subprocess.run(step, env=settings, capture_output=True, text=True, check=False)
         if done.returncode:
             shutil.rmtree(folder, ignore_errors=True)

@@ -51,7 +51,8 @@ def test_other_pins_mean_another_environment_and_other_comments_do_not(tmp_path:
 
 
 def test_an_environment_without_its_stamp_does_not_count_and_one_with_it_costs_nothing(tmp_path: Path) -> None:
-    folder = bootstrap.environment_folder(tmp_path, bootstrap.REQUIREMENTS.read_text())
+    both = bootstrap.INSTALLERS.read_text() + bootstrap.REQUIREMENTS.read_text()
+    folder = bootstrap.environment_folder(tmp_path, both)
     (folder / "bin").mkdir(parents=True)
     (folder / "bin" / "half").touch()
     broken = {"PATH": "/usr/bin:/bin", "PIP_NO_INDEX": "1"}
@@ -94,12 +95,6 @@ def test_the_machines_settings_of_pip_are_passed_to_uv() -> None:
 def test_what_the_machine_tells_uv_itself_is_kept() -> None:
     told = bootstrap.installer_settings({"PIP_INDEX_URL": "https://a/simple", "UV_DEFAULT_INDEX": "https://b/simple"})
     assert told["UV_DEFAULT_INDEX"] == "https://b/simple"
-
-
-def test_a_pin_is_read_without_its_comment() -> None:
-    assert bootstrap.pinned("uv", "# text\nuvicorn==1\nuv==2.3  # installs this file\n") == "uv==2.3"
-    with pytest.raises(LabError, match="does not pin nothing"):
-        bootstrap.pinned("nothing", "uv==2.3\n")
 
 
 def test_without_ensurepip_the_message_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
