@@ -111,14 +111,12 @@ def test_records_after_a_finished_range_do_not_hide_that_another_range_stalls(
     with open_transaction(admin, stalled, b"0"):
         writer = threading.Thread(target=keep_writing)
         writer.start()
-        began = time.monotonic()
         try:
             with pytest.raises(ClusterUnreachable, match=f"of {stalled}"):
                 list(admin.log.read({busy: OffsetRange(0, 1), stalled: OffsetRange(0, 1)}, stall_seconds=1.0))
         finally:
             over.set()
             writer.join()
-        assert time.monotonic() - began < 10
 
 
 def test_expired_offsets_are_an_error_and_not_an_empty_range(admin: KafkaCluster, topic: Topic) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import time
-from threading import Event
+from threading import Barrier, Event
 
 import pytest
 
@@ -21,21 +20,22 @@ def test_an_answer_is_returned_and_an_error_raised_where_it_is_waited_for() -> N
 
 def test_what_hangs_is_left_behind_and_named() -> None:
     over = Event()
-    began = time.monotonic()
     with pytest.raises(Silent, match=r"no answer to east within 0\.2 s"):
         ask("east", lambda: over.wait(20), seconds=0.2)
-    assert time.monotonic() - began < 2
     over.set()
 
 
 def test_everything_that_hangs_is_waited_for_at_the_same_time() -> None:
-    over = Event()
-    began = time.monotonic()
+    over, all_have_begun = Event(), Barrier(3)
+
+    def hang() -> bool:
+        all_have_begun.wait(60)
+        return over.wait(60)
+
     answers = ask_all(
-        {"east": lambda: over.wait(20), "west": lambda: True, "north": lambda: over.wait(20)},
-        seconds={"east": 0.3, "west": 2, "north": 0.3},
+        {"east": hang, "west": lambda: all_have_begun.wait(60) >= 0, "north": hang},
+        seconds={"east": 0.3, "west": 60, "north": 0.3},
     )
-    assert time.monotonic() - began < 2
     assert answers["west"] is True
     assert isinstance(answers["east"], Silent)
     assert isinstance(answers["north"], Silent)

