@@ -41,11 +41,11 @@ def brokers_answer(context: LabContext, cluster: Cluster) -> bool:
 
     :raises LabError: they are brokers of another cluster.
     """
-    admin = AdminClient(_quiet(broker_user(context, cluster)))
-    try:
-        description = admin.describe_cluster(request_timeout=2).result(timeout=3)
-    except (KafkaException, TimeoutError):
-        return False
+    with AdminClient(_quiet(broker_user(context, cluster))) as admin:
+        try:
+            description = admin.describe_cluster(request_timeout=2).result(timeout=3)
+        except (KafkaException, TimeoutError):
+            return False
     if description.cluster_id != cluster.cluster_id:
         raise LabError(
             f"the data in {context.home.root / 'kafka'} is of the cluster {description.cluster_id}, "
@@ -60,28 +60,28 @@ def provision(context: LabContext, cluster: Cluster) -> None:
     :raises LabError: the cluster refuses one of them.
     """
     _create_users(context, cluster)
-    admin = AdminClient(_quiet(librdkafka(context, cluster, ADMIN)))
-    bindings = [_binding(allowed) for allowed in allowed_on(cluster)]
-    topics = [
-        NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=min(context.settings.brokers, 3))
-        for topic in TOPICS
-    ]
-    # A new user's first login may meet a broker that has not seen the user yet; the client tries again by itself.
-    rights = admin.create_acls(bindings, request_timeout=SECONDS)
-    created = admin.create_topics(topics, request_timeout=SECONDS)
-    _await(rights.values(), cluster, "the rights")
-    _await(created.values(), cluster, "the topics", harmless={KafkaError.TOPIC_ALREADY_EXISTS})
-    _create_group_coordinator(admin, cluster)
+    with AdminClient(_quiet(librdkafka(context, cluster, ADMIN))) as admin:
+        bindings = [_binding(allowed) for allowed in allowed_on(cluster)]
+        topics = [
+            NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=min(context.settings.brokers, 3))
+            for topic in TOPICS
+        ]
+        # A new user's first login may meet a broker that has not seen the user yet; the client tries again by itself.
+        rights = admin.create_acls(bindings, request_timeout=SECONDS)
+        created = admin.create_topics(topics, request_timeout=SECONDS)
+        _await(rights.values(), cluster, "the rights")
+        _await(created.values(), cluster, "the topics", harmless={KafkaError.TOPIC_ALREADY_EXISTS})
+        _create_group_coordinator(admin, cluster)
 
 
 def _create_users(context: LabContext, cluster: Cluster) -> None:
-    admin = AdminClient(_quiet(broker_user(context, cluster)))
-    how = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-    users = [
-        UserScramCredentialUpsertion(name, how, context.credentials.kafka(cluster.name, name).encode())
-        for name in (ADMIN, *PRINCIPALS)
-    ]
-    _await(admin.alter_user_scram_credentials(users, request_timeout=SECONDS).values(), cluster, "the users")
+    with AdminClient(_quiet(broker_user(context, cluster))) as admin:
+        how = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+        users = [
+            UserScramCredentialUpsertion(name, how, context.credentials.kafka(cluster.name, name).encode())
+            for name in (ADMIN, *PRINCIPALS)
+        ]
+        _await(admin.alter_user_scram_credentials(users, request_timeout=SECONDS).values(), cluster, "the users")
 
 
 def _create_group_coordinator(admin: AdminClient, cluster: Cluster) -> None:

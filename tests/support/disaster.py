@@ -105,9 +105,9 @@ class Disaster:
             kept = admin.topics.configs([topic])[topic]["cleanup.policy"]
             (end,) = admin.topics.last_stable_offsets([TopicPartition(topic, 0)]).values()
             assert not admin.configs.set({topic: {"cleanup.policy": "delete"}})
-            client = AdminClient(protection.lab.client_settings(self.standby, "admin"))
-            for deleted in client.delete_records([ClientPartition(topic, 0, end)]).values():
-                deleted.result(10)
+            with AdminClient(protection.lab.client_settings(self.standby, "admin")) as client:
+                for deleted in client.delete_records([ClientPartition(topic, 0, end)]).values():
+                    deleted.result(10)
             assert not admin.configs.set({topic: {"cleanup.policy": kept}})
 
     def watch_from(self, address: str) -> None:

@@ -146,9 +146,11 @@ class PlainFlow:
 
     def expire(self, cluster: str, partition: TopicPartition, below: int) -> None:
         """Let a cluster delete what is below an offset, as retention does."""
-        client = AdminClient(self.protection.lab.client_settings(cluster, "admin"))
-        for deleted in client.delete_records([ClientPartition(partition.topic, partition.partition, below)]).values():
-            deleted.result(_SECONDS)
+        with AdminClient(self.protection.lab.client_settings(cluster, "admin")) as client:
+            for deleted in client.delete_records(
+                [ClientPartition(partition.topic, partition.partition, below)]
+            ).values():
+                deleted.result(_SECONDS)
 
     def create_again(self, cluster: str) -> None:
         """Delete a cluster's topic and create it again, empty."""
@@ -161,8 +163,8 @@ class PlainFlow:
     def delete(self, cluster: str) -> None:
         """Delete a cluster's topic."""
         topic = self.protection.topic
-        client = AdminClient(self.protection.lab.client_settings(cluster, "admin"))
-        client.delete_topics([topic])[topic].result(_SECONDS)
+        with AdminClient(self.protection.lab.client_settings(cluster, "admin")) as client:
+            client.delete_topics([topic])[topic].result(_SECONDS)
         with self.protection.cluster(cluster, "admin") as admin:
             self._until_seen(admin, there=False)
 

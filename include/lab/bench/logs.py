@@ -67,10 +67,10 @@ def write(settings: Mapping[str, Mapping[str, str]], wanted: tuple[Shape, ...]) 
 
 
 def _write(settings: dict[str, str], wanted: tuple[Shape, ...], pool: bytes, now_ms: int, copy: bool) -> None:
-    admin = AdminClient(settings)
-    topics = [NewTopic(shape.topic, shape.partitions, 1) for shape in wanted]
-    for future in admin.create_topics(topics, request_timeout=_SECONDS).values():
-        future.result(_SECONDS)
+    with AdminClient(settings) as admin:
+        topics = [NewTopic(shape.topic, shape.partitions, 1) for shape in wanted]
+        for future in admin.create_topics(topics, request_timeout=_SECONDS).values():
+            future.result(_SECONDS)
     producer = Producer(
         {
             **settings,

@@ -184,11 +184,11 @@ class DisasterRehearsal(Rehearsal):
 
         :raises NotReady: a broker of it ended, or it did not answer in time; the end of its log is in the message
         """
-        admin = AdminClient({**self._settings(ADMIN)[cluster], "client.id": "demo", "log_level": 2})
-        brokers = [name for name in self._processes_of(cluster) if "-broker-" in name]
-        self._lab.supervisor.wait(
-            brokers, lambda: _answers(admin), seconds=BACK_SECONDS, expected=f"an answer from {cluster}"
-        )
+        with AdminClient({**self._settings(ADMIN)[cluster], "client.id": "demo", "log_level": 2}) as admin:
+            brokers = [name for name in self._processes_of(cluster) if "-broker-" in name]
+            self._lab.supervisor.wait(
+                brokers, lambda: _answers(admin), seconds=BACK_SECONDS, expected=f"an answer from {cluster}"
+            )
         return time.time()
 
 

@@ -38,13 +38,13 @@ def topic_ids(settings: Mapping[str, Mapping[str, str]], *, prefix: str) -> dict
 
 
 def _ids_on(cluster: str, settings: Mapping[str, str], prefix: str) -> dict[str, str]:
-    client = AdminClient({**settings, "client.id": "invariants", "log_level": 2})
-    try:
-        names = sorted(name for name in client.list_topics(timeout=_CALL_SECONDS).topics if name.startswith(prefix))
-        futures = client.describe_topics(TopicCollection(names), request_timeout=_CALL_SECONDS) if names else {}
-        return {name: _as_told(future.result(_CALL_SECONDS).topic_id) for name, future in futures.items()}
-    except KafkaException as error:
-        raise LabError(f"{cluster} does not list its topics: {error}") from error
+    with AdminClient({**settings, "client.id": "invariants", "log_level": 2}) as client:
+        try:
+            names = sorted(name for name in client.list_topics(timeout=_CALL_SECONDS).topics if name.startswith(prefix))
+            futures = client.describe_topics(TopicCollection(names), request_timeout=_CALL_SECONDS) if names else {}
+            return {name: _as_told(future.result(_CALL_SECONDS).topic_id) for name, future in futures.items()}
+        except KafkaException as error:
+            raise LabError(f"{cluster} does not list its topics: {error}") from error
 
 
 def _as_told(topic_id: object) -> str:

@@ -82,13 +82,13 @@ class Application:
 
         :raises Ended: it may not, or the cluster does not say
         """
-        admin = AdminClient(self.client())
-        try:
-            described = admin.describe_topics(
-                TopicCollection([topic]), include_authorized_operations=True, request_timeout=CALL_SECONDS
-            )[topic].result(timeout=CALL_SECONDS)
-        except (KafkaException, TimeoutError) as error:
-            raise Ended(f"the cluster does not say what may be done: {error}") from error
+        with AdminClient(self.client()) as admin:
+            try:
+                described = admin.describe_topics(
+                    TopicCollection([topic]), include_authorized_operations=True, request_timeout=CALL_SECONDS
+                )[topic].result(timeout=CALL_SECONDS)
+            except (KafkaException, TimeoutError) as error:
+                raise Ended(f"the cluster does not say what may be done: {error}") from error
         if AclOperation.WRITE not in (described.authorized_operations or ()):
             raise Ended("TOPIC_AUTHORIZATION_FAILED")
 

@@ -162,10 +162,10 @@ def delete_before_the_end(flowing: PlainFlow) -> None:
     from confluent_kafka.admin import AdminClient
 
     ends = flowing.audit("east").topics.last_stable_offsets(flowing.partitions)
-    client = AdminClient(flowing.protection.lab.client_settings("east", "admin"))
-    wanted = [Place(p.topic, p.partition, end) for p, end in ends.items()]
-    for future in client.delete_records(wanted).values():
-        future.result(30)
+    with AdminClient(flowing.protection.lab.client_settings("east", "admin")) as client:
+        wanted = [Place(p.topic, p.partition, end) for p, end in ends.items()]
+        for future in client.delete_records(wanted).values():
+            future.result(30)
 
 
 def test_a_topic_that_was_deleted_and_created_again_on_either_cluster_is_found(

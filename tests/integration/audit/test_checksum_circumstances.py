@@ -307,9 +307,9 @@ def test_a_payload_that_is_not_read_is_not_one_that_is_gone(flowing: PlainFlow) 
     topic, offsets = f"{protection.name}.gone", (10, 100, 200, 300)
     copy = FaultyCopy.make(partitions=1, records=400, faults=[], seed=7, start=now_ms() - _OLD_MS)
     write_copy(protection, topic, copy)
-    client = AdminClient(protection.lab.client_settings("east", "admin"))
-    for future in client.delete_records([Deleted(topic, 0, 150)]).values():
-        future.result(_SECONDS)
+    with AdminClient(protection.lab.client_settings("east", "admin")) as client:
+        for future in client.delete_records([Deleted(topic, 0, 150)]).values():
+            future.result(_SECONDS)
     records = tuple(UnmatchedRecord(0, offset, 0, offset, 0, 0) for offset in offsets)
     east, west = flowing.audit("east"), flowing.audit("west")
 

@@ -149,9 +149,9 @@ _CHANGES: dict[str, Callable[[damaged_files.Rows], damaged_files.Rows]] = {
 def _delete_topics(left: OldClusterGroup, topics: list[str]) -> None:
     from confluent_kafka.admin import AdminClient
 
-    client = AdminClient(left.protection.lab.client_settings("east", "admin"))
-    for future in client.delete_topics(topics).values():
-        future.result(30)
+    with AdminClient(left.protection.lab.client_settings("east", "admin")) as client:
+        for future in client.delete_topics(topics).values():
+            future.result(30)
 
 
 def test_a_log_that_ends_before_its_seed_was_created_again_and_is_compared_as_a_whole(

@@ -148,9 +148,9 @@ def test_what_the_source_deleted_before_it_was_copied_is_named(flowing: PlainFlo
     flowing.wait_copied()
     flowing.stop()
     write(flowing, 0, [10] * 10)
-    admin = AdminClient(flowing.protection.lab.client_settings("east", "admin"))
-    for future in admin.delete_records([ClientPartition(topic, 0, 16)]).values():
-        future.result(30)
+    with AdminClient(flowing.protection.lab.client_settings("east", "admin")) as admin:
+        for future in admin.delete_records([ClientPartition(topic, 0, 16)]).values():
+            future.result(30)
     found = audit()
     assert found.code == 1
     assert found.findings["deleted", f"{topic}-0"]["value"] == 6

@@ -125,10 +125,10 @@ def test_each_group_starts_where_its_owners_chose(protection: Protection) -> Non
 def test_an_offset_without_a_translation_becomes_what_the_policy_says(group: SwitchedGroup) -> None:
     protection, idle = group.protection, f"{group.name}-idle"
     partition = min(group.at(3))
-    client = AdminClient(protection.lab.client_settings("west", "admin"))
-    gone = ClientPartition(partition.topic, partition.partition, 50)
-    for deleted in client.delete_records([gone]).values():
-        deleted.result(30)
+    with AdminClient(protection.lab.client_settings("west", "admin")) as client:
+        gone = ClientPartition(partition.topic, partition.partition, 50)
+        for deleted in client.delete_records([gone]).values():
+            deleted.result(30)
 
     with protection.clients() as clients:
         record = failed(StepName.PREFLIGHT, group.request(), clients)

@@ -78,3 +78,7 @@ def test_a_closed_session_keeps_no_client_and_an_unclosed_one_only_until_the_nex
     assert another.admin in held()
     assert of_forgotten() is None
     another.close()
+
+
+def test_no_collection_destroys_a_client_of_a_test_in_the_clients_own_thread() -> None:
+    assert not gc.isenabled(), "tests/support/garbage.py collects between tests"
