@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-import shutil
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 _STAMP = "%Y%m%dT%H%M%SZ"
@@ -25,7 +23,7 @@ def report_folder(now: datetime, run_id: str, try_number: int) -> str:
 def prune(folder: Any, *, now: datetime, keep: timedelta) -> int:
     """Remove the folders of old audits, and nothing else. A folder that cannot be removed stays, with a warning.
 
-    :param folder: the reports of one kind of audit and one flow
+    :param folder: the reports of one kind of audit and one flow; a folder in it is removed with all that it holds
     :param now: aware
     :param keep: how long a report is kept
     :returns: how many folders were removed
@@ -40,15 +38,8 @@ def prune(folder: Any, *, now: datetime, keep: timedelta) -> int:
         if named is None or now - datetime.strptime(named[1], _STAMP).replace(tzinfo=UTC) <= keep:
             continue
         try:
-            _remove(path)
+            path.rmdir(recursive=True)
             removed += 1
         except OSError as error:
             _LOG.warning("%s is older than %s and could not be removed (%s): remove it by hand.", path, keep, error)
     return removed
-
-
-def _remove(folder: Any) -> None:
-    if isinstance(folder, Path):
-        shutil.rmtree(folder)
-    else:
-        folder.rmdir(recursive=True)

@@ -33,7 +33,7 @@ def open_clients(environ: Mapping[str, str] = os.environ) -> Clients:
         topology,
         settings_of=_settings_of,
         connect_of=_connect_of,
-        evidence_root=evidence_root(topology.evidence.root),
+        evidence_root=evidence_root(topology.evidence),
         clock=SystemClock(),
         signing_key_of=signing_key_of,
     )

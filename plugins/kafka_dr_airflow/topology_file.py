@@ -9,7 +9,9 @@ from typing import Any
 from airflow.sdk import ObjectStoragePath
 
 from kafka_dr.errors import Refused
+from kafka_dr.storage import DeadlinePath, with_deadline
 from kafka_dr.topology import Topology, load
+from kafka_dr.topology.model import EvidenceSpec
 
 #: The environment variable that names the topology file.
 TOPOLOGY = "KAFKA_DR_TOPOLOGY"
@@ -26,12 +28,11 @@ def read_topology(environ: Mapping[str, str]) -> Topology:
     return load(Path(path), environ)
 
 
-def evidence_root(root: str) -> Any:
-    """Return the evidence root as a path object: a plain path on this machine, else one of Airflow's object storage.
+def evidence_root(evidence: EvidenceSpec) -> DeadlinePath:
+    """Return the evidence root: a path on this machine, else one of Airflow's object storage. Accesses have a deadline.
 
     On a file system "create the file, unless it exists" is one atomic call; object storage does that differently.
-
-    :param root: a URI or an absolute path
     """
-    local = root.removeprefix("file://")
-    return Path(local) if local.startswith("/") else ObjectStoragePath(root)
+    local = evidence.root.removeprefix("file://")
+    root: Any = Path(local) if local.startswith("/") else ObjectStoragePath(evidence.root)
+    return with_deadline(root, seconds=evidence.access_seconds)

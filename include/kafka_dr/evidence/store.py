@@ -25,6 +25,7 @@ from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.evidence.step_files import StepFile, newest_of, usable
 from kafka_dr.evidence.storage_path import StoragePath, create_file, file_names, read_folder
 from kafka_dr.evidence.view_model import RunView
+from kafka_dr.storage import StorageSilent
 
 _MOST_ATTEMPTS = 10_000
 
@@ -101,6 +102,8 @@ class EvidenceStore:
             return None
         try:
             payload = json.loads(folder.joinpath(newest.name).read_bytes())
+        except StorageSilent:
+            raise
         except (OSError, ValueError) as error:
             raise EvidenceUnfinished(
                 f"The evidence {newest.name} of run {run} cannot be read ({error}): it was not written to its end. Run "

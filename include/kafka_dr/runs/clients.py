@@ -19,6 +19,7 @@ from kafka_dr.evidence.signing import SigningKey
 from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
 from kafka_dr.routing import FileRouter, Router
+from kafka_dr.storage import with_deadline
 from kafka_dr.topology import ProtectionGroup, Topology
 
 Role = Literal["operator", "probe", "audit", "replicator"]
@@ -46,8 +47,9 @@ class Clients:
     ) -> None:
         self.topology = topology
         self.clock = clock
-        self.evidence_root = evidence_root
-        self.evidence = EvidenceStore(evidence_root)
+        #: Each access to it has a deadline.
+        self.evidence_root = with_deadline(evidence_root, seconds=topology.evidence.access_seconds)
+        self.evidence = EvidenceStore(self.evidence_root)
         self._settings_of = settings_of
         self._connect_of = connect_of
         self._signing_key_of = signing_key_of

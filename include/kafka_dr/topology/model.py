@@ -330,6 +330,10 @@ class EvidenceSpec(Section):
     signing_connection: ConnectionId | None = Field(
         default=None, description="the connection id of the key that signs every sealed run; not signed without it"
     )
+    access_seconds: Annotated[float, Field(gt=0, le=600)] = Field(
+        default=10.0,
+        description="how long one access may take before it is left alone; a file has 1 s more for every 4 MiB",
+    )
 
 
 class Topology(Section):

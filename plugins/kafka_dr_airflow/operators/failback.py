@@ -113,7 +113,7 @@ class FailbackAuditOperator(SparkAuditOperator):
 def _list_of(group: str, run: str) -> StrandedList | None:
     from kafka_dr.audit.stranded import StrandedStore, StrandedUnreadable
 
-    root = evidence_root(read_topology(os.environ).evidence.root)
+    root = evidence_root(read_topology(os.environ).evidence)
     try:
         return StrandedStore(root, group, run).read()
     except StrandedUnreadable as error:

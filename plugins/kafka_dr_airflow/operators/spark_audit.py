@@ -56,7 +56,7 @@ class SparkAuditOperator(SparkJobOperator):
         topology = read_topology(os.environ)
         flow = self._flow(context["params"].get("flow"))
         name = _name(flow)
-        now, root = datetime.now(UTC), evidence_root(topology.evidence.root)
+        now, root = datetime.now(UTC), evidence_root(topology.evidence)
         reports = f"audits/{flow.group}/{self.audit}/{flow.source}-to-{flow.target}"
         folder = f"{reports}/{report_folder(now, context['run_id'], context['ti'].try_number)}"
         self.report_path = f"{folder}/report.json"

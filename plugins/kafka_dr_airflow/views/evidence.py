@@ -62,7 +62,7 @@ async def say_instead(request: Request, error: AnyHttpException) -> Response:
 def page(group: str, run: str) -> HTMLResponse:
     """Show the evidence of a run."""
     try:
-        found = EvidenceStore(evidence_root(read_topology(os.environ).evidence.root)).page(group, run)
+        found = EvidenceStore(evidence_root(read_topology(os.environ).evidence)).page(group, run)
     except Refused as error:
         raise HTTPException(status.HTTP_400_BAD_REQUEST, str(error)) from error
     except NeedsPerson as error:
@@ -99,7 +99,7 @@ def _read(*parts: str, wanted: str) -> Any:
         sentence = "There is no such report. Open it with the button on the page of its task."
         raise HTTPException(status.HTTP_400_BAD_REQUEST, sentence)
     try:
-        root = evidence_root(read_topology(os.environ).evidence.root)
+        root = evidence_root(read_topology(os.environ).evidence)
         return json.loads(root.joinpath(*parts).read_bytes())
     except FileNotFoundError as error:
         sentence = f"There is no {wanted}. Reports of audits are removed when they are old."

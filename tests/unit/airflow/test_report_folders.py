@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from kafka_dr.storage import with_deadline
 from kafka_dr_airflow.report_folders import prune, report_folder
 
 NOW = datetime(2026, 3, 8, 12, tzinfo=UTC)
@@ -16,14 +17,14 @@ def test_only_what_audits_made_and_made_too_long_ago_is_removed(tmp_path: Path) 
         (tmp_path / name / "findings").mkdir(parents=True)
         (tmp_path / name / "report.json").touch()
     (tmp_path / "newest.json").touch()
-    assert prune(tmp_path, now=NOW, keep=WEEK) == 1
+    assert prune(with_deadline(tmp_path), now=NOW, keep=WEEK) == 1
     assert {path.name for path in tmp_path.iterdir()} == {last, "notes", "20260101T000000Z", "newest.json"}
 
 
 def test_what_cannot_be_removed_is_left_and_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
     (tmp_path / report_folder(NOW - 2 * WEEK, "x", 1)).touch()
-    assert prune(tmp_path, now=NOW, keep=WEEK) == 0
-    assert prune(tmp_path / "nowhere", now=NOW, keep=WEEK) == 0
+    assert prune(with_deadline(tmp_path), now=NOW, keep=WEEK) == 0
+    assert prune(with_deadline(tmp_path / "nowhere"), now=NOW, keep=WEEK) == 0
 
 
 def test_an_object_store_removes_folders_in_its_own_way(tmp_path: Path) -> None:
@@ -32,5 +33,5 @@ def test_an_object_store_removes_folders_in_its_own_way(tmp_path: Path) -> None:
     folder = tmp_path / report_folder(NOW - 2 * WEEK, "x", 1)
     folder.mkdir()
     (folder / "report.json").touch()
-    assert prune(ObjectStoragePath(f"file://{tmp_path}"), now=NOW, keep=WEEK) == 1
+    assert prune(with_deadline(ObjectStoragePath(f"file://{tmp_path}")), now=NOW, keep=WEEK) == 1
     assert not folder.exists()
