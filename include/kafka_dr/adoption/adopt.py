@@ -28,27 +28,32 @@ from kafka_dr.runs.sealing import seal_run
 _NUMBER = 1
 
 
-def adopt(group: str, clients: Clients, run: str) -> StepRecord:
+def adopt(group: str, clients: Clients, run: str, *, dry_run: bool = False) -> StepRecord:
     """Adopt a group, or complete an adoption that was interrupted.
 
     :param run: the run's id, Airflow's ``run_id``
+    :param dry_run: check everything, say what would be done, and change nothing
     :raises StepFailed: the group could not be adopted; the step record says why
     """
     attempt = Attempt.start(group, run, clients, "adopt", _NUMBER)
-    record = attempt.carry_out(clients, lambda: _go(GroupContext(group, clients), run, attempt))
-    seal_run(clients, group, run)
+    if dry_run:
+        # Also if it is refused: the evidence has to show that nothing was meant to happen.
+        attempt.facts = {"dry_run": True, "verb": "adopt"}
+    record = attempt.carry_out(clients, lambda: _go(GroupContext(group, clients), run, attempt, dry_run=dry_run))
+    if not dry_run:
+        # A seal is journaled, and a dry run writes to no register.
+        seal_run(clients, group, run)
     return record
 
 
-def _go(context: GroupContext, run_id: str, attempt: Attempt) -> tuple[StepOutcome, str]:
+def _go(context: GroupContext, run_id: str, attempt: Attempt, *, dry_run: bool) -> tuple[StepOutcome, str]:
     active = context.group.initial_active
     standby = next(name for name in context.group.clusters if name != active)
     attempt.checks = (right_clusters(context, context.group.clusters),)
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
-    for name in context.group.clusters:
-        brokers = len(context.operator(name).topics.identity().brokers)
-        context.clients.register(name).create(replication_factor=min(3, brokers))
+    if not dry_run:
+        _create_registers(context)
     standing = context.read_register_state()
     if standing is not None and not _is_adoption(standing):
         return (
@@ -59,10 +64,34 @@ def _go(context: GroupContext, run_id: str, attempt: Attempt) -> tuple[StepOutco
     attempt.checks += tuple(adoptable(context, state))
     if forbidden := shortfall(attempt.checks, failed="refused"):
         return forbidden
+    if dry_run:
+        attempt.intent = tuple(_intent(context, state))
+        said = f"dry run of an adoption of {context.group.name}: nothing was changed. A real run would make {active} "
+        return "would_do", f"{said}the active cluster and {standby} its fenced standby"
     attempt.facts = _complete(context, state)
     attempt.proofs = tuple(_proofs(context, state))
     said = f"{context.group.name} is adopted: active on {state.active}, standby {state.standby}"
     return shortfall(attempt.proofs, failed="failed") or ("done", said)
+
+
+def _create_registers(context: GroupContext) -> None:
+    for name in context.group.clusters:
+        brokers = len(context.operator(name).topics.identity().brokers)
+        context.clients.register(name).create(replication_factor=min(3, brokers))
+
+
+def _intent(context: GroupContext, state: RegisterState) -> Sequence[str]:
+    """Say what an adoption does, with the DENYs that are missing now."""
+    here = plan.flow_fence(context.group) - context.operator(state.active).acls.list()
+    away = plan.standby(context.group) - context.operator(state.standby).acls.list()
+    topics = ", ".join(context.group.clusters)
+    return (
+        f"create the register on {topics} where it is missing, and write that {state.active} is active (epoch 1)",
+        f"deny WRITE on {state.active} to {context.group.replicator_principal} ({len(here)} DENYs are missing)",
+        f"deny the applications' work and changes on {state.standby} ({len(away)} DENYs are missing)",
+        f"journal where the flow {state.active} → {state.standby} begins; dr_flows then starts it",
+        f"write the route to {state.active} if there is none",
+    )
 
 
 def _is_adoption(state: RegisterState) -> bool:

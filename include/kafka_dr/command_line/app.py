@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from kafka_dr.command_line.ending import abandon, resume
 from kafka_dr.command_line.exit_codes import ExitCode
+from kafka_dr.command_line.plan import plan
 from kafka_dr.command_line.status import status
 from kafka_dr.command_line.verify import CheckReport
 from kafka_dr.errors import Refused
@@ -23,6 +25,9 @@ app = typer.Typer(
 
 
 app.command()(status)
+app.command()(plan)
+app.command()(resume)
+app.command()(abandon)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import permutations
@@ -64,7 +65,7 @@ class GroupStatus:
     def as_json(self) -> dict[str, Any]:
         """Return the status for a program. Keys are only ever added."""
         state = self.state
-        record = None if state is None else {**asdict(state), "at": state.at.isoformat(), "phase": state.phase.value}
+        record = None if state is None else json.loads(state.to_json())
         return {
             "group": self.group,
             "outcome": self.outcome,

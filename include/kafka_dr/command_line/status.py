@@ -10,7 +10,7 @@ from rich.console import Console
 
 from kafka_dr import parallel
 from kafka_dr.command_line import status_page
-from kafka_dr.command_line.exit_codes import IN_HELP, ExitCode
+from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
 from kafka_dr.command_line.group_status import GroupStatus, status_of
 from kafka_dr.command_line.opened import AsJson, CommandFiles, ConnectionsFile, TopologyFile, opened
 from kafka_dr.outcomes import Outcome
@@ -20,6 +20,7 @@ _AT_ONCE = 8
 _CODES: dict[Outcome, ExitCode] = {"ok": ExitCode.GOOD, "failed": ExitCode.BAD, "unknown": ExitCode.UNKNOWN}
 
 
+@with_exit_codes
 def status(
     groups: Annotated[list[str] | None, typer.Option("--group", help="a protection group; all without it")] = None,
     topology: TopologyFile = None,
@@ -35,9 +36,6 @@ def status(
     else:
         status_page.show(found, Console())
     raise typer.Exit(_CODES[_worst(found)])
-
-
-status.__doc__ = f"{status.__doc__}\n\n{IN_HELP}"
 
 
 def _worst(found: tuple[GroupStatus, ...]) -> Outcome:

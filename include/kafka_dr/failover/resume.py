@@ -21,22 +21,26 @@ from kafka_dr.runs.sealing import seal_run
 _ASKED_BEFORE = (StepName.PREFLIGHT, StepName.GATHER_EVIDENCE, StepName.APPROVAL, StepName.SECOND_APPROVAL)
 
 
-def resume(request: ResumeRequest, clients: Clients) -> StepRecord:
+def resume(
+    request: ResumeRequest, clients: Clients, *, seen: Callable[[StepRecord], object] = lambda _: None
+) -> StepRecord:
     """Finish or abandon the run that holds a group; also finish a run that died after it settled the group.
 
     To finish, every step from the claim on runs again; a step that is done is only proved. To abandon is to roll back,
     which is refused after the point of no return. In any case the evidence of the run that died says that it was
     resumed, and why.
 
+    :param seen: is given each step that has ended well
     :raises Refused: no run holds the group, or another one than the named one
     :raises StepFailed: a step was refused or failed, or its outcome is unknown
     """
-    held = _held(request, clients)
+    held = held_run(request, clients)
     attempt = Attempt.start(held.protection_group, held.run, clients, "resume", RESUME_NUMBER, goes_forward=True)
     steps: list[StepRecord] = []
     try:
         for step in _steps(request, held):
             steps.append(step(clients))
+            seen(steps[-1])
     except StepFailed as failure:
         _add_steps(attempt, request, [*steps, failure.record])
         with suppress(StepFailed):
@@ -52,9 +56,13 @@ def _steps(request: ResumeRequest, held: RunRequest) -> Iterator[Callable[[Clien
     if request.decision == "abandon":
         yield partial(abandon if held.verb == "failback" else roll_back, held)
         return
-    for step in VERBS[held.verb]:
-        if step.name not in _ASKED_BEFORE:
-            yield partial(run_step, step.name, held)
+    for step in steps_from_claim(held.verb):
+        yield partial(run_step, step, held)
+
+
+def steps_from_claim(verb: Verb) -> tuple[StepName, ...]:
+    """Return the steps of a verb that a run needs after it was approved, the claim first."""
+    return tuple(step.name for step in VERBS[verb] if step.name not in _ASKED_BEFORE)
 
 
 def _add_steps(attempt: Attempt, request: ResumeRequest, steps: Sequence[StepRecord]) -> None:
@@ -71,7 +79,11 @@ def _ending(request: ResumeRequest, held: RunRequest, last: StepRecord) -> str:
     return f"run {held.run} is finished: {last.detail}, active on {active}"
 
 
-def _held(request: ResumeRequest, clients: Clients) -> RunRequest:
+def held_run(request: ResumeRequest, clients: Clients) -> RunRequest:
+    """Return the run that holds a group, as it was asked for, as far as the register knows it.
+
+    :raises Refused: no run holds the group, or another one than the named one
+    """
     run = Run(RunRequest(request.protection_group, request.run or ""), clients)
     state = run.register_state
     if state is None or _is_over(run, state):

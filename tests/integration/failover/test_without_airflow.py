@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_dr.runs.request import StepName
+from kafka_dr.failover.resume import resume
+from kafka_dr.runs.request import ResumeRequest, StepName
+from support import outside_view
 from support.command_line import CommandLine
+from support.protection import STEPS_AFTER_APPROVAL, Protection
 from support.switched_group import SwitchedGroup
 
 pytestmark = pytest.mark.kafka
@@ -14,7 +17,7 @@ pytestmark = pytest.mark.kafka
 def test_status_shows_where_a_group_is_active_and_which_run_holds_it(group: SwitchedGroup) -> None:
     line, source = CommandLine(group.protection), group.active
     said = line.run("status")
-    assert (said.code, said.err) == (0, "")
+    assert said.code == 0, said.err
     assert f"stable on {source}, standby {group.standby}" in said.out
 
     request = group.go(StepName.FENCE_SOURCE)
@@ -41,3 +44,73 @@ def test_a_command_that_cannot_reach_anything_says_what_is_missing(group: Switch
     assert (said.code, said.out) == (2, "")
     assert "has the mode 0644, expected 0600" in said.err
     connections.chmod(0o600)
+
+
+def test_a_plan_says_what_a_run_would_do_and_how_one_that_died_would_end_and_changes_nothing(
+    group: SwitchedGroup,
+) -> None:
+    line, source, target = CommandLine(group.protection), group.active, group.standby
+    before = outside_view.look(group.protection)
+    said = line.run("plan", "planned", "--group", group.name, "--reason", "a test", "--json")
+    assert said.code == 0, said.err
+    assert {step["outcome"] for step in said.json["steps"]} == {"would_do"}
+    assert [step["step"] for step in said.json["steps"]] == ["preflight", *map(str, STEPS_AFTER_APPROVAL)]
+    assert f"dry run of a planned failover of {group.name}, {source} → {target}: nothing was changed" in said.err
+    assert line.run("plan", "adopt", "--group", group.name).code == 0
+    said = line.run("plan", "resume", "--group", group.name)
+    assert (said.code, "no run holds it, so there is nothing to resume" in said.err) == (4, True)
+    assert outside_view.look(group.protection) == before
+
+    request = group.interrupted_after_act(StepName.OPEN_TARGET)
+    before = outside_view.look(group.protection)
+    said = line.run("plan", "resume", "--group", group.name, "--run", request.run, "--json")
+    assert said.code == 0, said.err
+    turns = {step["step"]: step["turn"] for step in said.json["steps"]}
+    assert (turns["drain"], turns["open_target"], turns["report"]) == ("passed", "runs", "later")
+    said = line.run("plan", "abandon", "--group", group.name)
+    assert (said.code, "the point of no return is passed" in said.out) == (4, True)
+    assert outside_view.look(group.protection) == before
+    with group.protection.clients() as clients:
+        resume(ResumeRequest(group.name, "finish", reason="a test"), clients)
+
+
+def test_an_adoption_is_planned_before_any_register_exists(protection: Protection) -> None:
+    before = outside_view.look(protection)
+    said = CommandLine(protection).run("plan", "adopt", "--group", protection.name, "--json")
+    assert said.code == 0, said.err
+    (step,) = said.json["steps"]
+    assert step["outcome"] == "would_do"
+    assert any("DENYs are missing)" in sentence for sentence in step["intent"])
+    assert outside_view.look(protection) == before
+    assert protection.state("east") is None
+
+
+@pytest.mark.parametrize(
+    "step", [StepName.CLAIM, StepName.CUT_OVER_GROUPS, StepName.OPEN_TARGET, StepName.START_REVERSE_FLOW]
+)
+def test_a_run_that_airflow_began_is_finished_by_the_command_line_alone(group: SwitchedGroup, step: StepName) -> None:
+    source, target = group.active, group.standby
+    request = group.interrupted_after_act(step)
+
+    said = CommandLine(group.protection).run(
+        "resume", "--group", group.name, "--run", request.run, "--reason", "Airflow is gone", "--json"
+    )
+
+    assert said.code == 0, said.err
+    assert (said.json["run"], said.json["outcome"]) == (request.run, "done")
+    group.assert_at_rest(target)
+    assert group.protection.refuses_writes(source)
+
+
+def test_a_run_that_airflow_began_is_rolled_back_by_the_command_line_alone(group: SwitchedGroup) -> None:
+    source = group.active
+    request = group.interrupted_after_act(StepName.DRAIN)
+    line = CommandLine(group.protection)
+
+    said = line.run("abandon", "--group", group.name, "--run", "another", "--reason", "a test")
+    assert (said.code, f"run {request.run} holds {group.name}, expected another" in said.err) == (4, True)
+    said = line.run("abandon", "--group", group.name, "--reason", "Airflow is gone")
+
+    assert said.code == 0, said.err
+    assert f"run {request.run} is abandoned" in said.out
+    group.assert_at_rest(source)

@@ -1,0 +1,85 @@
+"""What a person or a program asks for on the command line, as the core's requests."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kafka_dr.register import Verb
+from kafka_dr.runs.request import FailbackMode, RescueWish, RunRequest
+
+
+class FailoverKind(StrEnum):
+    """The two failovers."""
+
+    PLANNED = "planned"
+    UNPLANNED = "unplanned"
+
+    @property
+    def verb(self) -> Verb:
+        """The verb of the core."""
+        return "planned_failover" if self is FailoverKind.PLANNED else "unplanned_failover"
+
+
+Reason = Annotated[
+    str, typer.Option("--reason", help="why; shown to approvers and kept with the evidence", show_default=False)
+]
+NeededReason = Annotated[
+    str, typer.Option("--reason", help="how you know that the run is dead; kept with the evidence", show_default=False)
+]
+Source = Annotated[str | None, typer.Option("--from", help="the active cluster; refused if the register names another")]
+Target = Annotated[str | None, typer.Option("--to", help="the cluster to move to; the standby without it")]
+Override = Annotated[
+    str, typer.Option("--override", help="unplanned: why to fail over although the topology's rule is not met")
+]
+Acknowledged = Annotated[
+    bool, typer.Option("--acknowledged", help="unplanned: I know that the group was moved a short while ago")
+]
+Mode = Annotated[
+    FailbackMode, typer.Option("--mode", help="failback: keep the old topics, or delete and copy them again")
+]
+Rescue = Annotated[RescueWish, typer.Option("--rescue", help="failback: what happens to the stranded records")]
+Run = Annotated[str | None, typer.Option("--run", help="the run that died, so that no other is ended; any without it")]
+
+
+def new_run(now: datetime) -> str:
+    """Return an id for a new run; no other run of any executor has it.
+
+    :param now: aware
+    """
+    return f"command_line__{now:%Y-%m-%dT%H:%M:%S%z}.{secrets.token_hex(4)}"
+
+
+def failover_request(
+    group: str,
+    run: str,
+    kind: FailoverKind,
+    *,
+    source: str | None,
+    target: str | None,
+    reason: str,
+    override: str,
+    acknowledged: bool,
+    dry_run: bool = False,
+) -> RunRequest:
+    """Return the request for a failover.
+
+    :raises typer.BadParameter: an option of the other kind was given
+    """
+    if kind is FailoverKind.PLANNED and (override or acknowledged):
+        raise typer.BadParameter("--override and --acknowledged belong to an unplanned failover")
+    return RunRequest(
+        group,
+        run,
+        source=source,
+        target=target,
+        dry_run=dry_run,
+        reason=reason,
+        verb=kind.verb,
+        override=override,
+        acknowledged=acknowledged,
+    )

@@ -1,0 +1,125 @@
+"""``plan``: what a verb would do, from the clusters as they are now. Nothing is changed on any of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from kafka_dr.adoption.adopt import adopt
+from kafka_dr.command_line import asked
+from kafka_dr.command_line.exit_codes import ExitCode, with_exit_codes
+from kafka_dr.command_line.opened import (
+    AsJson,
+    CommandFiles,
+    ConnectionsFile,
+    EvidenceFolder,
+    GroupName,
+    TopologyFile,
+    opened,
+)
+from kafka_dr.command_line.status_page import plain
+from kafka_dr.command_line.step_page import StepPage
+from kafka_dr.failover.resume_plan import ResumePlan, plan_resume
+from kafka_dr.failover.runner import run_step
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.record import StepFailed
+from kafka_dr.runs.request import VERBS, ResumeRequest, RunRequest, StepName
+
+_APPROVALS = (StepName.APPROVAL, StepName.SECOND_APPROVAL)
+
+
+class Planned(StrEnum):
+    """What can be planned."""
+
+    PLANNED = "planned"
+    UNPLANNED = "unplanned"
+    FAILBACK = "failback"
+    ADOPT = "adopt"
+    RESUME = "resume"
+    ABANDON = "abandon"
+
+
+@with_exit_codes
+def plan(
+    verb: Annotated[Planned, typer.Argument(help="a failover (planned or unplanned), or another verb")],
+    group: GroupName,
+    source: asked.Source = None,
+    target: asked.Target = None,
+    reason: asked.Reason = "",
+    override: asked.Override = "",
+    acknowledged: asked.Acknowledged = False,
+    mode: asked.Mode = "quarantine",
+    rescue: asked.Rescue = "keep",
+    run: asked.Run = None,
+    topology: TopologyFile = None,
+    connections: ConnectionsFile = None,
+    evidence: EvidenceFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a verb would do, and whether it would be refused. No cluster is changed, and nobody is asked.
+
+    The dry run of a failover, a failback or an adoption is kept with the evidence, like one in Airflow.
+    """
+    with opened(CommandFiles(topology, connections, evidence)) as clients:
+        if verb is Planned.RESUME:
+            _show_resume(plan_resume(ResumeRequest(group, "finish", run, reason), clients), as_json=as_json)
+        if verb is Planned.ABANDON:
+            _show_resume(plan_resume(ResumeRequest(group, "abandon", run, reason), clients), as_json=as_json)
+        page = StepPage(group, asked.new_run(clients.clock.now()), as_json)
+        if verb is Planned.ADOPT:
+            _adoption(page, clients)
+        elif verb is Planned.FAILBACK:
+            request = RunRequest(
+                group, page.run, dry_run=True, reason=reason, verb="failback", mode=mode, rescue=rescue
+            )
+        else:
+            request = asked.failover_request(
+                group,
+                page.run,
+                asked.FailoverKind(verb.value),
+                source=source,
+                target=target,
+                reason=reason,
+                override=override,
+                acknowledged=acknowledged,
+                dry_run=True,
+            )
+        _dry_run(page, request, clients)
+
+
+def _dry_run(page: StepPage, request: RunRequest, clients: Clients) -> NoReturn:
+    try:
+        for step in VERBS[request.verb]:
+            if step.name not in _APPROVALS:
+                page.show(run_step(step.name, request, clients))
+    except StepFailed as failure:
+        page.show(failure.record)
+        raise page.end("a real run would end here; nothing was changed") from None
+    raise page.end("a real run may begin; nothing was changed")
+
+
+def _adoption(page: StepPage, clients: Clients) -> NoReturn:
+    try:
+        page.show(adopt(page.group, clients, page.run, dry_run=True))
+    except StepFailed as failure:
+        page.show(failure.record)
+        raise page.end("the group cannot be adopted; nothing was changed") from None
+    raise page.end("nothing was changed")
+
+
+def _show_resume(found: ResumePlan, *, as_json: bool) -> NoReturn:
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=1))
+    else:
+        console = Console()
+        console.print(plain(found.sentence, "bold" if found.possible else "bold red"), soft_wrap=True)
+        for step in found.steps:
+            console.print(plain(f"{step.step}: {step.turn}"), soft_wrap=True)
+            for sentence in step.intent:
+                console.print(plain(f"  would: {sentence}"), soft_wrap=True)
+    raise typer.Exit(ExitCode.GOOD if found.possible else ExitCode.REFUSED)

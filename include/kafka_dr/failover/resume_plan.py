@@ -1,0 +1,101 @@
+"""What ending a run that died would do: read from the register, before anybody decides. Nothing is changed or kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from kafka_dr.failover.resume import held_run, steps_from_claim
+from kafka_dr.failover.runner import MODULES
+from kafka_dr.fencing import plan
+from kafka_dr.register import Phase, RegisterState
+from kafka_dr.runs.clients import Clients
+from kafka_dr.runs.request import ResumeRequest, RunRequest, StepName
+from kafka_dr.runs.run import Run
+from kafka_dr.runs.step_order import turn_of
+
+#: ``passed``: the run is further already. ``runs``: it runs now, and passes what it has done before it died. ``later``:
+#: it runs when the steps before it are done.
+ResumeTurn = Literal["passed", "runs", "later"]
+_TURNS: dict[str, ResumeTurn] = {"passed": "passed", "its_turn": "runs", "refused": "later"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """One step of a run that would be finished, or of its roll back.
+
+    :param intent: what it does, in sentences; what is done already is not done again
+    """
+
+    step: str
+    turn: ResumeTurn
+    intent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePlan:
+    """What a decision about the run that holds a group would do.
+
+    :param possible: whether the register permits it
+    :param sentence: what would come of it, or why it would be refused
+    """
+
+    group: str
+    run: str
+    verb: str
+    decision: str
+    possible: bool
+    sentence: str
+    steps: tuple[PlannedStep, ...] = ()
+
+
+def plan_resume(request: ResumeRequest, clients: Clients) -> ResumePlan:
+    """Return what finishing or abandoning the run that holds a group would do.
+
+    :raises Refused: no run holds the group, or another one than the named one
+    """
+    held = held_run(request, clients)
+    run = Run(held, clients)
+    planned = _abandoned if request.decision == "abandon" else _finished
+    return planned(run, run.record(), held)
+
+
+def _finished(run: Run, state: RegisterState, held: RunRequest) -> ResumePlan:
+    if state.verb == "roll_back":
+        said = (
+            f"run {held.run} was rolled back (epoch {state.epoch}) and cannot be finished: abandon it, which completes"
+        )
+        return ResumePlan(held.protection_group, held.run, held.verb, "finish", False, f"{said} the roll back")
+    steps = tuple(_step(name, run, state) for name in steps_from_claim(held.verb))
+    first = next((each.step for each in steps if each.turn != "passed"), "no step")
+    active = run.source if held.verb == "failback" else run.target
+    said = f"run {held.run} would continue at {first} and end with {active} active"
+    return ResumePlan(held.protection_group, held.run, held.verb, "finish", True, said, steps)
+
+
+def _step(name: StepName, run: Run, state: RegisterState) -> PlannedStep:
+    turn = _TURNS[turn_of(name, run.request.run, state, run.request.verb).verdict]
+    return PlannedStep(name.value, turn, () if turn == "passed" else tuple(MODULES[run.request.verb][name].intent(run)))
+
+
+def _abandoned(run: Run, state: RegisterState, held: RunRequest) -> ResumePlan:
+    group, verb = held.protection_group, held.verb
+    if verb == "failback":
+        said = f"the failback {held.run} would end: {group} stays diverged, and what it deleted stays deleted"
+        stop = (f"stop the connector {run.flow.connector}", f"remove the right to delete topics on {run.target}")
+        return ResumePlan(group, held.run, verb, "abandon", True, said, (PlannedStep("abandon", "runs", stop),))
+    if state.phase is not Phase.SWITCHING and state.verb != "roll_back":
+        said = f"{group} is {state.phase} with {state.active} active: the point of no return is passed, only finish it"
+        return ResumePlan(group, held.run, verb, "abandon", False, said)
+    said = f"run {held.run} would be rolled back: {group} stable on {run.source} again"
+    back = (PlannedStep("roll_back", "runs", tuple(_undo(run, state))),)
+    return ResumePlan(group, held.run, verb, "abandon", True, said, back)
+
+
+def _undo(run: Run, state: RegisterState) -> Iterator[str]:
+    if state.verb != "roll_back":
+        yield f"write to the register that {state.group} is stable on {run.source} (epoch {state.epoch + 1})"
+    yield f"lift on {run.source} the DENYs that this project added there, at most {len(plan.standby(run.group))}"
+    yield f"make sure that {run.target} refuses the applications' writes"
+    yield f"resume the flow {run.source} → {run.target}"
