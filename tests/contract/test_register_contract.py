@@ -143,6 +143,17 @@ def test_a_fact_replaces_an_earlier_one_whatever_their_sizes(register: Register,
         assert register.facts(group, "run-1") == {"ends": payload}
 
 
+def test_a_fact_that_is_added_never_replaces_one_and_its_writer_learns_which_it_is(
+    register: Register, group: str
+) -> None:
+    register.compare_and_set(None, a_state(group=group))
+    assert register.add_fact(group, "run-1", "answer.1", {"approved": False}) == {"approved": False}
+    assert register.add_fact(group, "run-1", "answer.1", {"approved": True}) == {"approved": False}
+    assert register.add_fact(group, "run-2", "answer.1", {"approved": True}) == {"approved": True}
+    assert register.facts(group, "run-1") == {"answer.1": {"approved": False}}
+    assert register.read(group) == a_state(group=group)
+
+
 def test_facts_are_kept_by_run_and_do_not_change_the_record(register: Register, group: str) -> None:
     register.compare_and_set(None, a_state(group=group))
     register.write_fact(group, "manual__2026-03-14T15:09:26+00:00", "a", {"n": 1})

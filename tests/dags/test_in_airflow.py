@@ -92,16 +92,22 @@ def test_a_yes_without_the_digest_of_the_facts_does_not_count(alice: AirflowSess
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_yes_to_other_facts_is_superseded(alice: AirflowSession) -> None:
+def test_a_yes_to_other_facts_does_not_count(alice: AirflowSession) -> None:
     run, fields = asked(alice)
     assert alice.answer(DAG, run, "Approve", {**fields, "digest": "0" * 64}).status_code == 200
+    note = "REFUSED at approval: approved by alice with the digest of other facts than those of the question"
+    assert_ended_unchanged(alice, run, approval="skipped", note=f"{note}: trigger a new run")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_an_approval_that_somebody_marks_as_done_is_none(alice: AirflowSession) -> None:
+    run, _ = asked(alice)
+    alice.mark(DAG, run, "approval", "success")
     assert alice.ended(DAG, run) == "failed"
     tasks = alice.tasks(DAG, run)
-    assert tasks["approval"] == "success", alice.log(DAG, run, "approval")
     assert (tasks["claim"], tasks["fence_source"]) == ("failed", "upstream_failed")
     assert (tasks["roll_back"], tasks["outcome"]) == ("success", "failed")
-    assert str(alice.note(DAG, run)).startswith("REFUSED at claim: decision_unchanged: ")
-    assert "superseded" in alice.log(DAG, run, "claim")
+    assert "has no answer to approval of run" in alice.log(DAG, run, "claim")
     assert "there is nothing to undo" in alice.log(DAG, run, "roll_back")
 
 

@@ -206,6 +206,11 @@ class AirflowSession:
         wanted = {"dry_run": False, "dag_run_id": run, "task_ids": list(tasks), "only_failed": False}
         self._json("POST", f"/api/v2/dags/{dag}/clearTaskInstances", wanted)
 
+    def mark(self, dag: str, run: str, task: str, state: str) -> None:
+        """Set the state of a task by hand."""
+        path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}"
+        self._json("PATCH", path, {"new_state": state})
+
     def log(self, dag: str, run: str, task: str, *, attempt: int = 1, map_index: int = -1) -> str:
         """Return what a task wrote.
 

@@ -22,17 +22,16 @@ from confluent_kafka.admin import (
 from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
 from kafka_dr.adoption.adopt import adopt
-from kafka_dr.approvals.approval import Answer, record_answer
+from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, ClientSettings, KafkaCluster, PatternType
 from kafka_dr.clusters import ResourceType as Resource
 from kafka_dr.clusters.protocol_client import ProtocolClient
 from kafka_dr.config_sync import Plan
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.record import StepRecord
-from kafka_dr.runs.request import RunRequest
 from kafka_dr.topology import ConfigSyncSpec
 from kafka_dr.watch.apply_config import apply_config
-from kafka_dr.watch.ask_config_approval import ask_config
+from kafka_dr.watch.ask_config_approval import ask_config, record_config_answer
 from kafka_dr.watch.config_plan import KeptPlan, plan_config
 from lab.api import Lab
 from lab.rights import APPLICATIONS
@@ -107,7 +106,7 @@ class ConfiguredGroup(Protection):
         if isinstance(question, str):
             return False
         answer = Answer(approved, "alice", datetime.now(UTC), question.digest)
-        record_answer(RunRequest(self.name, run), clients, answer)
+        record_config_answer(self.name, clients, run, answer)
         return True
 
     def admin(self, cluster: str) -> RawAdmin:

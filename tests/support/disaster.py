@@ -14,7 +14,8 @@ from typing import Any
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import AdminClient
 
-from kafka_dr.approvals.approval import Answer, record_answer
+from kafka_dr.approvals.approval import record_answer
+from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clusters import TopicPartition
 from kafka_dr.failover.ask_approval import ask_approval
 from kafka_dr.failover.runner import run_step

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kafka_dr.adoption.adopt import adopt
-from kafka_dr.approvals.approval import Answer, record_answer
+from kafka_dr.approvals.approval import record_answer
+from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clock import SystemClock
 from kafka_dr.clusters import (
     Acl,

@@ -13,7 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from kafka_dr.approvals.approval import Answer, record_answer
+from kafka_dr.approvals.approval import record_answer
+from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clusters import ClientSettings
 from kafka_dr.errors import KafkaDrError
 from kafka_dr.failover.ask_approval import ask_approval

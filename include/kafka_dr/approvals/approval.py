@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from kafka_dr.approvals.approval_sheet import Sheet
+from kafka_dr.approvals.journaled import Answer, ApprovalJournal, AskedQuestion, journal_of
 from kafka_dr.errors import NeedsPerson, Refused
+from kafka_dr.evidence import digest
 from kafka_dr.outcomes import Check
+from kafka_dr.people import Person
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import GroupContext
-from kafka_dr.runs.record import StepRecord
+from kafka_dr.runs.record import StepOutcome, StepRecord
 from kafka_dr.runs.request import RunRequest, StepName, definition
 from kafka_dr.runs.run import Run
 from kafka_dr.runs.sealing import seal_run
@@ -30,14 +32,14 @@ class ApprovalQuestion:
     :param body: Markdown: the answer and its grounds
     :param written: Markdown: what people wrote, fenced; shown after everything else
     :param digest: of the decision facts that the body shows
-    :param approvers: the only users whose answer counts
+    :param approvers: the only people whose answer counts
     :param expires_at: from when on an answer is too late
     """
 
     subject: str
     body: str
     digest: str
-    approvers: tuple[str, ...]
+    approvers: tuple[Person, ...]
     expires_at: datetime
     expires_after_seconds: float
     evidence: str
@@ -50,7 +52,7 @@ class ApprovalQuestion:
         *,
         page: str,
         digest: str,
-        approvers: tuple[str, ...],
+        approvers: tuple[Person, ...],
         expires_at: datetime,
         expires_after_seconds: float,
     ) -> ApprovalQuestion:
@@ -63,27 +65,31 @@ class ApprovalQuestion:
             sheet.subject, body, digest, approvers, expires_at, expires_after_seconds, "", written=sheet.written()
         )
 
-    def kept(self, attempt: Attempt, clients: Clients) -> ApprovalQuestion:
-        """Write what is shown to the evidence, before anybody sees it, and return it with the name of the file."""
+    def kept(
+        self, attempt: Attempt, clients: Clients, journal: ApprovalJournal, step: StepName = StepName.APPROVAL
+    ) -> ApprovalQuestion:
+        """Journal the question and write it to the evidence before anybody sees it; return it with the file's name.
+
+        :param journal: the register has to take it, as it later has to take the answer
+        """
         whole = f"{self.body}\n\n{self.written}" if self.written else self.body
         asked = {"subject": self.subject, "body": whole, "digest": self.digest, "expires_at": self.expires_at}
-        attempt.facts = {"asked": asked, "approvers": list(self.approvers)}
+        people = [asdict(person) for person in self.approvers]
+        question = AskedQuestion(
+            journal.verb,
+            0,
+            digest({**asked, "expires_at": self.expires_at.isoformat(), "approvers": people}),
+            self.digest,
+            attempt.started_at,
+            self.expires_at,
+            self.approvers,
+        )
+        journaled = journal.ask(question, step)
+        attempt.facts = {
+            "asked": {**asked, "attempt": journaled.attempt, "question": journaled.digest},
+            "approvers": people,
+        }
         return replace(self, evidence=attempt.end(clients, "done", "asked").evidence)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a person answered.
-
-    :param digest: of the decision facts that were shown
-    :param responded_at: aware, UTC
-    """
-
-    approved: bool
-    responder: str
-    responded_at: datetime
-    digest: str
-    reason: str = ""
 
 
 def needs_second(request: RunRequest, clients: Clients) -> bool:
@@ -94,53 +100,101 @@ def needs_second(request: RunRequest, clients: Clients) -> bool:
     return request.verb == "unplanned_failover" and group.disaster.approvers_needed > 1
 
 
-def may_answer(run: Run, step: StepName) -> tuple[str, ...]:
-    """Return the users whose answer counts.
+def may_answer(run: Run, step: StepName) -> tuple[Person, ...]:
+    """Return the people whose answer counts.
 
-    :raises Refused: the first approval, after which this one is asked, is not in the evidence
+    :raises Refused: the first approval, after which this one is asked, is not in the register; or nobody may answer
     """
-    if step is not StepName.SECOND_APPROVAL:
-        return run.group.approvers
-    first = newest_answer(run, run.request.run)
-    if first is None or not first.approved:
-        raise Refused(
-            f"run {run.request.run} has no first approval in the evidence, and the second is asked for only after it: "
-            "trigger a new run"
-        )
-    return tuple(name for name in run.group.approvers if name != first.responder)
+    allowed = run.clients.people(run.group.approvers)
+    if step is StepName.SECOND_APPROVAL:
+        first = journal_of(run).answered(StepName.APPROVAL)
+        if first is None or not first.approved:
+            raise Refused(
+                f"run {run.request.run} has no first approval in the register of {run.arbiter}, and the second is "
+                "asked for only after it: trigger a new run"
+            )
+        allowed = tuple(person for person in allowed if person.id != first.person)
+    return allowed
 
 
 def record_answer(
     request: RunRequest, clients: Clients, answer: Answer, step: StepName = StepName.APPROVAL
 ) -> StepRecord:
-    """Keep an answer in the evidence, where the claim looks for it.
+    """Journal the answer to a run's newest question in the register, where the claim reads it; evidence gets a copy.
 
-    :raises StepFailed: it is not an approver's; it is kept all the same
+    :raises StepFailed: it does not count: it is not an approver's, it names other facts, or the question was answered
+        before. Or the register did not take it. The evidence keeps it all the same
     """
     run = Run(request, clients)
-    attempt = Attempt.start(request.protection_group, request.run, clients, step, definition(step, request.verb).number)
-    attempt.facts = {
-        "answer": {
-            "approved": answer.approved,
-            "responder": answer.responder,
-            "responded_at": answer.responded_at,
-            "digest": answer.digest,
-            "reason": answer.reason,
-        }
-    }
-    allowed = answer.responder in may_answer(run, step)
-    word = "approved" if answer.approved else "rejected"
-    detail = f"{word} by {answer.responder}" + ("" if allowed else ", who may not give this answer for this group")
-    named = bool(answer.digest) or not answer.approved
-    said = "the answer carries the digest of the facts" if named else f"{detail} without the digest of the facts"
-    attempt.checks = (
-        Check.that("responder_is_approver", allowed, detail),
-        Check.that("answer_names_the_facts", named, said),
-    )
-    record = attempt.end(clients, "done" if allowed and named else "refused", detail if named else said)
+    number = definition(step, request.verb).number
+    attempt = Attempt.start(request.protection_group, request.run, clients, step, number)
+    return keep_answer(attempt, clients, lambda: journal_of(run), answer, step)
+
+
+def keep_answer(
+    attempt: Attempt,
+    clients: Clients,
+    journal: Callable[[], ApprovalJournal],
+    answer: Answer,
+    step: StepName = StepName.APPROVAL,
+) -> StepRecord:
+    """Journal an answer, and end the attempt with a copy of it.
+
+    :param journal: returns where the run's questions and answers are
+    :raises StepFailed: see :func:`record_answer`
+    """
+    if clients.evidence.secrets.inside(answer.reason):
+        answer = replace(answer, reason="(left out: it holds a secret)")
+    attempt.facts = {"answer": answer.to_json()}
+
+    def work() -> tuple[StepOutcome, str]:
+        found = journal()
+        question = found.asked(step)
+        attempt.checks = _counts(answer, question, found)
+        if wrong := [check.detail for check in attempt.checks if not check.passes]:
+            return "refused", wrong[0]
+        given = found.answer(_named(answer, _needed(question)), _needed(question), step)
+        attempt.facts = {"answer": given.to_json(), "register": found.register}
+        return "done", _said(given)
+
+    record = attempt.carry_out(clients, work, refusal="refused")
     if not answer.approved:
-        seal_run(clients, run.group.name, request.run)
+        seal_run(clients, attempt.group, attempt.run)
     return record
+
+
+def _counts(answer: Answer, question: AskedQuestion | None, journal: ApprovalJournal) -> tuple[Check, ...]:
+    """Return whether an answer counts: who gave it, and what it is about."""
+    if question is None:
+        nobody = f"the register of {journal.register} has no question of run {journal.run}: trigger a new run"
+        return (Check.that("question_was_asked", False, nobody),)
+    allowed = question.approver(answer.person) is not None
+    who = _said(answer) + ("" if allowed else ", who may not give this answer for this group")
+    same = not answer.approved or answer.digest == question.facts_digest
+    about = "the answer carries the digest of the facts"
+    if not same:
+        about = f"{_said(answer)} with the digest of other facts than those of the question: trigger a new run"
+        about = about if answer.digest else f"{_said(answer)} without the digest of the facts"
+    return (
+        Check.that("responder_is_approver", allowed, who),
+        Check.that("answer_names_the_facts", same, about),
+    )
+
+
+def _needed(question: AskedQuestion | None) -> AskedQuestion:
+    if question is None:
+        raise Refused("there is no question to answer: trigger a new run")
+    return question
+
+
+def _named(answer: Answer, question: AskedQuestion) -> Answer:
+    """Return the answer with the name by which the topology knows the person."""
+    person = question.approver(answer.person)
+    return answer if person is None else replace(answer, responder=person.name, responder_id=person.id)
+
+
+def _said(answer: Answer) -> str:
+    return f"{'approved' if answer.approved else 'rejected'} by {answer.responder}"
 
 
 def record_expiry(request: RunRequest, clients: Clients, step: StepName = StepName.APPROVAL) -> StepRecord:
@@ -152,42 +206,38 @@ def record_expiry(request: RunRequest, clients: Clients, step: StepName = StepNa
     return record
 
 
-def newest_answer(context: GroupContext, run: str) -> Answer | None:
-    """Return the newest answer to a run's first approval, ``None`` where nobody answered.
-
-    :param run: the id of the run
-    """
-    return answer_of(context, run, StepName.APPROVAL)
-
-
-def answer_of(context: GroupContext, run: str, step: StepName) -> Answer | None:
-    """Return the newest answer to one of a run's approvals, ``None`` where nobody answered.
-
-    :param run: the id of the run
-    """
-    kept = context.clients.evidence.newest(context.group.name, run, step.value)
-    found: dict[str, Any] | None = (kept or {}).get("facts", {}).get("answer")
-    if found is None:
-        return None
-    return Answer(
-        approved=bool(found["approved"]),
-        responder=found["responder"],
-        responded_at=datetime.fromisoformat(found["responded_at"]),
-        digest=found["digest"],
-        reason=found["reason"],
+def not_answered(journal: ApprovalJournal, missing: Sequence[StepName]) -> Check:
+    """Return the check of a claim that finds no answer in the register."""
+    steps = ", ".join(step.value for step in missing)
+    said = (
+        f"the register of {journal.register} has no answer to {steps} of run {journal.run}, and only the register "
+        "counts: answer the question, or trigger a new run"
     )
+    return Check("approved", "failed", said)
+
+
+def not_used(run: Run) -> Check:
+    """Return whether the answers of a run have not licensed a claim already: an answer is used once."""
+    claim, name = run.journal.get("claim"), "answer_not_used"
+    if claim is None or int(claim["epoch"]) > run.epoch:
+        return Check(name, "ok", "no claim has used the answer")
+    said = (
+        f"run {run.request.run} has claimed the group with its answers before (epoch {claim['epoch']}; now it is "
+        f"{run.epoch}), and an answer is used once: trigger a new run"
+    )
+    return Check(name, "failed", said)
 
 
 def grounds_gone(group: str, run: str) -> NeedsPerson:
     """Return the error of a claim whose record or approval was there when it was checked, and is not any more."""
     return NeedsPerson(
         f"the record of {group} or the approval of run {run} was there when it was checked, and is gone now. Compare "
-        "the registers and the evidence, then trigger a new run"
+        "the registers of both clusters, then trigger a new run"
     )
 
 
 def judge(context: GroupContext, answer: Answer) -> Sequence[Check]:
-    """Return whether an answer may be acted upon now."""
+    """Return whether an answer that was journaled may be acted upon now."""
     age = (context.clock.now() - answer.responded_at).total_seconds()
     allowed = context.group.timing.approval_expiry_seconds
     approver = answer.responder in context.group.approvers

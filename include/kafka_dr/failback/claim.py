@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_dr.approvals.approval import Answer, answer_of, grounds_gone, judge
+from kafka_dr.approvals.approval import grounds_gone, judge, not_answered, not_used
 from kafka_dr.approvals.decision import digest_of, unchanged
+from kafka_dr.approvals.journaled import Answer, journal_of
 from kafka_dr.checks.cluster_checks import registers_name_this_run
 from kafka_dr.errors import NeedsPerson
 from kafka_dr.failback import decision
@@ -78,6 +79,7 @@ def _fact(context: FailbackContext, state: RegisterState, answers: Sequence[Answ
         "approved_by": state.approved_by,
         "approved_at": max(answer.responded_at for answer in answers).isoformat(),
         "digest": state.evidence_sha256,
+        "answers": [answer.own_digest for answer in answers],
         "claimed_at": state.at.isoformat(),
     }
 
@@ -86,17 +88,14 @@ def _judged_answers(context: FailbackContext) -> tuple[tuple[Check, ...], tuple[
     """Return whether the answers permit the failback, and the answers: one, or for a rebuild those of two people."""
     run = context.run
     needed = (StepName.APPROVAL, StepName.SECOND_APPROVAL) if context.mode == "rebuild" else (StepName.APPROVAL,)
-    found = {step: answer_of(run, run.request.run, step) for step in needed}
+    journal = journal_of(run)
+    found = {step: journal.answered(step) for step in needed}
     answers = tuple(answer for answer in found.values() if answer is not None)
-    if missing := [step.value for step, answer in found.items() if answer is None]:
-        detail = (
-            f"the evidence has no answer to {', '.join(missing)} of run {run.request.run}: answer it, or trigger a new "
-            "run"
-        )
-        return (Check("approved", "failed", detail),), answers
-    checks = [check for answer in answers for check in judge(run, answer)]
+    if missing := [step for step, answer in found.items() if answer is None]:
+        return (not_answered(journal, missing),), answers
+    checks = [*(check for answer in answers for check in judge(run, answer)), not_used(run)]
     if len(needed) == 2:
-        people = sorted({answer.responder for answer in answers})
+        people = sorted({answer.person: answer.responder for answer in answers}.values())
         said = f"approved by {', '.join(people)}"
         alone = (
             f"both approvals are by {people[0]}, expected two different people, as a rebuild deletes data: trigger a "

@@ -7,8 +7,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from kafka_dr.approvals.approval import ApprovalQuestion, may_answer, newest_answer
+from kafka_dr.approvals.approval import ApprovalQuestion, may_answer
 from kafka_dr.approvals.approval_sheet import Sheet
+from kafka_dr.approvals.decision import digest_of
+from kafka_dr.approvals.journaled import journal_of
 from kafka_dr.errors import Refused
 from kafka_dr.failback import question as failback_question
 from kafka_dr.failover.planned import question as planned_question
@@ -46,6 +48,11 @@ def ask_approval(
             f"look at the task {first}"
         )
     facts = seen["facts"]
+    if digest_of(facts["decision"]) != facts["digest"]:
+        raise Refused(
+            f"the evidence of {first} of run {request.run} was changed: its decision facts have another digest than it "
+            "says. Look for the one who changed it, and trigger a new run"
+        )
     approvers = may_answer(run, step)
     attempt = Attempt.start(request.protection_group, request.run, clients, step, definition(step, request.verb).number)
     seconds = run.group.timing.approval_expiry_seconds
@@ -58,12 +65,12 @@ def ask_approval(
         expires_at=expires_at,
         expires_after_seconds=seconds,
     )
-    return question.kept(attempt, clients)
+    return question.kept(attempt, clients, journal_of(run), step)
 
 
 def _after_the_first(run: Run, step: StepName, sheet: Sheet) -> Sheet:
     """Show the second approver the answer of the first one."""
-    first = newest_answer(run, run.request.run) if step is StepName.SECOND_APPROVAL else None
+    first = journal_of(run).answered(StepName.APPROVAL) if step is StepName.SECOND_APPROVAL else None
     if first is None:
         return sheet
     said = (

@@ -10,10 +10,10 @@ each change costs one request.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka_dr.clock import Clock
 from kafka_dr.clusters import KafkaCluster, OffsetRange, TopicPartition
@@ -24,6 +24,8 @@ from kafka_dr.errors import KafkaDrError, OutcomeUnknown, TryAgain
 from kafka_dr.register import records
 from kafka_dr.register.port import RegisterConflict, bring_up
 from kafka_dr.register.state import RegisterState
+
+T = TypeVar("T")
 
 _PARTITION = TopicPartition(records.REGISTER_TOPIC, 0)
 _TOPIC_CONFIG = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000", "max.message.bytes": "1048588"}
@@ -57,17 +59,33 @@ class KafkaRegister:
 
     def compare_and_set(self, expected: RegisterState | None, new: RegisterState) -> None:
         """Write ``new`` if the record still is ``expected``; if it is ``new``, there is nothing to do."""
+        self._until_known(lambda: self._attempt(expected, new))
+
+    def add_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """Journal a fact unless the run has one with that name, and return the one that it has then."""
+        return self._until_known(lambda: self._add(group, run, fact, payload))
+
+    def _until_known(self, attempt: Callable[[], T]) -> T:
+        """Compare and write in a transaction, again and again until its outcome is known."""
         deadline = self._clock.monotonic() + self._deadline_seconds
         unanswered: OutcomeUnknown | None = None
         while True:
             try:
-                self._attempt(expected, new)
-                return
+                return attempt()
             except OutcomeUnknown as error:
                 unanswered = error
                 self._pause(deadline, unanswered)
             except (WriterFenced, TryAgain) as error:
                 self._pause(deadline, unanswered or error)
+
+    def _add(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+        with self._writer(group) as writer:
+            held = self.facts(group, run)
+            if fact in held:
+                return dict(held[fact])
+            pairs = records.fact_records(group, run, fact, payload)
+            writer.write([NewRecord(_PARTITION, key, value) for key, value in pairs])
+        return dict(payload)
 
     def _pause(self, deadline: float, error: KafkaDrError) -> None:
         """Wait before reading again: after another writer's change or a missing answer, only reading shows the outcome.

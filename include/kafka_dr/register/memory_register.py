@@ -49,6 +49,12 @@ class MemoryRegister:
         json.dumps(payload)
         self._values |= dict(records.fact_records(group, run, fact, payload))
 
+    def add_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """Journal a fact unless the run has one with that name, and return the one that it has then."""
+        if fact not in self.facts(group, run):
+            self.write_fact(group, run, fact, payload)
+        return dict(self.facts(group, run)[fact])
+
     def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
         """Return the ACLs that this project added to a cluster for a group."""
         return records.added_acls_of(self._values, group, cluster)

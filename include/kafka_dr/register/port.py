@@ -54,6 +54,14 @@ class Register(Protocol):
     def write_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> None:
         """Journal a fact; it replaces an earlier one with the same name."""
 
+    def add_fact(self, group: str, run: str, fact: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """Journal a fact unless the run has one with that name, and return the one that it has then.
+
+        Of two writers at the same time only one is first, and both learn which.
+
+        :raises OutcomeUnknown: it was not found out before the deadline whether the fact was written
+        """
+
     def added_acls(self, group: str, cluster: str) -> frozenset[Acl]:
         """Return the ACLs that this project added to a cluster for a group."""
 

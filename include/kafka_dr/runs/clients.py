@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from kafka_dr.clusters.session import REQUEST_SECONDS
 from kafka_dr.errors import Refused
 from kafka_dr.evidence import EvidenceStore
 from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.people import Person
 from kafka_dr.register import KafkaRegister
 from kafka_dr.replication import ConnectClient, ConnectEndpoint, Flow, Mm2Replicator
 from kafka_dr.routing import FileRouter, Router
@@ -33,6 +34,7 @@ class Clients:
     :param connect_of: returns the REST endpoint of a Connect connection id
     :param evidence_root: a path object, local or Airflow's ObjectStoragePath
     :param signing_key_of: the signing key of a connection id; only asked if the topology names one
+    :param people_of: finds the people that the topology names as approvers; without it a name is also the id
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Clients:
         evidence_root: Any,
         clock: Clock,
         signing_key_of: Callable[[str], SigningKey] | None = None,
+        people_of: Callable[[Sequence[str]], tuple[Person, ...]] | None = None,
     ) -> None:
         self.topology = topology
         self.clock = clock
@@ -53,6 +56,7 @@ class Clients:
         self._settings_of = settings_of
         self._connect_of = connect_of
         self._signing_key_of = signing_key_of
+        self._people_of = people_of
         self._clusters: dict[tuple[str, Role], KafkaCluster] = {}
         self._connects: dict[str, ConnectClient] = {}
         self._registers: dict[str, KafkaRegister] = {}
@@ -104,6 +108,15 @@ class Clients:
             target=self.topology.cluster(flow.target),
             connect=self.connect(flow.target),
         )
+
+    def people(self, declared: Sequence[str]) -> tuple[Person, ...]:
+        """Return the people that the topology names, as whatever verifies them knows them.
+
+        :raises KafkaDrError: it cannot be asked
+        """
+        if self._people_of is None:
+            return tuple(Person(name, name) for name in declared)
+        return self._people_of(declared)
 
     def router(self, group: ProtectionGroup) -> Router:
         """Return where the group's applications look up the active cluster."""

@@ -10,7 +10,8 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager
 
 from kafka_dr import parallel
-from kafka_dr.approvals.approval import judge, newest_answer
+from kafka_dr.approvals.approval import judge, not_answered
+from kafka_dr.approvals.journaled import ApprovalJournal
 from kafka_dr.checks.config_compare import current_plan, require_cluster
 from kafka_dr.config_sync import Item, ItemKind, ItemVerdict, Plan
 from kafka_dr.config_sync.applying import Applying, Failure
@@ -25,17 +26,21 @@ from kafka_dr.runs.clients import Clients
 from kafka_dr.runs.group_context import PROOF_SECONDS
 from kafka_dr.runs.record import StepOutcome, StepRecord
 from kafka_dr.runs.register_guard import RegisterGuard, Unchanged
+from kafka_dr.runs.request import StepName
 from kafka_dr.watch.config_plan import (
     APPLY,
     APPLY_SAFE,
     NUMBERS,
     ConfigSyncRun,
+    approval_journal,
     check_cluster_ids,
     keep_plan,
     newest_plan,
     start_plan,
 )
 
+#: The fact that the approved changes were made: the answer has been used.
+_USED = "applied"
 _LOOK_SECONDS = 0.2
 #: How long a broker may take for each change until it shows it: it creates the logs of one topic after the other.
 _SECONDS_A_CHANGE = 0.1
@@ -66,11 +71,7 @@ def _outcome(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[S
 
 def _apply(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[Plan, tuple[Failure, ...]]:
     shown = _shown(run)
-    if approved:
-        attempt.checks = _approved(run, shown)
-        if worst(attempt.checks) != "ok":
-            raise Refused(" ".join(check.detail for check in attempt.checks if check.outcome != "ok"))
-    elif not run.group.config_sync.apply_safe:
+    if not approved and not run.group.config_sync.apply_safe:
         raise Refused(
             f"config_sync.apply_safe of {run.group.name} is not set in the topology, so no change is made without an "
             "approval"
@@ -78,6 +79,11 @@ def _apply(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[Pla
     state = at_rest(run.group.name, run.read_register_state())
     if isinstance(state, WatchResult):
         raise Refused(state.summary)
+    journal = approval_journal(run, state.active)
+    if approved:
+        attempt.checks = _approved(run, journal, shown)
+        if worst(attempt.checks) != "ok":
+            raise Refused(" ".join(check.detail for check in attempt.checks if check.outcome != "ok"))
     check_cluster_ids(run, state)
     with _lock(run, state) as lock:
         plan = current_plan(run, state)
@@ -91,6 +97,8 @@ def _apply(run: ConfigSyncRun, attempt: Attempt, *, approved: bool) -> tuple[Pla
         wanted = [item for item in plan.changes if item.verdict in verdicts]
         attempt.intent = tuple(str(item) for item in wanted)
         failures = _applying(run, state, config_guard(run, state, plan, lock)).make(wanted, seen=plan)
+        if approved:
+            journal.add(_USED, {"digest": shown, "at": run.clock.now().isoformat()})
         left = _read_back(run, state, wanted, failures)
     keep_plan(run, start_plan(run), left)
     missing = _missing(wanted, failures, left)
@@ -182,13 +190,24 @@ def _shown(run: ConfigSyncRun) -> str:
     return str(kept["digest"])
 
 
-def _approved(run: ConfigSyncRun, digest: str) -> tuple[Check, ...]:
-    answer = newest_answer(run, run.run_id)
+def _approved(run: ConfigSyncRun, journal: ApprovalJournal, digest: str) -> tuple[Check, ...]:
+    answer = journal.answered(StepName.APPROVAL)
     if answer is None:
-        said = f"nobody approved the plan of run {run.run_id}: answer its question, or trigger a new run"
-        return (Check.that("approved", False, said),)
+        return (not_answered(journal, [StepName.APPROVAL]),)
     same = f"the approval is for the plan {answer.digest[:12]}, the newest plan is {digest[:12]}"
-    return (*judge(run, answer), Check.that("same_plan", answer.digest == digest, same))
+    return (
+        *judge(run, answer),
+        Check.that("same_plan", answer.digest == digest, same),
+        _not_used(journal),
+    )
+
+
+def _not_used(journal: ApprovalJournal) -> Check:
+    used = journal.read().get(_USED)
+    said = "no changes were made with this approval before"
+    if used is not None:
+        said = f"the changes that were approved in run {journal.run} were made at {used['at']}: make a new plan"
+    return Check.that("answer_not_used", used is None, said)
 
 
 def _require_quiet_mirrormaker(plan: Plan) -> None:

@@ -6,17 +6,29 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from kafka_dr.approvals.approval import Answer, ApprovalQuestion, newest_answer
+from kafka_dr.approvals.approval import ApprovalQuestion, keep_answer
 from kafka_dr.approvals.approval_sheet import Sheet, subject
+from kafka_dr.approvals.journaled import Answer
 from kafka_dr.checks.config_compare import current_plan
 from kafka_dr.config_sync import ItemVerdict
 from kafka_dr.config_sync.lock import FACTS
+from kafka_dr.errors import Refused
 from kafka_dr.quoting import code, markdown
 from kafka_dr.register import RegisterState
 from kafka_dr.runs.at_rest import WatchResult, at_rest
 from kafka_dr.runs.attempt import Attempt
 from kafka_dr.runs.clients import Clients
-from kafka_dr.watch.config_plan import APPROVAL, NUMBERS, ConfigSyncRun, keep_plan, newest_plan, start_plan
+from kafka_dr.runs.record import StepRecord
+from kafka_dr.runs.request import StepName
+from kafka_dr.watch.config_plan import (
+    APPROVAL,
+    NUMBERS,
+    ConfigSyncRun,
+    approval_journal,
+    keep_plan,
+    newest_plan,
+    start_plan,
+)
 
 #: The newest question, among the facts of the active cluster's register.
 _QUESTION = "question"
@@ -52,11 +64,31 @@ def ask_config(group: str, clients: Clients, run_id: str, *, page: str = "") -> 
         _sheet(run, state, kept),
         page=page,
         digest=str(kept["digest"]),
-        approvers=run.group.approvers,
+        approvers=clients.people(run.group.approvers),
         expires_at=expires_at,
         expires_after_seconds=seconds,
     )
-    return shown.kept(Attempt.start(run.group.name, run.run_id, clients, APPROVAL, NUMBERS[APPROVAL]), clients)
+    return shown.kept(_attempt(run), clients, approval_journal(run, state.active))
+
+
+def record_config_answer(group: str, clients: Clients, run_id: str, answer: Answer) -> StepRecord:
+    """Journal the answer to a run's question in the active cluster's register; evidence gets a copy.
+
+    :raises StepFailed: it does not count, or the register did not take it
+    """
+    run = ConfigSyncRun(group, clients, run_id)
+    return keep_answer(_attempt(run), clients, lambda: approval_journal(run, _active(run)), answer)
+
+
+def _attempt(run: ConfigSyncRun) -> Attempt:
+    return Attempt.start(run.group.name, run.run_id, run.clients, APPROVAL, NUMBERS[APPROVAL])
+
+
+def _active(run: ConfigSyncRun) -> str:
+    state = at_rest(run.group.name, run.read_register_state())
+    if isinstance(state, WatchResult):
+        raise Refused(f"{state.summary}: nothing is approved while a run holds the group")
+    return state.active
 
 
 def _plan_of_now(run: ConfigSyncRun, state: RegisterState) -> Mapping[str, Any]:
@@ -71,16 +103,13 @@ def _asked_before(run: ConfigSyncRun, state: RegisterState, digest: str, now: da
     asked = run.clients.register(state.active).facts(run.group.name, FACTS).get(_QUESTION)
     if asked is None or asked["digest"] != digest or asked["run"] == run.run_id:
         return None
-    answer = _answer_of(run, asked["run"])
+    other = ConfigSyncRun(run.group.name, run.clients, asked["run"])
+    answer = approval_journal(other, state.active).answered(StepName.APPROVAL)
     if answer is not None and not answer.approved:
         return f"{answer.responder} rejected this plan in run {asked['run']}: it is not asked about again"
     if datetime.fromisoformat(asked["until"]) > now:
         return f"run {asked['run']} asks about this plan until {asked['until']}: answer that question"
     return None
-
-
-def _answer_of(run: ConfigSyncRun, other: str) -> Answer | None:
-    return newest_answer(run, other)
 
 
 def _sheet(run: ConfigSyncRun, state: RegisterState, kept: Mapping[str, Any]) -> Sheet:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_dr.approvals.journaled import ApprovalJournal
 from kafka_dr.checks.config_compare import current_plan
 from kafka_dr.config_sync import ItemVerdict, Plan, gate
 from kafka_dr.config_sync.lock import FACTS
@@ -112,6 +113,21 @@ def newest_plan(run: ConfigSyncRun) -> Mapping[str, Any] | None:
     kept = run.clients.evidence.newest(run.group.name, run.run_id, PLAN)
     facts: Mapping[str, Any] = (kept or {}).get("facts", {})
     return facts if "digest" in facts else None
+
+
+def approval_journal(run: ConfigSyncRun, active: str) -> ApprovalJournal:
+    """Return where the questions and answers of a run are kept: the active cluster's register.
+
+    :param active: the active cluster
+    """
+    register, group, name = run.clients.register(active), run.group.name, run.run_id
+    return ApprovalJournal(
+        name,
+        "config_sync",
+        active,
+        read=lambda: register.facts(group, name),
+        add=lambda fact, payload: register.add_fact(group, name, fact, payload),
+    )
 
 
 def has_safe_changes(group: str, clients: Clients, run_id: str) -> bool:

@@ -12,6 +12,9 @@ from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
 if TYPE_CHECKING:
     from kafka_dr.approvals.approval import ApprovalQuestion
+    from kafka_dr.approvals.journaled import Answer
+    from kafka_dr.runs.clients import Clients
+    from kafka_dr.runs.record import StepRecord
     from kafka_dr.runs.request import RunRequest
 
 
@@ -38,6 +41,12 @@ class ConfigApprovalSensor(ManualApprovalSensor):
         from kafka_dr.runs.request import RunRequest
 
         return RunRequest(self.protection_group, context["run_id"])
+
+    def keep(self, request: RunRequest, clients: Clients, answer: Answer) -> StepRecord:
+        """Journal an answer in the active cluster's register, and keep a copy in evidence."""
+        from kafka_dr.watch.ask_config_approval import record_config_answer
+
+        return record_config_answer(self.protection_group, clients, request.run, answer)
 
     def question(self, context: Any) -> ApprovalQuestion:
         """Return the question; skip if nobody has to be asked, or somebody was asked already."""

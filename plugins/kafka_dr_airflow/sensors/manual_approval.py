@@ -19,7 +19,8 @@ from kafka_dr_airflow.operators.receipt import Receipt, perform, run_request
 from kafka_dr_airflow.topology_file import read_topology
 
 if TYPE_CHECKING:
-    from kafka_dr.approvals.approval import Answer, ApprovalQuestion
+    from kafka_dr.approvals.approval import ApprovalQuestion
+    from kafka_dr.approvals.journaled import Answer
     from kafka_dr.register import Verb
     from kafka_dr.runs.clients import Clients
     from kafka_dr.runs.record import StepRecord
@@ -102,7 +103,7 @@ class ManualApprovalSensor(ApprovalOperator):
             return ask_approval(request, clients, page=self.page(context))
 
     def keep(self, request: RunRequest, clients: Clients, answer: Answer) -> StepRecord:
-        """Keep an answer in evidence.
+        """Journal an answer in the register, where alone it counts, and keep a copy in evidence.
 
         :raises StepFailed: the answer does not count
         """
@@ -141,13 +142,14 @@ class ManualApprovalSensor(ApprovalOperator):
         self.subject = question.subject
         self.body = "\n\n".join(filter(None, (question.body.rstrip(), self._instructions(question), question.written)))
         self.response_timeout = timedelta(seconds=question.expires_after_seconds)
-        self.assigned_users = [{"id": name, "name": name} for name in question.approvers]
+        self.assigned_users = [{"id": person.id, "name": person.name} for person in question.approvers]
         self.params = ParamsDict(_form(question.digest))
 
     def _instructions(self, question: ApprovalQuestion) -> str:
+        names = ", ".join(code(person.name) for person in question.approvers)
         return (
-            f"Only {', '.join(map(code, question.approvers))} may answer, and only once. *Approve* {self.consequence}. "
-            "*Reject* ends the run, and nothing is changed. So does no answer in time."
+            f"Only {names} may answer, and only once. *Approve* {self.consequence}. *Reject* ends the run, and nothing "
+            "is changed. So does no answer in time."
         )
 
     def _ask_once(self, context: Any) -> None:
@@ -190,12 +192,13 @@ def given_answer(event: dict[str, Any], *, approve: str) -> Answer:
 
     :param approve: the option that approves
     """
-    from kafka_dr.approvals.approval import Answer
+    from kafka_dr.approvals.journaled import Answer
 
-    typed = event.get("params_input") or {}
+    typed, user = event.get("params_input") or {}, event.get("responded_by_user") or {}
     return Answer(
         approved=event["chosen_options"] == [approve],
-        responder=(event.get("responded_by_user") or {}).get("id") or "nobody named",
+        responder=user.get("name") or user.get("id") or "nobody named",
+        responder_id=user.get("id") or "",
         responded_at=event["responded_at"],
         digest=str(typed.get(DIGEST) or ""),
         reason=str(typed.get(REASON) or ""),

@@ -8,7 +8,8 @@ from kafka_dr_airflow.operators.plain_failure import plain_errors
 from kafka_dr_airflow.sensors.manual_approval import ManualApprovalSensor
 
 if TYPE_CHECKING:
-    from kafka_dr.approvals.approval import Answer, ApprovalQuestion
+    from kafka_dr.approvals.approval import ApprovalQuestion
+    from kafka_dr.approvals.journaled import Answer
     from kafka_dr.register import Verb
     from kafka_dr.runs.clients import Clients
     from kafka_dr.runs.record import StepRecord
@@ -46,7 +47,7 @@ class TwoPeopleSensor(ManualApprovalSensor):
         return None
 
     def keep(self, request: RunRequest, clients: Clients, answer: Answer) -> StepRecord:
-        """Keep an answer in evidence, where the step ``claim`` reads it."""
+        """Journal an answer in the register, where the step ``claim`` reads it, and keep a copy in evidence."""
         from kafka_dr.approvals.approval import record_answer
         from kafka_dr.runs.request import StepName
 

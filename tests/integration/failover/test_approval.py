@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kafka_dr.approvals.approval import Answer, record_answer
+from kafka_dr.approvals.approval import record_answer
+from kafka_dr.approvals.journaled import Answer
 from kafka_dr.clusters import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from kafka_dr.errors import Refused
 from kafka_dr.failover.ask_approval import ask_approval
@@ -57,7 +58,7 @@ def test_the_question_names_what_is_approved(group: SwitchedGroup, good: tuple[R
     assert question.subject == (f"Planned failover: move {group.name} from {group.active} to {group.standby}?")
     assert question.digest == answer.digest
     assert f"`{question.digest[:16]}" in question.body
-    assert question.approvers == group.protection.group.approvers
+    assert tuple(person.name for person in question.approvers) == group.protection.group.approvers
     excused = "unknown but allowed by policy (audits.before_failover is not_red): no"
     assert f"* **excused** `checksum_audit`: {markdown(excused)}" in question.body
     assert f"* **What moves**: **{group.name}** goes from **{group.active}** to **{group.standby}**" in question.body
@@ -69,7 +70,7 @@ def test_the_question_names_what_is_approved(group: SwitchedGroup, good: tuple[R
 def test_nothing_is_claimed_while_nobody_has_answered(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
     record = _claim_refused(group, good[0], None)
 
-    assert f"the evidence has no answer to the approval of run {good[0].run}" in record.detail
+    assert f"has no answer to approval of run {good[0].run}, and only the register counts" in record.detail
 
 
 def test_a_rejection_ends_the_run_and_changes_nothing(group: SwitchedGroup, good: tuple[RunRequest, Answer]) -> None:
@@ -88,25 +89,28 @@ def test_an_answer_that_is_too_old_is_not_acted_upon(group: SwitchedGroup, good:
 def test_an_answer_about_something_else_is_not_acted_upon(
     group: SwitchedGroup, good: tuple[RunRequest, Answer]
 ) -> None:
-    record = _claim_refused(group, good[0], replace(good[1], digest="0" * 64))
+    with group.protection.clients() as clients:
+        ask_approval(good[0], clients)
+        with pytest.raises(StepFailed, match="with the digest of other facts"):
+            record_answer(good[0], clients, replace(good[1], digest="0" * 64))
+    record = _claim_refused(group, good[0], None, asked_again=False)
 
-    assert "the answer carries the digest of something else" in record.detail
+    assert "has no answer to approval" in record.detail
 
 
 def test_an_answer_by_somebody_who_is_no_approver_does_not_count(
     group: SwitchedGroup, good: tuple[RunRequest, Answer]
 ) -> None:
     carol = replace(good[1], responder="carol")
-    with (
-        group.protection.clients() as clients,
-        pytest.raises(StepFailed, match="carol, who may not give this answer") as refused,
-    ):
-        record_answer(good[0], clients, carol)
+    with group.protection.clients() as clients:
+        ask_approval(good[0], clients)
+        with pytest.raises(StepFailed, match="carol, who may not give this answer") as refused:
+            record_answer(good[0], clients, carol)
     assert refused.value.record.outcome == "refused"
 
     record = _claim_refused(group, good[0], None, asked_again=False)
 
-    assert f"carol is not an approver of {group.name}" in record.detail
+    assert "has no answer to approval" in record.detail
 
 
 @pytest.fixture

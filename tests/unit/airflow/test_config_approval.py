@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_dr.approvals.approval import ApprovalQuestion
+from kafka_dr.people import Person
 from kafka_dr.runs.request import RunRequest
 from kafka_dr_airflow.sensors.config_approval import ConfigApprovalSensor
 from kafka_dr_airflow.sensors.manual_approval import DIGEST
@@ -24,6 +25,6 @@ def test_it_is_about_the_group_that_the_task_is_mapped_to(approval: Any) -> None
 
 def test_the_question_says_what_a_yes_does_and_carries_the_plans_digest(approval: Any) -> None:
     at = datetime(2026, 11, 20, 3, 5, tzinfo=UTC)
-    approval._prepare(ApprovalQuestion("Change?", "rows", "4f2a", ("alice",), at, 900.0, "evidence"))
+    approval._prepare(ApprovalQuestion("Change?", "rows", "4f2a", (Person("alice", "alice"),), at, 900.0, "evidence"))
     assert "*Approve* makes exactly these changes, if both clusters are still as shown." in approval.body
     assert approval.serialized_params[DIGEST]["value"] == "4f2a"

@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from kafka_dr.approvals.approval import ApprovalQuestion
 from kafka_dr.evidence.signing import SigningKey
+from kafka_dr.people import Person
 from kafka_dr_airflow.sensors.manual_approval import DIGEST, REASON, ManualApprovalSensor, given_answer
 
 AT = datetime(2026, 11, 20, 3, 5, tzinfo=UTC)
@@ -43,7 +44,7 @@ def question(**changes: Any) -> ApprovalQuestion:
         "subject": "Move orders?",
         "body": "facts",
         "digest": "4f2a",
-        "approvers": ("alice", "bob"),
+        "approvers": (Person("alice", "1"), Person("bob", "7")),
         "expires_at": AT,
         "expires_after_seconds": 900.0,
         "evidence": "runs/orders/r1/02-approval.1.json",
@@ -69,7 +70,7 @@ def test_an_expiry_does_not_come_in_by_default_args(name: str) -> None:
 
 def test_it_asks_the_approvers_for_the_time_that_the_topology_gives(approval: Any) -> None:
     approval._prepare(question())
-    assert approval.assigned_users == [{"id": "alice", "name": "alice"}, {"id": "bob", "name": "bob"}]
+    assert approval.assigned_users == [{"id": "1", "name": "alice"}, {"id": "7", "name": "bob"}]
     assert approval.response_timeout.total_seconds() == 900
     assert approval.defaults is None
     assert approval.body.startswith("facts")
@@ -119,7 +120,7 @@ def test_another_error_of_the_wait_is_a_failure(approval: Any, context: Any) -> 
 
 def test_an_answer_is_read_with_who_gave_it_and_to_what() -> None:
     answer = given_answer(YES, approve="Approve")
-    assert (answer.approved, answer.responder, answer.responded_at) == (True, "alice", AT)
+    assert (answer.approved, answer.responder, answer.person, answer.responded_at) == (True, "Alice", "alice", AT)
     assert (answer.digest, answer.reason) == ("4f2a", "go")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafka_dr.approvals import approval, decision
+from kafka_dr.approvals.journaled import Answer, journal_of
 from kafka_dr.checks.cluster_checks import registers_name_this_run
 from kafka_dr.failover.planned.checks import preflight_checks
 from kafka_dr.group_offsets import live_verification
@@ -13,6 +14,7 @@ from kafka_dr.outcomes import Check
 from kafka_dr.register import Phase, RegisterState
 from kafka_dr.register.transitions import claimed
 from kafka_dr.runs.record import claimed_facts
+from kafka_dr.runs.request import StepName
 from kafka_dr.runs.run import Run
 
 
@@ -22,12 +24,15 @@ def check(run: Run) -> Sequence[Check]:
         return (live_verification.tail(run),)
     if is_claimed(run):
         return ()
-    answer = approval.newest_answer(run, run.request.run)
-    if answer is None:
-        said = f"the evidence has no answer to the approval of run {run.request.run}: answer it, or trigger a new run"
-        return (Check("approved", "failed", said),)
+    journal = journal_of(run)
+    if (answer := journal.answered(StepName.APPROVAL)) is None:
+        return (approval.not_answered(journal, [StepName.APPROVAL]),)
     facts = decision.facts(run, preflight_checks(run, closely=False))
-    return (*approval.judge(run, answer), decision.unchanged(run, facts, approved=(answer.digest,)))
+    return (
+        *approval.judge(run, answer),
+        approval.not_used(run),
+        decision.unchanged(run, facts, approved=(answer.digest,)),
+    )
 
 
 def intent(run: Run) -> Sequence[str]:
@@ -45,7 +50,7 @@ def act(run: Run) -> Mapping[str, Any]:
         run.clients.register(run.target).copy(run.register_state)
         return claimed_facts(run.register_state)
     before = run.register_state
-    answer = approval.newest_answer(run, run.request.run)
+    answer = journal_of(run).answered(StepName.APPROVAL)
     if before is None or answer is None:
         raise approval.grounds_gone(run.group.name, run.request.run)
     state = claimed(
@@ -68,7 +73,7 @@ def act(run: Run) -> Mapping[str, Any]:
 prove = registers_name_this_run
 
 
-def _fact(run: Run, state: RegisterState, answer: approval.Answer) -> dict[str, Any]:
+def _fact(run: Run, state: RegisterState, answer: Answer) -> dict[str, Any]:
     return {
         "source": run.source,
         "target": run.target,
@@ -77,6 +82,7 @@ def _fact(run: Run, state: RegisterState, answer: approval.Answer) -> dict[str, 
         "approved_by": answer.responder,
         "approved_at": answer.responded_at.isoformat(),
         "digest": answer.digest,
+        "answers": [answer.own_digest],
         "claimed_at": state.at.isoformat(),
     }
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka_dr.approvals import approval, decision
+from kafka_dr.approvals.journaled import Answer, journal_of
 from kafka_dr.disaster.disaster_rule import judge
 from kafka_dr.disaster.probes import ask_vantages, take_probes
 from kafka_dr.errors import KafkaDrError
@@ -36,21 +37,19 @@ def check(run: Run) -> Sequence[Check]:
     """The answers are fresh, are given by different approvers, and are about the facts that hold now."""
     if run.request.dry_run or is_claimed(run):
         return ()
-    answers = [approval.newest_answer(run, run.request.run), *_second_answer(run)]
-    given = [answer for answer in answers if answer is not None]
-    if len(given) < len(answers):
-        missing = (
-            f"the evidence has {len(given)} of {len(answers)} approvals: wait for the answers, or trigger a new run"
-        )
-        return (Check("approved", "failed", missing),)
+    answers = _answers(run)
+    given = [answer for answer in answers.values() if answer is not None]
+    if missing := [step for step, answer in answers.items() if answer is None]:
+        return (approval.not_answered(journal_of(run), missing),)
     run.probes = tuple(_last_look_at_source(run))
     facts = decision_facts(run, unplanned_checks(run, judge(run.source, run.probes, run.group.disaster)))
-    people = {answer.responder for answer in given}
-    said = f"approved by {', '.join(sorted(people))}"
+    people = {answer.person: answer.responder for answer in given}
+    said = f"approved by {', '.join(sorted(people.values()))}"
     if len(people) < len(given):
-        said = f"both approvals are by {', '.join(people)}, expected two different people: trigger a new run"
+        said = f"both approvals are by {', '.join(people.values())}, expected two different people: trigger a new run"
     return (
         *(found for answer in given for found in approval.judge(run, answer)),
+        approval.not_used(run),
         Check.that("approvers_differ", len(people) == len(given), said),
         decision.unchanged(run, facts, approved={answer.digest for answer in given}),
     )
@@ -70,11 +69,11 @@ def act(run: Run) -> Mapping[str, Any]:
     if state is not None and is_claimed(run):
         run.clients.register(run.target).copy(state)
         return claimed_facts(state)
-    answer = approval.newest_answer(run, run.request.run)
-    if state is None or answer is None:
+    answers = [answer for answer in _answers(run).values() if answer is not None]
+    if state is None or not answers:
         raise approval.grounds_gone(run.group.name, run.request.run)
-    new = _next(run, state, answer)
-    run.write_fact("claim", _fact(run, new))
+    new = _next(run, state, answers)
+    run.write_fact("claim", _fact(run, new, answers))
     if "source_ends" in last_known.taken_over(run) or "drained" in last_known.taken_over(run):
         run.write_fact("source_touched", {"by": last_known.taken_from(run)})
     source = _win_source(run, state, new)
@@ -95,8 +94,7 @@ def prove(run: Run) -> Sequence[Check]:
     return (Check.that("register_read_back", held, said),)
 
 
-def _fact(run: Run, state: RegisterState) -> dict[str, Any]:
-    answers = [a for a in (approval.newest_answer(run, run.request.run), *_second_answer(run)) if a is not None]
+def _fact(run: Run, state: RegisterState, answers: Sequence[Answer]) -> dict[str, Any]:
     return {
         "verb": run.request.verb,
         "source": run.source,
@@ -107,6 +105,7 @@ def _fact(run: Run, state: RegisterState) -> dict[str, Any]:
         "approved_by": state.approved_by,
         "approved_at": max(answer.responded_at for answer in answers).isoformat(),
         "digest": state.evidence_sha256,
+        "answers": [answer.own_digest for answer in answers],
         "claimed_at": state.at.isoformat(),
         "taken_from": last_known.taken_from(run),
     }
@@ -118,7 +117,7 @@ def _last_look_at_source(run: Run) -> list[Probe]:
     return take_probes(run.group, run.clients, source=run.source, target=run.target, seconds=_PROBE_SECONDS)
 
 
-def _next(run: Run, state: RegisterState, answer: approval.Answer) -> RegisterState:
+def _next(run: Run, state: RegisterState, answers: Sequence[Answer]) -> RegisterState:
     """Return the record to write; if an earlier attempt died between the two registers, the same record again."""
     begun = run.journal.get("claim", {})
     reserved = [int(facts["claim"]["epoch"]) for facts in run.history.values() if "epoch" in facts.get("claim", {})]
@@ -129,8 +128,8 @@ def _next(run: Run, state: RegisterState, answer: approval.Answer) -> RegisterSt
         source=run.source,
         target=run.target,
         highest_epoch=max([state.epoch, *others]),
-        evidence_sha256=answer.digest,
-        approved_by=", ".join(_people(run)),
+        evidence_sha256=answers[0].digest,
+        approved_by=", ".join(answer.responder for answer in answers),
         at=datetime.fromisoformat(begun["claimed_at"]) if begun else run.clock.now(),
     )
 
@@ -157,11 +156,10 @@ def _win_source(run: Run, state: RegisterState, new: RegisterState) -> str:
     return f"the register of {run.source} names this run, too"
 
 
-def _second_answer(run: Run) -> list[approval.Answer | None]:
-    needed = approval.needs_second(run.request, run.clients)
-    return [approval.answer_of(run, run.request.run, StepName.SECOND_APPROVAL)] if needed else []
-
-
-def _people(run: Run) -> list[str]:
-    answers = (approval.newest_answer(run, run.request.run), *_second_answer(run))
-    return [answer.responder for answer in answers if answer is not None]
+def _answers(run: Run) -> dict[StepName, Answer | None]:
+    """Return what the register holds for each approval that is needed."""
+    needed = [StepName.APPROVAL]
+    if approval.needs_second(run.request, run.clients):
+        needed.append(StepName.SECOND_APPROVAL)
+    journal = journal_of(run)
+    return {step: journal.answered(step) for step in needed}

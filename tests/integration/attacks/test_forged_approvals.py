@@ -1,0 +1,89 @@
+"""Whoever can write the evidence, or mark a task as done, gets no approval by it: only the register counts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kafka_dr.approvals.approval import record_answer
+from kafka_dr.approvals.journaled import Answer
+from kafka_dr.errors import Refused
+from kafka_dr.failover.ask_approval import ask_approval
+from kafka_dr.failover.roll_back import roll_back
+from kafka_dr.failover.runner import run_step
+from kafka_dr.runs.record import StepFailed, StepRecord
+from kafka_dr.runs.request import RunRequest, StepName
+from support.protection import Protection
+from support.switched_group import SwitchedGroup, failed
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def own_group(protection: Protection) -> SwitchedGroup:
+    """Return a group at rest."""
+    return SwitchedGroup.adopt(protection)
+
+
+def test_only_an_answer_in_the_register_lets_a_run_claim_and_only_once(own_group: SwitchedGroup) -> None:
+    request = own_group.request()
+    with own_group.protection.clients() as clients:
+        run_step(StepName.PREFLIGHT, request, clients)
+        question = ask_approval(request, clients)
+    # Somebody marks the approval as done.
+    assert "has no answer to approval of run" in _refused(own_group, request).detail
+    # Somebody writes the answer that the task would have written.
+    answer = Answer(True, "alice", datetime.now(UTC), question.digest)
+    _forge(own_group, request, answer)
+    assert "has no answer to approval of run" in _refused(own_group, request).detail
+    # The same id is approved for something else.
+    other = replace(request, verb="failback")
+    with own_group.protection.clients() as clients, pytest.raises(StepFailed, match="has no question of run"):
+        record_answer(replace(other, run="elsewhere"), clients, answer)
+
+    with own_group.protection.clients() as clients:
+        record_answer(request, clients, answer)
+        with pytest.raises(StepFailed, match="alice has approved this question"):
+            record_answer(request, clients, replace(answer, approved=False))
+        run_step(StepName.CLAIM, request, clients)
+        roll_back(request, clients)
+    own_group.roll_back(own_group.go(StepName.CLAIM))
+    # It holds no group any more: the answer that it used does not let it claim again.
+    again = _refused(own_group, request)
+    assert "answer_not_used" in [check.name for check in again.checks if check.outcome == "failed"]
+    assert "has claimed the group with its answers before" in again.detail
+
+
+def test_a_question_is_not_made_from_facts_that_were_changed(own_group: SwitchedGroup) -> None:
+    request = own_group.request()
+    with own_group.protection.clients() as clients:
+        run_step(StepName.PREFLIGHT, request, clients)
+    (file,) = _folder(own_group, request).glob("01-preflight.1.json")
+    kept = json.loads(file.read_text())
+    kept["facts"]["decision"]["checks"] = dict.fromkeys(kept["facts"]["decision"]["checks"], "ok")
+    kept["facts"]["decision"]["epoch"] += 1
+    file.write_text(json.dumps(kept))
+    with own_group.protection.clients() as clients, pytest.raises(Refused, match="was changed"):
+        ask_approval(request, clients)
+
+
+def _folder(group: SwitchedGroup, request: RunRequest) -> Path:
+    return Path(group.protection.folder) / "evidence" / "runs" / group.name / request.run
+
+
+def _forge(group: SwitchedGroup, request: RunRequest, answer: Answer) -> None:
+    """Write the evidence of an answer, as the approval's task does, but no register."""
+    asked = json.loads((_folder(group, request) / "02-approval.1.json").read_text())
+    forged = {**asked, "detail": "approved by alice", "facts": {"answer": answer.to_json()}}
+    (_folder(group, request) / "02-approval.2.json").write_text(json.dumps(forged))
+
+
+def _refused(group: SwitchedGroup, request: RunRequest) -> StepRecord:
+    with group.protection.clients() as clients:
+        record = failed(StepName.CLAIM, request, clients)
+    assert record.outcome == "refused"
+    return record
